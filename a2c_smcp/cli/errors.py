@@ -1,0 +1,13 @@
+"""How a command fails."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import typer
+
+
+def fail(message: str, code: int = 1) -> NoReturn:
+    """End the command with one line on standard error."""
+    typer.echo(f"a2c: {message}", err=True)
+    raise typer.Exit(code)

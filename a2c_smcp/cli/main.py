@@ -1,0 +1,52 @@
+"""`a2c`: the commands and how they fail: one clear line on standard error and a non-zero exit code."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+import a2c_smcp
+from a2c_smcp.cli import keys, server
+
+app = typer.Typer(
+    name="a2c",
+    help="A2C-SMCP: let an Agent use tools, live context and documents on other people's machines.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("server")(server.serve)
+app.add_typer(keys.app, name="keys")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"a2c-stack {a2c_smcp.__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def options(
+    context: typer.Context,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Options of every command."""
+    context.obj = debug
+
+
+def main() -> None:
+    """The entry point of the `a2c` command."""
+    debug = "--debug" in sys.argv
+    try:
+        app()
+    except Exception as error:
+        if debug:
+            raise
+        print(f"a2c: {type(error).__name__}: {error} (--debug shows where)", file=sys.stderr)
+        sys.exit(1)

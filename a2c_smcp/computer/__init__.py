@@ -1,0 +1,1 @@
+"""The Computer: hosts MCP servers and offers them to an office."""

@@ -1,0 +1,1 @@
+"""Helpers of the Computer, under the names its programs import."""

@@ -1,0 +1,155 @@
+"""The error tree of A2C-SMCP: one class per code, and the one place each way between exception and payload.
+
+Errors are raised anywhere in the code and translated once, at the edge of each event. `details` travels to the
+other side: it never carries keys, tokens, addresses or stack traces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, cast
+
+from a2c_smcp.smcp import ErrorBody, ErrorPayload
+
+
+class SMCPError(Exception):
+    """A request that was refused or failed, with the protocol's code for it."""
+
+    code: int = 500
+    """The protocol's code; set by the class, except on an `SMCPError` made from a code nobody here knows."""
+
+    summary: ClassVar[str] = "internal fault"
+    _classes: ClassVar[dict[int, type[SMCPError]]] = {}
+
+    def __init_subclass__(cls, *, code: int | None = None, summary: str | None = None) -> None:
+        super().__init_subclass__()
+        if code is not None:
+            cls.code = code
+            SMCPError._classes.setdefault(code, cls)
+        if summary is not None:
+            cls.summary = summary
+
+    def __init__(self, message: str | None = None, *, details: Mapping[str, Any] | None = None) -> None:
+        self.message = message or self.summary
+        self.details = dict(details) if details else None
+        super().__init__(self.message)
+
+
+class MalformedRequestError(SMCPError, code=400, summary="malformed request"):
+    """The payload is not what the event asks for."""
+
+
+class NotAuthenticatedError(SMCPError, code=401, summary="not authenticated"):
+    """The connection carries no valid credential."""
+
+
+class ForbiddenError(SMCPError, code=403, summary="forbidden"):
+    """The sender is known and may not do this."""
+
+
+class NotFoundError(SMCPError, code=404, summary="not found"):
+    """The Computer, tool or configuration does not exist, or is gone."""
+
+
+class TimedOutError(SMCPError, code=408, summary="timed out"):
+    """The other side did not answer in time."""
+
+
+class TooLargeError(SMCPError, code=413, summary="message too large"):
+    """A message is over the size limit."""
+
+
+class RateLimitedError(SMCPError, code=429, summary="too many requests"):
+    """The connection, or its address, is over a rate limit."""
+
+
+class InternalError(SMCPError, code=500, summary="internal fault"):
+    """Something broke that is not the sender's fault."""
+
+
+class ToolNotFoundError(SMCPError, code=4001, summary="tool unknown"):
+    """No such tool on that Computer."""
+
+
+class ToolDisabledError(SMCPError, code=4002, summary="tool disabled"):
+    """The tool exists and its owner forbids it."""
+
+
+class ToolFailedError(SMCPError, code=4003, summary="tool failed"):
+    """The tool ran and failed."""
+
+
+class ToolTimedOutError(SMCPError, code=4004, summary="tool timed out"):
+    """The tool did not finish within the request's `timeout`."""
+
+
+class ConfirmationRequiredError(SMCPError, code=4005, summary="tool needs confirmation"):
+    """The tool needs its owner's confirmation and got none."""
+
+
+class OfficeFullError(SMCPError, code=4101, summary="office already has an Agent"):
+    """An office has at most one Agent."""
+
+
+class OfficeNotFoundError(SMCPError, code=4102, summary="office unknown"):
+    """No such office."""
+
+
+class NotInOfficeError(SMCPError, code=4103, summary="sender not in an office"):
+    """The sender must join an office first."""
+
+
+class CrossOfficeError(SMCPError, code=4104, summary="cross-office access refused"):
+    """The target is in another office."""
+
+
+class DocumentNotFoundError(SMCPError, code=4201, summary="document unknown"):
+    """No document has this `doc_ref`."""
+
+
+class PageOutOfRangeError(SMCPError, code=4202, summary="page out of range"):
+    """The document has no such page."""
+
+
+class ElementNotFoundError(SMCPError, code=4203, summary="element unknown"):
+    """The document has no such element."""
+
+
+class InvalidDPEUriError(SMCPError, ValueError, code=4204, summary="bad dpe:// URI"):
+    """The string is not a valid `dpe://` URI."""
+
+
+def to_payload(error: SMCPError) -> ErrorPayload:
+    """The wire form of an error."""
+    body: ErrorBody = {"code": error.code, "message": error.message}
+    if error.details is not None:
+        body["details"] = error.details
+    return {"error": body}
+
+
+def from_payload(payload: object) -> SMCPError | None:
+    """The exception inside an error payload, or None when the payload is not an error."""
+    if not isinstance(payload, dict):
+        return None
+    body = cast("dict[str, Any]", payload).get("error")
+    if not isinstance(body, dict):
+        return None
+    body = cast("dict[str, Any]", body)
+    code, message, details = body.get("code"), body.get("message"), body.get("details")
+    if not isinstance(code, int) or isinstance(code, bool):
+        return None
+    return error_for(
+        code,
+        message if isinstance(message, str) else None,
+        cast("dict[str, Any]", details) if isinstance(details, dict) else None,
+    )
+
+
+def error_for(code: int, message: str | None = None, details: Mapping[str, Any] | None = None) -> SMCPError:
+    """An error of the class that owns `code`; an unknown code gives a plain `SMCPError` that carries it."""
+    known = SMCPError._classes.get(code)  # pyright: ignore[reportPrivateUsage]
+    if known is not None:
+        return known(message, details=details)
+    error = SMCPError(message, details=details)
+    error.code = code
+    return error

@@ -1,0 +1,178 @@
+"""What a server flow may ask of the world, and what a world and its registry must offer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from a2c_smcp.protocol.flow import Effect, MaybeAwaitable
+from a2c_smcp.protocol.grants import Grant
+from a2c_smcp.protocol.office import Member, Move, Office
+
+
+class Registry(Protocol):
+    """Where members and offices are kept. A blocking world needs plain answers, an asynchronous one takes either."""
+
+    def member(self, sid: str) -> MaybeAwaitable[Member | None]:
+        """The member of a connection, if it ever joined."""
+        ...
+
+    def office(self, office_id: str, name: str) -> MaybeAwaitable[Office]:
+        """An office as seen for one name."""
+        ...
+
+    def roster(self, office_id: str) -> MaybeAwaitable[Sequence[Member]]:
+        """Everybody in an office, in order of arrival."""
+        ...
+
+    def has_computer(self, name: str) -> MaybeAwaitable[bool]:
+        """Whether any office has a Computer of this name."""
+        ...
+
+    def commit(self, move: Move) -> MaybeAwaitable[bool]:
+        """Apply a move if everything it was decided on still holds; otherwise change nothing and say False."""
+        ...
+
+
+class World(Protocol):
+    """What the shell around the core offers."""
+
+    @property
+    def registry(self) -> Registry: ...
+
+    def grant(self, sid: str) -> Grant:
+        """What the connection may join."""
+        ...
+
+    def is_connected(self, sid: str) -> bool:
+        """Whether the connection is still there."""
+        ...
+
+    def enter(self, sid: str, office_id: str) -> MaybeAwaitable[None]:
+        """Let a connection hear an office; a `ValueError` says that the id cannot be a room."""
+        ...
+
+    def leave(self, sid: str, office_id: str) -> MaybeAwaitable[None]:
+        """Let it hear the office no longer."""
+        ...
+
+    def notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> MaybeAwaitable[None]:
+        """Send to an office or to one connection."""
+        ...
+
+    def call(self, call: Call) -> MaybeAwaitable[Any]:
+        """Send to one connection and wait for its ack."""
+        ...
+
+
+class CallerGone(Exception):
+    """The one who asked is no longer there to hear the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMember(Effect[World, Member | None]):
+    sid: str
+
+    def perform(self, world: World) -> MaybeAwaitable[Member | None]:
+        return world.registry.member(self.sid)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOffice(Effect[World, Office]):
+    office_id: str
+    name: str
+
+    def perform(self, world: World) -> MaybeAwaitable[Office]:
+        return world.registry.office(self.office_id, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRoster(Effect[World, Sequence[Member]]):
+    office_id: str
+
+    def perform(self, world: World) -> MaybeAwaitable[Sequence[Member]]:
+        return world.registry.roster(self.office_id)
+
+
+@dataclass(frozen=True, slots=True)
+class HasComputer(Effect[World, bool]):
+    """Whether any office has a Computer of this name."""
+
+    name: str
+
+    def perform(self, world: World) -> MaybeAwaitable[bool]:
+        return world.registry.has_computer(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Commit(Effect[World, bool]):
+    move: Move
+
+    def perform(self, world: World) -> MaybeAwaitable[bool]:
+        return world.registry.commit(self.move)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadGrant(Effect[World, Grant]):
+    sid: str
+
+    def perform(self, world: World) -> Grant:
+        return world.grant(self.sid)
+
+
+@dataclass(frozen=True, slots=True)
+class IsConnected(Effect[World, bool]):
+    sid: str
+
+    def perform(self, world: World) -> bool:
+        return world.is_connected(self.sid)
+
+
+@dataclass(frozen=True, slots=True)
+class EnterRoom(Effect[World, None]):
+    sid: str
+    office_id: str
+
+    def perform(self, world: World) -> MaybeAwaitable[None]:
+        return world.enter(self.sid, self.office_id)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveRoom(Effect[World, None]):
+    sid: str
+    office_id: str
+
+    def perform(self, world: World) -> MaybeAwaitable[None]:
+        return world.leave(self.sid, self.office_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Notify(Effect[World, None]):
+    """Send an event to an office (`skip` leaves one connection out) or to a single connection."""
+
+    to: str
+    event: str
+    data: Mapping[str, Any]
+    skip: str | None = None
+
+    def perform(self, world: World) -> MaybeAwaitable[None]:
+        return world.notify(self.to, self.event, self.data, self.skip)
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Effect[World, Any]):
+    """Send an event to one connection and wait for its ack.
+
+    The world raises `NotFoundError` when the target vanishes, `TimedOutError` after `timeout` seconds, and
+    `CallerGone` when the caller vanishes.
+    """
+
+    caller: str
+    target: str
+    event: str
+    data: Any
+    timeout: float
+
+    def perform(self, world: World) -> MaybeAwaitable[Any]:
+        return world.call(self)

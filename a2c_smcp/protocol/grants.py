@@ -1,0 +1,39 @@
+"""What a connection may join: decided when it connects, enforced when it joins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from a2c_smcp.errors import ForbiddenError
+from a2c_smcp.types import Role
+
+ROLES: frozenset[Role] = frozenset(("agent", "computer"))
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """The offices (by glob), the roles and the member name a credential allows. The default allows everything."""
+
+    offices: tuple[str, ...] = ("*",)
+    roles: frozenset[Role] = ROLES
+    name: str | None = None
+    """The one name its bearer may take, or None for any."""
+    subject: str | None = None
+    """Who it was issued to; for logs only."""
+
+    def require(self, *, role: Role, name: str, office_id: str) -> None:
+        """Check a join against the grant.
+
+        Raises:
+            ForbiddenError: the grant does not cover it.
+        """
+        if role not in self.roles:
+            raise ForbiddenError(f"this credential does not allow the role {role!r}")
+        if not any(fnmatchcase(office_id, pattern) for pattern in self.offices):
+            raise ForbiddenError(f"this credential does not allow the office {office_id!r}")
+        if self.name is not None and name != self.name:
+            raise ForbiddenError(f"this credential does not allow the name {name!r}")
+
+
+EVERYTHING = Grant()

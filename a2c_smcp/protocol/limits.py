@@ -1,0 +1,51 @@
+"""How much one peer may ask for: the numbers, and the bucket that counts requests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The Server's limits. A number of 0 lifts a rate or connection limit."""
+
+    message_bytes: int = 10_000_000
+    """The largest message that is relayed."""
+    requests_per_second: float = 100
+    """What one connection may send over time …"""
+    request_burst: int = 1_000
+    """… and at once."""
+    connections_per_ip: int = 100
+    """Connections from one address; loopback is exempt."""
+    name_length: int = 256
+    """Characters in a name or an id."""
+    tool_timeout: int = 3_600
+    """The largest `timeout` a request may carry, in seconds."""
+    default_timeout: int = 60
+    """Seconds for a relayed request that carries no `timeout` of its own."""
+    timeout_grace: float = 5
+    """Seconds the Server waits beyond a request's time-out, so that the Computer's own answer comes first."""
+
+
+class TokenBucket:
+    """Counts requests: `burst` at once, `rate` a second over time."""
+
+    __slots__ = ("_burst", "_rate", "_then", "_tokens")
+
+    def __init__(self, rate: float, burst: int) -> None:
+        self._rate = rate
+        self._burst = float(max(burst, 1))
+        self._tokens = self._burst
+        self._then = 0.0
+
+    def take(self, now: float) -> bool:
+        """Take one token at `now` (seconds on a monotonic clock); False when the bucket is empty."""
+        if self._rate <= 0:
+            return True
+        tokens = min(self._burst, self._tokens + (now - self._then) * self._rate)
+        self._then = now
+        if tokens < 1:
+            self._tokens = tokens
+            return False
+        self._tokens = tokens - 1
+        return True

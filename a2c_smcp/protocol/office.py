@@ -1,0 +1,96 @@
+"""Offices as immutable values, and every rule about who may be in one.
+
+A decision never looks at a whole office: it reads the two seats that matter (the Agent's, and the one that bears the
+name in question), so that joining costs the same in an office of two and of two thousand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from a2c_smcp.errors import ForbiddenError, NotInOfficeError, OfficeFullError
+from a2c_smcp.smcp import EnterOfficeNotification, SessionInfo
+from a2c_smcp.types import Role
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One connection that has joined. It keeps its role after it left; its name it does not."""
+
+    sid: str
+    name: str
+    role: Role
+    office_id: str | None
+
+    @property
+    def office(self) -> str:
+        """The office it is in.
+
+        Raises:
+            NotInOfficeError: it is in none.
+        """
+        if self.office_id is None:
+            raise NotInOfficeError("join an office first")
+        return self.office_id
+
+    def to_session(self) -> SessionInfo:
+        """The wire form."""
+        return {"sid": self.sid, "name": self.name, "role": self.role, "office_id": self.office}
+
+    def to_notice(self) -> EnterOfficeNotification:
+        """What the office hears when it enters or leaves."""
+        if self.role == "agent":
+            return {"office_id": self.office, "agent": self.name}
+        return {"office_id": self.office, "computer": self.name}
+
+
+@dataclass(frozen=True, slots=True)
+class Office:
+    """An office as one decision sees it: who is its Agent, and who bears a certain name in it."""
+
+    id: str
+    agent: Member | None = None
+    namesake: Member | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A change of one member's place, valid only while what it was decided on still holds.
+
+    A registry applies it whole (compare-and-set) or not at all.
+    """
+
+    before: Member | None
+    """The connection's member as it was read."""
+    after: Member | None
+    """What it becomes; None forgets the connection."""
+    seen: Office | None = None
+    """The office to enter as it was read; None when none is entered."""
+
+
+def admit(sender: Member | None, newcomer: Member, office: Office) -> Move | None:
+    """Decide a join; None when the sender is in that office already.
+
+    Raises:
+        ForbiddenError: the role differs from the connection's, the name is taken, or an Agent is in another office.
+        OfficeFullError: the office has another Agent.
+    """
+    if sender is not None:
+        if sender.role != newcomer.role:
+            raise ForbiddenError(f"this connection joined as {sender.role}, it cannot become {newcomer.role}")
+        if sender.office_id == office.id:
+            if sender.name != newcomer.name:
+                raise ForbiddenError(f"already in this office as {sender.name!r}: leave before changing the name")
+            return None
+        if sender.role == "agent" and sender.office_id is not None:
+            raise ForbiddenError(f"an Agent is in one office at a time: leave {sender.office_id!r} first")
+    if newcomer.role == "agent" and office.agent is not None:
+        raise OfficeFullError(f"office {office.id!r} already has an Agent")
+    if office.namesake is not None:
+        raise ForbiddenError(f"the name {newcomer.name!r} is taken in office {office.id!r}")
+    return Move(sender, newcomer, office)
+
+
+def dismiss(member: Member) -> Move:
+    """The move of a member that leaves its office and stays connected."""
+    return Move(member, Member(member.sid, member.name, member.role, None))

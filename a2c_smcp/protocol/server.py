@@ -1,0 +1,252 @@
+"""The Server's flows: every `server:*` event, one forward rule for all `client:*` events, and the leave of a
+connection that is gone.
+
+`answer` is the way in: it finds the flow of an event, and turns every refusal into the ack that carries it.
+Members are read first, then the change is committed, then the world hears of it; a refused act changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from a2c_smcp import smcp
+from a2c_smcp.errors import (
+    CrossOfficeError,
+    ForbiddenError,
+    MalformedRequestError,
+    NotFoundError,
+    NotInOfficeError,
+    SMCPError,
+    TimedOutError,
+)
+from a2c_smcp.protocol.effects import (
+    Call,
+    CallerGone,
+    Commit,
+    EnterRoom,
+    HasComputer,
+    IsConnected,
+    LeaveRoom,
+    Notify,
+    ReadGrant,
+    ReadMember,
+    ReadOffice,
+    ReadRoster,
+    World,
+)
+from a2c_smcp.protocol.flow import Flow
+from a2c_smcp.protocol.limits import Limits
+from a2c_smcp.protocol.office import Member, Move, admit, dismiss
+from a2c_smcp.protocol.wire import CLIENT_PREFIX, NOTIFY_PREFIX, check_payload, check_timeout, refusal
+from a2c_smcp.types import Role
+
+ServerFlow: TypeAlias = Flow[World, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One event as it arrived."""
+
+    event: str
+    sid: str
+    data: Any
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The ack to send, and the error it carries if the request was refused."""
+
+    ack: Any
+    error: SMCPError | None = None
+
+
+def answer(request: Request) -> Flow[World, Answer]:
+    """Answer any event; never raises an `SMCPError`."""
+    try:
+        return Answer((yield from _flow_for(request.event)(request)))
+    except SMCPError as error:
+        return Answer(refusal(request.event, error), error)
+    except CallerGone:
+        return Answer(None)
+
+
+def depart(sid: str) -> Flow[World, None]:
+    """The implicit leave of a connection that is gone; it is forgotten, and its name is free."""
+    while (member := (yield from ReadMember(sid))) is not None:
+        if (yield from _vacate(member, Move(member, None))):
+            return
+
+
+def _flow_for(event: str) -> Callable[[Request], ServerFlow]:
+    flow = FLOWS.get(event)
+    if flow is not None:
+        return flow
+    return forward if event.startswith(CLIENT_PREFIX) else _refuse_event
+
+
+def _refuse_event(request: Request) -> ServerFlow:
+    yield from ()
+    if request.event.startswith(NOTIFY_PREFIX):
+        raise ForbiddenError("notify:* events come from the Server alone")
+    raise MalformedRequestError(f"unknown event {request.event[:80]!r}")
+
+
+# --------------------------------------------------------------------------------------------------------------- rooms
+
+
+def join(request: Request) -> ServerFlow:
+    """Enter an office; a Computer leaves the one it was in."""
+    data = check_payload(request.event, request.data, request.limits)
+    newcomer = Member(request.sid, data["name"], data["role"], data["office_id"])
+    grant = yield from ReadGrant(request.sid)
+    grant.require(role=newcomer.role, name=newcomer.name, office_id=newcomer.office)
+    farewell: Member | None = None
+    while True:
+        sender = yield from ReadMember(request.sid)
+        office = yield from ReadOffice(newcomer.office, newcomer.name)
+        try:
+            move = admit(sender, newcomer, office)
+        except SMCPError:
+            if farewell is not None:  # somebody was faster: it stays where it was, and its office hears so
+                yield from _announce(farewell, smcp.ENTER_OFFICE_NOTIFICATION)
+            raise
+        if move is None:
+            return True, None
+        # Farewell before the commit: once the name is free in the old office, a new bearer may be announced there.
+        if sender is not None and sender.office_id is not None and farewell is None:
+            farewell = sender
+            yield from _announce(farewell, smcp.LEAVE_OFFICE_NOTIFICATION)
+        if (yield from Commit(move)):
+            break
+    if farewell is not None:
+        yield from LeaveRoom(farewell.sid, farewell.office)
+    try:
+        yield from EnterRoom(newcomer.sid, newcomer.office)
+    except ValueError:
+        yield from Commit(dismiss(newcomer))
+        raise MalformedRequestError("office_id: this id cannot be used") from None
+    yield from _announce(newcomer, smcp.ENTER_OFFICE_NOTIFICATION)
+    if not (yield from IsConnected(newcomer.sid)):
+        # It went while it came: its departure may have found nobody to announce, or have been announced too early.
+        yield from _vacate(newcomer, Move(newcomer, None))
+    return True, None
+
+
+def leave(request: Request) -> ServerFlow:
+    """Leave the office the sender is in."""
+    sender = yield from _sender(request)
+    data = check_payload(request.event, request.data, request.limits)
+    if data["office_id"] != sender.office:
+        raise CrossOfficeError(f"not in office {data['office_id']!r}")
+    if not (yield from _vacate(sender, dismiss(sender))):
+        raise NotInOfficeError("already gone")
+    yield from LeaveRoom(sender.sid, sender.office)
+    return True, None
+
+
+def list_room(request: Request) -> ServerFlow:
+    """Everybody in the sender's own office."""
+    sender = yield from _sender(request, "agent")
+    data = check_payload(request.event, request.data, request.limits)
+    _require_own_name(sender, data["agent"])
+    if data["office_id"] != sender.office:
+        raise CrossOfficeError("only the members of one's own office can be listed")
+    roster = yield from ReadRoster(sender.office)
+    return {"sessions": [member.to_session() for member in roster], "req_id": data["req_id"]}
+
+
+def _vacate(member: Member, move: Move) -> Flow[World, bool]:
+    """Announce that a member leaves its office, if it is in one, then free its name; False if it moved meanwhile."""
+    try:
+        if member.office_id is not None:
+            yield from _announce(member, smcp.LEAVE_OFFICE_NOTIFICATION)
+    finally:
+        vacated = yield from Commit(move)
+    return vacated
+
+
+def _announce(member: Member, event: str) -> Flow[World, None]:
+    yield from Notify(member.office, event, member.to_notice(), skip=member.sid)
+
+
+# ------------------------------------------------------------------------------------------------------------- notices
+
+
+def _relay_notice(notification: str) -> Callable[[Request], ServerFlow]:
+    """The flow of a Computer's `server:update_*`: its office hears the notification."""
+
+    def announce(request: Request) -> ServerFlow:
+        sender = yield from _sender(request, "computer")
+        data = check_payload(request.event, request.data, request.limits)
+        _require_own_name(sender, data["computer"])
+        yield from Notify(sender.office, notification, {"computer": sender.name}, skip=sender.sid)
+
+    return announce
+
+
+def cancel(request: Request) -> ServerFlow:
+    """Tell the office that the Agent gives a call up; the Computer that runs it will know."""
+    sender = yield from _sender(request, "agent")
+    data = check_payload(request.event, request.data, request.limits)
+    _require_own_name(sender, data["agent"])
+    notice = {"agent": sender.name, "req_id": data["req_id"]}
+    yield from Notify(sender.office, smcp.CANCEL_TOOL_CALL_NOTIFICATION, notice, skip=sender.sid)
+
+
+# ------------------------------------------------------------------------------------------------------------- routing
+
+
+def forward(request: Request) -> ServerFlow:
+    """Relay any `client:*` event to a Computer of the sender's office, and its ack back, both untouched."""
+    sender = yield from _sender(request, "agent")
+    data = check_payload(request.event, request.data, request.limits)
+    _require_own_name(sender, data["agent"])
+    timeout = check_timeout(data, request.limits)
+    target = (yield from ReadOffice(sender.office, data["computer"])).namesake
+    if target is None or target.role != "computer":
+        if (yield from HasComputer(data["computer"])):
+            raise CrossOfficeError(f"Computer {data['computer']!r} is not in this office")
+        raise NotFoundError(f"no Computer {data['computer']!r} in this office")
+    try:
+        return (yield from Call(sender.sid, target.sid, request.event, data, timeout + request.limits.timeout_grace))
+    except (TimedOutError, CallerGone):
+        # Nobody waits for it any more: let the Computer stop working on it.
+        notice = {"agent": sender.name, "req_id": data["req_id"]}
+        yield from Notify(target.sid, smcp.CANCEL_TOOL_CALL_NOTIFICATION, notice)
+        raise
+
+
+def _sender(request: Request, role: Role | None = None) -> Flow[World, Member]:
+    """The member that sent the request.
+
+    Raises:
+        NotInOfficeError: it is in no office.
+        ForbiddenError: it has another role than the event is for.
+    """
+    sender = yield from ReadMember(request.sid)
+    if sender is None or sender.office_id is None:
+        raise NotInOfficeError("join an office first")
+    if role is not None and sender.role != role:
+        raise ForbiddenError(f"{request.event} is for the {role} of an office, not for its {sender.role}")
+    return sender
+
+
+def _require_own_name(sender: Member, name: str) -> None:
+    if name != sender.name:
+        raise ForbiddenError(f"the sender's name is {sender.name!r}, not {name!r}")
+
+
+FLOWS: dict[str, Callable[[Request], ServerFlow]] = {
+    smcp.JOIN_OFFICE_EVENT: join,
+    smcp.LEAVE_OFFICE_EVENT: leave,
+    smcp.LIST_ROOM_EVENT: list_room,
+    smcp.CANCEL_TOOL_CALL_EVENT: cancel,
+    smcp.UPDATE_CONFIG_EVENT: _relay_notice(smcp.UPDATE_CONFIG_NOTIFICATION),
+    smcp.UPDATE_TOOL_LIST_EVENT: _relay_notice(smcp.UPDATE_TOOL_LIST_NOTIFICATION),
+    smcp.UPDATE_DESKTOP_EVENT: _relay_notice(smcp.UPDATE_DESKTOP_NOTIFICATION),
+    smcp.UPDATE_FINDER_EVENT: _relay_notice(smcp.UPDATE_FINDER_NOTIFICATION),
+}
+"""The flow of each `server:*` event. Every `client:*` event takes `forward`."""

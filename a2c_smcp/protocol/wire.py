@@ -1,0 +1,103 @@
+"""Checks of what comes in, built once, and the refusals that go out.
+
+A payload is checked, never rewritten: what is forwarded is what was sent.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+from pydantic import TypeAdapter, ValidationError
+
+from a2c_smcp import smcp
+from a2c_smcp.errors import MalformedRequestError, SMCPError, to_payload
+from a2c_smcp.protocol.limits import Limits
+
+CLIENT_PREFIX = "client:"
+NOTIFY_PREFIX = "notify:"
+
+_SHAPES: dict[str, Any] = {
+    smcp.TOOL_CALL_EVENT: smcp.ToolCallReq,
+    smcp.GET_TOOLS_EVENT: smcp.GetToolsReq,
+    smcp.GET_CONFIG_EVENT: smcp.GetComputerConfigReq,
+    smcp.GET_DESKTOP_EVENT: smcp.GetDeskTopReq,
+    smcp.GET_FINDER_EVENT: smcp.GetFinderReq,
+    smcp.READ_RESOURCE_EVENT: smcp.ReadResourceReq,
+    smcp.JOIN_OFFICE_EVENT: smcp.EnterOfficeReq,
+    smcp.LEAVE_OFFICE_EVENT: smcp.LeaveOfficeReq,
+    smcp.UPDATE_CONFIG_EVENT: smcp.UpdateComputerConfigReq,
+    smcp.UPDATE_TOOL_LIST_EVENT: smcp.UpdateComputerConfigReq,
+    smcp.UPDATE_DESKTOP_EVENT: smcp.UpdateComputerConfigReq,
+    smcp.UPDATE_FINDER_EVENT: smcp.UpdateComputerConfigReq,
+    smcp.CANCEL_TOOL_CALL_EVENT: smcp.CancelToolCallReq,
+    smcp.LIST_ROOM_EVENT: smcp.ListRoomReq,
+}
+KNOWN_EVENTS = frozenset(_SHAPES)
+_validators = {event: TypeAdapter[Any](shape).validator for event, shape in _SHAPES.items()}
+_any_client_event = TypeAdapter(smcp.AgentCallData).validator
+
+_IDENTIFIERS = ("agent", "computer", "req_id", "name", "office_id", "tool_name")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_TWO_VALUE_EVENTS = frozenset((smcp.JOIN_OFFICE_EVENT, smcp.LEAVE_OFFICE_EVENT))
+
+
+def check_payload(event: str, data: Any, limits: Limits) -> dict[str, Any]:
+    """Check a payload against the shape of its event; an unknown `client:*` event needs the routing fields.
+
+    Raises:
+        MalformedRequestError: naming each field that is wrong, never its value.
+    """
+    try:
+        _validators.get(event, _any_client_event).validate_python(data, strict=True)
+    except ValidationError as error:
+        raise MalformedRequestError("; ".join(_explain(error))) from None
+    payload = cast("dict[str, Any]", data)
+    for field in _IDENTIFIERS:
+        if field in payload:
+            _check_identifier(field, payload[field], limits.name_length)
+    return payload
+
+
+def check_timeout(data: dict[str, Any], limits: Limits) -> int:
+    """The seconds a relayed request may take.
+
+    Raises:
+        MalformedRequestError: `timeout` is not an integer within the limits.
+    """
+    timeout = data.get("timeout")
+    if timeout is None:
+        return limits.default_timeout
+    if type(timeout) is not int or not 1 <= timeout <= limits.tool_timeout:
+        raise MalformedRequestError(f"timeout: must be an integer 1–{limits.tool_timeout}")
+    return timeout
+
+
+def refusal(event: object, error: SMCPError) -> Any:
+    """The ack that refuses a request, in the form its event is answered."""
+    if event in _TWO_VALUE_EVENTS:
+        return False, f"{error.message} ({error.code})"
+    payload = to_payload(error)
+    if event != smcp.TOOL_CALL_EVENT:
+        return payload
+    return {  # an error envelope and a valid CallToolResult at once: either kind of reader sees it
+        **payload,
+        "content": [{"type": "text", "text": f"{error.message} (error {error.code})"}],
+        "structuredContent": {"error": error.message, "error_type": type(error).__name__},
+        "isError": True,
+        "meta": {"error_code": error.code},
+    }
+
+
+def _check_identifier(field: str, value: Any, max_length: int) -> None:
+    if not isinstance(value, str) or not value:
+        raise MalformedRequestError(f"{field}: must be a non-empty string")
+    if len(value) > max_length:
+        raise MalformedRequestError(f"{field}: {len(value)} characters, at most {max_length} are allowed")
+    if _CONTROL.search(value):
+        raise MalformedRequestError(f"{field}: control characters are not allowed")
+
+
+def _explain(error: ValidationError) -> list[str]:
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    return [".".join(map(str, problem["loc"])) + f": {problem['msg']}" for problem in problems[:8]] or ["payload"]

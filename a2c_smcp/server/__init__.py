@@ -1,0 +1,59 @@
+"""The Server: a Socket.IO hub that relays between the Agent and the Computers of each office."""
+
+from a2c_smcp.protocol.grants import Grant
+from a2c_smcp.protocol.limits import Limits
+from a2c_smcp.server.app import create_app, create_wsgi_app
+from a2c_smcp.server.auth import (
+    AnonymousAuthenticationProvider,
+    AnonymousSyncAuthenticationProvider,
+    AuthenticationProvider,
+    CredentialAuthenticationProvider,
+    CredentialSyncAuthenticationProvider,
+    DefaultAuthenticationProvider,
+    DefaultSyncAuthenticationProvider,
+    SyncAuthenticationProvider,
+)
+from a2c_smcp.server.credentials import JWTVerifier, KeyFile, SharedSecret
+from a2c_smcp.server.namespace import BaseNamespace, SMCPNamespace
+from a2c_smcp.server.registry import MemoryRegistry
+from a2c_smcp.server.sync_namespace import SyncBaseNamespace, SyncSMCPNamespace
+from a2c_smcp.server.types import OFFICE_ID, SID, AgentSession, BaseSession, ComputerSession, Session
+from a2c_smcp.server.utils import (
+    aget_all_sessions_in_office,
+    aget_computers_in_office,
+    get_all_sessions_in_office,
+    get_computers_in_office,
+)
+
+__all__ = [
+    "OFFICE_ID",
+    "SID",
+    "AgentSession",
+    "AnonymousAuthenticationProvider",
+    "AnonymousSyncAuthenticationProvider",
+    "AuthenticationProvider",
+    "BaseNamespace",
+    "BaseSession",
+    "ComputerSession",
+    "CredentialAuthenticationProvider",
+    "CredentialSyncAuthenticationProvider",
+    "DefaultAuthenticationProvider",
+    "DefaultSyncAuthenticationProvider",
+    "Grant",
+    "JWTVerifier",
+    "KeyFile",
+    "Limits",
+    "MemoryRegistry",
+    "SMCPNamespace",
+    "Session",
+    "SharedSecret",
+    "SyncAuthenticationProvider",
+    "SyncBaseNamespace",
+    "SyncSMCPNamespace",
+    "aget_all_sessions_in_office",
+    "aget_computers_in_office",
+    "create_app",
+    "create_wsgi_app",
+    "get_all_sessions_in_office",
+    "get_computers_in_office",
+]

@@ -1,0 +1,237 @@
+"""The Server as an application: `create_app()` for ASGI, `create_wsgi_app()` for WSGI.
+
+Each carries Socket.IO and the pages an operator needs: `/healthz`, `/readyz`, `/metrics`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from http import HTTPStatus
+from typing import Any, Generic, TypeAlias, TypeVar
+from urllib.parse import parse_qs
+
+import socketio
+
+from a2c_smcp.protocol.effects import Registry
+from a2c_smcp.protocol.limits import Limits
+from a2c_smcp.server.auth import AuthenticationProvider, SyncAuthenticationProvider
+from a2c_smcp.server.metrics import CONTENT_TYPE, Metrics
+from a2c_smcp.server.namespace import SMCPNamespace
+from a2c_smcp.server.packet import SMCPPacket, is_engine_packet
+from a2c_smcp.server.sync_namespace import SyncSMCPNamespace
+from a2c_smcp.server.sync_websocket import GuardedWebSocket
+
+DEFAULT_PATH = "/socket.io"
+CLOSE_TIMEOUT = 1.0
+"""Seconds to say goodbye to what is still connected at the very end."""
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+NamespaceT = TypeVar("NamespaceT", SMCPNamespace, SyncSMCPNamespace)
+
+
+def create_app(
+    auth_provider: AuthenticationProvider | None = None,
+    *,
+    limits: Limits | None = None,
+    registry: Registry | None = None,
+    socketio_path: str = DEFAULT_PATH,
+    cors_allowed_origins: str | list[str] | None = None,
+    metrics: bool = True,
+    namespace_class: type[SMCPNamespace] = SMCPNamespace,
+    **socketio_options: Any,
+) -> SMCPApp:
+    """The Server as an ASGI application. Without an `auth_provider` everybody may connect.
+
+    Mount it into FastAPI or Starlette with `app.mount("/", create_app(provider))`.
+    """
+    limits = limits or Limits()
+    observer = Metrics() if metrics else None
+    sio = socketio.AsyncServer(async_mode="asgi", **_socketio_options(limits, cors_allowed_origins, socketio_options))
+    namespace = namespace_class(auth_provider, registry=registry, limits=limits, observer=observer)
+    sio.register_namespace(namespace)
+    return SMCPApp(sio, namespace, observer, socketio_path)
+
+
+def create_wsgi_app(
+    auth_provider: SyncAuthenticationProvider | None = None,
+    *,
+    limits: Limits | None = None,
+    registry: Registry | None = None,
+    socketio_path: str = DEFAULT_PATH,
+    cors_allowed_origins: str | list[str] | None = None,
+    metrics: bool = True,
+    namespace_class: type[SyncSMCPNamespace] = SyncSMCPNamespace,
+    **socketio_options: Any,
+) -> SyncSMCPApp:
+    """The Server as a WSGI application, for a threaded server: one thread per connection.
+
+    `gunicorn --worker-class gthread --threads 100 'a2c_smcp.server.app:create_wsgi_app()'` serves it; one worker only.
+    """
+    limits = limits or Limits()
+    observer = Metrics() if metrics else None
+    sio = socketio.Server(async_mode="threading", **_socketio_options(limits, cors_allowed_origins, socketio_options))
+    namespace = namespace_class(auth_provider, registry=registry, limits=limits, observer=observer)
+    sio.register_namespace(namespace)
+    return SyncSMCPApp(sio, namespace, observer, socketio_path)
+
+
+class _Application(ABC, Generic[NamespaceT]):
+    """What both applications have: their parts, and the pages."""
+
+    def __init__(self, sio: Any, namespace: NamespaceT, metrics: Metrics | None, socketio_path: str) -> None:
+        self.sio = sio
+        self.namespace: NamespaceT = namespace
+        self.metrics = metrics
+        self._prefix = "/" + socketio_path.strip("/") + "/"
+        if metrics is not None:
+            metrics.watch(namespace)
+
+    @abstractmethod
+    def shutdown(self, grace: float = 10.0) -> Any:
+        """Let running calls end within `grace` seconds, then disconnect everybody with notice."""
+
+    def _is_socketio(self, path: str) -> bool:
+        return (path + "/").startswith(self._prefix)
+
+    def _page(self, method: str, path: str) -> tuple[HTTPStatus, str, bytes]:
+        """Status, content type and body of a page."""
+        if method not in ("GET", "HEAD"):
+            return HTTPStatus.METHOD_NOT_ALLOWED, "text/plain", b"only GET\n"
+        if path == "/healthz":
+            return HTTPStatus.OK, "application/json", b'{"status":"ok"}\n'
+        if path == "/readyz":
+            if self.namespace.draining:
+                return HTTPStatus.SERVICE_UNAVAILABLE, "application/json", b'{"status":"shutting down"}\n'
+            return HTTPStatus.OK, "application/json", b'{"status":"ready"}\n'
+        if path == "/metrics" and self.metrics is not None:
+            return HTTPStatus.OK, CONTENT_TYPE, self.metrics.page()
+        return HTTPStatus.NOT_FOUND, "text/plain", b"A2C-SMCP Server: connect with Socket.IO, namespace /smcp\n"
+
+
+class SMCPApp(_Application[SMCPNamespace]):
+    """An ASGI application; `sio` and `namespace` are its parts."""
+
+    sio: socketio.AsyncServer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a connection, a page, or the application's life."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+            return
+        path: str = scope["path"].removeprefix(scope.get("root_path", "").rstrip("/")) or "/"
+        if self._is_socketio(path):
+            await self._carry(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1000})
+        else:
+            await _respond(send, self._page(scope["method"], path))
+
+    async def shutdown(self, grace: float = 10.0) -> None:
+        """Let running calls end within `grace` seconds, then disconnect everybody with notice. Once is enough."""
+        if self.namespace.draining:
+            return
+        await self.namespace.shutdown(grace)
+        if self.sio.eio.sockets:
+            with contextlib.suppress(TimeoutError):  # the library waits for queues that nobody may read any more
+                async with asyncio.timeout(CLOSE_TIMEOUT):
+                    await self.sio.eio.disconnect()
+        await self.sio.shutdown()
+
+    async def _carry(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand a request to Socket.IO."""
+        if scope["type"] == "websocket":
+            await self.sio.handle_request(scope, _guard(receive), send)
+            return
+        session = self.sio.eio.sockets.get(parse_qs(scope["query_string"]).get(b"sid", [b""])[0].decode("latin-1"))
+        await self.sio.handle_request(scope, receive, send)
+        if session is not None and session.closed:
+            # The client said goodbye by POST: end its waiting GET, which the library forgets for a minute.
+            session.queue.put_nowait(None)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        while True:
+            event = (await receive())["type"]
+            if event == "lifespan.shutdown":
+                await self.shutdown()
+            await send({"type": event + ".complete"})
+            if event == "lifespan.shutdown":
+                return
+
+
+class SyncSMCPApp(_Application[SyncSMCPNamespace]):
+    """A WSGI application; `sio` and `namespace` are its parts."""
+
+    sio: socketio.Server
+
+    def __init__(
+        self, sio: socketio.Server, namespace: SyncSMCPNamespace, metrics: Metrics | None, socketio_path: str
+    ) -> None:
+        super().__init__(sio, namespace, metrics, socketio_path)
+        self._socketio = socketio.WSGIApp(sio, socketio_path=socketio_path)
+        GuardedWebSocket.install(sio)
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Serve a connection or a page."""
+        path: str = environ.get("PATH_INFO") or "/"
+        if self._is_socketio(path):
+            return self._socketio(environ, start_response)
+        status, content_type, body = self._page(environ["REQUEST_METHOD"], path)
+        headers = [("Content-Type", content_type), ("Content-Length", str(len(body)))]
+        start_response(f"{status.value} {status.phrase}", headers)
+        return [body]
+
+    def shutdown(self, grace: float = 10.0) -> None:
+        """Let running calls end within `grace` seconds, then disconnect everybody with notice. Once is enough."""
+        if self.namespace.draining:
+            return
+        self.namespace.shutdown(grace)
+        self.sio.shutdown()
+
+
+def _socketio_options(limits: Limits, cors: str | list[str] | None, options: dict[str, Any]) -> dict[str, Any]:
+    # python-socketio adds a handler of its own unless it is given a logger, and logs every packet at INFO.
+    transport_logger = logging.getLogger("a2c_smcp.transport")
+    if transport_logger.level == logging.NOTSET:
+        transport_logger.setLevel(logging.ERROR)
+    return {
+        "serializer": SMCPPacket.limited_to(limits.message_bytes),
+        # Room to read, and answer, what is too large; over this the transport closes the connection.
+        "max_http_buffer_size": transport_limit(limits),
+        "http_compression": False,  # it would run on the event loop
+        "cors_allowed_origins": cors,
+        "logger": transport_logger,
+        "engineio_logger": transport_logger,
+        **options,
+    }
+
+
+def transport_limit(limits: Limits) -> int:
+    """The largest message the transport lets through, in bytes."""
+    return 2 * limits.message_bytes
+
+
+def _guard(receive: Receive) -> Receive:
+    """End a WebSocket at its first frame that is not Engine.IO; the library would leave its session half open."""
+
+    async def receive_packet() -> MutableMapping[str, Any]:
+        message = await receive()
+        text = message.get("text")
+        if text is not None and not is_engine_packet(text):
+            return {"type": "websocket.disconnect", "code": 1002}
+        return message
+
+    return receive_packet
+
+
+async def _respond(send: Send, page: tuple[HTTPStatus, str, bytes]) -> None:
+    status, content_type, body = page
+    headers = [(b"content-type", content_type.encode()), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status.value, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

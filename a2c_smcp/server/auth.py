@@ -1,0 +1,128 @@
+"""Who may connect. A provider decides at connect time; what the credential allows is enforced at join.
+
+Each provider exists for the async and for the sync Server; what they check is written once, in `credentials.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias, cast
+
+from a2c_smcp.protocol.grants import EVERYTHING, Grant
+from a2c_smcp.server.credentials import SharedSecret, Verifier
+
+logger = logging.getLogger(__name__)
+
+Headers: TypeAlias = list[tuple[bytes, bytes]]
+DEFAULT_API_KEY_NAME = "x-api-key"
+
+
+class AuthenticationProvider(ABC):
+    """Decides whether a connection may be made, for the async Server."""
+
+    @abstractmethod
+    async def authenticate(self, sio: Any, environ: dict[str, Any], auth: Any, headers: Headers) -> bool:
+        """Whether the client is who it says; False refuses the connection."""
+
+    async def grant(self, sio: Any, environ: dict[str, Any], auth: Any, headers: Headers) -> Grant | None:
+        """What the client may join; None refuses the connection. Override it to allow less than everything."""
+        return EVERYTHING if await self.authenticate(sio, environ, auth, headers) else None
+
+
+class SyncAuthenticationProvider(ABC):
+    """Decides whether a connection may be made, for the sync Server."""
+
+    @abstractmethod
+    def authenticate(self, sio: Any, environ: dict[str, Any], auth: Any, headers: Headers) -> bool:
+        """Whether the client is who it says; False refuses the connection."""
+
+    def grant(self, sio: Any, environ: dict[str, Any], auth: Any, headers: Headers) -> Grant | None:
+        """What the client may join; None refuses the connection. Override it to allow less than everything."""
+        return EVERYTHING if self.authenticate(sio, environ, auth, headers) else None
+
+
+class _Credentials:
+    """Finds the credentials a client presents and asks the verifiers about them."""
+
+    def __init__(self, *verifiers: Verifier, api_key_name: str = DEFAULT_API_KEY_NAME) -> None:
+        self._verifiers = verifiers
+        self._header = api_key_name.lower().encode()
+        self._auth_keys = dict.fromkeys((api_key_name, "token", "api_key"))
+
+    def check(self, auth: Any, headers: Headers) -> Grant | None:
+        """The grant of the first credential that is valid."""
+        for credential in self._presented(auth, headers):
+            for verifier in self._verifiers:
+                grant = verifier.verify(credential)
+                if grant is not None:
+                    return grant
+        return None
+
+    def _presented(self, auth: Any, headers: Iterable[tuple[bytes, bytes]]) -> Iterator[str]:
+        for name, value in headers:
+            name = name.lower()
+            if name == self._header:
+                yield value.decode("latin-1")
+            elif name == b"authorization" and value[:7].lower() == b"bearer ":
+                yield value[7:].decode("latin-1").strip()
+        if isinstance(auth, dict):
+            fields = cast("dict[str, Any]", auth)
+            yield from (fields[key] for key in self._auth_keys if isinstance(fields.get(key), str))
+
+
+class CredentialAuthenticationProvider(_Credentials, AuthenticationProvider):
+    """Accepts whatever one of its verifiers accepts, from the HTTP header `api_key_name`, an `Authorization: Bearer`
+    header, or the Socket.IO `auth` object under `api_key_name`, `token` or `api_key`."""
+
+    async def authenticate(self, sio: Any, environ: dict[str, Any], auth: Any, headers: Headers) -> bool:
+        return self.check(auth, headers) is not None
+
+    async def grant(self, sio: Any, environ: dict[str, Any], auth: Any, headers: Headers) -> Grant | None:
+        return self.check(auth, headers)
+
+
+class CredentialSyncAuthenticationProvider(_Credentials, SyncAuthenticationProvider):
+    """`CredentialAuthenticationProvider` for the sync Server."""
+
+    def authenticate(self, sio: Any, environ: dict[str, Any], auth: Any, headers: Headers) -> bool:
+        return self.check(auth, headers) is not None
+
+    def grant(self, sio: Any, environ: dict[str, Any], auth: Any, headers: Headers) -> Grant | None:
+        return self.check(auth, headers)
+
+
+class DefaultAuthenticationProvider(CredentialAuthenticationProvider):
+    """One shared secret, for development. Without a secret every connection is refused."""
+
+    def __init__(self, admin_secret: str | None = None, api_key_name: str = DEFAULT_API_KEY_NAME) -> None:
+        super().__init__(*_shared_secret(admin_secret), api_key_name=api_key_name)
+
+
+class DefaultSyncAuthenticationProvider(CredentialSyncAuthenticationProvider):
+    """`DefaultAuthenticationProvider` for the sync Server."""
+
+    def __init__(self, admin_secret: str | None = None, api_key_name: str = DEFAULT_API_KEY_NAME) -> None:
+        super().__init__(*_shared_secret(admin_secret), api_key_name=api_key_name)
+
+
+class AnonymousAuthenticationProvider(AuthenticationProvider):
+    """Lets everybody in. For a Server that only its own machine can reach."""
+
+    async def authenticate(self, sio: Any, environ: dict[str, Any], auth: Any, headers: Headers) -> bool:
+        return True
+
+
+class AnonymousSyncAuthenticationProvider(SyncAuthenticationProvider):
+    """`AnonymousAuthenticationProvider` for the sync Server."""
+
+    def authenticate(self, sio: Any, environ: dict[str, Any], auth: Any, headers: Headers) -> bool:
+        return True
+
+
+def _shared_secret(admin_secret: str | None) -> tuple[SharedSecret, ...]:
+    if not admin_secret:
+        logger.warning("no admin_secret is set: every connection will be refused")
+        return ()
+    return (SharedSecret(admin_secret),)

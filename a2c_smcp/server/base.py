@@ -1,0 +1,345 @@
+"""What the async and the sync namespace share: the way of an event through the Server, as flows.
+
+Nothing here waits, and nothing here decides about offices: that is `protocol.server`. This is the edge: connect,
+disconnect, dispatch, limits, records, shutdown. The two namespaces are its drivers.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeAlias, cast
+
+from socketio.base_manager import BaseManager
+from socketio.base_namespace import BaseServerNamespace
+from socketio.exceptions import ConnectionRefusedError
+
+from a2c_smcp import smcp
+from a2c_smcp.errors import (
+    CrossOfficeError,
+    ForbiddenError,
+    InternalError,
+    MalformedRequestError,
+    NotAuthenticatedError,
+    RateLimitedError,
+    SMCPError,
+)
+from a2c_smcp.protocol.effects import Call, Registry, World
+from a2c_smcp.protocol.flow import Do, Flow, MaybeAwaitable
+from a2c_smcp.protocol.grants import Grant
+from a2c_smcp.protocol.limits import Limits
+from a2c_smcp.protocol.server import Answer, Request, answer, depart
+from a2c_smcp.protocol.wire import CLIENT_PREFIX, refusal
+from a2c_smcp.server.auth import Headers
+from a2c_smcp.server.connections import Connections, client_of
+from a2c_smcp.server.in_flight import FutureT, InFlight
+from a2c_smcp.server.packet import Unreadable
+from a2c_smcp.server.registry import MemoryRegistry
+
+logger = logging.getLogger(__name__)
+
+EdgeFlow: TypeAlias = Flow[World, Any]
+
+_MOVES = frozenset((smcp.JOIN_OFFICE_EVENT, smcp.LEAVE_OFFICE_EVENT))
+_LIFECYCLE = frozenset(("connect", "disconnect"))
+_SECURITY_ERRORS = (NotAuthenticatedError, ForbiddenError, CrossOfficeError)
+
+
+class Observer(Protocol):
+    """Told of everything that is answered; metrics are one."""
+
+    def answered(self, event: str, error: SMCPError | None, seconds: float) -> None:
+        """A request was answered, with an error if it was refused."""
+        ...
+
+    def refused_connection(self, error: SMCPError) -> None:
+        """A connection was refused."""
+        ...
+
+
+class Handler:
+    """`on_…` for one protocol event: runs the core's flow. A subclass may override it and call `super()`."""
+
+    def __init__(self, event: str) -> None:
+        self._event = event
+
+    def __get__(self, namespace: Any, owner: type) -> Callable[..., Any]:
+        if namespace is None:
+            return cast("Any", self)
+        event = self._event
+
+        def on_event(sid: str, data: Any = None) -> Any:
+            return namespace.answer(event, sid, data)
+
+        return on_event
+
+
+class ProtocolHandlers:
+    """Every event of the protocol that the Server answers, as `on_` methods `(sid, data) -> ack`."""
+
+    on_server_join_office = Handler(smcp.JOIN_OFFICE_EVENT)
+    on_server_leave_office = Handler(smcp.LEAVE_OFFICE_EVENT)
+    on_server_update_config = Handler(smcp.UPDATE_CONFIG_EVENT)
+    on_server_update_tool_list = Handler(smcp.UPDATE_TOOL_LIST_EVENT)
+    on_server_update_desktop = Handler(smcp.UPDATE_DESKTOP_EVENT)
+    on_server_update_finder = Handler(smcp.UPDATE_FINDER_EVENT)
+    on_server_tool_call_cancel = Handler(smcp.CANCEL_TOOL_CALL_EVENT)
+    on_server_list_room = Handler(smcp.LIST_ROOM_EVENT)
+    on_client_tool_call = Handler(smcp.TOOL_CALL_EVENT)
+    on_client_get_tools = Handler(smcp.GET_TOOLS_EVENT)
+    on_client_get_config = Handler(smcp.GET_CONFIG_EVENT)
+    on_client_get_desktop = Handler(smcp.GET_DESKTOP_EVENT)
+    on_client_get_finder = Handler(smcp.GET_FINDER_EVENT)
+    on_client_read_resource = Handler(smcp.READ_RESOURCE_EVENT)
+
+
+class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
+    """The edge of the Server, without the waiting."""
+
+    server: Any
+
+    def __init__(
+        self, namespace: str, registry: Registry | None, limits: Limits | None, observer: Observer | None
+    ) -> None:
+        super().__init__(namespace)
+        self.registry: Registry = registry if registry is not None else MemoryRegistry()
+        self.limits = limits if limits is not None else Limits()
+        self.observer = observer
+        self.connections = Connections(self.limits)
+        self.in_flight: InFlight[FutureT] = InFlight()
+        self.draining = False
+        self._handlers = self._collect_handlers()
+
+    # ------------------------------------------------------------------------------------- what a driver must provide
+
+    @abstractmethod
+    def _make_lock(self) -> Any:
+        """A lock with `acquire()`, which may have to be awaited, and `release()`."""
+
+    @abstractmethod
+    def _ask_provider(self, environ: dict[str, Any], auth: Any, headers: Headers) -> MaybeAwaitable[Grant | None]:
+        """The authentication provider's word."""
+
+    @abstractmethod
+    def _wait_for(self, futures: Sequence[FutureT], seconds: float) -> MaybeAwaitable[None]:
+        """Wait until all futures are settled and acknowledged, at most so long."""
+
+    # ------------------------------------------------------------------------------------------------------ the flows
+
+    def _dispatch(self, event: Any, sid: str, *args: Any) -> EdgeFlow:
+        """The way of every event; whatever happens, the sender gets an answer."""
+        if event in _LIFECYCLE and not self._manager.is_connected(sid, self.namespace):
+            return (yield from (self._accept if event == "connect" else self._dismiss)(sid, *args))
+        error = self._screen(event, sid, args)
+        if error is None:
+            handler = self._handlers.get(event)
+            try:
+                if handler is not None:
+                    return (yield from Do(handler, sid, *args))
+                return (yield from self._answer(event, sid, *args))
+            except Exception:
+                logger.exception("%s from %s failed", event, sid)
+                error = InternalError()
+        self._record(Request(str(event)[:80], sid, None, self.limits), Answer(None, error), 0.0)
+        return refusal(event, error)
+
+    def _answer(self, event: str, sid: str, data: Any = None) -> EdgeFlow:
+        """Run the core's flow of an event and give its ack."""
+        started = time.perf_counter()
+        request = Request(event, sid, data, self.limits)
+        connection = self.connections.get(sid) if event in _MOVES else None
+        if connection is None:
+            outcome = yield from answer(request)
+        else:
+            yield from Do(connection.lock.acquire)
+            try:
+                outcome = yield from answer(request)
+            finally:
+                connection.lock.release()
+        self._record(request, outcome, time.perf_counter() - started)
+        return outcome.ack
+
+    def _let_in(self, sid: str, environ: dict[str, Any], auth: Any) -> EdgeFlow:
+        """Decide about a connection.
+
+        Raises:
+            ConnectionRefusedError: with a message and a code.
+        """
+        address, headers = client_of(environ)
+        try:
+            if self.draining:
+                raise InternalError("the Server is shutting down")
+            self.connections.reserve(address)
+            try:
+                grant = yield from self._authenticate(environ, auth, headers)
+                if self._manager.eio_sid_from_sid(sid, self.namespace) not in self.server.environ:
+                    raise NotAuthenticatedError("the client went while it was authenticated")
+            except BaseException:
+                self.connections.release(address)
+                raise
+        except SMCPError as error:
+            logger.warning("connection from %s refused: %s (%d)", address or "loopback", error, error.code)
+            if self.observer is not None:
+                self.observer.refused_connection(error)
+            raise _refused_connection(error) from None
+        self.connections.add(sid, address, grant, self._make_lock())
+        return True
+
+    def _let_go(self, sid: str) -> EdgeFlow:
+        """The implicit leave: calls end at once, the office hears of it, the name is free."""
+        self.connections.remove(sid)
+        self.in_flight.drop(sid)
+        yield from depart(sid)
+
+    def _shut_down(self, grace: float) -> EdgeFlow:
+        """Refuse newcomers, let running calls end within `grace` seconds, then disconnect everybody with notice."""
+        self.draining = True
+        futures = self.in_flight.futures()
+        if futures:
+            logger.info("shutting down: waiting up to %g s for %d running calls", grace, len(futures))
+            yield from Do(self._wait_for, futures, grace)
+        for future in self.in_flight.futures():
+            self.in_flight.fail(future, InternalError("the Server is shutting down"))
+        for sid in self.connections.sids():
+            yield from Do(self.server.disconnect, sid, self.namespace)
+
+    def _authenticate(self, environ: dict[str, Any], auth: Any, headers: Headers) -> Flow[World, Grant]:
+        try:
+            grant = yield from Do(self._ask_provider, environ, auth, headers)
+        except Exception:
+            logger.exception("the authentication provider failed")
+            raise InternalError("authentication failed") from None
+        if grant is None:
+            raise NotAuthenticatedError()
+        return grant
+
+    def _accept(self, sid: str, *args: Any) -> EdgeFlow:
+        """Call `on_connect`, of a subclass perhaps; a connection that is not accepted leaves nothing behind."""
+        accepted: Any = False
+        try:
+            accepted = yield from Do(self._handlers["connect"], sid, *args)
+        except ConnectionRefusedError:
+            raise
+        except Exception:
+            logger.exception("connect of %s failed", sid)
+            raise _refused_connection(InternalError()) from None
+        finally:
+            if accepted is False:
+                self.connections.remove(sid)
+        return accepted
+
+    def _dismiss(self, sid: str, *args: Any) -> EdgeFlow:
+        """Call `on_disconnect`, of a subclass perhaps, with the reason if it takes one."""
+        handler = self._handlers["disconnect"]
+        try:
+            inspect.signature(handler).bind(sid, *args)
+        except TypeError:
+            args = ()
+        try:
+            yield from Do(handler, sid, *args)
+        except Exception:
+            logger.exception("disconnect of %s failed", sid)
+
+    # ------------------------------------------------------------------------------------------------------- the rest
+
+    @property
+    def _manager(self) -> BaseManager:
+        return self.server.manager
+
+    def _collect_handlers(self) -> dict[str, Callable[..., Any]]:
+        """Event -> bound `on_` method, made once: a name made of a client's event could reach any attribute."""
+        handlers: dict[str, Callable[..., Any]] = {}
+        for attribute in dir(self):
+            if attribute.startswith("on_"):
+                event = attribute.removeprefix("on_")
+                if event.startswith(("client_", "server_")):
+                    event = event.replace("_", ":", 1)
+                handlers[event] = getattr(self, attribute)
+        return handlers
+
+    def _screen(self, event: Any, sid: str, args: tuple[Any, ...]) -> SMCPError | None:
+        """What is wrong with an event before anybody looks at its meaning."""
+        connection = self.connections.get(sid)
+        if connection is not None and not connection.bucket.take(time.monotonic()):
+            return RateLimitedError(f"more than {self.limits.requests_per_second:g} requests a second")
+        if not isinstance(event, str) or event in _LIFECYCLE:
+            return MalformedRequestError("not an event of the protocol")
+        if self.draining and (event.startswith(CLIENT_PREFIX) or event == smcp.JOIN_OFFICE_EVENT):
+            return InternalError("the Server is shutting down")
+        if len(args) > 1:
+            return MalformedRequestError("payload: one object is expected")
+        return args[0].error if args and isinstance(args[0], Unreadable) else None
+
+    def _record(self, request: Request, outcome: Answer, seconds: float) -> None:
+        """Log an answered request and tell the observer."""
+        error = outcome.error
+        if self.observer is not None:
+            self.observer.answered(request.event, error, seconds)
+        if error is None:
+            level, text = logging.DEBUG, "answered"
+        else:
+            level = logging.WARNING if isinstance(error, _SECURITY_ERRORS) else logging.INFO
+            text = f"refused: {error} ({error.code})"
+        if logger.isEnabledFor(level):
+            data: Any = request.data
+            req_id: Any = cast("dict[str, Any]", data).get("req_id") if isinstance(data, dict) else None
+            context = {"req_id": req_id if isinstance(req_id, str) else None, "sid": request.sid}
+            logger.log(level, "%s from %s %s", request.event, request.sid, text, extra=context)
+
+
+class EdgeWorld(ABC):
+    """What a flow may ask for, done with a Socket.IO server of either kind: what that returns is what the flow gets."""
+
+    def __init__(self, edge: NamespaceCore[Any]) -> None:
+        self._edge = edge
+
+    @property
+    def registry(self) -> Registry:
+        return self._edge.registry
+
+    def grant(self, sid: str) -> Grant:
+        return self._edge.connections.grant(sid)
+
+    def is_connected(self, sid: str) -> bool:
+        return sid in self._edge.connections
+
+    def enter(self, sid: str, office_id: str) -> MaybeAwaitable[None]:
+        return self._edge.server.enter_room(sid, office_id, namespace=self._edge.namespace)
+
+    def leave(self, sid: str, office_id: str) -> MaybeAwaitable[None]:
+        return self._edge.server.leave_room(sid, office_id, namespace=self._edge.namespace)
+
+    def notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> MaybeAwaitable[None]:
+        return self._edge.server.emit(event, data, room=to, skip_sid=skip, namespace=self._edge.namespace)
+
+    @abstractmethod
+    def call(self, call: Call) -> MaybeAwaitable[Any]:
+        """Send to one connection and wait for its ack."""
+
+
+def unwrap_ack(args: tuple[Any, ...]) -> Any:
+    """A peer's ack in the form a handler returns it.
+
+    Raises:
+        SMCPError: the ack could not be read.
+    """
+    if len(args) != 1:
+        return args or None
+    if isinstance(args[0], Unreadable):
+        raise args[0].error
+    return args[0]
+
+
+def forget_callback(manager: BaseManager, sid: str, callback: Callable[..., Any]) -> None:
+    """Take back the callback of a call that got no ack; the library would keep it as long as the connection."""
+    callbacks = manager.callbacks.get(sid, {})
+    for number, waiting in list(callbacks.items()):
+        if waiting is callback:
+            callbacks.pop(number, None)
+
+
+def _refused_connection(error: SMCPError) -> ConnectionRefusedError:
+    return ConnectionRefusedError(error.message, {"code": error.code})

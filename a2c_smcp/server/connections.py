@@ -1,0 +1,120 @@
+"""The Server's connections: what is kept of each, and how many one address may have."""
+
+from __future__ import annotations
+
+import ipaddress
+import threading
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, cast
+
+from a2c_smcp.errors import NotAuthenticatedError, RateLimitedError
+from a2c_smcp.protocol.grants import Grant
+from a2c_smcp.protocol.limits import Limits, TokenBucket
+from a2c_smcp.server.auth import Headers
+
+
+@dataclass(slots=True)
+class Connection:
+    """What the Server keeps of one connection; where it is seated is in the registry."""
+
+    address: str | None
+    grant: Grant
+    bucket: TokenBucket
+    lock: Any
+    """Held through a join or a leave, so that one connection's moves and their notices come in order."""
+
+
+class Connections:
+    """Every open connection by its sid. Safe in threads."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._open: dict[str, Connection] = {}
+        self._per_address: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def __contains__(self, sid: str) -> bool:
+        return sid in self._open
+
+    def get(self, sid: str) -> Connection | None:
+        """The connection, if it is open."""
+        return self._open.get(sid)
+
+    def sids(self) -> list[str]:
+        """The sids of all open connections."""
+        return list(self._open)
+
+    def grant(self, sid: str) -> Grant:
+        """What the connection may join.
+
+        Raises:
+            NotAuthenticatedError: the connection is gone.
+        """
+        connection = self._open.get(sid)
+        if connection is None:
+            raise NotAuthenticatedError("the connection is closed")
+        return connection.grant
+
+    def reserve(self, address: str | None) -> None:
+        """Count a connection that is about to be made; follow with `add` or `release`.
+
+        Raises:
+            RateLimitedError: too many from this address.
+        """
+        most = self._limits.connections_per_ip
+        if address is None or most <= 0:
+            return
+        with self._lock:
+            if self._per_address[address] >= most:
+                raise RateLimitedError(f"more than {most} connections from one address")
+            self._per_address[address] += 1
+
+    def release(self, address: str | None) -> None:
+        """Undo `reserve`."""
+        if address is None or self._limits.connections_per_ip <= 0:
+            return
+        with self._lock:
+            self._per_address[address] -= 1
+            if self._per_address[address] <= 0:
+                del self._per_address[address]
+
+    def add(self, sid: str, address: str | None, grant: Grant, lock: Any) -> None:
+        """Keep a connection that was let in."""
+        bucket = TokenBucket(self._limits.requests_per_second, self._limits.request_burst)
+        self._open[sid] = Connection(address, grant, bucket, lock)
+
+    def remove(self, sid: str) -> None:
+        """Forget a connection."""
+        connection = self._open.pop(sid, None)
+        if connection is not None:
+            self.release(connection.address)
+
+
+def client_of(environ: dict[str, Any]) -> tuple[str | None, Headers]:
+    """The address a client's connections are counted under, and its headers, from an ASGI or a WSGI request.
+
+    Loopback, and what has no address, counts under None: it is exempt.
+    """
+    scope = cast("dict[str, Any] | None", environ.get("asgi.scope"))
+    if scope is not None:
+        client = cast("tuple[str, int] | None", scope.get("client"))
+        return _countable(client[0] if client else None), list(scope.get("headers") or ())
+    headers = [
+        (key[5:].replace("_", "-").lower().encode("latin-1"), str(value).encode("latin-1", "replace"))
+        for key, value in environ.items()
+        if key.startswith("HTTP_")
+    ]
+    return _countable(environ.get("REMOTE_ADDR")), headers
+
+
+def _countable(host: str | None) -> str | None:
+    if not host:
+        return None
+    try:
+        return None if ipaddress.ip_address(host).is_loopback else host
+    except ValueError:
+        return host

@@ -1,0 +1,91 @@
+"""The registry in memory: members and offices of one Server process."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from threading import Lock
+
+from a2c_smcp.protocol.office import Member, Move, Office
+
+
+@dataclass(slots=True)
+class _Seats:
+    agent: Member | None = None
+    by_name: dict[str, Member] = field(default_factory=dict[str, Member])
+
+
+class MemoryRegistry:
+    """A `Registry` whose every operation costs the same however many members there are. Safe in threads."""
+
+    def __init__(self) -> None:
+        self._members: dict[str, Member] = {}
+        self._offices: dict[str, _Seats] = {}
+        self._computers: Counter[str] = Counter()  # name -> in how many offices
+        self._lock = Lock()
+
+    def member(self, sid: str) -> Member | None:
+        """The member of a connection, if it ever joined."""
+        return self._members.get(sid)
+
+    def office(self, office_id: str, name: str) -> Office:
+        """An office as seen for one name."""
+        seats = self._offices.get(office_id)
+        return Office(office_id) if seats is None else Office(office_id, seats.agent, seats.by_name.get(name))
+
+    def roster(self, office_id: str) -> list[Member]:
+        """Everybody in an office, in order of arrival."""
+        with self._lock:
+            seats = self._offices.get(office_id)
+            return list(seats.by_name.values()) if seats is not None else []
+
+    def has_computer(self, name: str) -> bool:
+        """Whether any office has a Computer of this name."""
+        return name in self._computers
+
+    def commit(self, move: Move) -> bool:
+        """Apply a move if everything it was decided on still holds; otherwise change nothing and say False."""
+        before, after, seen = move.before, move.after, move.seen
+        member = before or after
+        if member is None:
+            return True
+        with self._lock:
+            if self._members.get(member.sid) != before:
+                return False
+            if after is not None and seen is not None and self.office(seen.id, after.name) != seen:
+                return False
+            if before is not None and before.office_id is not None:
+                self._unseat(before, before.office_id)
+            if after is None:
+                self._members.pop(member.sid, None)
+            else:
+                self._members[after.sid] = after
+                if after.office_id is not None:
+                    self._seat(after, after.office_id)
+            return True
+
+    def count(self) -> tuple[int, int, int]:
+        """How many offices, Agents and Computers there are."""
+        with self._lock:
+            agents = sum(seats.agent is not None for seats in self._offices.values())
+            return len(self._offices), agents, self._computers.total()
+
+    def _seat(self, member: Member, office_id: str) -> None:
+        seats = self._offices.setdefault(office_id, _Seats())
+        seats.by_name[member.name] = member
+        if member.role == "agent":
+            seats.agent = member
+        else:
+            self._computers[member.name] += 1
+
+    def _unseat(self, member: Member, office_id: str) -> None:
+        seats = self._offices[office_id]
+        del seats.by_name[member.name]
+        if member.role == "agent":
+            seats.agent = None
+        elif self._computers[member.name] > 1:
+            self._computers[member.name] -= 1
+        else:
+            del self._computers[member.name]
+        if not seats.by_name:
+            del self._offices[office_id]

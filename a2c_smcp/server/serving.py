@@ -1,0 +1,99 @@
+"""Serving the ASGI application with uvicorn, and stopping it without losing a call."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+import socket
+from collections.abc import Callable, Generator
+
+import uvicorn
+
+from a2c_smcp.server.app import SMCPApp, create_app, transport_limit
+from a2c_smcp.server.settings import ServerSettings
+
+logger = logging.getLogger(__name__)
+
+
+def serve(settings: ServerSettings, on_ready: Callable[[str], None] | None = None) -> None:
+    """Run the Server until SIGINT or SIGTERM, then let running calls end, announce the leaves and return.
+
+    Raises:
+        OSError: the address cannot be bound, or a TLS file cannot be read.
+        ValueError: a credential cannot be used.
+    """
+    cors = [origin.strip() for origin in settings.cors_origins.split(",")] if settings.cors_origins else None
+    app = create_app(
+        settings.auth_provider(),
+        limits=settings.limits,
+        socketio_path=settings.socketio_path,
+        cors_allowed_origins=cors if cors != ["*"] else "*",
+        metrics=settings.metrics,
+    )
+    config = uvicorn_config(app, settings)
+    config.load()
+    with contextlib.closing(_bind(settings.host, settings.port)) as listener:
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        scheme = "https" if config.is_ssl else "http"
+        if on_ready is not None:
+            on_ready(f"{scheme}://{host}:{listener.getsockname()[1]}")
+        GracefulServer(config, app, settings.grace).run(sockets=[listener])
+
+
+def uvicorn_config(app: SMCPApp, settings: ServerSettings) -> uvicorn.Config:
+    """uvicorn as this Server wants it: no compression on the event loop, no second heartbeat under Engine.IO's."""
+    return uvicorn.Config(
+        app,
+        ws="websockets-sansio",
+        ws_max_size=transport_limit(settings.limits),
+        ws_ping_interval=None,
+        ws_per_message_deflate=False,
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        forwarded_allow_ips=settings.forwarded_allow_ips,
+        timeout_graceful_shutdown=5,
+        ssl_certfile=settings.ssl_certfile,
+        ssl_keyfile=settings.ssl_keyfile,
+    )
+
+
+class GracefulServer(uvicorn.Server):
+    """uvicorn, with running calls finished before connections are closed, and a signal that ends in exit code 0."""
+
+    def __init__(self, config: uvicorn.Config, app: SMCPApp, grace: float) -> None:
+        super().__init__(config)
+        self._app = app
+        self._grace = grace
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, drain, then close."""
+        for server in self.servers:
+            server.close()
+        await self._app.shutdown(self._grace)
+        await super().shutdown(sockets)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """As uvicorn does, without raising the signal again at the end: a graceful stop is a success."""
+        previous = {sig: signal.signal(sig, self.handle_exit) for sig in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for sig, handler in previous.items():
+                signal.signal(sig, handler)
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(2048)  # bound and listening: whoever is told that it is ready can connect
+    except BaseException:
+        listener.close()
+        raise
+    return listener

@@ -1,0 +1,126 @@
+"""What an operator may set: flags, then the environment (`A2C_…`), then a TOML file, in that order."""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+from a2c_smcp.protocol.limits import Limits
+from a2c_smcp.server.auth import DEFAULT_API_KEY_NAME, AuthenticationProvider, CredentialAuthenticationProvider
+from a2c_smcp.server.credentials import JWTVerifier, KeyFile, SharedSecret, Verifier
+
+_DEFAULTS = Limits()
+
+
+class ServerSettings(BaseSettings):
+    """The settings of `a2c server`."""
+
+    model_config: ClassVar[SettingsConfigDict] = SettingsConfigDict(env_prefix="A2C_", extra="forbid")
+
+    host: str = "127.0.0.1"
+    port: int = Field(8000, ge=0, le=65535)
+    socketio_path: str = "/socket.io"
+    cors_origins: str | None = None
+    metrics: bool = True
+    forwarded_allow_ips: str = "127.0.0.1"
+    grace: float = Field(10.0, ge=0)
+
+    api_key: SecretStr | None = None
+    api_key_header: str = DEFAULT_API_KEY_NAME
+    keys_file: Path | None = None
+    jwt_key: SecretStr | None = None
+    jwt_key_file: Path | None = None
+    jwt_audience: str | None = None
+    jwt_issuer: str | None = None
+    insecure: bool = False
+    ssl_certfile: Path | None = None
+    ssl_keyfile: Path | None = None
+
+    max_message_bytes: int = Field(_DEFAULTS.message_bytes, ge=1_000)
+    requests_per_second: float = Field(_DEFAULTS.requests_per_second, ge=0)
+    request_burst: int = Field(_DEFAULTS.request_burst, ge=1)
+    connections_per_ip: int = Field(_DEFAULTS.connections_per_ip, ge=0)
+    max_name_length: int = Field(_DEFAULTS.name_length, ge=1)
+    max_tool_timeout: int = Field(_DEFAULTS.tool_timeout, ge=1)
+    default_timeout: int = Field(_DEFAULTS.default_timeout, ge=1)
+
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["human", "json"] = "human"
+
+    @classmethod
+    def load(cls, flags: dict[str, Any], config: Path | None = None) -> ServerSettings:
+        """Read the settings; `flags` holds only what was given.
+
+        Raises:
+            pydantic.ValidationError: a value is wrong, or the file has a key nobody knows.
+            OSError, tomllib.TOMLDecodeError: the file cannot be read.
+        """
+        if config is None:
+            return cls(**flags)
+        config.stat()  # a missing file is an error, not an empty one
+
+        class FromFile(cls):
+            model_config: ClassVar[SettingsConfigDict] = SettingsConfigDict(
+                env_prefix="A2C_", extra="forbid", toml_file=config
+            )
+
+        return FromFile(**flags)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Flags, then the environment, then the file."""
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of §11 of the protocol."""
+        return Limits(
+            message_bytes=self.max_message_bytes,
+            requests_per_second=self.requests_per_second,
+            request_burst=self.request_burst,
+            connections_per_ip=self.connections_per_ip,
+            name_length=self.max_name_length,
+            tool_timeout=self.max_tool_timeout,
+            default_timeout=self.default_timeout,
+        )
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach the Server."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    def auth_provider(self) -> AuthenticationProvider | None:
+        """Who may come in; None lets everybody in.
+
+        Raises:
+            ValueError, OSError: a key or a file is not usable.
+        """
+        verifiers: list[Verifier] = []
+        if self.api_key is not None:
+            verifiers.append(SharedSecret(self.api_key.get_secret_value()))
+        if self.keys_file is not None:
+            verifiers.append(KeyFile(self.keys_file))
+        jwt_key = self.jwt_key.get_secret_value() if self.jwt_key else None
+        if self.jwt_key_file is not None:
+            jwt_key = self.jwt_key_file.read_text("utf-8").strip()
+        if jwt_key is not None:
+            verifiers.append(JWTVerifier(jwt_key, audience=self.jwt_audience, issuer=self.jwt_issuer))
+        if not verifiers:
+            return None
+        return CredentialAuthenticationProvider(*verifiers, api_key_name=self.api_key_header)

@@ -1,0 +1,23 @@
+"""WebSocket under WSGI servers: the library's own, stopped at the first frame that is not Engine.IO."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engineio.async_drivers.threading import SimpleWebSocketWSGI
+
+from a2c_smcp.server.packet import is_engine_packet
+
+
+class GuardedWebSocket(SimpleWebSocketWSGI):
+    """Ends at a bad frame as at a close; the library would leave its session half open."""
+
+    @classmethod
+    def install(cls, sio: Any) -> None:
+        """Use this class for the WebSockets of a `socketio.Server`."""
+        sio.eio._async = {**sio.eio._async, "websocket": cls}
+
+    def wait(self) -> str | bytes | None:
+        """The next frame, or None at the end."""
+        frame = super().wait()
+        return None if isinstance(frame, str) and not is_engine_packet(frame) else frame

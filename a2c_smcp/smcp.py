@@ -1,0 +1,341 @@
+"""THE WIRE: the namespace, the event names and the shape of every payload of A2C-SMCP 0.2.0.
+
+Shapes are written here and nowhere else. This module depends on nothing but typing, so that any program may use it.
+An optional filter that is null reads as absent; a sender omits it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, NotRequired, TypeAlias
+
+from typing_extensions import TypedDict
+
+from a2c_smcp.types import Attributes, Role
+
+SMCP_NAMESPACE: Final = "/smcp"
+
+# ----------------------------------------------------------------- events: Agent -> Server -> one Computer, with an ack
+TOOL_CALL_EVENT: Final = "client:tool_call"
+GET_TOOLS_EVENT: Final = "client:get_tools"
+GET_CONFIG_EVENT: Final = "client:get_config"
+GET_DESKTOP_EVENT: Final = "client:get_desktop"
+GET_FINDER_EVENT: Final = "client:get_finder"
+READ_RESOURCE_EVENT: Final = "client:read_resource"
+
+# ----------------------------------------------------------------------------------------- events: any client -> Server
+JOIN_OFFICE_EVENT: Final = "server:join_office"
+LEAVE_OFFICE_EVENT: Final = "server:leave_office"
+UPDATE_CONFIG_EVENT: Final = "server:update_config"
+UPDATE_TOOL_LIST_EVENT: Final = "server:update_tool_list"
+UPDATE_DESKTOP_EVENT: Final = "server:update_desktop"
+UPDATE_FINDER_EVENT: Final = "server:update_finder"
+CANCEL_TOOL_CALL_EVENT: Final = "server:tool_call_cancel"
+LIST_ROOM_EVENT: Final = "server:list_room"
+
+# -------------------------------------------------------------------------------------- notifications: Server -> office
+ENTER_OFFICE_NOTIFICATION: Final = "notify:enter_office"
+LEAVE_OFFICE_NOTIFICATION: Final = "notify:leave_office"
+UPDATE_CONFIG_NOTIFICATION: Final = "notify:update_config"
+UPDATE_TOOL_LIST_NOTIFICATION: Final = "notify:update_tool_list"
+UPDATE_DESKTOP_NOTIFICATION: Final = "notify:update_desktop"
+UPDATE_FINDER_NOTIFICATION: Final = "notify:update_finder"
+CANCEL_TOOL_CALL_NOTIFICATION: Final = "notify:tool_call_cancel"
+
+
+# --------------------------------------------------------------------------------------------------------------- errors
+class ErrorBody(TypedDict):
+    code: int
+    message: str
+    details: NotRequired[dict[str, Any]]
+
+
+class ErrorPayload(TypedDict):
+    error: ErrorBody
+
+
+# ------------------------------------------------------------------------------------------------------ client requests
+class AgentCallData(TypedDict):
+    """What every `client:*` payload holds. `agent` is the Agent's name."""
+
+    agent: str
+    req_id: str
+    computer: str
+
+
+class ToolCallReq(AgentCallData):
+    tool_name: str
+    params: dict[str, Any]
+    timeout: int
+
+
+class GetToolsReq(AgentCallData):
+    pass
+
+
+class ToolMeta(TypedDict, total=False):
+    """What a Computer's owner configured for a tool. Further keys are kept."""
+
+    auto_apply: bool | None
+    alias: str | None
+    tags: list[str] | None
+    ret_object_mapper: dict[str, Any] | None
+
+
+class SMCPTool(TypedDict):
+    name: str
+    description: str
+    params_schema: dict[str, Any]
+    return_schema: dict[str, Any] | None
+    meta: NotRequired[Attributes]
+
+
+class GetToolsRet(TypedDict):
+    tools: list[SMCPTool]
+    req_id: str
+
+
+class GetDeskTopReq(AgentCallData):
+    desktop_size: NotRequired[int | None]
+    window: NotRequired[str | None]
+
+
+Desktop: TypeAlias = str
+"""One rendered window: its URI, a blank line, its text."""
+
+
+class GetDeskTopRet(TypedDict):
+    desktops: list[Desktop]
+    req_id: str
+
+
+class GetFinderReq(AgentCallData):
+    keywords: NotRequired[list[str] | None]
+    file_type: NotRequired[str | None]
+    offset: NotRequired[int | None]
+    limit: NotRequired[int | None]
+
+
+class DPEDocumentSummary(TypedDict):
+    doc_ref: str
+    uri: str
+    file_uri: str
+    file_type: str
+    title: str
+    page_count: int
+    server: str
+    keywords: NotRequired[list[str]]
+    summary: NotRequired[str]
+    last_modified: NotRequired[str]
+
+
+class DPEPageSummary(TypedDict):
+    page_index: int
+    title: str
+    element_count: int
+    uri: str
+    doc_ref: NotRequired[str]
+
+
+class DPEElementDetail(TypedDict):
+    element_id: str
+    category: str
+    content: dict[str, Any]
+    summary: NotRequired[str]
+    doc_ref: NotRequired[str]
+    page_index: NotRequired[int]
+    uri: NotRequired[str]
+    metadata: NotRequired[dict[str, Any]]
+
+
+class GetFinderRet(TypedDict):
+    documents: list[DPEDocumentSummary]
+    total_count: int
+    req_id: str
+
+
+class ReadResourceReq(AgentCallData):
+    uri: str
+
+
+class ResourceContents(TypedDict):
+    """One part of an MCP `resources/read` answer: `text` or `blob` (base64)."""
+
+    uri: str
+    mimeType: NotRequired[str]
+    text: NotRequired[str]
+    blob: NotRequired[str]
+
+
+class ReadResourceRet(TypedDict):
+    contents: list[ResourceContents]
+    req_id: str
+
+
+class GetComputerConfigReq(AgentCallData):
+    pass
+
+
+# ------------------------------------------------------------------------------------------ server requests and notices
+class EnterOfficeReq(TypedDict):
+    role: Role
+    name: str
+    office_id: str
+
+
+class LeaveOfficeReq(TypedDict):
+    office_id: str
+
+
+class UpdateComputerConfigReq(TypedDict):
+    """`server:update_config`, `update_tool_list`, `update_desktop` and `update_finder`: the sender's own name."""
+
+    computer: str
+
+
+class CancelToolCallReq(TypedDict):
+    agent: str
+    req_id: str
+
+
+class ListRoomReq(TypedDict):
+    agent: str
+    req_id: str
+    office_id: str
+
+
+class SessionInfo(TypedDict):
+    sid: str
+    name: str
+    role: Role
+    office_id: str
+
+
+class ListRoomRet(TypedDict):
+    sessions: list[SessionInfo]
+    req_id: str
+
+
+class EnterOfficeNotification(TypedDict):
+    """Holds `agent` or `computer`, by the newcomer's role."""
+
+    office_id: str
+    agent: NotRequired[str]
+    computer: NotRequired[str]
+
+
+class LeaveOfficeNotification(TypedDict):
+    """Holds `agent` or `computer`, by the leaver's role."""
+
+    office_id: str
+    agent: NotRequired[str]
+    computer: NotRequired[str]
+
+
+class UpdateMCPConfigNotification(TypedDict):
+    computer: str
+
+
+class UpdateToolListNotification(TypedDict):
+    computer: str
+
+
+class UpdateDesktopNotification(TypedDict):
+    computer: str
+
+
+class UpdateFinderNotification(TypedDict):
+    computer: str
+
+
+class CancelToolCallNotification(TypedDict):
+    agent: str
+    req_id: str
+
+
+# --------------------------------------------------------------------------------------------- configuration and inputs
+class BaseMCPServerConfig(TypedDict):
+    name: str
+    disabled: bool
+    forbidden_tools: list[str]
+    tool_meta: dict[str, ToolMeta]
+    default_tool_meta: NotRequired[ToolMeta | None]
+    vrl: NotRequired[str | None]
+
+
+class MCPServerStdioParameters(TypedDict):
+    command: str
+    args: list[str]
+    env: dict[str, str] | None
+    cwd: str | None
+    encoding: str
+    encoding_error_handler: Literal["strict", "ignore", "replace"]
+
+
+class MCPServerStdioConfig(BaseMCPServerConfig):
+    type: Literal["stdio"]
+    server_parameters: MCPServerStdioParameters
+
+
+class MCPServerStreamableHttpParameters(TypedDict):
+    """`timeout` and `sse_read_timeout` are ISO-8601 durations."""
+
+    url: str
+    headers: dict[str, Any] | None
+    timeout: str
+    sse_read_timeout: str
+    terminate_on_close: bool
+
+
+class MCPServerStreamableHttpConfig(BaseMCPServerConfig):
+    type: Literal["streamable"]
+    server_parameters: MCPServerStreamableHttpParameters
+
+
+class MCPSSEParameters(TypedDict):
+    """`timeout` and `sse_read_timeout` are seconds."""
+
+    url: str
+    headers: dict[str, Any] | None
+    timeout: float
+    sse_read_timeout: float
+
+
+class MCPSSEConfig(BaseMCPServerConfig):
+    type: Literal["sse"]
+    server_parameters: MCPSSEParameters
+
+
+MCPServerConfig: TypeAlias = MCPServerStdioConfig | MCPServerStreamableHttpConfig | MCPSSEConfig
+
+
+class MCPServerInputBase(TypedDict):
+    id: str
+    description: str
+
+
+class MCPServerPromptStringInput(MCPServerInputBase):
+    type: Literal["promptString"]
+    default: NotRequired[str | None]
+    password: NotRequired[bool | None]
+
+
+class MCPServerPickStringInput(MCPServerInputBase):
+    type: Literal["pickString"]
+    options: list[str]
+    default: NotRequired[str | None]
+
+
+class MCPServerCommandInput(MCPServerInputBase):
+    type: Literal["command"]
+    command: str
+    args: NotRequired[dict[str, str] | list[str] | None]
+
+
+MCPServerInput: TypeAlias = MCPServerPromptStringInput | MCPServerPickStringInput | MCPServerCommandInput
+
+
+class GetComputerConfigRet(TypedDict):
+    """Placeholders stay unresolved: a secret never leaves the Computer."""
+
+    inputs: NotRequired[list[MCPServerInput] | None]
+    servers: dict[str, MCPServerConfig]

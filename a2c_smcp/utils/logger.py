@@ -1,0 +1,53 @@
+"""Log output for programs: human or JSON lines on standard error. Libraries set no handlers; commands call this."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from typing import Literal
+
+LogFormat = Literal["human", "json"]
+
+_CONTEXT = ("req_id", "sid")
+
+
+class HumanFormatter(logging.Formatter):
+    """`12:30:01 INFO    server.base  text  req_id=…`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line, and the traceback if there is one."""
+        clock = time.strftime("%H:%M:%S", time.localtime(record.created))
+        name = record.name.removeprefix("a2c_smcp.")
+        context = "".join(f"  {key}={value}" for key, value in _context(record).items() if key == "req_id")
+        line = f"{clock} {record.levelname:<7} {name}  {record.getMessage()}{context}"
+        return line + ("\n" + self.formatException(record.exc_info) if record.exc_info else "")
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as JSON, with `req_id` and `sid` where they are known."""
+        entry = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_context(record),
+        }
+        if record.exc_info:
+            entry["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(entry, ensure_ascii=False)
+
+
+def configure_logging(level: str = "info", log_format: LogFormat = "human") -> None:
+    """Send this process's logs to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if log_format == "json" else HumanFormatter())
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+
+
+def _context(record: logging.LogRecord) -> dict[str, str]:
+    return {key: value for key in _CONTEXT if isinstance(value := getattr(record, key, None), str)}

@@ -1,0 +1,171 @@
+"""A plain Socket.IO client, as any program in any language is one: it knows nothing of this package but event names."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import socketio
+from socketio.exceptions import ConnectionError as SocketIOConnectionError
+
+from tests.support.running import PATIENCE, Running
+
+NAMESPACE = "/smcp"
+Notice = tuple[str, Any]
+
+
+class Peer:
+    """One connection: asks, answers, and remembers what it heard."""
+
+    def __init__(self) -> None:
+        self._client = socketio.AsyncClient(
+            reconnection=False, websocket_extra_options={"max_msg_size": 0}, handle_sigint=False
+        )
+        self._client.on("*", self._on_event, namespace=NAMESPACE)
+        self._client.on("connect_error", self._on_connect_error, namespace=NAMESPACE)
+        self._client.on("disconnect", self._on_disconnect, namespace=NAMESPACE)
+        self._changed = asyncio.Condition()
+        self.heard: list[Notice] = []
+        self.asked: list[Notice] = []
+        self.answer: Callable[[str, Any], Any] = lambda event, data: {"echo": event, "data": data}
+        self.refusal: Any = None
+        self.is_gone = asyncio.Event()
+
+    @property
+    def sid(self) -> str:
+        sid = self._client.get_sid(NAMESPACE)
+        assert sid is not None
+        return sid
+
+    async def connect(
+        self, url: str, *, auth: Any = None, headers: dict[str, str] | None = None, transport: str = "websocket"
+    ) -> bool:
+        """Connect; False, with `refusal` set, when the Server refuses."""
+        try:
+            await self._client.connect(
+                url,
+                headers=headers or {},
+                auth=auth,
+                transports=[transport],
+                namespaces=[NAMESPACE],
+                wait_timeout=PATIENCE,
+            )
+        except SocketIOConnectionError:
+            return False
+        return True
+
+    async def ask(self, event: str, *args: Any) -> Any:
+        """Send an event and wait for its ack; several ack arguments come as a tuple."""
+        answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+        def on_ack(*ack: Any) -> None:
+            answered.set_result(ack[0] if len(ack) == 1 else ack or None)
+
+        await self._client.emit(event, args, namespace=NAMESPACE, callback=on_ack)
+        async with asyncio.timeout(PATIENCE):
+            return await answered
+
+    async def tell(self, event: str, data: Any) -> None:
+        """Send an event without asking for an ack."""
+        await self._client.emit(event, data, namespace=NAMESPACE)
+
+    async def join(self, role: str, name: str, office_id: str) -> tuple[bool, str | None]:
+        return await self.ask("server:join_office", {"role": role, "name": name, "office_id": office_id})
+
+    async def hear(self, event: str) -> Any:
+        """The data of the next notice of this name; it is taken out of `heard`."""
+        return (await self._next(self.heard, event))[1]
+
+    async def be_asked(self, event: str) -> Any:
+        """The data of the next request of this name; it is taken out of `asked`."""
+        return (await self._next(self.asked, event))[1]
+
+    async def has_heard(self) -> list[Notice]:
+        """What was heard and not yet taken, once everything the Server sent so far has arrived."""
+        await self.ask("server:nothing-of-the-kind", {})
+        return list(self.heard)
+
+    async def disconnect(self) -> None:
+        await self._client.disconnect()
+
+    async def _next(self, notices: list[Notice], event: str) -> Notice:
+        def find() -> Notice | None:
+            return next((notice for notice in notices if notice[0] == event), None)
+
+        async with asyncio.timeout(PATIENCE), self._changed:
+            await self._changed.wait_for(find)
+        notice = find()
+        assert notice is not None
+        notices.remove(notice)
+        return notice
+
+    async def _on_event(self, event: str, data: Any = None) -> Any:
+        is_request = event.startswith("client:")
+        (self.asked if is_request else self.heard).append((event, data))
+        async with self._changed:
+            self._changed.notify_all()
+        if not is_request:
+            return None
+        answer = self.answer(event, data)
+        return await answer if inspect.isawaitable(answer) else answer
+
+    def _on_connect_error(self, data: Any) -> None:
+        self.refusal = data
+
+    def _on_disconnect(self, *_: Any) -> None:
+        self.is_gone.set()
+
+
+class Crowd:
+    """Makes peers of one Server and disconnects them at the end."""
+
+    def __init__(self, server: Running, transport: str, stack: AsyncExitStack) -> None:
+        self.server = server
+        self._transport = transport
+        self._stack = stack
+
+    async def newcomer(self, **credentials: Any) -> Peer:
+        """A connected peer that has not joined."""
+        peer = Peer()
+        assert await peer.connect(self.server.url, transport=self._transport, **credentials), peer.refusal
+        self._stack.push_async_callback(peer.disconnect)
+        return peer
+
+    async def refused(self, **credentials: Any) -> Any:
+        """What a peer hears whose connection is refused."""
+        peer = Peer()
+        assert not await peer.connect(self.server.url, transport=self._transport, **credentials)
+        return peer.refusal
+
+    async def member(self, role: str, name: str, office_id: str, **credentials: Any) -> Peer:
+        """A peer in an office."""
+        peer = await self.newcomer(**credentials)
+        assert await peer.join(role, name, office_id) == (True, None)
+        return peer
+
+    async def office(self, office_id: str = "office", *computers: str) -> tuple[Peer, ...]:
+        """An Agent named `agent` and Computers, in one office; the Agent has heard them come."""
+        agent = await self.member("agent", "agent", office_id)
+        members = [await self.member("computer", name, office_id) for name in computers or ("pc",)]
+        for _ in members:
+            await agent.hear("notify:enter_office")
+        return agent, *members
+
+
+@asynccontextmanager
+async def crowd(server: Running, transport: str = "websocket") -> AsyncGenerator[Crowd]:
+    async with AsyncExitStack() as stack:
+        yield Crowd(server, transport, stack)
+
+
+def request(computer: str = "pc", *, agent: str = "agent", req_id: str = "r1", **fields: Any) -> dict[str, Any]:
+    """The payload of a `client:*` event."""
+    return {"agent": agent, "computer": computer, "req_id": req_id, **fields}
+
+
+def tool_call(computer: str = "pc", **fields: Any) -> dict[str, Any]:
+    """The payload of a `client:tool_call`."""
+    return request(computer, **{"tool_name": "echo", "params": {"text": "hi"}, "timeout": 30, **fields})

@@ -1,0 +1,107 @@
+"""Real Servers on real sockets, in both forms, for as long as a test needs them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import uvicorn
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+from a2c_smcp.server.app import SMCPApp, SyncSMCPApp, create_app, create_wsgi_app
+from a2c_smcp.server.serving import uvicorn_config
+from a2c_smcp.server.settings import ServerSettings
+
+Kind = Literal["async", "sync"]
+PATIENCE = 10.0
+"""Seconds after which a test gives up waiting for what should happen at once."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """A Server that answers at `url`."""
+
+    kind: Kind
+    url: str
+    app: SMCPApp | SyncSMCPApp
+    loop: asyncio.AbstractEventLoop | None = None
+
+    async def shutdown(self, grace: float = PATIENCE) -> None:
+        """Shut the application down where it runs."""
+        if isinstance(self.app, SyncSMCPApp):
+            await asyncio.to_thread(self.app.shutdown, grace)
+        else:
+            assert self.loop is not None
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self.app.shutdown(grace), self.loop))
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.is_up = threading.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.loop = asyncio.get_running_loop()
+        self.is_up.set()
+
+
+@contextlib.contextmanager
+def running(kind: Kind, auth_provider: Any = None, **options: Any) -> Generator[Running]:
+    """Serve the application of one form while the block runs."""
+    if kind == "async":
+        app = create_app(auth_provider, **options)
+        with serving_asgi(app, app) as (url, loop):
+            yield Running(kind, url, app, loop)
+    else:
+        wsgi = create_wsgi_app(auth_provider, **options)
+        with serving_wsgi(wsgi) as url:
+            yield Running(kind, url, wsgi)
+
+
+@contextlib.contextmanager
+def serving_asgi(asgi: Any, app: SMCPApp) -> Generator[tuple[str, asyncio.AbstractEventLoop | None]]:
+    """Serve any ASGI application that has `app` inside, with the options the command uses."""
+    config = uvicorn_config(app, ServerSettings(max_message_bytes=app.namespace.limits.message_bytes))
+    config.app = asgi
+    server = _Server(config)
+    listener = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    try:
+        assert server.is_up.wait(PATIENCE)
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", server.loop
+    finally:
+        server.should_exit = True
+        thread.join(PATIENCE)
+        listener.close()
+        assert not thread.is_alive(), "the Server did not stop"
+
+
+class _QuietHandler(WSGIRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def serving_wsgi(app: SyncSMCPApp) -> Generator[str]:
+    """Serve a WSGI application in threads."""
+    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=_QuietHandler)
+    server.daemon_threads = True  # pyright: ignore[reportAttributeAccessIssue]  # of socketserver.ThreadingMixIn
+    thread = threading.Thread(target=server.serve_forever, args=[0.05], daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        app.shutdown(grace=0)
+        server.shutdown()
+        thread.join(PATIENCE)
+        server.server_close()

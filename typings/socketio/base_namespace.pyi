@@ -1,0 +1,3 @@
+class BaseServerNamespace:
+    namespace: str
+    def __init__(self, namespace: str | None = None) -> None: ...
