@@ -1,0 +1,123 @@
+"""The two servers that are compared, each in a process of its own: `python -m benchmarks.servers ours|floor`.
+
+The floor is the least that python-socketio can do on the same serving stack: it relays, and checks nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any, cast
+
+import orjson
+import psutil
+import socketio
+import uvicorn
+from socketio.packet import Packet
+
+from a2c_smcp import smcp
+from a2c_smcp.protocol.limits import Limits
+from a2c_smcp.server.app import create_app, transport_limit
+from a2c_smcp.server.serving import uvicorn_config
+from a2c_smcp.server.settings import ServerSettings
+
+HOST = "127.0.0.1"
+KINDS = ("floor", "ours")
+_LIMITS = Limits(requests_per_second=0)
+
+
+class _Json:
+    loads = staticmethod(orjson.loads)
+    dumps = staticmethod(lambda value, **_: orjson.dumps(value).decode())  # pyright: ignore[reportUnknownLambdaType]
+
+
+class OrjsonPacket(Packet):
+    json = _Json
+
+
+def floor_app() -> socketio.ASGIApp:
+    """A relay with the JSON library and the transport options of ours, and nothing else of it."""
+    sio = socketio.AsyncServer(
+        async_mode="asgi",
+        serializer=OrjsonPacket,
+        max_http_buffer_size=transport_limit(_LIMITS),
+        http_compression=False,
+    )
+    computers: dict[str, str] = {}
+
+    async def join(sid: str, data: dict[str, Any]) -> tuple[bool, None]:
+        if data["role"] == "computer":
+            computers[data["name"]] = sid
+        await sio.enter_room(sid, data["office_id"], namespace=smcp.SMCP_NAMESPACE)
+        return True, None
+
+    async def relay(sid: str, data: dict[str, Any]) -> Any:
+        return await sio.call(
+            smcp.TOOL_CALL_EVENT,
+            data,
+            to=computers[data["computer"]],
+            namespace=smcp.SMCP_NAMESPACE,
+            timeout=data["timeout"],
+        )
+
+    sio.on(smcp.JOIN_OFFICE_EVENT, join, namespace=smcp.SMCP_NAMESPACE)
+    sio.on(smcp.TOOL_CALL_EVENT, relay, namespace=smcp.SMCP_NAMESPACE)
+    return socketio.ASGIApp(sio)
+
+
+def serve(kind: str, ws: str | None = None) -> None:
+    """Serve on a free port, and print it. `ws` tries another WebSocket implementation of uvicorn."""
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr)
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    app: Any = create_app(limits=_LIMITS) if kind == "ours" else floor_app()
+    settings = ServerSettings(host=HOST, max_message_bytes=_LIMITS.message_bytes)
+    config = uvicorn_config(app, settings)
+    if ws is not None:
+        config.ws = cast("Any", ws)
+    with socket.create_server((HOST, 0), backlog=2048) as listener:
+        print(listener.getsockname()[1], flush=True)
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+@dataclass(frozen=True, slots=True)
+class ServerProcess:
+    """A running server, and what it used so far."""
+
+    kind: str
+    port: int
+    pid: int
+
+    def cpu_seconds(self) -> float:
+        """User and system time. A tick of 10 ms, which is what /proc counts in, would be too coarse for a round."""
+        if sys.platform == "linux":
+            return time.clock_gettime((~self.pid << 3) | 2)  # the process's CPU clock, see clock_getcpuclockid(3)
+        times = cast("Any", psutil.Process(self.pid)).cpu_times()
+        return times.user + times.system
+
+    def resident_bytes(self) -> int:
+        return cast("Any", psutil.Process(self.pid)).memory_info().rss
+
+
+@contextlib.contextmanager
+def running(kind: str, *options: str) -> Generator[ServerProcess]:
+    """Start a server in a process of its own, and end it."""
+    command = [sys.executable, "-m", "benchmarks.servers", kind, *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            port = process.stdout.readline().strip()
+            if not port:
+                raise RuntimeError(f"the {kind} server did not start")
+            yield ServerProcess(kind, int(port), process.pid)
+        finally:
+            process.kill()  # nothing is left to lose, and a graceful stop would announce every leave
+
+
+if __name__ == "__main__":
+    serve(*sys.argv[1:])

@@ -1,0 +1,76 @@
+"""A world in memory: rooms that deliver, peers that answer, and a record of who heard what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from a2c_smcp.protocol.effects import Call
+from a2c_smcp.protocol.flow import run
+from a2c_smcp.protocol.grants import EVERYTHING, Grant
+from a2c_smcp.protocol.limits import Limits
+from a2c_smcp.protocol.server import Answer, Request, answer, depart
+from a2c_smcp.server.registry import MemoryRegistry
+
+Heard = tuple[str, str, Any]
+
+
+class MemoryWorld:
+    """Runs flows. `heard` holds (sid, event, data) in order."""
+
+    def __init__(self) -> None:
+        self.registry = MemoryRegistry()
+        self.grants: dict[str, Grant] = {}
+        self.rooms: dict[str, set[str]] = {}
+        self.heard: list[Heard] = []
+        self.asked: list[Heard] = []
+        self.limits = Limits()
+        self.reply: Callable[[Call], Any] = lambda call: {"from": call.target}
+
+    # What a flow may ask for.
+
+    def grant(self, sid: str) -> Grant:
+        return self.grants[sid]
+
+    def is_connected(self, sid: str) -> bool:
+        return sid in self.grants
+
+    def enter(self, sid: str, office_id: str) -> None:
+        if office_id in self.grants:
+            raise ValueError("cannot enter a sid room")
+        self.rooms.setdefault(office_id, set()).add(sid)
+
+    def leave(self, sid: str, office_id: str) -> None:
+        self.rooms[office_id].discard(sid)
+
+    def notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> None:
+        listeners = {to} if to in self.grants else self.rooms.get(to, set())
+        self.heard += [(sid, event, data) for sid in sorted(listeners) if sid != skip]
+
+    def call(self, call: Call) -> Any:
+        self.asked.append((call.target, call.event, call.data))
+        return self.reply(call)
+
+    # What a test does.
+
+    def connect(self, sid: str, grant: Grant = EVERYTHING) -> str:
+        self.grants[sid] = grant
+        return sid
+
+    def send(self, sid: str, event: str, data: Any = None) -> Answer:
+        return run(answer(Request(event, sid, data, self.limits)), self)
+
+    def ask(self, sid: str, event: str, data: Any = None) -> Any:
+        return self.send(sid, event, data).ack
+
+    def join(self, sid: str, role: str, name: str, office_id: str) -> tuple[bool, str | None]:
+        return self.ask(sid, "server:join_office", {"role": role, "name": name, "office_id": office_id})
+
+    def leave_office(self, sid: str, office_id: str) -> tuple[bool, str | None]:
+        return self.ask(sid, "server:leave_office", {"office_id": office_id})
+
+    def disconnect(self, sid: str) -> None:
+        del self.grants[sid]
+        run(depart(sid), self)
+        for room in self.rooms.values():
+            room.discard(sid)
