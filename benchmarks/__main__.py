@@ -17,6 +17,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a smoke run: fewer and shorter rounds, noisy numbers")
     parser.add_argument("--only", choices=["relay", "members", "joining"], help="measure only this")
     parser.add_argument("--no-fail", action="store_true", help="exit with 0 even if a target is missed")
+    parser.add_argument("--lean", action="store_true", help="relay: a floor that does not search payloads for bytes")
     options = parser.parse_args()
 
     started = time.perf_counter()
@@ -26,7 +27,8 @@ def main() -> int:
     if options.only in (None, "members"):
         rows += uvloop.run(members.measure(repeats=1 if options.quick else 3))
     if options.only in (None, "relay"):
-        rows += uvloop.run(relay.measure(relay.QUICK if options.quick else relay.FULL))
+        plan = relay.QUICK if options.quick else relay.FULL
+        rows += uvloop.run(relay.measure(plan, "lean" if options.lean else "floor"))
 
     print(table(rows))
     missed = sum(not row.ok for row in rows)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from typing import Any
 import orjson
 
 from a2c_smcp import smcp
-from benchmarks.servers import KINDS, ServerProcess, running
+from benchmarks.servers import ServerProcess, running
 from benchmarks.support import Row
 from benchmarks.wire import ACK, EVENT, Wire
 
@@ -33,14 +32,15 @@ _PATIENCE = 120.0
 class Plan:
     """How long to measure."""
 
-    rounds: int
+    most_rounds: int
+    fewest_rounds: int
     round_seconds: float
     cell_seconds: float
-    """No further pair of rounds begins after so long; three are made in any case."""
+    """No further pair of rounds begins after so long, once the fewest are made."""
 
 
-FULL = Plan(rounds=11, round_seconds=0.45, cell_seconds=18.0)
-QUICK = Plan(rounds=3, round_seconds=0.2, cell_seconds=4.0)
+FULL = Plan(most_rounds=15, fewest_rounds=3, round_seconds=0.4, cell_seconds=12.0)
+QUICK = Plan(most_rounds=3, fewest_rounds=1, round_seconds=0.1, cell_seconds=2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,61 +124,56 @@ class Caller:
         return Sample((self.server.cpu_seconds() - cpu) / calls, (time.perf_counter() - started) / calls)
 
 
-async def measure_cell(callers: list[Caller], size: str, concurrency: int, plan: Plan) -> list[Row]:
+async def measure_cell(floor: Caller, ours: Caller, size: str, concurrency: int, plan: Plan) -> list[Row]:
     content = payload(SIZES[size])
-    calls = await _calls_per_round(callers, content, concurrency, plan)
+    calls = {caller: await _calls_per_round(caller, content, concurrency, plan) for caller in (floor, ours)}
     pairs: list[tuple[Sample, Sample]] = []
     begun = time.perf_counter()
-    for number in range(plan.rounds):
-        if number >= 3 and time.perf_counter() - begun > plan.cell_seconds:
+    for number in range(plan.most_rounds):
+        if number >= plan.fewest_rounds and time.perf_counter() - begun > plan.cell_seconds:
             break
-        pair: dict[str, Sample] = {}
-        for caller in callers if number % 2 else reversed(callers):
-            pair[caller.server.kind] = await caller.run(content, calls, concurrency)
-        pairs.append((pair["floor"], pair["ours"]))
+        turn = (floor, ours) if number % 2 else (ours, floor)
+        samples = {caller: await caller.run(content, calls[caller], concurrency) for caller in turn}
+        pairs.append((samples[floor], samples[ours]))
     what = f"{size:>6} × {concurrency:<3}"
     return [
         Row(
             f"relay {what} CPU per call",
-            _micro(median(floor.cpu for floor, _ in pairs)),
-            _micro(median(ours.cpu for _, ours in pairs)),
-            median(ours.cpu / floor.cpu for floor, ours in pairs),
+            _micro(median(least.cpu for least, _ in pairs)),
+            _micro(median(own.cpu for _, own in pairs)),
+            median(own.cpu / least.cpu for least, own in pairs),
             CPU_TARGET,
         ),
         Row(
             f"relay {what} throughput",
-            _rate(median(floor.wall for floor, _ in pairs)),
-            _rate(median(ours.wall for _, ours in pairs)),
-            median(floor.wall / ours.wall for floor, ours in pairs),
+            _rate(median(least.wall for least, _ in pairs)),
+            _rate(median(own.wall for _, own in pairs)),
+            median(least.wall / own.wall for least, own in pairs),
             THROUGHPUT_TARGET,
             at_least=True,
         ),
     ]
 
 
-async def measure(plan: Plan) -> list[Row]:
+async def measure(plan: Plan, floor_kind: str = "floor") -> list[Row]:
     """Every size at every concurrency."""
-    gc.disable()  # the generator makes no cycles worth a pause
     rows: list[Row] = []
     async with contextlib.AsyncExitStack() as stack:
-        servers = [stack.enter_context(running(kind)) for kind in KINDS]
-        callers = [await stack.enter_async_context(Caller.on(server)) for server in servers]
+        servers = [stack.enter_context(running(kind)) for kind in (floor_kind, "ours")]
+        floor, ours = [await stack.enter_async_context(Caller.on(server)) for server in servers]
         for size in SIZES:
             for concurrency in CONCURRENCIES:
-                rows += await measure_cell(callers, size, concurrency, plan)
-    gc.enable()
+                rows += await measure_cell(floor, ours, size, concurrency, plan)
     return rows
 
 
-async def _calls_per_round(callers: list[Caller], content: Any, concurrency: int, plan: Plan) -> int:
-    """Warm both servers up, and take as many calls as fill a round; at least each of the concurrent ones."""
+async def _calls_per_round(caller: Caller, content: Any, concurrency: int, plan: Plan) -> int:
+    """Warm a server up, and take as many calls as fill a round; at least each of the concurrent ones."""
     calls = max(8, concurrency)
-    for caller in callers:
-        sample = await caller.run(content, calls, concurrency)
-        if sample.wall * calls < plan.round_seconds / 4:
-            sample = await caller.run(content, int(plan.round_seconds / 2 / sample.wall), concurrency)
-        calls = max(calls, int(plan.round_seconds / sample.wall))
-    return calls
+    sample = await caller.run(content, calls, concurrency)
+    if sample.wall * calls < plan.round_seconds / 4:
+        sample = await caller.run(content, int(plan.round_seconds / 2 / sample.wall), concurrency)
+    return max(calls, int(plan.round_seconds / sample.wall))
 
 
 def _micro(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""The two servers that are compared, each in a process of its own: `python -m benchmarks.servers ours|floor`.
+"""The two servers that are compared, each in a process of its own: `python -m benchmarks.servers ours|floor|lean`.
 
 The floor is the least that python-socketio can do on the same serving stack: it relays, and checks nothing.
 """
@@ -28,24 +28,36 @@ from a2c_smcp.server.serving import uvicorn_config
 from a2c_smcp.server.settings import ServerSettings
 
 HOST = "127.0.0.1"
-KINDS = ("floor", "ours")
 _LIMITS = Limits(requests_per_second=0)
 
 
 class _Json:
     loads = staticmethod(orjson.loads)
-    dumps = staticmethod(lambda value, **_: orjson.dumps(value).decode())  # pyright: ignore[reportUnknownLambdaType]
+
+    @staticmethod
+    def dumps(value: Any, **_: Any) -> str:
+        return orjson.dumps(value).decode()
 
 
 class OrjsonPacket(Packet):
     json = _Json
 
 
-def floor_app() -> socketio.ASGIApp:
+class LeanPacket(OrjsonPacket):
+    @classmethod
+    def data_is_binary(cls, data: Any) -> bool:
+        return False
+
+
+FLOORS: dict[str, type[Packet]] = {"floor": OrjsonPacket, "lean": LeanPacket}
+"""The floor, and one that is told, like ours, not to look for binary data in every value of every payload."""
+
+
+def floor_app(packet_class: type[Packet]) -> socketio.ASGIApp:
     """A relay with the JSON library and the transport options of ours, and nothing else of it."""
     sio = socketio.AsyncServer(
         async_mode="asgi",
-        serializer=OrjsonPacket,
+        serializer=packet_class,
         max_http_buffer_size=transport_limit(_LIMITS),
         http_compression=False,
     )
@@ -75,8 +87,8 @@ def serve(kind: str, ws: str | None = None) -> None:
     """Serve on a free port, and print it. `ws` tries another WebSocket implementation of uvicorn."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    app: Any = create_app(limits=_LIMITS) if kind == "ours" else floor_app()
-    settings = ServerSettings(host=HOST, max_message_bytes=_LIMITS.message_bytes)
+    app: Any = create_app(limits=_LIMITS) if kind == "ours" else floor_app(FLOORS[kind])
+    settings = ServerSettings.load({"host": HOST, "max_message_bytes": _LIMITS.message_bytes})
     config = uvicorn_config(app, settings)
     if ws is not None:
         config.ws = cast("Any", ws)

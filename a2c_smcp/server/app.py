@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from urllib.parse import parse_qs
 
 import socketio
+from engineio.payload import Payload
 
 from a2c_smcp.protocol.effects import Registry
 from a2c_smcp.protocol.limits import Limits
@@ -200,6 +201,8 @@ def _socketio_options(limits: Limits, cors: str | list[str] | None, options: dic
     transport_logger = logging.getLogger("a2c_smcp.transport")
     if transport_logger.level == logging.NOTSET:
         transport_logger.setLevel(logging.ERROR)
+    # A long-polling client sends what it has at once; by default the library drops a payload of more than 16 packets.
+    Payload.max_decode_packets = max(Payload.max_decode_packets, limits.request_burst)
     return {
         "serializer": SMCPPacket.limited_to(limits.message_bytes),
         # Room to read, and answer, what is too large; over this the transport closes the connection.

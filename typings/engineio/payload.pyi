@@ -1,0 +1,2 @@
+class Payload:
+    max_decode_packets: int
