@@ -57,6 +57,12 @@ class Peer:
             return False
         return True
 
+    async def connect_at(self, url: str, path: str, auth: Any) -> None:
+        """Connect to a Server that is mounted somewhere else than at `/socket.io`."""
+        await self._client.connect(
+            url, auth=auth, transports=["websocket"], namespaces=[NAMESPACE], socketio_path=path, wait_timeout=PATIENCE
+        )
+
     async def ask(self, event: str, *args: Any) -> Any:
         """Send an event and wait for its ack; several ack arguments come as a tuple."""
         answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()

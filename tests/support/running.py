@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import uvicorn
+from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from a2c_smcp.server.app import SMCPApp, SyncSMCPApp, create_app, create_wsgi_app
@@ -94,7 +95,8 @@ class _QuietHandler(WSGIRequestHandler):
 @contextlib.contextmanager
 def serving_wsgi(app: SyncSMCPApp) -> Generator[str]:
     """Serve a WSGI application in threads."""
-    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=_QuietHandler)
+    behind_proxy = ProxyFix(app)  # as uvicorn: loopback is believed about who it forwards
+    server = make_server("127.0.0.1", 0, behind_proxy, threaded=True, request_handler=_QuietHandler)
     server.daemon_threads = True  # pyright: ignore[reportAttributeAccessIssue]  # of socketserver.ThreadingMixIn
     thread = threading.Thread(target=server.serve_forever, args=[0.05], daemon=True)
     thread.start()

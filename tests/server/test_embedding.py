@@ -1,0 +1,202 @@
+"""The Server inside somebody's program: on a plain Socket.IO server, subclassed, mounted, asked about its offices."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+import socketio
+from fastapi import FastAPI
+
+from a2c_smcp import server as a2c
+from a2c_smcp.server.app import SyncSMCPApp
+from tests.support.peer import Peer, crowd, request, tool_call
+from tests.support.running import Kind, Running, running, serving_asgi
+
+pytestmark = pytest.mark.anyio
+
+
+class Recording(a2c.SMCPNamespace):
+    """Extends some handlers through `super()`, replaces one, adds one, and has one that fails."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.seen: list[str] = []
+
+    async def on_connect(self, sid: str, environ: dict[str, Any], auth: Any = None) -> bool:
+        if auth == {"banned": True}:
+            await super().on_connect(sid, environ, auth)
+            return False
+        self.seen.append("connect")
+        return await super().on_connect(sid, environ, auth)
+
+    async def on_disconnect(self, sid: str) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  # older style
+        self.seen.append("disconnect")
+        await super().on_disconnect(sid)
+
+    async def on_server_join_office(self, sid: str, data: Any) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        ack = await super().on_server_join_office(sid, data)
+        self.seen.append(f"join {ack[0]}")
+        return ack
+
+    async def on_client_tool_call(self, sid: str, data: Any) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        ack = await super().on_client_tool_call(sid, {**data, "params": {"seen": True}})
+        return {**ack, "stamped": True}
+
+    def on_client_get_tools(self, sid: str, data: Any) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return {"tools": [], "req_id": data["req_id"]}
+
+    async def on_client_get_config(self, sid: str, data: Any) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        raise RuntimeError("a bug in the host program, password=hunter2")
+
+    async def on_hello(self, sid: str, data: Any) -> Any:
+        return f"hello {data}"
+
+
+class SyncRecording(a2c.SyncSMCPNamespace):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.seen: list[str] = []
+
+    def on_connect(self, sid: str, environ: dict[str, Any], auth: Any = None) -> bool:
+        if auth == {"banned": True}:
+            super().on_connect(sid, environ, auth)
+            return False
+        self.seen.append("connect")
+        return super().on_connect(sid, environ, auth)
+
+    def on_disconnect(self, sid: str) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  # older style
+        self.seen.append("disconnect")
+        super().on_disconnect(sid)
+
+    def on_server_join_office(self, sid: str, data: Any) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        ack = super().on_server_join_office(sid, data)
+        self.seen.append(f"join {ack[0]}")
+        return ack
+
+    def on_client_tool_call(self, sid: str, data: Any) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        ack = super().on_client_tool_call(sid, {**data, "params": {"seen": True}})
+        return {**ack, "stamped": True}
+
+    def on_client_get_tools(self, sid: str, data: Any) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return {"tools": [], "req_id": data["req_id"]}
+
+    def on_client_get_config(self, sid: str, data: Any) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        raise RuntimeError("a bug in the host program, password=hunter2")
+
+    def on_hello(self, sid: str, data: Any) -> Any:
+        return f"hello {data}"
+
+
+async def test_a_subclass_extends_replaces_and_adds_handlers(kind: Kind) -> None:
+    subclass: Any = Recording if kind == "async" else SyncRecording
+    with running(kind, namespace_class=subclass) as server:
+        namespace: Any = server.app.namespace
+        async with crowd(server) as people:
+            agent, computer = await people.office("o", "pc")
+            ack = await agent.ask("client:tool_call", tool_call())
+            assert ack["stamped"] is True
+            assert computer.asked[0][1]["params"] == {"seen": True}
+            assert await agent.ask("client:get_tools", request()) == {"tools": [], "req_id": "r1"}
+            assert await agent.ask("hello", "you") == "hello you"
+            failed = await agent.ask("client:get_config", request())
+            assert failed["error"]["code"] == 500
+            assert "hunter2" not in str(failed)
+            await computer.disconnect()
+            await agent.hear("notify:leave_office")
+            assert namespace.seen == ["connect", "join True", "connect", "join True", "disconnect"]
+            await people.refused(auth={"banned": True})
+            assert len(namespace.connections) == 1
+
+
+async def test_the_namespace_registers_on_a_plain_async_server() -> None:
+    sio = socketio.AsyncServer(async_mode="asgi")
+    namespace = a2c.SMCPNamespace(a2c.DefaultAuthenticationProvider("secret"))
+    sio.register_namespace(namespace)
+    app = a2c.create_app()  # for its serving options alone
+    with serving_asgi(socketio.ASGIApp(sio), app) as (url, loop):
+        async with crowd(Running("async", url, app)) as people:
+            key = {"headers": {"x-api-key": "secret"}}
+            agent = await people.member("agent", "agent", "o", **key)
+            computer = await people.member("computer", "pc", "o", **key)
+            assert (await agent.ask("client:tool_call", tool_call()))["echo"] == "client:tool_call"
+
+            async def questions() -> tuple[Any, Any]:
+                return await a2c.aget_computers_in_office("o", sio), await a2c.aget_all_sessions_in_office("o", sio)
+
+            assert loop is not None
+            computers, everybody = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(questions(), loop))
+            assert computers == [{"sid": computer.sid, "name": "pc", "role": "computer", "office_id": "o"}]
+            assert [session["name"] for session in everybody] == ["agent", "pc"]
+
+
+async def test_the_sync_queries_ask_about_offices() -> None:
+    with running("sync") as server:
+        assert isinstance(server.app, SyncSMCPApp)
+        async with crowd(server) as people:
+            await people.office("o", "pc1", "pc2")
+            sio = server.app.sio
+            assert [s["name"] for s in a2c.get_computers_in_office("o", sio)] == ["pc1", "pc2"]
+            assert len(a2c.get_all_sessions_in_office("o", sio)) == 3
+            assert a2c.get_all_sessions_in_office("empty", sio) == []
+
+
+def test_a_query_without_the_namespace_says_so() -> None:
+    with pytest.raises(LookupError, match="/smcp"):
+        a2c.get_computers_in_office("o", socketio.Server(async_mode="threading"))
+
+
+@pytest.mark.parametrize(("mount", "path"), [("/", "socket.io"), ("/hub", "hub/socket.io")])
+async def test_it_mounts_into_fastapi_in_three_lines(mount: str, path: str) -> None:
+    api = FastAPI()
+    api.add_api_route("/mine", lambda: "mine")
+    hub = a2c.create_app(a2c.DefaultAuthenticationProvider("secret"))
+    api.mount(mount, hub)
+    with serving_asgi(api, hub) as (url, _):
+        async with httpx.AsyncClient() as http:
+            assert (await http.get(url + "/mine")).json() == "mine"
+            assert (await http.get(url + mount.rstrip("/") + "/healthz")).json() == {"status": "ok"}
+        peer = Peer()
+        await peer.connect_at(url, path, auth={"token": "secret"})
+        assert await peer.join("agent", "a", "o") == (True, None)
+        await peer.disconnect()
+
+
+async def test_health_readiness_and_metrics(server: Running) -> None:
+    async with crowd(server) as people, httpx.AsyncClient(base_url=server.url) as http:
+        agent, _ = await people.office("o", "pc")
+        await agent.ask("client:get_tools", request())
+        await agent.ask("client:invented", request("nobody"))
+        await agent.ask("client:tool_call", tool_call("nobody"))
+        assert (await http.get("/healthz")).status_code == 200
+        assert (await http.get("/readyz")).status_code == 200
+        assert (await http.head("/healthz")).status_code == 200
+        assert (await http.post("/healthz")).status_code == 405
+        assert (await http.get("/elsewhere")).status_code == 404
+        page = (await http.get("/metrics")).text
+        for line in [
+            "a2c_connections 2.0",
+            "a2c_offices 1.0",
+            'a2c_members{role="agent"} 1.0',
+            'a2c_members{role="computer"} 1.0',
+            "a2c_in_flight 0.0",
+            'a2c_requests_total{event="client:get_tools",outcome="ok"} 1.0',
+            'a2c_requests_total{event="client:tool_call",outcome="404"} 1.0',
+            'a2c_requests_total{event="other",outcome="404"} 1.0',
+            'a2c_request_seconds_count{event="client:get_tools"} 1.0',
+            'a2c_refusals_total{code="404"} 2.0',
+        ]:
+            assert line in page.splitlines()
+        await server.shutdown(grace=0)
+        assert (await http.get("/readyz")).status_code == 503
+        assert (await http.get("/healthz")).status_code == 200
+
+
+async def test_metrics_can_be_left_out(kind: Kind) -> None:
+    with running(kind, metrics=False) as server:
+        async with crowd(server) as people, httpx.AsyncClient(base_url=server.url) as http:
+            agent, _ = await people.office()
+            assert (await agent.ask("client:get_tools", request()))["echo"]
+            assert (await http.get("/metrics")).status_code == 404

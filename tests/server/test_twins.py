@@ -1,0 +1,55 @@
+"""The async and the sync Server offer the same names with the same signatures."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+from a2c_smcp import server
+
+TWINS = [
+    (server.SMCPNamespace, server.SyncSMCPNamespace),
+    (server.BaseNamespace, server.SyncBaseNamespace),
+    (server.AuthenticationProvider, server.SyncAuthenticationProvider),
+    (server.DefaultAuthenticationProvider, server.DefaultSyncAuthenticationProvider),
+    (server.CredentialAuthenticationProvider, server.CredentialSyncAuthenticationProvider),
+    (server.AnonymousAuthenticationProvider, server.AnonymousSyncAuthenticationProvider),
+    (type(server.create_app()), type(server.create_wsgi_app())),
+]
+
+
+def public_methods(cls: type) -> dict[str, list[tuple[str, Any, Any]]]:
+    """Own public methods, with parameter names, kinds and defaults."""
+    return {
+        name: [(p.name, p.kind, p.default) for p in inspect.signature(member).parameters.values()]
+        for name in dir(cls)
+        if not name.startswith("_")
+        and callable(member := getattr(cls, name))
+        and str(getattr(member, "__module__", "")).startswith("a2c_smcp")
+    }
+
+
+@pytest.mark.parametrize("twins", TWINS, ids=lambda twins: twins[0].__name__)
+def test_twins_have_equal_public_signatures(twins: tuple[type, type]) -> None:
+    asynchronous, synchronous = (public_methods(twin) for twin in twins)
+    assert asynchronous == synchronous
+    assert asynchronous
+
+
+@pytest.mark.parametrize("twins", [(server.create_app, server.create_wsgi_app)])
+def test_factories_take_the_same_options(twins: tuple[Any, Any]) -> None:
+    asynchronous, synchronous = (list(inspect.signature(twin).parameters) for twin in twins)
+    assert asynchronous == synchronous
+
+
+@pytest.mark.parametrize(
+    ("asynchronous", "synchronous"),
+    [
+        (server.aget_computers_in_office, server.get_computers_in_office),
+        (server.aget_all_sessions_in_office, server.get_all_sessions_in_office),
+    ],
+)
+def test_queries_take_the_same_arguments(asynchronous: Any, synchronous: Any) -> None:
+    assert list(inspect.signature(asynchronous).parameters) == list(inspect.signature(synchronous).parameters)

@@ -1,0 +1,64 @@
+"""Imports point one way: smcp, errors, utils <- protocol <- server | agent | computer <- cli; `documents` stands alone."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "a2c_smcp"
+BASE = {"smcp", "errors", "types", "utils", ""}
+ALLOWED = {
+    "smcp": {"types"},
+    "types": set[str](),
+    "errors": {"smcp", "types"},
+    "utils": {"errors", "smcp", "types"},
+    "protocol": BASE,
+    "server": BASE | {"protocol"},
+    "agent": BASE | {"protocol"},
+    "computer": BASE | {"protocol"},
+    "documents": {"utils", "errors", "types", ""},
+    "": {""},
+    "cli": BASE | {"protocol", "server", "agent", "computer", "documents"},
+}
+CORE_REFUSES = {"socketio", "engineio", "mcp", "asyncio", "redis", "uvicorn", "threading"}
+modules = sorted(PACKAGE.rglob("*.py"))
+
+
+def imports(path: Path) -> set[str]:
+    """Every module name a file imports, wherever in the file."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            assert node.level == 0, f"{path}: a relative import"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def part_of(module: str) -> str:
+    """`a2c_smcp.server.app` -> `server`; the package itself -> empty."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 and parts[1] in ALLOWED else ""
+
+
+@pytest.mark.parametrize("path", modules, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_one_way(path: Path) -> None:
+    relative = path.relative_to(PACKAGE).with_suffix("")
+    part = part_of("a2c_smcp." + ".".join(relative.parts)) if relative.parts != ("__init__",) else ""
+    ours = {part_of(name) for name in imports(path) if name.split(".")[0] == "a2c_smcp"}
+    assert ours <= ALLOWED[part] | {part}
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "protocol").glob("*.py")), ids=lambda path: path.name)
+def test_the_core_does_no_io(path: Path) -> None:
+    assert not {name.split(".")[0] for name in imports(path)} & CORE_REFUSES
+
+
+def test_the_wire_imports_lightly() -> None:
+    check = "import sys, a2c_smcp.smcp; sys.exit(any(m in sys.modules for m in ('pydantic', 'socketio', 'mcp')))"
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
