@@ -25,7 +25,7 @@ def main() -> int:
     if options.only in (None, "joining"):
         rows += joining.measure(batches=20 if options.quick else 150)
     if options.only in (None, "members"):
-        rows += uvloop.run(members.measure(repeats=1 if options.quick else 3))
+        rows += uvloop.run(members.measure(500, repeats=1) if options.quick else members.measure(2_000, repeats=2))
     if options.only in (None, "relay"):
         plan = relay.QUICK if options.quick else relay.FULL
         rows += uvloop.run(relay.measure(plan, "lean" if options.lean else "floor"))

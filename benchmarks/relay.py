@@ -10,8 +10,9 @@ import contextlib
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
+from itertools import product
 from statistics import median
-from typing import Any
+from typing import Any, TypeAlias
 
 import orjson
 
@@ -32,15 +33,15 @@ _PATIENCE = 120.0
 class Plan:
     """How long to measure."""
 
-    most_rounds: int
-    fewest_rounds: int
+    processes: int
+    """How often both servers are started anew: the layout of a process makes it faster or slower for good."""
     round_seconds: float
     cell_seconds: float
-    """No further pair of rounds begins after so long, once the fewest are made."""
+    """Each pair of processes begins no further pair of rounds in a cell after so long; one is made in any case."""
 
 
-FULL = Plan(most_rounds=15, fewest_rounds=3, round_seconds=0.4, cell_seconds=12.0)
-QUICK = Plan(most_rounds=3, fewest_rounds=1, round_seconds=0.1, cell_seconds=2.0)
+FULL = Plan(processes=3, round_seconds=0.35, cell_seconds=3.0)
+QUICK = Plan(processes=1, round_seconds=0.1, cell_seconds=0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,10 @@ class Sample:
 
     cpu: float
     wall: float
+
+
+Pair: TypeAlias = tuple[Sample, Sample]
+"""The floor's round and ours, one right after the other."""
 
 
 def payload(size: int) -> list[dict[str, Any]] | str:
@@ -124,56 +129,57 @@ class Caller:
         return Sample((self.server.cpu_seconds() - cpu) / calls, (time.perf_counter() - started) / calls)
 
 
-async def measure_cell(floor: Caller, ours: Caller, size: str, concurrency: int, plan: Plan) -> list[Row]:
-    content = payload(SIZES[size])
-    calls = {caller: await _calls_per_round(caller, content, concurrency, plan) for caller in (floor, ours)}
-    pairs: list[tuple[Sample, Sample]] = []
-    begun = time.perf_counter()
-    for number in range(plan.most_rounds):
-        if number >= plan.fewest_rounds and time.perf_counter() - begun > plan.cell_seconds:
-            break
-        turn = (floor, ours) if number % 2 else (ours, floor)
-        samples = {caller: await caller.run(content, calls[caller], concurrency) for caller in turn}
-        pairs.append((samples[floor], samples[ours]))
-    what = f"{size:>6} × {concurrency:<3}"
-    return [
-        Row(
-            f"relay {what} CPU per call",
-            _micro(median(least.cpu for least, _ in pairs)),
-            _micro(median(own.cpu for _, own in pairs)),
-            median(own.cpu / least.cpu for least, own in pairs),
-            CPU_TARGET,
-        ),
-        Row(
-            f"relay {what} throughput",
-            _rate(median(least.wall for least, _ in pairs)),
-            _rate(median(own.wall for _, own in pairs)),
-            median(least.wall / own.wall for least, own in pairs),
-            THROUGHPUT_TARGET,
-            at_least=True,
-        ),
-    ]
-
-
 async def measure(plan: Plan, floor_kind: str = "floor") -> list[Row]:
     """Every size at every concurrency."""
-    rows: list[Row] = []
-    async with contextlib.AsyncExitStack() as stack:
-        servers = [stack.enter_context(running(kind)) for kind in (floor_kind, "ours")]
-        floor, ours = [await stack.enter_async_context(Caller.on(server)) for server in servers]
-        for size in SIZES:
-            for concurrency in CONCURRENCIES:
-                rows += await measure_cell(floor, ours, size, concurrency, plan)
-    return rows
+    pairs: dict[tuple[str, int], list[Pair]] = {cell: [] for cell in product(SIZES, CONCURRENCIES)}
+    for _ in range(plan.processes):
+        async with contextlib.AsyncExitStack() as stack:
+            servers = [stack.enter_context(running(kind)) for kind in (floor_kind, "ours")]
+            floor, ours = [await stack.enter_async_context(Caller.on(server)) for server in servers]
+            for (size, concurrency), found in pairs.items():
+                found += await _measure_cell(floor, ours, payload(SIZES[size]), concurrency, plan)
+    return [row for (size, concurrency), found in pairs.items() for row in _rows(size, concurrency, found)]
+
+
+async def _measure_cell(floor: Caller, ours: Caller, content: Any, concurrency: int, plan: Plan) -> list[Pair]:
+    """Rounds in turns; who begins changes too."""
+    calls = {caller: await _calls_per_round(caller, content, concurrency, plan) for caller in (floor, ours)}
+    pairs: list[Pair] = []
+    begun = time.perf_counter()
+    while not pairs or time.perf_counter() - begun < plan.cell_seconds:
+        turn = (floor, ours) if len(pairs) % 2 else (ours, floor)
+        samples = {caller: await caller.run(content, calls[caller], concurrency) for caller in turn}
+        pairs.append((samples[floor], samples[ours]))
+    return pairs
 
 
 async def _calls_per_round(caller: Caller, content: Any, concurrency: int, plan: Plan) -> int:
     """Warm a server up, and take as many calls as fill a round; at least each of the concurrent ones."""
-    calls = max(8, concurrency)
-    sample = await caller.run(content, calls, concurrency)
-    if sample.wall * calls < plan.round_seconds / 4:
+    sample = await caller.run(content, 8, concurrency)
+    if sample.wall < plan.round_seconds / 100:
         sample = await caller.run(content, int(plan.round_seconds / 2 / sample.wall), concurrency)
-    return max(calls, int(plan.round_seconds / sample.wall))
+    return max(concurrency, int(plan.round_seconds / sample.wall), 2)
+
+
+def _rows(size: str, concurrency: int, pairs: list[Pair]) -> list[Row]:
+    what = f"relay {size:>6} × {concurrency:<3}"
+    return [
+        Row(
+            f"{what} CPU per call",
+            _micro(median(floor.cpu for floor, _ in pairs)),
+            _micro(median(ours.cpu for _, ours in pairs)),
+            median(ours.cpu / floor.cpu for floor, ours in pairs),
+            CPU_TARGET,
+        ),
+        Row(
+            f"{what} throughput",
+            _rate(median(floor.wall for floor, _ in pairs)),
+            _rate(median(ours.wall for _, ours in pairs)),
+            median(floor.wall / ours.wall for floor, ours in pairs),
+            THROUGHPUT_TARGET,
+            at_least=True,
+        ),
+    ]
 
 
 def _micro(seconds: float) -> str:

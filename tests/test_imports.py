@@ -1,4 +1,4 @@
-"""Imports point one way: smcp, errors, utils <- protocol <- server | agent | computer <- cli; `documents` stands alone."""
+"""Imports point one way: smcp, errors, utils <- protocol <- server | agent | computer <- cli."""
 
 from __future__ import annotations
 

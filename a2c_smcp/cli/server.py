@@ -51,9 +51,7 @@ def serve(
     jwt_audience: Annotated[
         str | None, typer.Option(help="Audience that tokens must name.", rich_help_panel=_WHO)
     ] = None,
-    jwt_issuer: Annotated[
-        str | None, typer.Option(help="Issuer that tokens must name.", rich_help_panel=_WHO)
-    ] = None,
+    jwt_issuer: Annotated[str | None, typer.Option(help="Issuer that tokens must name.", rich_help_panel=_WHO)] = None,
     insecure: Annotated[
         bool | None,
         typer.Option("--insecure", help="Listen beyond this machine without authentication.", rich_help_panel=_WHO),

@@ -22,12 +22,12 @@ class ServerSettings(BaseSettings):
     model_config: ClassVar[SettingsConfigDict] = SettingsConfigDict(env_prefix="A2C_", extra="forbid")
 
     host: str = "127.0.0.1"
-    port: int = Field(8000, ge=0, le=65535)
+    port: int = Field(default=8000, ge=0, le=65535)
     socketio_path: str = "/socket.io"
     cors_origins: str | None = None
     metrics: bool = True
     forwarded_allow_ips: str = "127.0.0.1"
-    grace: float = Field(10.0, ge=0)
+    grace: float = Field(default=10.0, ge=0)
 
     api_key: SecretStr | None = None
     api_key_header: str = DEFAULT_API_KEY_NAME
@@ -40,13 +40,13 @@ class ServerSettings(BaseSettings):
     ssl_certfile: Path | None = None
     ssl_keyfile: Path | None = None
 
-    max_message_bytes: int = Field(_DEFAULTS.message_bytes, ge=1_000)
-    requests_per_second: float = Field(_DEFAULTS.requests_per_second, ge=0)
-    request_burst: int = Field(_DEFAULTS.request_burst, ge=1)
-    connections_per_ip: int = Field(_DEFAULTS.connections_per_ip, ge=0)
-    max_name_length: int = Field(_DEFAULTS.name_length, ge=1)
-    max_tool_timeout: int = Field(_DEFAULTS.tool_timeout, ge=1)
-    default_timeout: int = Field(_DEFAULTS.default_timeout, ge=1)
+    max_message_bytes: int = Field(default=_DEFAULTS.message_bytes, ge=1_000)
+    requests_per_second: float = Field(default=_DEFAULTS.requests_per_second, ge=0)
+    request_burst: int = Field(default=_DEFAULTS.request_burst, ge=1)
+    connections_per_ip: int = Field(default=_DEFAULTS.connections_per_ip, ge=0)
+    max_name_length: int = Field(default=_DEFAULTS.name_length, ge=1)
+    max_tool_timeout: int = Field(default=_DEFAULTS.tool_timeout, ge=1)
+    default_timeout: int = Field(default=_DEFAULTS.default_timeout, ge=1)
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["human", "json"] = "human"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 from typing import Any
 
 from engineio.async_drivers.threading import SimpleWebSocketWSGI
+from simple_websocket.ws import Base
 
 from a2c_smcp.server.packet import is_engine_packet
 
@@ -16,6 +19,14 @@ class GuardedWebSocket(SimpleWebSocketWSGI):
     def install(cls, sio: Any) -> None:
         """Use this class for the WebSockets of a `socketio.Server`."""
         sio.eio._async = {**sio.eio._async, "websocket": cls}
+
+    def close(self) -> None:
+        """Say goodbye and end the TCP stream: a WSGI server may keep it open, and the client would wait for its end."""
+        if self.ws.connected:
+            Base.close(self.ws)
+            with contextlib.suppress(OSError):  # the client was faster
+                self.ws.sock.shutdown(socket.SHUT_WR)
+            self.ws.sock.close()
 
     def wait(self) -> str | bytes | None:
         """The next frame, or None at the end."""

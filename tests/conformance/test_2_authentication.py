@@ -93,12 +93,16 @@ class Picky(AuthenticationProvider):
     async def authenticate(
         self, sio: Any, environ: dict[str, Any], auth: Any, headers: list[tuple[bytes, bytes]]
     ) -> bool:
-        return hasattr(sio, "emit") and "QUERY_STRING" in environ and auth == {"me": 1} and (b"x-seen", b"yes") in headers
+        return (
+            hasattr(sio, "emit") and "QUERY_STRING" in environ and auth == {"me": 1} and (b"x-seen", b"yes") in headers
+        )
 
 
 class SyncPicky(SyncAuthenticationProvider):
     def authenticate(self, sio: Any, environ: dict[str, Any], auth: Any, headers: list[tuple[bytes, bytes]]) -> bool:
-        return hasattr(sio, "emit") and "QUERY_STRING" in environ and auth == {"me": 1} and (b"x-seen", b"yes") in headers
+        return (
+            hasattr(sio, "emit") and "QUERY_STRING" in environ and auth == {"me": 1} and (b"x-seen", b"yes") in headers
+        )
 
 
 async def test_a_provider_of_ones_own_decides(kind: Kind) -> None:
@@ -109,12 +113,12 @@ async def test_a_provider_of_ones_own_decides(kind: Kind) -> None:
 
 
 class Broken(AuthenticationProvider):
-    async def authenticate(self, *args: Any) -> bool:
+    async def authenticate(self, sio: Any, environ: Any, auth: Any, headers: Any) -> bool:
         raise RuntimeError("postgres://admin:hunter2@db/ is down")
 
 
 class SyncBroken(SyncAuthenticationProvider):
-    def authenticate(self, *args: Any) -> bool:
+    def authenticate(self, sio: Any, environ: Any, auth: Any, headers: Any) -> bool:
         raise RuntimeError("postgres://admin:hunter2@db/ is down")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import httpx
 import pytest
 
 from tests.support.peer import Crowd, Peer, crowd, request, tool_call
@@ -204,8 +205,9 @@ async def test_shutdown_ends_calls_announces_leaves_and_disconnects(server: Runn
         call = tasks.create_task(agent.ask("client:tool_call", tool_call()))
         await computer.be_asked("client:tool_call")
         stopping = tasks.create_task(server.shutdown())
-        while not server.app.namespace.draining:
-            await asyncio.sleep(0)
+        async with httpx.AsyncClient() as http:
+            while (await http.get(server.url + "/readyz")).status_code == 200:
+                pass
         assert (await people.refused())["data"]["code"] == 500
         assert (await agent.ask("client:get_tools", request()))["error"]["code"] == 500
         release.set()
@@ -214,4 +216,3 @@ async def test_shutdown_ends_calls_announces_leaves_and_disconnects(server: Runn
         await agent.is_gone.wait()
         await computer.is_gone.wait()
     assert ("notify:leave_office", {"office_id": "o", "agent": "agent"}) in computer.heard
-

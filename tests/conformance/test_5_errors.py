@@ -224,6 +224,8 @@ def test_a_code_nobody_knows_is_kept() -> None:
     assert SMCPError.code == 500
 
 
-@pytest.mark.parametrize("payload", [None, [], "error", {}, {"error": "text"}, {"error": {"code": "404"}}, {"tools": []}])
+@pytest.mark.parametrize(
+    "payload", [None, [], "error", {}, {"error": "text"}, {"error": {"code": "404"}}, {"tools": []}]
+)
 def test_what_is_no_error_payload_is_none(payload: object) -> None:
     assert from_payload(payload) is None

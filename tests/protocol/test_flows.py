@@ -15,7 +15,7 @@ from a2c_smcp.protocol.office import Member, Move
 from a2c_smcp.protocol.server import Request, answer, join
 from tests.support.world import MemoryWorld
 
-CALL = {"agent": "a", "computer": "c", "req_id": "r", "tool_name": "t", "params": {}, "timeout": 7}
+CALL: dict[str, Any] = {"agent": "a", "computer": "c", "req_id": "r", "tool_name": "t", "params": {}, "timeout": 7}
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def world() -> MemoryWorld:
 
 
 def test_the_computer_gets_what_was_sent_and_its_ack_comes_back_untouched(world: MemoryWorld) -> None:
-    sent = {**CALL, "extra": [1, {"deep": None}]}
+    sent: dict[str, Any] = {**CALL, "extra": [1, {"deep": None}]}
     calls: list[Call] = []
     reply = {"anything": ["at", "all"]}
 
@@ -140,7 +140,7 @@ def test_an_office_named_like_a_connection_is_refused_and_nothing_stays(world: M
 
 
 def test_a_leave_is_committed_even_if_its_notice_fails(world: MemoryWorld) -> None:
-    def fail(*args: Any) -> None:
+    def fail(to: str, event: str, data: Any, skip: str | None) -> None:
         raise ConnectionError("the message bus is down")
 
     world.notify = fail

@@ -174,4 +174,4 @@ def request(computer: str = "pc", *, agent: str = "agent", req_id: str = "r1", *
 
 def tool_call(computer: str = "pc", **fields: Any) -> dict[str, Any]:
     """The payload of a `client:tool_call`."""
-    return request(computer, **{"tool_name": "echo", "params": {"text": "hi"}, "timeout": 30, **fields})
+    return {**request(computer), "tool_name": "echo", "params": {"text": "hi"}, "timeout": 30, **fields}

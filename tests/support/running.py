@@ -86,8 +86,6 @@ def serving_asgi(asgi: Any, app: SMCPApp) -> Generator[tuple[str, asyncio.Abstra
 
 
 class _QuietHandler(WSGIRequestHandler):
-    protocol_version = "HTTP/1.1"
-
     def log(self, *args: Any, **kwargs: Any) -> None:
         pass
 

@@ -1,2 +1,6 @@
+from simple_websocket.ws import Base
+
 class SimpleWebSocketWSGI:
+    ws: Base
+    def close(self) -> None: ...
     def wait(self) -> str | bytes | None: ...
