@@ -201,8 +201,11 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
         if futures:
             logger.info("shutting down: waiting up to %g s for %d running calls", grace, len(futures))
             yield from Do(self._wait_for, futures, grace)
-        for future in self.in_flight.futures():
+        unfinished = self.in_flight.futures()
+        for future in unfinished:
             self.in_flight.fail(future, InternalError("the Server is shutting down"))
+        if unfinished:
+            yield from Do(self._wait_for, unfinished, grace)  # until their refusals are sent
         for sid in self.connections.sids():
             yield from Do(self.server.disconnect, sid, self.namespace)
 

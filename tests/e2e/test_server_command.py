@@ -1,0 +1,218 @@
+"""`a2c server` and `a2c keys` as processes: how they start, refuse, log and stop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import socket
+import ssl
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from a2c_smcp.server import create_app
+from tests.support.peer import crowd, request, tool_call
+from tests.support.process import ServerProcess, a2c, server_process
+from tests.support.running import PATIENCE, Running
+
+
+def people_of(server: ServerProcess) -> Running:
+    """For clients only the address matters."""
+    return Running("async", server.url, create_app())
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_lets_the_running_call_end_and_exits_0(how: int) -> None:
+    with server_process() as server:
+        async with crowd(people_of(server)) as people:
+            agent, computer = await people.office()
+            release = asyncio.Event()
+
+            async def answer_late(event: str, data: object) -> str:
+                await release.wait()
+                return "done"
+
+            computer.answer = answer_late
+            async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
+                call = tasks.create_task(agent.ask("client:tool_call", tool_call()))
+                await computer.be_asked("client:tool_call")
+                stopped = tasks.create_task(asyncio.to_thread(server.stop, how))
+                await asyncio.to_thread(server.wait_for, "1 running calls")
+                with pytest.raises(httpx.ConnectError):
+                    httpx.get(server.url + "/healthz")
+                release.set()
+                assert await call == "done"
+                assert await stopped == 0
+                await computer.is_gone.wait()
+            assert ("notify:leave_office", {"office_id": "office", "agent": "agent"}) in computer.heard
+    assert not [line for line in server.log if "Traceback" in line or "ERROR" in line]
+
+
+@pytest.mark.anyio
+async def test_a_call_that_does_not_end_is_ended_after_the_grace() -> None:
+    with server_process("--grace", "0.2") as server:
+        async with crowd(people_of(server)) as people:
+            agent, computer = await people.office()
+            forever = asyncio.Event()
+            computer.answer = lambda event, data: forever.wait()
+            async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
+                call = tasks.create_task(agent.ask("client:tool_call", tool_call()))
+                await computer.be_asked("client:tool_call")
+                stopped = tasks.create_task(asyncio.to_thread(server.stop, signal.SIGTERM))
+                assert (await call)["error"]["code"] == 500
+                assert await stopped == 0
+            forever.set()
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
+def test_it_refuses_to_leave_the_machine_without_authentication(host: str) -> None:
+    outcome = a2c("server", "--host", host, "--port", "0")
+    assert outcome.returncode == 2
+    assert "without authentication" in outcome.stderr
+    assert len(outcome.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("flags", [["--insecure"], ["--api-key", "k"]])
+def test_it_leaves_the_machine_with_a_key_or_when_told(flags: list[str]) -> None:
+    with server_process("--host", "0.0.0.0", *flags) as server:
+        port = server.url.rpartition(":")[2]
+        assert httpx.get(f"http://127.0.0.1:{port}/healthz").json() == {"status": "ok"}
+
+
+def test_flags_beat_the_environment_which_beats_the_file(tmp_path: Path) -> None:
+    config = tmp_path / "server.toml"
+    config.write_text('socketio_path = "/file"\nlog_format = "json"\nlog_level = "debug"\napi_key = "from-file"\n')
+    env = {"A2C_SOCKETIO_PATH": "/env", "A2C_LOG_FORMAT": "human", "A2C_CONFIG": str(config)}
+    with server_process("--socketio-path", "/flag", env=env) as server:
+        server.wait_for("path /flag")
+        server.wait_for("valid credential")
+        assert not server.log[0].startswith("{")
+
+
+@pytest.mark.parametrize(
+    ("flags", "file", "says"),
+    [
+        (["--port", "70000"], None, "port"),
+        (["--log-level", "loud"], None, "log_level"),
+        (["--config", "missing.toml"], None, "missing.toml"),
+        (["--config", "server.toml"], "port = [", "server.toml"),
+        (["--config", "server.toml"], "prot = 5", "prot"),
+        (["--keys-file", "missing.toml"], None, "missing.toml"),
+        (["--jwt-key-file", "server.toml"], "too short", "32 bytes"),
+        (["--ssl-certfile", "cert.pem"], None, "go together"),
+        (["--nonsense"], None, "nonsense"),
+    ],
+)
+def test_a_wrong_setting_is_one_clear_line(tmp_path: Path, flags: list[str], file: str | None, says: str) -> None:
+    if file is not None:
+        (tmp_path / "server.toml").write_text(file)
+    outcome = a2c("server", *flags, cwd=tmp_path)
+    assert outcome.returncode == 2
+    assert says in outcome.stderr
+    assert "Traceback" not in outcome.stderr
+
+
+def test_a_port_in_use_is_one_clear_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        outcome = a2c("server", "--port", port)
+    assert outcome.returncode == 1
+    assert outcome.stderr.strip() == f"a2c: cannot listen on 127.0.0.1:{port}: Address already in use"
+
+
+@pytest.mark.anyio
+async def test_json_logs_carry_the_req_id_and_no_secret() -> None:
+    with server_process("--log-format", "json", "--log-level", "debug", env={"A2C_API_KEY": "hush-hush"}) as server:
+        async with crowd(people_of(server)) as people:
+            key = {"auth": {"token": "hush-hush"}}
+            agent = await people.member("agent", "agent", "o", **key)
+            await people.member("computer", "pc", "o", **key)
+            await agent.ask("client:tool_call", tool_call(req_id="req-77"))
+            await agent.ask("client:get_tools", request("nobody", req_id="req-78"))
+            await people.refused(auth={"token": "guessed-key"})
+        server.wait_for("req-77")
+        server.wait_for("req-78")
+        server.wait_for("refused: not authenticated")
+        entries = [json.loads(line) for line in server.log]
+        assert {"req-77", "req-78"} <= {entry.get("req_id") for entry in entries}
+        text = "".join(server.log)
+        assert "hush-hush" not in text
+        assert "guessed-key" not in text
+
+
+@pytest.mark.anyio
+async def test_keys_are_made_listed_used_and_revoked(tmp_path: Path) -> None:
+    file = ["--file", "keys.toml"]
+    made = a2c("keys", "add", "alice", "--office", "acme-*", "--role", "agent", *file, cwd=tmp_path)
+    assert made.returncode == 0
+    key = made.stdout.strip()
+    assert key.startswith("a2c_")
+    assert key not in (tmp_path / "keys.toml").read_text()
+    assert a2c("keys", "add", "alice", "--office", "x", *file, cwd=tmp_path).returncode == 1
+    second = json.loads(a2c("keys", "add", "bob", "--office", "*", "--json", *file, cwd=tmp_path).stdout)
+    listed = json.loads(a2c("keys", "list", "--json", *file, cwd=tmp_path).stdout)
+    assert [entry["id"] for entry in listed] == ["alice", "bob"]
+    assert "hash" not in listed[0]
+    assert "alice: acme-* (agent)" in a2c("keys", "list", *file, cwd=tmp_path).stdout
+    with server_process("--keys-file", "keys.toml", cwd=tmp_path) as server:
+        async with crowd(people_of(server)) as people:
+            alice = await people.newcomer(headers={"x-api-key": key})
+            assert (await alice.join("agent", "a", "other"))[0] is False
+            assert (await alice.join("agent", "a", "acme-1"))[0] is True
+            await people.newcomer(headers={"x-api-key": second["key"]})
+            assert a2c("keys", "remove", "bob", *file, cwd=tmp_path).returncode == 0
+            assert (await people.refused(headers={"x-api-key": second["key"]}))["data"]["code"] == 401
+    assert a2c("keys", "remove", "bob", *file, cwd=tmp_path).returncode == 1
+    assert a2c("keys", "list", "--file", "none.toml", cwd=tmp_path).returncode == 1
+
+
+@pytest.mark.anyio
+async def test_it_speaks_tls(tmp_path: Path) -> None:
+    certificate, key = self_signed(tmp_path)
+    with server_process("--ssl-certfile", str(certificate), "--ssl-keyfile", str(key)) as server:
+        assert server.url.startswith("https://")
+        context = ssl.create_default_context(cafile=str(certificate))
+        assert httpx.get(server.url + "/healthz", verify=context).json() == {"status": "ok"}
+
+
+def self_signed(folder: Path) -> tuple[Path, Path]:
+    """A certificate for 127.0.0.1 and its key."""
+    import ipaddress
+
+    private = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.now(UTC)
+    built = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(private.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(minutes=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .sign(private, hashes.SHA256())
+    )
+    certificate, key = folder / "cert.pem", folder / "key.pem"
+    certificate.write_bytes(built.public_bytes(serialization.Encoding.PEM))
+    key.write_bytes(
+        private.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+    )
+    return certificate, key
+
+
+def test_help_and_version_answer() -> None:
+    assert "server" in a2c("--help").stdout
+    assert "--max-message-bytes" in a2c("server", "--help").stdout
+    assert a2c("--version").stdout.startswith("a2c-stack ")
+    assert "Usage" in a2c().stdout + a2c().stderr
