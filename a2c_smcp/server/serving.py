@@ -16,8 +16,10 @@ from a2c_smcp.server.settings import ServerSettings
 logger = logging.getLogger(__name__)
 
 
-def serve(settings: ServerSettings, on_ready: Callable[[str], None] | None = None) -> None:
+def serve(settings: ServerSettings, on_ready: Callable[[str], None]) -> None:
     """Run the Server until SIGINT or SIGTERM, then let running calls end, announce the leaves and return.
+
+    `on_ready` gets the Server's URL once it answers and a signal would stop it gracefully.
 
     Raises:
         OSError: the address cannot be bound, or a TLS file cannot be read.
@@ -35,10 +37,8 @@ def serve(settings: ServerSettings, on_ready: Callable[[str], None] | None = Non
     config.load()
     with contextlib.closing(_bind(settings.host, settings.port)) as listener:
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
-        scheme = "https" if config.is_ssl else "http"
-        if on_ready is not None:
-            on_ready(f"{scheme}://{host}:{listener.getsockname()[1]}")
-        GracefulServer(config, app, settings.grace).run(sockets=[listener])
+        url = f"{'https' if config.is_ssl else 'http'}://{host}:{listener.getsockname()[1]}"
+        GracefulServer(config, app, settings.grace, lambda: on_ready(url)).run(sockets=[listener])
 
 
 def uvicorn_config(app: SMCPApp, settings: ServerSettings) -> uvicorn.Config:
@@ -64,10 +64,16 @@ def uvicorn_config(app: SMCPApp, settings: ServerSettings) -> uvicorn.Config:
 class GracefulServer(uvicorn.Server):
     """uvicorn, with running calls finished before connections are closed, and a signal that ends in exit code 0."""
 
-    def __init__(self, config: uvicorn.Config, app: SMCPApp, grace: float) -> None:
+    def __init__(self, config: uvicorn.Config, app: SMCPApp, grace: float, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._app = app
         self._grace = grace
+        self._on_ready = on_ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and say so."""
+        await super().startup(sockets)
+        self._on_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop listening, drain, then close."""
@@ -93,7 +99,6 @@ def _bind(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
-        listener.listen(2048)  # bound and listening: whoever is told that it is ready can connect
     except BaseException:
         listener.close()
         raise

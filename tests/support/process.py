@@ -64,9 +64,7 @@ class ServerProcess:
 
 
 @contextlib.contextmanager
-def server_process(
-    *flags: str, env: dict[str, str] | None = None, cwd: Path | None = None
-) -> Generator[ServerProcess]:
+def server_process(*flags: str, env: dict[str, str] | None = None, cwd: Path | None = None) -> Generator[ServerProcess]:
     server = ServerProcess(*flags, env=env, cwd=cwd)
     try:
         yield server
@@ -74,9 +72,17 @@ def server_process(
         server.close()
 
 
-def a2c(*arguments: str, cwd: Path | None = None, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def a2c(
+    *arguments: str, cwd: Path | None = None, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """Run a command that ends by itself."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith("A2C_")}
     return subprocess.run(
-        [*A2C, *arguments], capture_output=True, text=True, timeout=30, check=False, cwd=cwd, env={**clean, **(env or {})}
+        [*A2C, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+        cwd=cwd,
+        env={**clean, **(env or {})},
     )

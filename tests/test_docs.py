@@ -1,0 +1,93 @@
+"""Every snippet of the README and the docs runs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.test_server_command import self_signed
+from tests.support.process import ServerProcess, a2c, server_process
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [code for kind, code in FENCE.findall(page.read_text("utf-8")) if kind == language]
+
+
+PYTHON = [pytest.param(code, id=f"{page.name}-{n}") for page in PAGES for n, code in enumerate(blocks(page, "python"))]
+
+
+@pytest.mark.parametrize("code", PYTHON)
+def test_python_snippets_run(code: str) -> None:
+    with server_process() as server:
+        program = code.replace("http://127.0.0.1:8000", server.url)
+        outcome = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False
+        )
+    assert outcome.returncode == 0, outcome.stderr
+    promised = re.findall(r"print\(.*\)  # (.*)$", code, re.MULTILINE)
+    assert outcome.stdout.splitlines()[: len(promised)] == promised
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_run(page: Path, tmp_path: Path) -> None:
+    """In order, in an empty folder that has the files they name; servers are started, asked to stop, and do."""
+    self_signed(tmp_path)
+    (tmp_path / "server.toml").write_text('log_level = "info"\n')
+    for line in "\n".join(blocks(page, "bash")).splitlines():
+        command, *arguments = shlex.split(line, comments=True) or [""]
+        if command == "make":
+            assert re.search(rf"^{arguments[0]}:", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+        elif command == "gunicorn":
+            assert_gunicorn_serves(arguments)
+        elif command == "a2c" and arguments[0] == "server":
+            server = ServerProcess(*[flag for flag in arguments[1:] if flag not in ("--port", "9000")], cwd=tmp_path)
+            try:
+                assert server.stop(signal.SIGTERM) == 0
+            finally:
+                server.close()
+        elif command:
+            assert command == "a2c", line
+            outcome = a2c(*arguments, cwd=tmp_path)
+            assert outcome.returncode == 0, outcome.stderr
+
+
+def assert_gunicorn_serves(arguments: list[str]) -> None:
+    """It starts, listens and stops."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gunicorn", "--bind", "127.0.0.1:0", *arguments], stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "Booting worker" in line:
+                break
+        process.terminate()
+        process.communicate(timeout=30)
+        assert process.returncode == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_the_chinese_readme_has_the_same_code_and_sections() -> None:
+    english, chinese = (ROOT / name for name in ("README.md", "README.zh-CN.md"))
+    for language in ("bash", "python"):
+        assert blocks(english, language) == blocks(chinese, language)
+    count = [len(re.findall(r"^## ", page.read_text("utf-8"), re.MULTILINE)) for page in (english, chinese)]
+    assert count[0] == count[1]
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.zh-CN.md", ROOT / "CONTRIBUTING.md"], ids=lambda p: p.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text("utf-8")):
+        assert (page.parent / target).exists(), target
