@@ -47,7 +47,7 @@ async def test_a_signal_lets_the_running_call_end_and_exits_0(how: int) -> None:
                 stopped = tasks.create_task(asyncio.to_thread(server.stop, how))
                 await asyncio.to_thread(server.wait_for, "1 running calls")
                 with pytest.raises(httpx.ConnectError):
-                    httpx.get(server.url + "/healthz")
+                    await asyncio.to_thread(httpx.get, server.url + "/healthz")
                 release.set()
                 assert await call == "done"
                 assert await stopped == 0
@@ -174,8 +174,7 @@ async def test_keys_are_made_listed_used_and_revoked(tmp_path: Path) -> None:
     assert a2c("keys", "list", "--file", "none.toml", cwd=tmp_path).returncode == 1
 
 
-@pytest.mark.anyio
-async def test_it_speaks_tls(tmp_path: Path) -> None:
+def test_it_speaks_tls(tmp_path: Path) -> None:
     certificate, key = self_signed(tmp_path)
     with server_process("--ssl-certfile", str(certificate), "--ssl-keyfile", str(key)) as server:
         assert server.url.startswith("https://")
