@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -120,7 +122,7 @@ class ServerProcess:
 def running(kind: str, *options: str) -> Generator[ServerProcess]:
     """Start a server in a process of its own, and end it."""
     command = [sys.executable, "-m", "benchmarks.servers", kind, *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             port = process.stdout.readline().strip()
@@ -131,5 +133,12 @@ def running(kind: str, *options: str) -> Generator[ServerProcess]:
             process.kill()  # nothing is left to lose, and a graceful stop would announce every leave
 
 
+def _end_with_parent() -> None:
+    """Do not outlive a benchmark that was killed: its end of the pipe closes, however it ends."""
+    sys.stdin.read()
+    os._exit(0)
+
+
 if __name__ == "__main__":
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     serve(*sys.argv[1:])
