@@ -20,6 +20,7 @@ from engineio.payload import Payload
 from a2c_smcp.protocol.effects import Registry
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.server.auth import AuthenticationProvider, SyncAuthenticationProvider
+from a2c_smcp.server.manager import DirectManager
 from a2c_smcp.server.metrics import CONTENT_TYPE, Metrics
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.packet import SMCPPacket, is_engine_packet
@@ -53,6 +54,7 @@ def create_app(
     """
     limits = limits or Limits()
     observer = Metrics() if metrics else None
+    socketio_options.setdefault("client_manager", DirectManager())
     sio = socketio.AsyncServer(async_mode="asgi", **_socketio_options(limits, cors_allowed_origins, socketio_options))
     namespace = namespace_class(auth_provider, registry=registry, limits=limits, observer=observer)
     sio.register_namespace(namespace)

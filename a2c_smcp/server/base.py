@@ -10,7 +10,7 @@ import inspect
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeAlias, cast
 
 from socketio.base_manager import BaseManager
@@ -27,7 +27,7 @@ from a2c_smcp.errors import (
     RateLimitedError,
     SMCPError,
 )
-from a2c_smcp.protocol.effects import Call, Registry, World
+from a2c_smcp.protocol.effects import Registry, World
 from a2c_smcp.protocol.flow import Do, Flow, MaybeAwaitable
 from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.protocol.limits import Limits
@@ -35,6 +35,7 @@ from a2c_smcp.protocol.server import Answer, Request, answer, depart
 from a2c_smcp.protocol.wire import CLIENT_PREFIX, refusal
 from a2c_smcp.server.auth import Headers
 from a2c_smcp.server.connections import Connections, client_of
+from a2c_smcp.server.handlers import Handler
 from a2c_smcp.server.in_flight import FutureT, InFlight
 from a2c_smcp.server.packet import Unreadable
 from a2c_smcp.server.registry import MemoryRegistry
@@ -58,42 +59,6 @@ class Observer(Protocol):
     def refused_connection(self, error: SMCPError) -> None:
         """A connection was refused."""
         ...
-
-
-class Handler:
-    """`on_…` for one protocol event: runs the core's flow. A subclass may override it and call `super()`."""
-
-    def __init__(self, event: str) -> None:
-        self._event = event
-
-    def __get__(self, namespace: Any, owner: type) -> Callable[..., Any]:
-        if namespace is None:
-            return cast("Any", self)
-        event = self._event
-
-        def on_event(sid: str, data: Any = None) -> Any:
-            return namespace.answer(event, sid, data)
-
-        return on_event
-
-
-class ProtocolHandlers:
-    """Every event of the protocol that the Server answers, as `on_` methods `(sid, data) -> ack`."""
-
-    on_server_join_office = Handler(smcp.JOIN_OFFICE_EVENT)
-    on_server_leave_office = Handler(smcp.LEAVE_OFFICE_EVENT)
-    on_server_update_config = Handler(smcp.UPDATE_CONFIG_EVENT)
-    on_server_update_tool_list = Handler(smcp.UPDATE_TOOL_LIST_EVENT)
-    on_server_update_desktop = Handler(smcp.UPDATE_DESKTOP_EVENT)
-    on_server_update_finder = Handler(smcp.UPDATE_FINDER_EVENT)
-    on_server_tool_call_cancel = Handler(smcp.CANCEL_TOOL_CALL_EVENT)
-    on_server_list_room = Handler(smcp.LIST_ROOM_EVENT)
-    on_client_tool_call = Handler(smcp.TOOL_CALL_EVENT)
-    on_client_get_tools = Handler(smcp.GET_TOOLS_EVENT)
-    on_client_get_config = Handler(smcp.GET_CONFIG_EVENT)
-    on_client_get_desktop = Handler(smcp.GET_DESKTOP_EVENT)
-    on_client_get_finder = Handler(smcp.GET_FINDER_EVENT)
-    on_client_read_resource = Handler(smcp.READ_RESOURCE_EVENT)
 
 
 class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
@@ -253,10 +218,13 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
         return self.server.manager
 
     def _collect_handlers(self) -> dict[str, Callable[..., Any]]:
-        """Event -> bound `on_` method, made once: a name made of a client's event could reach any attribute."""
+        """Event -> bound `on_` method of a subclass; the protocol's own need no detour.
+
+        Made once: a method's name made of a client's event could reach any attribute.
+        """
         handlers: dict[str, Callable[..., Any]] = {}
         for attribute in dir(self):
-            if attribute.startswith("on_"):
+            if attribute.startswith("on_") and not isinstance(inspect.getattr_static(self, attribute), Handler):
                 event = attribute.removeprefix("on_")
                 if event.startswith(("client_", "server_")):
                     event = event.replace("_", ":", 1)
@@ -291,57 +259,6 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
             req_id: Any = cast("dict[str, Any]", data).get("req_id") if isinstance(data, dict) else None
             context = {"req_id": req_id if isinstance(req_id, str) else None, "sid": request.sid}
             logger.log(level, "%s from %s %s", request.event, request.sid, text, extra=context)
-
-
-class EdgeWorld(ABC):
-    """What a flow may ask for, done with a Socket.IO server of either kind: what that returns is what the flow gets."""
-
-    def __init__(self, edge: NamespaceCore[Any]) -> None:
-        self._edge = edge
-
-    @property
-    def registry(self) -> Registry:
-        return self._edge.registry
-
-    def grant(self, sid: str) -> Grant:
-        return self._edge.connections.grant(sid)
-
-    def is_connected(self, sid: str) -> bool:
-        return sid in self._edge.connections
-
-    def enter(self, sid: str, office_id: str) -> MaybeAwaitable[None]:
-        return self._edge.server.enter_room(sid, office_id, namespace=self._edge.namespace)
-
-    def leave(self, sid: str, office_id: str) -> MaybeAwaitable[None]:
-        return self._edge.server.leave_room(sid, office_id, namespace=self._edge.namespace)
-
-    def notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> MaybeAwaitable[None]:
-        return self._edge.server.emit(event, data, room=to, skip_sid=skip, namespace=self._edge.namespace)
-
-    @abstractmethod
-    def call(self, call: Call) -> MaybeAwaitable[Any]:
-        """Send to one connection and wait for its ack."""
-
-
-def unwrap_ack(args: tuple[Any, ...]) -> Any:
-    """A peer's ack in the form a handler returns it.
-
-    Raises:
-        SMCPError: the ack could not be read.
-    """
-    if len(args) != 1:
-        return args or None
-    if isinstance(args[0], Unreadable):
-        raise args[0].error
-    return args[0]
-
-
-def forget_callback(manager: BaseManager, sid: str, callback: Callable[..., Any]) -> None:
-    """Take back the callback of a call that got no ack; the library would keep it as long as the connection."""
-    callbacks = manager.callbacks.get(sid, {})
-    for number, waiting in list(callbacks.items()):
-        if waiting is callback:
-            callbacks.pop(number, None)
 
 
 def _refused_connection(error: SMCPError) -> ConnectionRefusedError:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from threading import Lock
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -33,22 +31,21 @@ class InFlight(Generic[FutureT]):
     def __len__(self) -> int:
         return len(self.futures())
 
-    @contextmanager
-    def track(self, call: Call, future: FutureT) -> Generator[None]:
-        """Keep `future` findable while its call runs."""
+    def add(self, call: Call, future: FutureT) -> None:
+        """Keep the future of a call findable; follow with `remove`, whatever happens."""
         with self._lock:
             self._by_target.setdefault(call.target, set()).add(future)
             self._by_caller.setdefault(call.caller, set()).add(future)
-        try:
-            yield
-        finally:
-            with self._lock:
-                for table, sid in ((self._by_target, call.target), (self._by_caller, call.caller)):
-                    waiting = table.get(sid)
-                    if waiting is not None:
-                        waiting.discard(future)
-                        if not waiting:
-                            del table[sid]
+
+    def remove(self, call: Call, future: FutureT) -> None:
+        """The call is over."""
+        with self._lock:
+            for table, sid in ((self._by_target, call.target), (self._by_caller, call.caller)):
+                waiting = table.get(sid)
+                if waiting is not None:
+                    waiting.discard(future)
+                    if not waiting:
+                        del table[sid]
 
     def resolve(self, future: FutureT, ack: Any) -> None:
         """Settle a call with its ack, unless it has settled already."""

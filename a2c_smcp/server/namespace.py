@@ -14,7 +14,9 @@ from a2c_smcp.protocol.flow import run_async
 from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.server.auth import AnonymousAuthenticationProvider, AuthenticationProvider, Headers
-from a2c_smcp.server.base import EdgeWorld, NamespaceCore, Observer, ProtocolHandlers, forget_callback, unwrap_ack
+from a2c_smcp.server.base import NamespaceCore, Observer
+from a2c_smcp.server.handlers import ProtocolHandlers
+from a2c_smcp.server.world import EdgeWorld, forget_callback, unwrap_ack
 from a2c_smcp.smcp import SMCP_NAMESPACE
 
 AUTHENTICATION_TIMEOUT = 10.0
@@ -92,15 +94,16 @@ class _AsyncWorld(EdgeWorld):
         def on_timeout() -> None:
             in_flight.fail(future, TimedOutError("no answer in time"))
 
-        with in_flight.track(call, future):
+        in_flight.add(call, future)
+        timer = loop.call_later(call.timeout, on_timeout)
+        try:
             if not self.is_connected(call.target):
                 raise NotFoundError("the Computer disconnected")
-            timer = loop.call_later(call.timeout, on_timeout)
-            try:
-                await server.emit(call.event, call.data, to=call.target, namespace=namespace, callback=on_ack)
-                return unwrap_ack(await future)
-            except BaseException:
-                forget_callback(server.manager, call.target, on_ack)
-                raise
-            finally:
-                timer.cancel()
+            await server.emit(call.event, call.data, to=call.target, namespace=namespace, callback=on_ack)
+            return unwrap_ack(await future)
+        except BaseException:
+            forget_callback(server.manager, call.target, on_ack)
+            raise
+        finally:
+            timer.cancel()
+            in_flight.remove(call, future)

@@ -13,9 +13,8 @@ import orjson
 from socketio.packet import ACK, BINARY_ACK, BINARY_EVENT, EVENT, Packet
 
 from a2c_smcp.errors import MalformedRequestError, SMCPError, TooLargeError
-
-MAX_DEPTH = 254
-"""orjson reads deeper than it writes; what is relayed must be both."""
+from a2c_smcp.protocol.wire import refusal
+from a2c_smcp.smcp import TOOL_CALL_EVENT
 
 
 class Unreadable:
@@ -37,8 +36,10 @@ class _Json:
     def dumps(value: Any, **_: Any) -> str:
         try:
             return orjson.dumps(value).decode()
-        except TypeError:  # an integer over 64 bits, or a key that is not a string, from a handler of the host program
-            return stdlib_json.dumps(value, separators=(",", ":"))
+        except TypeError as error:
+            if "ecursion" in str(error):
+                raise  # over 254 levels: it reads them but does not write them, and peers may not even read them
+            return stdlib_json.dumps(value, separators=(",", ":"))  # types it does not know, of the host program
 
 
 class SMCPPacket(Packet):
@@ -74,18 +75,31 @@ class SMCPPacket(Packet):
             self.packet_type = EVENT if self.packet_type == BINARY_EVENT else ACK
             self._refuse(MalformedRequestError("binary attachments are not part of the protocol"))
         elif self.packet_type in (EVENT, ACK):
-            self._check(encoded_packet)
+            self._check()
         return 0
 
-    def _check(self, encoded_packet: str) -> None:
+    def encode(self) -> str | list[str | bytes]:
+        """Write a packet; an ack that cannot be written becomes an error that can.
+
+        Raises:
+            MalformedRequestError: an event cannot be written.
+        """
+        try:
+            return super().encode()
+        except (TypeError, ValueError, RecursionError):
+            error = MalformedRequestError("payload: cannot be written as JSON, or is nested too deep")
+        if self.packet_type != ACK:
+            raise error
+        self.data = [refusal(TOOL_CALL_EVENT, error)]  # a reader of any other event sees the error in it as well
+        return super().encode()
+
+    def _check(self) -> None:
         """Make sure of the form the library takes for granted: a list, of an event's name and its arguments."""
         data: Any = self.data
         if not isinstance(data, list):
             self._refuse(MalformedRequestError("an array is expected"))
         elif self.packet_type == EVENT and not _event_name(data):
             self._refuse(MalformedRequestError("an event name is expected"))
-        elif not _can_be_written(encoded_packet, data):
-            self._refuse(MalformedRequestError(f"payload: nested deeper than {MAX_DEPTH} levels"))
 
     def _decode_envelope(self, encoded_packet: str, error: SMCPError) -> int:
         """Read type, namespace and id of a packet whose payload is not read, so that it can be answered."""
@@ -124,16 +138,6 @@ def _event_name(data: Any) -> str:
 def _utf8_length(text: str, enough: int) -> int:
     """The bytes of `text`, counted exactly only where it matters."""
     return len(text) if text.isascii() or len(text) > enough else len(text.encode("utf-8", "surrogatepass"))
-
-
-def _can_be_written(encoded_packet: str, data: Any) -> bool:
-    if encoded_packet.count("[") + encoded_packet.count("{") <= MAX_DEPTH:
-        return True  # too few brackets to nest too deep
-    try:
-        orjson.dumps(data)
-    except TypeError:
-        return False
-    return True
 
 
 def is_engine_packet(text: str) -> bool:

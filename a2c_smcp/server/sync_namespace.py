@@ -16,7 +16,9 @@ from a2c_smcp.protocol.flow import run
 from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.server.auth import AnonymousSyncAuthenticationProvider, Headers, SyncAuthenticationProvider
-from a2c_smcp.server.base import EdgeWorld, NamespaceCore, Observer, ProtocolHandlers, forget_callback, unwrap_ack
+from a2c_smcp.server.base import NamespaceCore, Observer
+from a2c_smcp.server.handlers import ProtocolHandlers
+from a2c_smcp.server.world import EdgeWorld, forget_callback, unwrap_ack
 from a2c_smcp.smcp import SMCP_NAMESPACE
 
 ACK_PAUSE = 0.1
@@ -89,15 +91,16 @@ class _SyncWorld(EdgeWorld):
         def on_ack(*args: Any) -> None:
             in_flight.resolve(future, args)
 
-        with in_flight.track(call, future):
+        in_flight.add(call, future)
+        try:
             if not self.is_connected(call.target):
                 raise NotFoundError("the Computer disconnected")
-            try:
-                server.emit(call.event, call.data, to=call.target, namespace=namespace, callback=on_ack)
-                return unwrap_ack(future.result(call.timeout))
-            except TimeoutError:
-                forget_callback(server.manager, call.target, on_ack)
+            server.emit(call.event, call.data, to=call.target, namespace=namespace, callback=on_ack)
+            return unwrap_ack(future.result(call.timeout))
+        except BaseException as error:
+            forget_callback(server.manager, call.target, on_ack)
+            if isinstance(error, TimeoutError):
                 raise TimedOutError("no answer in time") from None
-            except BaseException:
-                forget_callback(server.manager, call.target, on_ack)
-                raise
+            raise
+        finally:
+            in_flight.remove(call, future)

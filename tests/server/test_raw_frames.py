@@ -122,6 +122,17 @@ async def test_an_ack_that_cannot_be_read_reaches_the_agent_as_an_error(
         assert call.result()["isError"] is True
 
 
+@pytest.mark.parametrize("depth", [300, 1_000])
+async def test_a_request_nested_too_deep_is_400_and_reaches_nobody(server: Running, depth: int) -> None:
+    async with crowd(server) as people, raw_member(server, "agent", "agent") as socket:
+        computer = await people.member("computer", "pc", "o")
+        fields = '"agent":"agent","computer":"pc","req_id":"r","tool_name":"t","timeout":30,"params":'
+        await socket.send('42/smcp,9["client:tool_call",{' + fields + nested(depth) + "}]")
+        assert (await ack(socket, 9))[0]["error"]["code"] == 400
+        await computer.has_heard()
+        assert computer.asked == []
+
+
 async def test_a_client_cannot_fake_its_own_connect_or_disconnect(server: Running) -> None:
     async with crowd(server) as people, raw_member(server) as socket:
         agent = await people.member("agent", "agent", "o")

@@ -19,6 +19,8 @@ class AsyncEngine:
 
 class AsyncServer:
     manager: BaseManager
+    packet_class: type[packet.Packet]
+    async def _send_packet(self, eio_sid: str, pkt: packet.Packet) -> None: ...
     eio: AsyncEngine
     environ: dict[str, dict[str, Any]]
     namespace_handlers: dict[str, BaseServerNamespace]
@@ -71,6 +73,21 @@ class Server:
     def disconnect(self, sid: str, namespace: str | None = None) -> None: ...
     def shutdown(self) -> None: ...
     def on(self, event: str, handler: Callable[..., Any] | None = None, namespace: str | None = None) -> Any: ...
+
+class AsyncManager(BaseManager):
+    server: AsyncServer
+    async def emit(
+        self,
+        event: str,
+        data: Any,
+        namespace: str,
+        room: str | None = None,
+        skip_sid: str | list[str] | None = None,
+        callback: Callable[..., Any] | None = None,
+        to: str | None = None,
+        **kwargs: Any,
+    ) -> None: ...
+    def _generate_ack_id(self, sid: str, callback: Callable[..., Any]) -> int: ...
 
 class AsyncNamespace(BaseServerNamespace):
     server: AsyncServer
