@@ -122,6 +122,13 @@ class SMCPApp(_Application[SMCPNamespace]):
 
     sio: socketio.AsyncServer
 
+    def __init__(
+        self, sio: socketio.AsyncServer, namespace: SMCPNamespace, metrics: Metrics | None, socketio_path: str
+    ) -> None:
+        super().__init__(sio, namespace, metrics, socketio_path)
+        self._carried = 0
+        self._is_quiet = asyncio.Event()
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a connection, a page, or the application's life."""
         if scope["type"] == "lifespan":
@@ -129,7 +136,14 @@ class SMCPApp(_Application[SMCPNamespace]):
             return
         path: str = scope["path"].removeprefix(scope.get("root_path", "").rstrip("/")) or "/"
         if self._is_socketio(path):
-            await self._carry(scope, receive, send)
+            self._carried += 1
+            self._is_quiet.clear()
+            try:
+                await self._carry(scope, receive, send)
+            finally:
+                self._carried -= 1
+                if not self._carried:
+                    self._is_quiet.set()
         elif scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close", "code": 1000})
@@ -141,10 +155,13 @@ class SMCPApp(_Application[SMCPNamespace]):
         if self.namespace.draining:
             return
         await self.namespace.shutdown(grace)
+        if self._carried:
+            # Clients hang up when they read that they are disconnected; hanging up first could cost them last words.
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._is_quiet.wait(), CLOSE_TIMEOUT)
         if self.sio.eio.sockets:
             with contextlib.suppress(TimeoutError):  # the library waits for queues that nobody may read any more
-                async with asyncio.timeout(CLOSE_TIMEOUT):
-                    await self.sio.eio.disconnect()
+                await asyncio.wait_for(self.sio.eio.disconnect(), CLOSE_TIMEOUT)
         await self.sio.shutdown()
 
     async def _carry(self, scope: Scope, receive: Receive, send: Send) -> None:
