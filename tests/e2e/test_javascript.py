@@ -25,7 +25,7 @@ def find_node() -> str | None:
     return found
 
 
-@pytest.mark.parametrize("transport", ["websocket", "polling"])
+@pytest.mark.parametrize("transport", ["websocket", "polling", "polling,websocket"])
 def test_the_official_client_joins_calls_is_called_and_is_refused(transport: str) -> None:
     node = find_node()
     if (node is None or not (FOLDER / "node_modules").exists()) and not os.environ.get("CI"):

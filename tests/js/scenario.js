@@ -4,7 +4,7 @@ const assert = require("node:assert/strict");
 const { io } = require("socket.io-client");
 
 const [url, transport, key] = process.argv.slice(2);
-const options = { transports: [transport], forceNew: true, reconnection: false };
+const options = { transports: transport.split(","), forceNew: true, reconnection: false };
 
 function connect(auth) {
   const socket = io(url + "/smcp", { ...options, auth });
