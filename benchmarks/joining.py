@@ -34,6 +34,9 @@ class SilentWorld:
     def is_connected(self, sid: str) -> bool:
         return True
 
+    def can_be_room(self, sid: str, office_id: str) -> bool:
+        return True
+
     def enter(self, sid: str, office_id: str) -> None:
         pass
 

@@ -49,8 +49,12 @@ class World(Protocol):
         """Whether the connection is still there."""
         ...
 
+    def can_be_room(self, sid: str, office_id: str) -> bool:
+        """Whether the id names no connection other than this one; each connection has a room of its own."""
+        ...
+
     def enter(self, sid: str, office_id: str) -> MaybeAwaitable[None]:
-        """Let a connection hear an office; a `ValueError` says that the id cannot be a room."""
+        """Let a connection hear an office."""
         ...
 
     def leave(self, sid: str, office_id: str) -> MaybeAwaitable[None]:
@@ -127,6 +131,15 @@ class IsConnected(Effect[World, bool]):
 
     def perform(self, world: World) -> bool:
         return world.is_connected(self.sid)
+
+
+@dataclass(frozen=True, slots=True)
+class CanBeRoom(Effect[World, bool]):
+    sid: str
+    office_id: str
+
+    def perform(self, world: World) -> bool:
+        return world.can_be_room(self.sid, self.office_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ def run(flow: Flow[WorldT, ResultT], world: WorldT) -> ResultT:
             return end.value
         try:
             advance, value = flow.send, effect.perform(world)
-        except Exception as error:  # handed to the flow, which owns the decision
+        except BaseException as error:  # handed to the flow, which owns the decision; a cancellation as well
             advance, value = flow.throw, error
 
 
@@ -75,5 +75,5 @@ async def run_async(flow: Flow[WorldT, ResultT], world: WorldT) -> ResultT:
             if hasattr(answer, "__await__"):
                 answer = await answer
             advance, value = flow.send, answer
-        except Exception as error:  # handed to the flow, which owns the decision
+        except BaseException as error:  # handed to the flow, which owns the decision; a cancellation as well
             advance, value = flow.throw, error

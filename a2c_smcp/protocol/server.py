@@ -2,7 +2,8 @@
 connection that is gone.
 
 `answer` is the way in: it finds the flow of an event, and turns every refusal into the ack that carries it.
-Members are read first, then the change is committed, then the world hears of it; a refused act changes nothing.
+Everything is read and decided first, then committed: a refused act changes nothing. A newcomer is announced after the
+commit, a leaver before it, so that a name's new bearer is never announced before its old one was seen off.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from a2c_smcp.errors import (
 from a2c_smcp.protocol.effects import (
     Call,
     CallerGone,
+    CanBeRoom,
     Commit,
     EnterRoom,
     HasComputer,
@@ -103,6 +105,8 @@ def join(request: Request) -> ServerFlow:
     newcomer = Member(request.sid, data["name"], data["role"], data["office_id"])
     grant = yield from ReadGrant(request.sid)
     grant.require(role=newcomer.role, name=newcomer.name, office_id=newcomer.office)
+    if not (yield from CanBeRoom(newcomer.sid, newcomer.office)):
+        raise MalformedRequestError("office_id: this id cannot be used")
     farewell: Member | None = None
     while True:
         sender = yield from ReadMember(request.sid)
@@ -125,13 +129,15 @@ def join(request: Request) -> ServerFlow:
         yield from LeaveRoom(farewell.sid, farewell.office)
     try:
         yield from EnterRoom(newcomer.sid, newcomer.office)
-    except ValueError:
-        yield from Commit(dismiss(newcomer))
-        raise MalformedRequestError("office_id: this id cannot be used") from None
-    yield from _announce(newcomer, smcp.ENTER_OFFICE_NOTIFICATION)
+        yield from _announce(newcomer, smcp.ENTER_OFFICE_NOTIFICATION)
+    except Exception:
+        if (yield from IsConnected(newcomer.sid)):
+            yield from _vacate(newcomer, dismiss(newcomer))
+            raise
     if not (yield from IsConnected(newcomer.sid)):
         # It went while it came: its departure may have found nobody to announce, or have been announced too early.
         yield from _vacate(newcomer, Move(newcomer, None))
+        raise CallerGone
     return True, None
 
 
@@ -204,7 +210,7 @@ def forward(request: Request) -> ServerFlow:
     sender = yield from _sender(request, "agent")
     data = check_payload(request.event, request.data, request.limits)
     _require_own_name(sender, data["agent"])
-    timeout = check_timeout(data, request.limits)
+    timeout = check_timeout(request.event, data, request.limits)
     target = (yield from ReadOffice(sender.office, data["computer"])).namesake
     if target is None or target.role != "computer":
         if (yield from HasComputer(data["computer"])):

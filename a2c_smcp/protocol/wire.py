@@ -37,7 +37,11 @@ KNOWN_EVENTS = frozenset(_SHAPES)
 _validators = {event: TypeAdapter[Any](shape).validator for event, shape in _SHAPES.items()}
 _any_client_event = TypeAdapter(smcp.AgentCallData).validator
 
-_IDENTIFIERS = ("agent", "computer", "req_id", "name", "office_id", "tool_name")
+_ROUTING = ("agent", "computer", "req_id")
+_IDENTIFIERS = {
+    event: tuple(field for field in (*_ROUTING, "name", "office_id", "tool_name") if field in shape.__required_keys__)
+    for event, shape in _SHAPES.items()
+}
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _TWO_VALUE_EVENTS = frozenset((smcp.JOIN_OFFICE_EVENT, smcp.LEAVE_OFFICE_EVENT))
 
@@ -53,24 +57,23 @@ def check_payload(event: str, data: Any, limits: Limits) -> dict[str, Any]:
     except ValidationError as error:
         raise MalformedRequestError("; ".join(_explain(error))) from None
     payload = cast("dict[str, Any]", data)
-    for field in _IDENTIFIERS:
-        if field in payload:
-            _check_identifier(field, payload[field], limits.name_length)
+    for field in _IDENTIFIERS.get(event, _ROUTING):
+        _check_identifier(field, payload[field], limits.name_length)
     return payload
 
 
-def check_timeout(data: dict[str, Any], limits: Limits) -> int:
-    """The seconds a relayed request may take.
+def check_timeout(event: str, data: dict[str, Any], limits: Limits) -> int:
+    """The seconds a relayed request may take. Only a tool call must name them; any other may.
 
     Raises:
-        MalformedRequestError: `timeout` is not an integer within the limits.
+        MalformedRequestError: the `timeout` of a tool call is not within the limits.
     """
     timeout = data.get("timeout")
-    if timeout is None:
-        return limits.default_timeout
-    if type(timeout) is not int or not 1 <= timeout <= limits.tool_timeout:
+    if type(timeout) is int and 1 <= timeout <= limits.tool_timeout:
+        return timeout
+    if event == smcp.TOOL_CALL_EVENT:
         raise MalformedRequestError(f"timeout: must be an integer 1–{limits.tool_timeout}")
-    return timeout
+    return limits.default_timeout
 
 
 def refusal(event: object, error: SMCPError) -> Any:
@@ -100,4 +103,4 @@ def _check_identifier(field: str, value: Any, max_length: int) -> None:
 
 def _explain(error: ValidationError) -> list[str]:
     problems = error.errors(include_url=False, include_context=False, include_input=False)
-    return [".".join(map(str, problem["loc"])) + f": {problem['msg']}" for problem in problems[:8]] or ["payload"]
+    return [f"{'.'.join(map(str, problem['loc'])) or 'payload'}: {problem['msg']}" for problem in problems[:8]]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from http import HTTPStatus
@@ -166,10 +167,12 @@ class SMCPApp(_Application[SMCPNamespace]):
 
     async def _carry(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand a request to Socket.IO."""
+        session = self.sio.eio.sockets.get(parse_qs(scope["query_string"]).get(b"sid", [b""])[0].decode("latin-1"))
         if scope["type"] == "websocket":
             await self.sio.handle_request(scope, _guard(receive), send)
+            if session is not None and not session.upgraded:
+                session.upgrading = False  # the upgrade came to nothing: long-polling goes on
             return
-        session = self.sio.eio.sockets.get(parse_qs(scope["query_string"]).get(b"sid", [b""])[0].decode("latin-1"))
         await self.sio.handle_request(scope, receive, send)
         if session is not None and session.closed:
             # The client said goodbye by POST: end its waiting GET, which the library forgets for a minute.
@@ -220,8 +223,9 @@ def _socketio_options(limits: Limits, cors: str | list[str] | None, options: dic
     transport_logger = logging.getLogger("a2c_smcp.transport")
     if transport_logger.level == logging.NOTSET:
         transport_logger.setLevel(logging.ERROR)
-    # A long-polling client sends what it has at once; by default the library drops a payload of more than 16 packets.
-    Payload.max_decode_packets = max(Payload.max_decode_packets, limits.request_burst)
+    # A long-polling client sends what it has at once. By default the library drops a payload of more than 16 packets;
+    # here its size in bytes is bounded, and the rate limit answers each packet that is too many.
+    Payload.max_decode_packets = sys.maxsize
     return {
         "serializer": SMCPPacket.limited_to(limits.message_bytes),
         # Room to read, and answer, what is too large; over this the transport closes the connection.

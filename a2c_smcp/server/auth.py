@@ -80,7 +80,9 @@ class CredentialAuthenticationProvider(_Credentials, AuthenticationProvider):
         return self.check(auth, headers) is not None
 
     async def grant(self, sio: Any, environ: dict[str, Any], auth: Any, headers: Headers) -> Grant | None:
-        return self.check(auth, headers)
+        if not await self.authenticate(sio, environ, auth, headers):  # a subclass may have its own mind
+            return None
+        return self.check(auth, headers) or EVERYTHING
 
 
 class CredentialSyncAuthenticationProvider(_Credentials, SyncAuthenticationProvider):
@@ -90,7 +92,9 @@ class CredentialSyncAuthenticationProvider(_Credentials, SyncAuthenticationProvi
         return self.check(auth, headers) is not None
 
     def grant(self, sio: Any, environ: dict[str, Any], auth: Any, headers: Headers) -> Grant | None:
-        return self.check(auth, headers)
+        if not self.authenticate(sio, environ, auth, headers):  # a subclass may have its own mind
+            return None
+        return self.check(auth, headers) or EVERYTHING
 
 
 class DefaultAuthenticationProvider(CredentialAuthenticationProvider):

@@ -29,7 +29,7 @@ from a2c_smcp.errors import (
 )
 from a2c_smcp.protocol.effects import Registry, World
 from a2c_smcp.protocol.flow import Do, Flow, MaybeAwaitable
-from a2c_smcp.protocol.grants import Grant
+from a2c_smcp.protocol.grants import EVERYTHING, Grant
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.server import Answer, Request, answer, depart
 from a2c_smcp.protocol.wire import CLIENT_PREFIX, refusal
@@ -96,8 +96,10 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
 
     def _dispatch(self, event: Any, sid: str, *args: Any) -> EdgeFlow:
         """The way of every event; whatever happens, the sender gets an answer."""
-        if event in _LIFECYCLE and not self._manager.is_connected(sid, self.namespace):
-            return (yield from (self._accept if event == "connect" else self._dismiss)(sid, *args))
+        if event == "connect" and self._is_connecting(sid):
+            return (yield from self._accept(sid, *args))
+        if event == "disconnect" and not self._manager.is_connected(sid, self.namespace):
+            return (yield from self._dismiss(sid, *args))
         error = self._screen(event, sid, args)
         if error is None:
             handler = self._handlers.get(event)
@@ -106,9 +108,9 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
                     return (yield from Do(handler, sid, *args))
                 return (yield from self._answer(event, sid, *args))
             except Exception:
-                logger.exception("%s from %s failed", event, sid)
+                logger.exception("%s from %s failed", _printable(event), sid)
                 error = InternalError()
-        self._record(Request(str(event)[:80], sid, None, self.limits), Answer(None, error), 0.0)
+        self._record(Request(event, sid, None, self.limits), Answer(None, error), 0.0)
         return refusal(event, error)
 
     def _answer(self, event: str, sid: str, data: Any = None) -> EdgeFlow:
@@ -140,8 +142,6 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
             self.connections.reserve(address)
             try:
                 grant = yield from self._authenticate(environ, auth, headers)
-                if self._manager.eio_sid_from_sid(sid, self.namespace) not in self.server.environ:
-                    raise NotAuthenticatedError("the client went while it was authenticated")
             except BaseException:
                 self.connections.release(address)
                 raise
@@ -189,6 +189,8 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
         accepted: Any = False
         try:
             accepted = yield from Do(self._handlers["connect"], sid, *args)
+            if self._manager.eio_sid_from_sid(sid, self.namespace) not in self.server.environ:
+                accepted = False  # it went meanwhile, and the library will not say so
         except ConnectionRefusedError:
             raise
         except Exception:
@@ -197,6 +199,8 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
         finally:
             if accepted is False:
                 self.connections.remove(sid)
+        if accepted is not False and sid not in self.connections:  # a subclass that decides alone
+            self.connections.add(sid, None, EVERYTHING, self._make_lock())
         return accepted
 
     def _dismiss(self, sid: str, *args: Any) -> EdgeFlow:
@@ -210,12 +214,21 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
             yield from Do(handler, sid, *args)
         except Exception:
             logger.exception("disconnect of %s failed", sid)
+        finally:
+            yield from self._let_go(sid)  # whatever a subclass did or left undone; twice does no harm
 
     # ------------------------------------------------------------------------------------------------------- the rest
 
     @property
     def _manager(self) -> BaseManager:
         return self.server.manager
+
+    def _is_connecting(self, sid: str) -> bool:
+        """Whether a `connect` event is the library's; a client may send an event of that name at any time."""
+        if self._manager.is_pre_connected(sid, self.namespace):
+            return True
+        always_connect = self._manager.is_connected(sid, self.namespace)
+        return always_connect and sid not in self.connections
 
     def _collect_handlers(self) -> dict[str, Callable[..., Any]]:
         """Event -> bound `on_` method of a subclass; the protocol's own need no detour.
@@ -257,8 +270,14 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
         if logger.isEnabledFor(level):
             data: Any = request.data
             req_id: Any = cast("dict[str, Any]", data).get("req_id") if isinstance(data, dict) else None
-            context = {"req_id": req_id if isinstance(req_id, str) else None, "sid": request.sid}
-            logger.log(level, "%s from %s %s", request.event, request.sid, text, extra=context)
+            context = {"req_id": _printable(req_id) if req_id is not None else None, "sid": request.sid}
+            logger.log(level, "%s from %s %s", _printable(request.event), request.sid, text, extra=context)
+
+
+def _printable(text: object) -> str:
+    """What a client sent, fit for a line of a log."""
+    short = text[:256] if isinstance(text, str) else repr(text)[:256]
+    return short if short.isprintable() else repr(short)
 
 
 def _refused_connection(error: SMCPError) -> ConnectionRefusedError:

@@ -8,7 +8,7 @@ from typing import Any
 
 import socketio
 
-from a2c_smcp.errors import NotFoundError, TimedOutError
+from a2c_smcp.errors import TimedOutError
 from a2c_smcp.protocol.effects import Call, Registry
 from a2c_smcp.protocol.flow import run_async
 from a2c_smcp.protocol.grants import Grant
@@ -97,8 +97,7 @@ class _AsyncWorld(EdgeWorld):
         in_flight.add(call, future)
         timer = loop.call_later(call.timeout, on_timeout)
         try:
-            if not self.is_connected(call.target):
-                raise NotFoundError("the Computer disconnected")
+            self.require_both(call)
             await server.emit(call.event, call.data, to=call.target, namespace=namespace, callback=on_ack)
             return unwrap_ack(await future)
         except BaseException:

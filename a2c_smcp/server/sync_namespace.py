@@ -10,7 +10,7 @@ from typing import Any
 
 import socketio
 
-from a2c_smcp.errors import NotFoundError, TimedOutError
+from a2c_smcp.errors import TimedOutError
 from a2c_smcp.protocol.effects import Call, Registry
 from a2c_smcp.protocol.flow import run
 from a2c_smcp.protocol.grants import Grant
@@ -93,8 +93,7 @@ class _SyncWorld(EdgeWorld):
 
         in_flight.add(call, future)
         try:
-            if not self.is_connected(call.target):
-                raise NotFoundError("the Computer disconnected")
+            self.require_both(call)
             server.emit(call.event, call.data, to=call.target, namespace=namespace, callback=on_ack)
             return unwrap_ack(future.result(call.timeout))
         except BaseException as error:

@@ -8,7 +8,8 @@ from typing import Any
 
 from socketio.base_manager import BaseManager
 
-from a2c_smcp.protocol.effects import Call, Registry
+from a2c_smcp.errors import NotFoundError
+from a2c_smcp.protocol.effects import Call, CallerGone, Registry
 from a2c_smcp.protocol.flow import MaybeAwaitable
 from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.server.base import NamespaceCore
@@ -31,6 +32,9 @@ class EdgeWorld(ABC):
     def is_connected(self, sid: str) -> bool:
         return sid in self._edge.connections
 
+    def can_be_room(self, sid: str, office_id: str) -> bool:
+        return office_id == sid or not self._edge.server.manager.is_sid_room(self._edge.namespace, office_id)
+
     def enter(self, sid: str, office_id: str) -> MaybeAwaitable[None]:
         return self._edge.server.enter_room(sid, office_id, namespace=self._edge.namespace)
 
@@ -39,6 +43,18 @@ class EdgeWorld(ABC):
 
     def notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> MaybeAwaitable[None]:
         return self._edge.server.emit(event, data, room=to, skip_sid=skip, namespace=self._edge.namespace)
+
+    def require_both(self, call: Call) -> None:
+        """Check, once a call is in the table of running ones, that neither peer went before it got there.
+
+        Raises:
+            NotFoundError: the target is gone.
+            CallerGone: the caller is gone.
+        """
+        if not self.is_connected(call.target):
+            raise NotFoundError("the Computer disconnected")
+        if not self.is_connected(call.caller):
+            raise CallerGone
 
     @abstractmethod
     def call(self, call: Call) -> MaybeAwaitable[Any]:

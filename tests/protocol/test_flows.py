@@ -109,6 +109,17 @@ def test_a_move_that_loses_the_race_is_heard_to_stay(world: MemoryWorld) -> None
     assert world.registry.roster("o")[1].sid == "C"
 
 
+def go_on(flow: Any, world: MemoryWorld, effect: Any) -> Any:
+    """Perform an effect and go on with its flow; what an effect raises is the flow's to handle."""
+    while True:
+        try:
+            answer = effect.perform(world)
+        except Exception as error:
+            effect = flow.throw(error)
+        else:
+            effect = flow.send(answer)
+
+
 def run_from(flow: Any, world: MemoryWorld, value: Any) -> Any:
     """Go on with a flow that was started by hand."""
     effect = flow.send(value)
@@ -123,11 +134,30 @@ def test_a_connection_that_goes_while_it_joins_leaves_no_ghost(world: MemoryWorl
     while not isinstance(effect, Notify):
         effect = flow.send(effect.perform(world))
     world.disconnect("X")
-    with pytest.raises(StopIteration):
+    with pytest.raises(CallerGone):
         run_from(flow, world, effect.perform(world))
     assert world.registry.member("X") is None
     assert world.heard[-1] == ("C", "notify:leave_office", {"office_id": "o", "computer": "x"})
     assert [member.name for member in world.registry.roster("o")] == ["a", "c"]
+
+
+def test_a_connection_that_goes_before_its_join_is_committed_leaves_no_ghost(world: MemoryWorld) -> None:
+    world.connect("X")
+    flow = join(Request("server:join_office", "X", {"role": "computer", "name": "x", "office_id": "o"}, world.limits))
+    effect = next(flow)
+    while not isinstance(effect, Commit):
+        effect = flow.send(effect.perform(world))
+    world.disconnect("X")
+    with pytest.raises(CallerGone):
+        go_on(flow, world, effect)
+    assert world.registry.member("X") is None
+    assert [member.name for member in world.registry.roster("o")] == ["a", "c"]
+
+
+def test_a_computer_refused_for_its_office_id_stays_where_it_was(world: MemoryWorld) -> None:
+    assert world.join("C", "computer", "c", "A")[0] is False
+    assert world.registry.roster("o")[1].sid == "C"
+    assert world.heard == []
 
 
 def test_an_office_named_like_a_connection_is_refused_and_nothing_stays(world: MemoryWorld) -> None:

@@ -35,9 +35,12 @@ class MemoryWorld:
     def is_connected(self, sid: str) -> bool:
         return sid in self.grants
 
+    def can_be_room(self, sid: str, office_id: str) -> bool:
+        return office_id == sid or office_id not in self.grants
+
     def enter(self, sid: str, office_id: str) -> None:
-        if office_id in self.grants:
-            raise ValueError("cannot enter a sid room")
+        if sid not in self.grants:
+            raise KeyError(sid)  # as python-socketio
         self.rooms.setdefault(office_id, set()).add(sid)
 
     def leave(self, sid: str, office_id: str) -> None:

@@ -11,6 +11,8 @@ from .base_namespace import BaseServerNamespace
 
 class EngineSocket:
     closed: bool
+    upgrading: bool
+    upgraded: bool
     queue: asyncio.Queue[Any]
 
 class AsyncEngine:
