@@ -1,6 +1,6 @@
 """THE WIRE: the namespace, the event names and the shape of every payload of A2C-SMCP 0.2.0.
 
-Shapes are written here and nowhere else. This module depends on nothing but typing, so that any program may use it.
+Shapes are written here and nowhere else. It is light, so that any program may import it.
 An optional filter that is null reads as absent; a sender omits it.
 """
 

@@ -35,7 +35,10 @@ def add(
         fail("--role is agent or computer", 2)
     key = mint_key()
     entry: dict[str, Any] = {"id": id, "hash": hash_key(key), "offices": office, "roles": role, "name": name}
-    write_keys(file, [*keys, {field: value for field, value in entry.items() if value is not None}])
+    try:
+        write_keys(file, [*keys, {field: value for field, value in entry.items() if value is not None}])
+    except OSError as error:
+        fail(f"{file}: {error.strerror}")
     typer.echo(json.dumps({"id": id, "key": key}) if as_json else key)
     if not as_json:
         typer.echo(f"Keep it safe: {file} has only its hash.", err=True)

@@ -68,6 +68,14 @@ def serve(
     request_burst: Annotated[
         int | None, typer.Option(help="Per connection, at once.", show_default="1000", rich_help_panel=_LIMITS)
     ] = None,
+    max_calls_in_flight: Annotated[
+        int | None,
+        typer.Option(
+            help="Requests of one connection that wait for an answer; 0: no limit.",
+            show_default="1000",
+            rich_help_panel=_LIMITS,
+        ),
+    ] = None,
     connections_per_ip: Annotated[
         int | None,
         typer.Option(help="0: no limit; loopback is exempt.", show_default="100", rich_help_panel=_LIMITS),
@@ -133,6 +141,9 @@ def run(flags: dict[str, Any], config: Path | None) -> None:
         )
     if (settings.ssl_certfile is None) != (settings.ssl_keyfile is None):
         fail("--ssl-certfile and --ssl-keyfile go together", 2)
+    for file in (settings.ssl_certfile, settings.ssl_keyfile):
+        if file is not None and not file.is_file():
+            fail(f"{file}: no such file", 2)
     configure_logging(settings.log_level, settings.log_format)
 
     def on_ready(url: str) -> None:
@@ -142,6 +153,6 @@ def run(flags: dict[str, Any], config: Path | None) -> None:
         logger.info("Ctrl-C stops it")
 
     try:
-        serve(settings, on_ready)
+        serve(settings, provider, on_ready)
     except OSError as error:
         fail(f"cannot listen on {settings.host}:{settings.port}: {error.strerror or error}")

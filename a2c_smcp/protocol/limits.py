@@ -15,6 +15,8 @@ class Limits:
     """What one connection may send over time …"""
     request_burst: int = 1_000
     """… and at once."""
+    calls_in_flight: int = 1_000
+    """Relayed requests of one connection that wait for their answer."""
     connections_per_ip: int = 100
     """Connections from one address; loopback is exempt."""
     name_length: int = 256
@@ -23,6 +25,8 @@ class Limits:
     """The largest `timeout` a request may carry, in seconds."""
     default_timeout: int = 60
     """Seconds for a relayed request that carries no `timeout` of its own."""
+    entry_timeout: float = 10
+    """Seconds a transport connection may stay outside every namespace."""
     timeout_grace: float = 5
     """Seconds the Server waits beyond a request's time-out, so that the Computer's own answer comes first."""
 

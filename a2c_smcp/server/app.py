@@ -21,7 +21,8 @@ from engineio.payload import Payload
 from a2c_smcp.protocol.effects import Registry
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.server.auth import AuthenticationProvider, SyncAuthenticationProvider
-from a2c_smcp.server.manager import DirectManager
+from a2c_smcp.server.hub import AsyncHub, ThreadHub
+from a2c_smcp.server.manager import DirectManager, LockedManager
 from a2c_smcp.server.metrics import CONTENT_TYPE, Metrics
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.packet import SMCPPacket, is_engine_packet
@@ -56,7 +57,7 @@ def create_app(
     limits = limits or Limits()
     observer = Metrics() if metrics else None
     socketio_options.setdefault("client_manager", DirectManager())
-    sio = socketio.AsyncServer(async_mode="asgi", **_socketio_options(limits, cors_allowed_origins, socketio_options))
+    sio = AsyncHub(limits, async_mode="asgi", **_socketio_options(limits, cors_allowed_origins, socketio_options))
     namespace = namespace_class(auth_provider, registry=registry, limits=limits, observer=observer)
     sio.register_namespace(namespace)
     return SMCPApp(sio, namespace, observer, socketio_path)
@@ -79,7 +80,8 @@ def create_wsgi_app(
     """
     limits = limits or Limits()
     observer = Metrics() if metrics else None
-    sio = socketio.Server(async_mode="threading", **_socketio_options(limits, cors_allowed_origins, socketio_options))
+    socketio_options.setdefault("client_manager", LockedManager())
+    sio = ThreadHub(limits, async_mode="threading", **_socketio_options(limits, cors_allowed_origins, socketio_options))
     namespace = namespace_class(auth_provider, registry=registry, limits=limits, observer=observer)
     sio.register_namespace(namespace)
     return SyncSMCPApp(sio, namespace, observer, socketio_path)
@@ -121,11 +123,9 @@ class _Application(ABC, Generic[NamespaceT]):
 class SMCPApp(_Application[SMCPNamespace]):
     """An ASGI application; `sio` and `namespace` are its parts."""
 
-    sio: socketio.AsyncServer
+    sio: AsyncHub
 
-    def __init__(
-        self, sio: socketio.AsyncServer, namespace: SMCPNamespace, metrics: Metrics | None, socketio_path: str
-    ) -> None:
+    def __init__(self, sio: AsyncHub, namespace: SMCPNamespace, metrics: Metrics | None, socketio_path: str) -> None:
         super().__init__(sio, namespace, metrics, socketio_path)
         self._carried = 0
         self._is_quiet = asyncio.Event()
@@ -160,9 +160,8 @@ class SMCPApp(_Application[SMCPNamespace]):
             # Clients hang up when they read that they are disconnected; hanging up first could cost them last words.
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._is_quiet.wait(), CLOSE_TIMEOUT)
-        if self.sio.eio.sockets:
-            with contextlib.suppress(TimeoutError):  # the library waits for queues that nobody may read any more
-                await asyncio.wait_for(self.sio.eio.disconnect(), CLOSE_TIMEOUT)
+        for connection in list(self.sio.eio.sockets.values()):
+            await connection.close(wait=False)
         await self.sio.shutdown()
 
     async def _carry(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -191,10 +190,10 @@ class SMCPApp(_Application[SMCPNamespace]):
 class SyncSMCPApp(_Application[SyncSMCPNamespace]):
     """A WSGI application; `sio` and `namespace` are its parts."""
 
-    sio: socketio.Server
+    sio: ThreadHub
 
     def __init__(
-        self, sio: socketio.Server, namespace: SyncSMCPNamespace, metrics: Metrics | None, socketio_path: str
+        self, sio: ThreadHub, namespace: SyncSMCPNamespace, metrics: Metrics | None, socketio_path: str
     ) -> None:
         super().__init__(sio, namespace, metrics, socketio_path)
         self._socketio = socketio.WSGIApp(sio, socketio_path=socketio_path)
@@ -215,6 +214,8 @@ class SyncSMCPApp(_Application[SyncSMCPNamespace]):
         if self.namespace.draining:
             return
         self.namespace.shutdown(grace)
+        for connection in list(self.sio.eio.sockets.values()):
+            connection.close(wait=False)
         self.sio.shutdown()
 
 

@@ -74,7 +74,7 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
         self.limits = limits if limits is not None else Limits()
         self.observer = observer
         self.connections = Connections(self.limits)
-        self.in_flight: InFlight[FutureT] = InFlight()
+        self.in_flight: InFlight[FutureT] = InFlight(self.limits.calls_in_flight)
         self.draining = False
         self._handlers = self._collect_handlers()
 

@@ -25,14 +25,44 @@ class Connection:
     """Held through a join or a leave, so that one connection's moves and their notices come in order."""
 
 
+class AddressCounter:
+    """How many connections each address has; 0 allows any number. Safe in threads."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def reserve(self, address: str | None) -> None:
+        """Count one more; None is exempt.
+
+        Raises:
+            RateLimitedError: the address has as many as it may.
+        """
+        if address is None or self._most <= 0:
+            return
+        with self._lock:
+            if self._counts[address] >= self._most:
+                raise RateLimitedError(f"more than {self._most} connections from one address")
+            self._counts[address] += 1
+
+    def release(self, address: str | None) -> None:
+        """Count one less."""
+        if address is None or self._most <= 0:
+            return
+        with self._lock:
+            self._counts[address] -= 1
+            if self._counts[address] <= 0:
+                del self._counts[address]
+
+
 class Connections:
     """Every open connection by its sid. Safe in threads."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._open: dict[str, Connection] = {}
-        self._per_address: Counter[str] = Counter()
-        self._lock = threading.Lock()
+        self._addresses = AddressCounter(limits.connections_per_ip)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -65,22 +95,11 @@ class Connections:
         Raises:
             RateLimitedError: too many from this address.
         """
-        most = self._limits.connections_per_ip
-        if address is None or most <= 0:
-            return
-        with self._lock:
-            if self._per_address[address] >= most:
-                raise RateLimitedError(f"more than {most} connections from one address")
-            self._per_address[address] += 1
+        self._addresses.reserve(address)
 
     def release(self, address: str | None) -> None:
         """Undo `reserve`."""
-        if address is None or self._limits.connections_per_ip <= 0:
-            return
-        with self._lock:
-            self._per_address[address] -= 1
-            if self._per_address[address] <= 0:
-                del self._per_address[address]
+        self._addresses.release(address)
 
     def add(self, sid: str, address: str | None, grant: Grant, lock: Any) -> None:
         """Keep a connection that was let in."""

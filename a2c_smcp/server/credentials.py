@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import json
 import logging
+import os
 import secrets
 import tomllib
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from a2c_smcp.types import Role
 logger = logging.getLogger(__name__)
 
 KEY_PREFIX = "a2c_"
+_KEY_FIELDS = {"id", "hash", "offices", "roles", "name"}
 
 
 class Verifier(Protocol):
@@ -95,14 +97,9 @@ class JWTVerifier:
         name_claim: str = "name",
         leeway: float = 10,
     ) -> None:
-        is_pem = "-----BEGIN" in key
-        if is_pem and "PRIVATE" in key:
-            raise ValueError("the JWT key is a private key: the Server needs the public one")
-        if not is_pem and len(key.encode()) < 32:
-            raise ValueError("an HS256 secret needs at least 32 bytes")
         self._key = key
         # By the key, never by the token's header: a public key must not be taken for an HMAC secret.
-        self._algorithms = ["RS256", "ES256"] if is_pem else ["HS256"]
+        self._algorithms = [_algorithm_of(key)]
         self._audience, self._issuer, self._leeway = audience, issuer, leeway
         self._claims = (offices_claim, roles_claim, name_claim)
 
@@ -125,9 +122,36 @@ class JWTVerifier:
             offices, roles, name = self._claims
             entry = {"offices": claims[offices], "roles": claims.get(roles), "name": claims.get(name)}
             return _grant_from({k: v for k, v in entry.items() if v is not None}, claims.get("sub"))
-        except (jwt.InvalidTokenError, KeyError, ValueError) as error:
+        except (jwt.PyJWTError, KeyError, ValueError) as error:
             logger.info("a JWT was refused: %s", type(error).__name__)
             return None
+
+
+def _algorithm_of(key: str) -> str:
+    """The one algorithm a key is for.
+
+    Raises:
+        ValueError: the key cannot be used.
+    """
+    if "-----BEGIN" not in key:
+        if len(key.encode()) < 32:
+            raise ValueError("an HS256 secret needs at least 32 bytes")
+        return "HS256"
+    if "PRIVATE" in key:
+        raise ValueError("the JWT key is a private key: the Server needs the public one")
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+    try:
+        loaded = load_pem_public_key(key.encode())
+    except ValueError:
+        raise ValueError("the JWT key is not a public key in PEM form") from None
+    if isinstance(loaded, RSAPublicKey):
+        return "RS256"
+    if isinstance(loaded, EllipticCurvePublicKey) and loaded.curve.name == "secp256r1":
+        return "ES256"
+    raise ValueError("the JWT key is neither RSA nor on the curve P-256")
 
 
 def hash_key(key: str) -> str:
@@ -155,6 +179,8 @@ def read_keys(path: Path) -> list[dict[str, Any]]:
         if not isinstance(entry, dict) or not str(cast("Any", entry).get("hash", "")).startswith("sha256:"):
             raise ValueError(f'keys[{number}]: a table with hash = "sha256:…" is expected')
         key = cast("dict[str, Any]", entry)
+        if unknown := set(key) - _KEY_FIELDS:
+            raise ValueError(f"keys[{number}]: unknown field {min(unknown)!r}")
         try:
             _grant_from(key, key.get("id"))
         except ValueError as error:
@@ -170,8 +196,9 @@ def write_keys(path: Path, keys: Sequence[dict[str, Any]]) -> None:
         lines = [f"{field} = {json.dumps(value, ensure_ascii=False)}" for field, value in key.items()]
         blocks.append("[[keys]]\n" + "\n".join(lines) + "\n")
     partial = path.with_name(path.name + ".new")
-    partial.touch(mode=0o600)
-    partial.write_text("\n".join(blocks), "utf-8")
+    partial.unlink(missing_ok=True)
+    with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write("\n".join(blocks))
     partial.replace(path)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import Lock
 from typing import Any, Generic, Protocol, TypeVar
 
-from a2c_smcp.errors import NotFoundError
+from a2c_smcp.errors import NotFoundError, RateLimitedError
 from a2c_smcp.protocol.effects import Call, CallerGone
 
 
@@ -23,7 +23,8 @@ FutureT = TypeVar("FutureT", bound=Settleable)
 class InFlight(Generic[FutureT]):
     """The table of running calls. A call settles once: by its ack, its time-out, or the loss of a peer."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most  # per caller; 0 allows any number
         self._by_target: dict[str, set[FutureT]] = {}
         self._by_caller: dict[str, set[FutureT]] = {}
         self._lock = Lock()
@@ -32,10 +33,17 @@ class InFlight(Generic[FutureT]):
         return len(self.futures())
 
     def add(self, call: Call, future: FutureT) -> None:
-        """Keep the future of a call findable; follow with `remove`, whatever happens."""
+        """Keep the future of a call findable; follow with `remove`, whatever happens.
+
+        Raises:
+            RateLimitedError: the caller has as many calls running as it may.
+        """
         with self._lock:
+            waiting = self._by_caller.setdefault(call.caller, set())
+            if 0 < self._most <= len(waiting):
+                raise RateLimitedError(f"more than {self._most} requests wait for an answer")
+            waiting.add(future)
             self._by_target.setdefault(call.target, set()).add(future)
-            self._by_caller.setdefault(call.caller, set()).add(future)
 
     def remove(self, call: Call, future: FutureT) -> None:
         """The call is over."""

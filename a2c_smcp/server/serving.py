@@ -2,37 +2,47 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import signal
 import socket
 from collections.abc import Callable, Generator
+from types import FrameType
+from typing import Any
+from urllib.parse import urlsplit
 
 import uvicorn
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.exceptions import InvalidState
 
 from a2c_smcp.server.app import SMCPApp, create_app, transport_limit
+from a2c_smcp.server.auth import AuthenticationProvider
 from a2c_smcp.server.settings import ServerSettings
 
 logger = logging.getLogger(__name__)
 
 
-def serve(settings: ServerSettings, on_ready: Callable[[str], None]) -> None:
+def serve(
+    settings: ServerSettings, auth_provider: AuthenticationProvider | None, on_ready: Callable[[str], None]
+) -> None:
     """Run the Server until SIGINT or SIGTERM, then let running calls end, announce the leaves and return.
 
     `on_ready` gets the Server's URL once it answers and a signal would stop it gracefully.
 
     Raises:
         OSError: the address cannot be bound, or a TLS file cannot be read.
-        ValueError: a credential cannot be used.
     """
-    cors = [origin.strip() for origin in settings.cors_origins.split(",")] if settings.cors_origins else None
+    cors: Any = None
+    if settings.cors_origins is not None:
+        cors = [origin.strip() for origin in settings.cors_origins.split(",")]
+    elif auth_provider is None and settings.is_local:
+        cors = is_local_origin
     app = create_app(
-        settings.auth_provider(),
+        auth_provider,
         limits=settings.limits,
         socketio_path=settings.socketio_path,
-        cors_allowed_origins=cors if cors != ["*"] else "*",
+        cors_allowed_origins="*" if cors == ["*"] else cors,
         metrics=settings.metrics,
     )
     config = uvicorn_config(app, settings)
@@ -63,6 +73,12 @@ def uvicorn_config(app: SMCPApp, settings: ServerSettings) -> uvicorn.Config:
     )
 
 
+def is_local_origin(origin: str | None, environ: Any = None) -> bool:
+    """Whether a web page is this machine's own. An open Server must not be reached by a page from elsewhere, even if
+    its name was made to lead here."""
+    return urlsplit(origin or "").hostname in ("localhost", "127.0.0.1", "::1")
+
+
 class WebSocket(WebSocketsSansIOProtocol):
     """uvicorn's fastest WebSocket, shut down without a stumble where it is closing already."""
 
@@ -80,6 +96,7 @@ class GracefulServer(uvicorn.Server):
         self._app = app
         self._grace = grace
         self._on_ready = on_ready
+        self._draining: asyncio.Future[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, and say so."""
@@ -87,11 +104,19 @@ class GracefulServer(uvicorn.Server):
         self._on_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop listening, drain, then close."""
+        """Stop listening, drain, then close; a second Ctrl-C ends the draining."""
         for server in self.servers:
             server.close()
-        await self._app.shutdown(self._grace)
+        self._draining = asyncio.ensure_future(self._app.shutdown(self._grace))
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._draining
         await super().shutdown(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A first signal stops gracefully, a second Ctrl-C at once."""
+        super().handle_exit(sig, frame)
+        if self.force_exit and self._draining is not None:
+            self._draining.get_loop().call_soon_threadsafe(self._draining.cancel)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:

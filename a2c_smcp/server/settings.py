@@ -43,6 +43,7 @@ class ServerSettings(BaseSettings):
     max_message_bytes: int = Field(default=_DEFAULTS.message_bytes, ge=1_000)
     requests_per_second: float = Field(default=_DEFAULTS.requests_per_second, ge=0)
     request_burst: int = Field(default=_DEFAULTS.request_burst, ge=1)
+    max_calls_in_flight: int = Field(default=_DEFAULTS.calls_in_flight, ge=0)
     connections_per_ip: int = Field(default=_DEFAULTS.connections_per_ip, ge=0)
     max_name_length: int = Field(default=_DEFAULTS.name_length, ge=1)
     max_tool_timeout: int = Field(default=_DEFAULTS.tool_timeout, ge=1)
@@ -89,6 +90,7 @@ class ServerSettings(BaseSettings):
             message_bytes=self.max_message_bytes,
             requests_per_second=self.requests_per_second,
             request_burst=self.request_burst,
+            calls_in_flight=self.max_calls_in_flight,
             connections_per_ip=self.connections_per_ip,
             name_length=self.max_name_length,
             tool_timeout=self.max_tool_timeout,

@@ -72,6 +72,30 @@ async def test_a_call_that_does_not_end_is_ended_after_the_grace() -> None:
             forever.set()
 
 
+@pytest.mark.anyio
+async def test_a_second_ctrl_c_does_not_wait() -> None:
+    with server_process("--grace", "3600") as server:
+        async with crowd(people_of(server)) as people:
+            agent, computer = await people.office()
+            forever = asyncio.Event()
+            computer.answer = lambda event, data: forever.wait()
+            await agent.tell("client:tool_call", tool_call())
+            await computer.be_asked("client:tool_call")
+            server.process.send_signal(signal.SIGINT)
+            await asyncio.to_thread(server.wait_for, "1 running calls")
+            assert await asyncio.to_thread(server.stop, signal.SIGINT) == 0
+            forever.set()
+
+
+def test_an_open_server_refuses_web_pages_from_elsewhere() -> None:
+    with server_process() as server:
+        url = server.url + "/socket.io/?EIO=4&transport=polling"
+        evil = {"Host": "evil.example", "Origin": "http://evil.example"}
+        assert httpx.get(url, headers=evil).status_code == 400
+        assert httpx.get(url, headers={"Origin": "http://localhost:3000"}).status_code == 200
+        assert httpx.get(url).status_code == 200
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
 def test_it_refuses_to_leave_the_machine_without_authentication(host: str) -> None:
     outcome = a2c("server", "--host", host, "--port", "0")

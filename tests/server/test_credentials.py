@@ -98,7 +98,12 @@ def test_audience_and_issuer_are_checked_when_named() -> None:
     assert JWTVerifier(SECRET).verify(token(aud="whoever")) == GRANT
 
 
-@pytest.mark.parametrize("key", ["short", RSA[0]])
+def test_a_token_of_another_family_is_refused_like_any_other() -> None:
+    assert JWTVerifier(RSA[1]).verify(token(EC[0], "ES256")) is None
+    assert JWTVerifier(EC[1]).verify(token(RSA[0], "RS256")) is None
+
+
+@pytest.mark.parametrize("key", ["short", RSA[0], RSA[1].replace("M", "N")])
 def test_keys_that_would_be_unsafe_are_refused(key: str) -> None:
     with pytest.raises(ValueError, match=r"key|secret"):
         JWTVerifier(key)
@@ -145,6 +150,7 @@ def test_a_broken_key_file_lets_nobody_new_in_and_nobody_old_out(tmp_path: Path)
 @pytest.mark.parametrize(
     "text",
     [
+        "[[keys]]\nhash='sha256:x'\noffices=['o']\nrole=['agent']",
         "keys = 5",
         "[[keys]]\nid='a'",
         "[[keys]]\nhash='sha256:x'",

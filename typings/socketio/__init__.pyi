@@ -1,6 +1,5 @@
 """The part of python-socketio that this project uses, typed."""
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -9,21 +8,13 @@ from . import packet as packet
 from .base_manager import BaseManager as BaseManager
 from .base_namespace import BaseServerNamespace
 
-class EngineSocket:
-    closed: bool
-    upgrading: bool
-    upgraded: bool
-    queue: asyncio.Queue[Any]
-
-class AsyncEngine:
-    sockets: dict[str, EngineSocket]
-    async def disconnect(self, sid: str | None = None) -> None: ...
-
 class AsyncServer:
     manager: BaseManager
     packet_class: type[packet.Packet]
+    eio: Any
+    async def _handle_eio_connect(self, eio_sid: str, environ: dict[str, Any]) -> Any: ...
+    async def _handle_eio_disconnect(self, eio_sid: str, reason: Any) -> None: ...
     async def _send_packet(self, eio_sid: str, pkt: packet.Packet) -> None: ...
-    eio: AsyncEngine
     environ: dict[str, dict[str, Any]]
     namespace_handlers: dict[str, BaseServerNamespace]
     def __init__(self, **options: Any) -> None: ...
@@ -56,6 +47,9 @@ class AsyncServer:
 
 class Server:
     manager: BaseManager
+    eio: Any
+    def _handle_eio_connect(self, eio_sid: str, environ: dict[str, Any]) -> Any: ...
+    def _handle_eio_disconnect(self, eio_sid: str, reason: Any) -> None: ...
     environ: dict[str, dict[str, Any]]
     namespace_handlers: dict[str, BaseServerNamespace]
     def __init__(self, **options: Any) -> None: ...
@@ -76,6 +70,9 @@ class Server:
     def shutdown(self) -> None: ...
     def on(self, event: str, handler: Callable[..., Any] | None = None, namespace: str | None = None) -> Any: ...
 
+class Manager(BaseManager):
+    def __init__(self) -> None: ...
+
 class AsyncManager(BaseManager):
     server: AsyncServer
     async def emit(
@@ -89,7 +86,6 @@ class AsyncManager(BaseManager):
         to: str | None = None,
         **kwargs: Any,
     ) -> None: ...
-    def _generate_ack_id(self, sid: str, callback: Callable[..., Any]) -> int: ...
 
 class AsyncNamespace(BaseServerNamespace):
     server: AsyncServer

@@ -1,0 +1,193 @@
+"""The Socket.IO servers of `create_app()` and `create_wsgi_app()`: nobody lingers at the door, nobody hoards.
+
+Over the library they bound the transport connections of one address, end those that enter no namespace in time, and end
+peers that do not read what they are sent. In threads, a socket that closes while a room is told something harms nobody
+else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import queue
+import threading
+from typing import Any, cast
+
+import engineio
+import socketio
+from engineio.exceptions import SocketIsClosedError
+
+from a2c_smcp.errors import RateLimitedError
+from a2c_smcp.protocol.limits import Limits
+from a2c_smcp.server.connections import AddressCounter, client_of
+
+logger = logging.getLogger(__name__)
+
+TOO_MANY = "too many connections from one address"
+
+
+class _Door:
+    """The transport connections of each address; twice as many as may enter: one too many gets a proper answer."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._addresses = AddressCounter(2 * limits.connections_per_ip)
+        self._inside: dict[str, str | None] = {}
+
+    def admit(self, eio_sid: str, environ: dict[str, Any]) -> bool:
+        """Count a connection; False if its address has too many."""
+        address, _ = client_of(environ)
+        try:
+            self._addresses.reserve(address)
+        except RateLimitedError:
+            logger.warning("connection from %s refused: %s", address, TOO_MANY)
+            return False
+        self._inside[eio_sid] = address
+        return True
+
+    def dismiss(self, eio_sid: str) -> None:
+        """Forget a connection."""
+        if eio_sid in self._inside:
+            self._addresses.release(self._inside.pop(eio_sid))
+
+
+class _Measured:
+    """A queue of packets, sync or async, that knows how many characters wait in it."""
+
+    backlog = 0
+
+    def _put(self, item: Any) -> None:
+        super()._put(item)  # pyright: ignore  # of the queue it is mixed into, which offers it for overriding
+        self.backlog += _size(item)
+
+    def _get(self) -> Any:
+        item = cast("Any", super()._get())  # pyright: ignore  # as above
+        self.backlog -= _size(item)
+        return item
+
+
+class _AsyncQueue(_Measured, asyncio.Queue[Any]):
+    pass
+
+
+class _ThreadQueue(_Measured, queue.Queue[Any]):
+    pass
+
+
+class _AsyncEngine(engineio.AsyncServer):
+    max_backlog = 0
+
+    def create_queue(self, *args: Any, **kwargs: Any) -> _AsyncQueue:
+        """The queue of one connection."""
+        return _AsyncQueue(*args, **kwargs)
+
+    async def send_packet(self, sid: str, pkt: Any) -> None:
+        """Send, unless the peer has left too much unread: then it is ended."""
+        connection = self.sockets.get(sid)
+        if connection is not None and connection.queue.backlog > self.max_backlog:
+            logger.warning("%s does not read what it is sent: disconnected", sid)
+            await connection.close(wait=False)
+            _empty(connection.queue)
+        else:
+            await super().send_packet(sid, pkt)
+
+
+class _ThreadEngine(engineio.Server):
+    max_backlog = 0
+
+    def create_queue(self, *args: Any, **kwargs: Any) -> _ThreadQueue:
+        """The queue of one connection."""
+        return _ThreadQueue(*args, **kwargs)
+
+    def send_packet(self, sid: str, pkt: Any) -> None:
+        """Send, unless the peer has left too much unread: then it is ended. A closed one hears nothing."""
+        connection = self.sockets.get(sid)
+        with contextlib.suppress(SocketIsClosedError):
+            if connection is not None and connection.queue.backlog > self.max_backlog:
+                logger.warning("%s does not read what it is sent: disconnected", sid)
+                _empty(connection.queue)
+                connection.close(wait=False)
+            else:
+                super().send_packet(sid, pkt)
+
+
+class AsyncHub(socketio.AsyncServer):
+    """A `socketio.AsyncServer` with a door."""
+
+    eio: _AsyncEngine
+
+    def __init__(self, limits: Limits, **options: Any) -> None:
+        super().__init__(**options)
+        self.eio.max_backlog = 4 * limits.message_bytes
+        self._door = _Door(limits)
+        self._entry_timeout = limits.entry_timeout
+        self._farewells: set[asyncio.Task[None]] = set()
+
+    def _engineio_server_class(self) -> type[_AsyncEngine]:
+        return _AsyncEngine
+
+    async def _handle_eio_connect(self, eio_sid: str, environ: dict[str, Any]) -> str | None:
+        if not self._door.admit(eio_sid, environ):
+            return TOO_MANY
+        asyncio.get_running_loop().call_later(self._entry_timeout, self._check_entry, eio_sid)
+        return await super()._handle_eio_connect(eio_sid, environ)
+
+    async def _handle_eio_disconnect(self, eio_sid: str, reason: Any) -> None:
+        self._door.dismiss(eio_sid)
+        await super()._handle_eio_disconnect(eio_sid, reason)
+
+    def _check_entry(self, eio_sid: str) -> None:
+        connection = self.eio.sockets.get(eio_sid)
+        if connection is not None and not connection.closed and not _has_entered(self, eio_sid):
+            logger.info("%s entered no namespace in time: disconnected", eio_sid)
+            farewell = asyncio.ensure_future(connection.close(wait=False))
+            self._farewells.add(farewell)
+            farewell.add_done_callback(self._farewells.discard)
+
+
+class ThreadHub(socketio.Server):
+    """A `socketio.Server` with a door."""
+
+    eio: _ThreadEngine
+
+    def __init__(self, limits: Limits, **options: Any) -> None:
+        super().__init__(**options)
+        self.eio.max_backlog = 4 * limits.message_bytes
+        self._door = _Door(limits)
+        self._entry_timeout = limits.entry_timeout
+
+    def _engineio_server_class(self) -> type[_ThreadEngine]:
+        return _ThreadEngine
+
+    def _handle_eio_connect(self, eio_sid: str, environ: dict[str, Any]) -> str | None:
+        if not self._door.admit(eio_sid, environ):
+            return TOO_MANY
+        timer = threading.Timer(self._entry_timeout, self._check_entry, (eio_sid,))
+        timer.daemon = True
+        timer.start()
+        return super()._handle_eio_connect(eio_sid, environ)
+
+    def _handle_eio_disconnect(self, eio_sid: str, reason: Any) -> None:
+        self._door.dismiss(eio_sid)
+        super()._handle_eio_disconnect(eio_sid, reason)
+
+    def _check_entry(self, eio_sid: str) -> None:
+        connection = self.eio.sockets.get(eio_sid)
+        if connection is not None and not connection.closed and not _has_entered(self, eio_sid):
+            logger.info("%s entered no namespace in time: disconnected", eio_sid)
+            connection.close(wait=False)
+
+
+def _has_entered(sio: AsyncHub | ThreadHub, eio_sid: str) -> bool:
+    return any(sio.manager.sid_from_eio_sid(eio_sid, namespace) for namespace in list(sio.manager.get_namespaces()))
+
+
+def _size(packet: Any) -> int:
+    data = getattr(packet, "data", None)
+    return len(data) if isinstance(data, str | bytes) else 0
+
+
+def _empty(packets: _AsyncQueue | _ThreadQueue) -> None:
+    """Let go of what will not be read; a writer that waits for more must still hear of the end."""
+    while packets.qsize() > 1:
+        packets.get_nowait()
