@@ -84,12 +84,14 @@ class _AsyncEngine(engineio.AsyncServer):
     async def send_packet(self, sid: str, pkt: Any) -> None:
         """Send, unless the peer has left too much unread: then it is ended."""
         connection = self.sockets.get(sid)
-        if connection is not None and connection.queue.backlog > self.max_backlog:
+        if connection is None or connection.closed:
+            return
+        if connection.queue.backlog > self.max_backlog:
             logger.warning("%s does not read what it is sent: disconnected", sid)
             await connection.close(wait=False)
             _empty(connection.queue)
         else:
-            await super().send_packet(sid, pkt)
+            await connection.send(pkt)
 
 
 class _ThreadEngine(engineio.Server):
@@ -100,15 +102,17 @@ class _ThreadEngine(engineio.Server):
         return _ThreadQueue(*args, **kwargs)
 
     def send_packet(self, sid: str, pkt: Any) -> None:
-        """Send, unless the peer has left too much unread: then it is ended. A closed one hears nothing."""
+        """Send, unless the peer has left too much unread: then it is ended."""
         connection = self.sockets.get(sid)
-        with contextlib.suppress(SocketIsClosedError):
-            if connection is not None and connection.queue.backlog > self.max_backlog:
+        if connection is None or connection.closed:
+            return
+        with contextlib.suppress(SocketIsClosedError):  # in this moment
+            if connection.queue.backlog > self.max_backlog:
                 logger.warning("%s does not read what it is sent: disconnected", sid)
                 _empty(connection.queue)
                 connection.close(wait=False)
             else:
-                super().send_packet(sid, pkt)
+                connection.send(pkt)
 
 
 class AsyncHub(socketio.AsyncServer):
@@ -183,8 +187,7 @@ def _has_entered(sio: AsyncHub | ThreadHub, eio_sid: str) -> bool:
 
 
 def _size(packet: Any) -> int:
-    data = getattr(packet, "data", None)
-    return len(data) if isinstance(data, str | bytes) else 0
+    return len(packet.data) if packet is not None and type(packet.data) is str else 0
 
 
 def _empty(packets: _AsyncQueue | _ThreadQueue) -> None:

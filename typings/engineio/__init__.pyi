@@ -8,6 +8,7 @@ class AsyncSocket:
     upgrading: bool
     upgraded: bool
     queue: Any
+    async def send(self, pkt: Any) -> None: ...
     async def close(self, wait: bool = True, abort: bool = False, reason: Any = None) -> None: ...
 
 class AsyncServer:
@@ -18,6 +19,7 @@ class AsyncServer:
 class Socket:
     closed: bool
     queue: Any
+    def send(self, pkt: Any) -> None: ...
     def close(self, wait: bool = True, abort: bool = False, reason: Any = None) -> None: ...
 
 class Server:
