@@ -96,6 +96,8 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
 
     def _dispatch(self, event: Any, sid: str, *args: Any) -> EdgeFlow:
         """The way of every event; whatever happens, the sender gets an answer."""
+        if not isinstance(event, str):
+            event = ""
         if event == "connect" and self._is_connecting(sid):
             return (yield from self._accept(sid, *args))
         if event == "disconnect" and not self._manager.is_connected(sid, self.namespace):
@@ -244,12 +246,12 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
                 handlers[event] = getattr(self, attribute)
         return handlers
 
-    def _screen(self, event: Any, sid: str, args: tuple[Any, ...]) -> SMCPError | None:
+    def _screen(self, event: str, sid: str, args: tuple[Any, ...]) -> SMCPError | None:
         """What is wrong with an event before anybody looks at its meaning."""
         connection = self.connections.get(sid)
         if connection is not None and not connection.bucket.take(time.monotonic()):
             return RateLimitedError(f"more than {self.limits.requests_per_second:g} requests a second")
-        if not isinstance(event, str) or event in _LIFECYCLE:
+        if not event or event in _LIFECYCLE:
             return MalformedRequestError("not an event of the protocol")
         if self.draining and (event.startswith(CLIENT_PREFIX) or event == smcp.JOIN_OFFICE_EVENT):
             return InternalError("the Server is shutting down")

@@ -21,6 +21,8 @@ from engineio.exceptions import SocketIsClosedError
 from a2c_smcp.errors import RateLimitedError
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.server.connections import AddressCounter, client_of
+from a2c_smcp.server.sync_namespace import SyncBaseNamespace
+from a2c_smcp.smcp import SMCP_NAMESPACE
 
 logger = logging.getLogger(__name__)
 
@@ -174,6 +176,11 @@ class ThreadHub(socketio.Server):
     def _handle_eio_disconnect(self, eio_sid: str, reason: Any) -> None:
         self._door.dismiss(eio_sid)
         super()._handle_eio_disconnect(eio_sid, reason)
+        sid = self.manager.sid_from_eio_sid(eio_sid, SMCP_NAMESPACE)
+        namespace = self.namespace_handlers.get(SMCP_NAMESPACE)
+        if sid is not None and isinstance(namespace, SyncBaseNamespace):
+            # It went just as another thread let it in: the library tells nobody.
+            namespace.on_disconnect(sid)
 
     def _check_entry(self, eio_sid: str) -> None:
         connection = self.eio.sockets.get(eio_sid)
