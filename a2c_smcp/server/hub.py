@@ -35,6 +35,7 @@ class _Door:
     def __init__(self, limits: Limits) -> None:
         self._addresses = AddressCounter(2 * limits.connections_per_ip)
         self._inside: dict[str, str | None] = {}
+        self._timers: dict[str, asyncio.TimerHandle | threading.Timer] = {}
 
     def admit(self, eio_sid: str, environ: dict[str, Any]) -> bool:
         """Count a connection; False if its address has too many."""
@@ -47,8 +48,15 @@ class _Door:
         self._inside[eio_sid] = address
         return True
 
+    def watch(self, eio_sid: str, timer: asyncio.TimerHandle | threading.Timer) -> None:
+        """Keep the timer that will ask whether the connection has entered."""
+        self._timers[eio_sid] = timer
+
     def dismiss(self, eio_sid: str) -> None:
         """Forget a connection."""
+        timer = self._timers.pop(eio_sid, None)
+        if timer is not None:
+            timer.cancel()
         if eio_sid in self._inside:
             self._addresses.release(self._inside.pop(eio_sid))
 
@@ -135,7 +143,8 @@ class AsyncHub(socketio.AsyncServer):
     async def _handle_eio_connect(self, eio_sid: str, environ: dict[str, Any]) -> str | None:
         if not self._door.admit(eio_sid, environ):
             return TOO_MANY
-        asyncio.get_running_loop().call_later(self._entry_timeout, self._check_entry, eio_sid)
+        loop = asyncio.get_running_loop()
+        self._door.watch(eio_sid, loop.call_later(self._entry_timeout, self._check_entry, eio_sid))
         return await super()._handle_eio_connect(eio_sid, environ)
 
     async def _handle_eio_disconnect(self, eio_sid: str, reason: Any) -> None:
@@ -170,6 +179,7 @@ class ThreadHub(socketio.Server):
             return TOO_MANY
         timer = threading.Timer(self._entry_timeout, self._check_entry, (eio_sid,))
         timer.daemon = True
+        self._door.watch(eio_sid, timer)
         timer.start()
         return super()._handle_eio_connect(eio_sid, environ)
 
