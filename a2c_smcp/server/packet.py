@@ -70,7 +70,7 @@ class SMCPPacket(Packet):
             super().decode(encoded_packet)
         except (ValueError, RecursionError):
             return self._decode_envelope(encoded_packet, MalformedRequestError("payload: not valid JSON"))
-        if self._is_binary():
+        if self._drop_attachments():
             self._refuse(MalformedRequestError("binary attachments are not part of the protocol"))
         elif self.packet_type in (EVENT, ACK):
             self._check()
@@ -107,15 +107,15 @@ class SMCPPacket(Packet):
             super().decode(head)
         except ValueError:
             return self._give_up(error)
-        self._is_binary()
+        self._drop_attachments()
         name, quote, _ = encoded_packet[len(head) : len(head) + 200].partition('"')[2].partition('"')
         self.data = [name] if quote else None
         self._refuse(error)
         return 0
 
-    def _is_binary(self) -> bool:
-        """Whether attachments were to follow. They come as packets of their own, which nobody reads, so that the
-        library must not wait for them: from here on the packet is a plain one."""
+    def _drop_attachments(self) -> bool:
+        """Make a packet that announces attachments a plain one; whether it was such. The library would wait for them,
+        and take the next messages for them."""
         if self.packet_type not in (BINARY_EVENT, BINARY_ACK):
             return False
         self.packet_type = EVENT if self.packet_type == BINARY_EVENT else ACK
