@@ -185,10 +185,14 @@ async def test_who_does_not_read_is_disconnected_and_its_calls_end(kind: Kind) -
             deaf.transport.pause_reading()
             agent = await people.member("agent", "agent", "o")
             data = tool_call("raw", params={"text": "x" * 190_000}, timeout=3600)
-            async with asyncio.timeout(60):
-                acks = await asyncio.gather(*(agent.ask("client:tool_call", data) for _ in range(120)))
-                assert {ack["error"]["code"] for ack in acks} == {404}
-                assert await agent.hear("notify:leave_office") == {"office_id": "o", "computer": "raw"}
+            for _ in range(20):  # the network takes some megabytes before anything piles up
+                for _ in range(40):
+                    await agent.tell("client:tool_call", data)
+                if await agent.has_heard():
+                    break
+            assert await agent.hear("notify:leave_office") == {"office_id": "o", "computer": "raw"}
+            assert (await agent.ask("client:tool_call", data))["error"]["code"] == 404
+            assert len(server.app.namespace.in_flight) == 0
             deaf.transport.abort()
 
 

@@ -68,7 +68,8 @@ class Peer:
         answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
         def on_ack(*ack: Any) -> None:
-            answered.set_result(ack[0] if len(ack) == 1 else ack or None)
+            if not answered.done():  # the asker may have given up
+                answered.set_result(ack[0] if len(ack) == 1 else ack or None)
 
         await self._client.emit(event, args, namespace=NAMESPACE, callback=on_ack)
         async with asyncio.timeout(PATIENCE):
