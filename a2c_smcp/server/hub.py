@@ -119,8 +119,8 @@ class _ThreadEngine(engineio.Server):
         with contextlib.suppress(SocketIsClosedError):  # in this moment
             if connection.queue.backlog > self.max_backlog:
                 logger.warning("%s does not read what it is sent: disconnected", sid)
-                _empty(connection.queue)
                 connection.close(wait=False)
+                _empty(connection.queue)
             else:
                 connection.send(pkt)
 
@@ -208,6 +208,7 @@ def _size(packet: Any) -> int:
 
 
 def _empty(packets: _AsyncQueue | _ThreadQueue) -> None:
-    """Let go of what will not be read; a writer that waits for more must still hear of the end."""
-    while packets.qsize() > 1:
-        packets.get_nowait()
+    """Let go of what will not be read, but for the last packet: it is the end, which a waiting writer must hear."""
+    with contextlib.suppress(queue.Empty, asyncio.QueueEmpty):  # a writer was faster
+        while packets.qsize() > 1:
+            packets.get_nowait()
