@@ -82,9 +82,7 @@ def test_a_call_nobody_waits_for_is_cancelled_at_its_computer_alone(world: Memor
 def test_a_join_that_loses_the_race_for_a_name_is_refused_and_changes_nothing(world: MemoryWorld) -> None:
     world.connect("X")
     flow = join(Request("server:join_office", "X", {"role": "computer", "name": "n", "office_id": "o"}, world.limits))
-    effect = next(flow)
-    while not isinstance(effect, Commit):
-        effect = flow.send(effect.perform(world))
+    effect = advance_to(Commit, flow, world)
     world.connect("Y")
     assert world.join("Y", "computer", "n", "o") == (True, None)
     world.heard.clear()
@@ -97,9 +95,7 @@ def test_a_join_that_loses_the_race_for_a_name_is_refused_and_changes_nothing(wo
 
 def test_a_move_that_loses_the_race_is_heard_to_stay(world: MemoryWorld) -> None:
     flow = join(Request("server:join_office", "C", {"role": "computer", "name": "c", "office_id": "p"}, world.limits))
-    effect = next(flow)
-    while not isinstance(effect, Commit):
-        effect = flow.send(effect.perform(world))
+    effect = advance_to(Commit, flow, world)
     world.connect("Y")
     world.join("Y", "computer", "c", "p")
     with pytest.raises(Exception, match="taken"):
@@ -107,6 +103,14 @@ def test_a_move_that_loses_the_race_is_heard_to_stay(world: MemoryWorld) -> None
     notices = [event for sid, event, _ in world.heard if sid == "A"]
     assert notices == ["notify:leave_office", "notify:enter_office"]
     assert world.registry.roster("o")[1].sid == "C"
+
+
+def advance_to(kind: type[Any], flow: Any, world: MemoryWorld) -> Any:
+    """Run a flow up to its first effect of a kind, which is not performed."""
+    effect = next(flow)
+    while not isinstance(effect, kind):
+        effect = flow.send(effect.perform(world))
+    return effect
 
 
 def go_on(flow: Any, world: MemoryWorld, effect: Any) -> Any:
@@ -130,9 +134,7 @@ def run_from(flow: Any, world: MemoryWorld, value: Any) -> Any:
 def test_a_connection_that_goes_while_it_joins_leaves_no_ghost(world: MemoryWorld) -> None:
     world.connect("X")
     flow = join(Request("server:join_office", "X", {"role": "computer", "name": "x", "office_id": "o"}, world.limits))
-    effect = next(flow)
-    while not isinstance(effect, Notify):
-        effect = flow.send(effect.perform(world))
+    effect = advance_to(Notify, flow, world)
     world.disconnect("X")
     with pytest.raises(CallerGone):
         run_from(flow, world, effect.perform(world))
@@ -144,9 +146,7 @@ def test_a_connection_that_goes_while_it_joins_leaves_no_ghost(world: MemoryWorl
 def test_a_connection_that_goes_before_its_join_is_committed_leaves_no_ghost(world: MemoryWorld) -> None:
     world.connect("X")
     flow = join(Request("server:join_office", "X", {"role": "computer", "name": "x", "office_id": "o"}, world.limits))
-    effect = next(flow)
-    while not isinstance(effect, Commit):
-        effect = flow.send(effect.perform(world))
+    effect = advance_to(Commit, flow, world)
     world.disconnect("X")
     with pytest.raises(CallerGone):
         go_on(flow, world, effect)
