@@ -1,4 +1,4 @@
-"""Imports point one way: smcp, errors, utils <- protocol <- server | agent | computer <- cli."""
+"""Imports point one way: smcp, errors, utils <- protocol <- transport <- server | agent | computer <- cli."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ ALLOWED = {
     "errors": {"smcp", "types"},
     "utils": {"errors", "smcp", "types"},
     "protocol": BASE,
-    "server": BASE | {"protocol"},
-    "agent": BASE | {"protocol"},
-    "computer": BASE | {"protocol"},
+    "transport": BASE | {"protocol"},
+    "server": BASE | {"protocol", "transport"},
+    "agent": BASE | {"protocol", "transport"},
+    "computer": BASE | {"protocol", "transport"},
     "documents": {"utils", "errors", "types", ""},
     "": {""},
     "cli": BASE | {"protocol", "server", "agent", "computer", "documents"},

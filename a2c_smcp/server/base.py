@@ -37,7 +37,7 @@ from a2c_smcp.server.auth import Headers
 from a2c_smcp.server.connections import Connections, client_of
 from a2c_smcp.server.handlers import Handler
 from a2c_smcp.server.in_flight import FutureT, InFlight
-from a2c_smcp.server.packet import Unreadable
+from a2c_smcp.transport.packet import Unreadable
 from a2c_smcp.server.registry import MemoryRegistry
 
 logger = logging.getLogger(__name__)

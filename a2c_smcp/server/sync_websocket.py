@@ -10,7 +10,7 @@ from engineio.async_drivers.threading import SimpleWebSocketWSGI
 from simple_websocket import ConnectionClosed
 from simple_websocket.ws import Base
 
-from a2c_smcp.server.packet import is_engine_packet
+from a2c_smcp.transport.packet import is_engine_packet
 
 LOOK_EVERY = 1.0
 """Seconds. The library does not wake its reader when a message is too large and the connection ends."""

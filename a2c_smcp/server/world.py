@@ -13,7 +13,7 @@ from a2c_smcp.protocol.effects import Call, CallerGone, Registry
 from a2c_smcp.protocol.flow import MaybeAwaitable
 from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.server.base import NamespaceCore
-from a2c_smcp.server.packet import Unreadable
+from a2c_smcp.transport.packet import Unreadable
 
 
 class EdgeWorld(ABC):

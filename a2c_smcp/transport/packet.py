@@ -1,4 +1,4 @@
-"""Socket.IO packets as this Server reads and writes them: orjson, a size limit, and no surprise from bad input.
+"""Socket.IO packets as this project reads and writes them: orjson, a size limit, and no surprise from bad input.
 
 A packet that cannot be read becomes an event with an `Unreadable` payload, so that its sender gets an error ack instead
 of silence and the connection lives on. The JSON module stays on this class: python-socketio's own is process-wide.

@@ -1,0 +1,209 @@
+"""A tool call from request to result: resolve, forbid, confirm, call, transform, remember. It always has a result."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+
+from mcp_types import TextContent
+
+from a2c_smcp.computer.history import History
+from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
+from a2c_smcp.computer.mcp_clients.model import A2C_VRL_TRANSFORMED
+from a2c_smcp.computer.tools import Entry
+from a2c_smcp.computer.types import ConfirmCallback, ToolCallRecord
+from a2c_smcp.computer.vrl import Transformer
+from a2c_smcp.errors import ConfirmationRequiredError, InternalError, SMCPError, ToolFailedError, ToolTimedOutError
+from a2c_smcp.utils.results import CallToolResult, to_wire
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class _Call:
+    """One call that is running."""
+
+    req_id: str
+    tool: str
+    parameters: dict[str, Any]
+    timeout: float | None
+    deadline: float | None
+    task: asyncio.Task[CallToolResult] | None = None
+    waiters: int = 0
+    is_cancelled: bool = False
+    server: str = ""
+    error: str | None = None
+    started: str = field(default_factory=lambda: datetime.now(timezone.utc).isoformat(timespec="milliseconds"))
+
+    def remaining(self) -> float | None:
+        """Seconds until the time-out."""
+        return None if self.deadline is None else max(self.deadline - time.monotonic(), 0)
+
+
+class ToolCalls:
+    """The calls of a Computer."""
+
+    def __init__(
+        self, manager: MCPServerManager, history: History, confirm: ConfirmCallback | None, redact: Callable[[str], str]
+    ) -> None:
+        self.confirm = confirm
+        self._manager = manager
+        self._history = history
+        self._redact = redact
+        self._running: dict[str, _Call] = {}
+        self._transformer = Transformer()
+
+    async def execute(
+        self, req_id: str, tool: str, parameters: dict[str, Any], timeout: float | None
+    ) -> CallToolResult:
+        """Run a call to its result; a second request with the id of a running call gets that call's result."""
+        call = self._running.get(req_id)
+        if call is None:
+            deadline = None if timeout is None else time.monotonic() + timeout
+            call = _Call(req_id, tool, parameters, timeout, deadline)
+            call.task = asyncio.create_task(self._run(call), name=f"call {req_id}")
+            call.task.add_done_callback(lambda _: self._end(call))
+            self._running[req_id] = call
+        assert call.task is not None
+        call.waiters += 1
+        try:
+            return await asyncio.shield(call.task)
+        except asyncio.CancelledError:
+            if call.is_cancelled and call.task.cancelled():
+                return _failure("the call was cancelled", "CancelledError", {"a2c_cancelled": True})
+            raise
+        finally:
+            call.waiters -= 1
+            if not call.waiters:
+                call.task.cancel()  # nobody wants the result any more
+
+    def cancel(self, req_id: str) -> bool:
+        """End a running call now; whether there was one."""
+        call = self._running.get(req_id)
+        if call is None or call.task is None:
+            return False
+        call.is_cancelled = True
+        call.task.cancel()
+        return True
+
+    async def aclose(self) -> None:
+        """End every call."""
+        tasks = [call.task for call in self._running.values() if call.task is not None]
+        for call in tuple(self._running.values()):
+            self.cancel(call.req_id)
+        if tasks:
+            await asyncio.wait(tasks)
+        await self._transformer.aclose()
+
+    # ------------------------------------------------------------------------------------------------------- the pipeline
+
+    async def _run(self, call: _Call) -> CallToolResult:
+        try:
+            result = await self._perform(call)
+            if result.is_error:
+                call.error = self._redact(_text_of(result))
+            return result
+        except SMCPError as refusal:
+            call.error = refusal.message
+            return _failure(refusal.message, type(refusal).__name__, {"error_code": refusal.code})
+        except Exception as fault:
+            logger.exception("req_id=%s: the call of %s broke", call.req_id, call.tool)
+            call.error = f"internal fault: {type(fault).__name__}"
+            return _failure(call.error, type(fault).__name__, {"error_code": InternalError.code})
+
+    async def _perform(self, call: _Call) -> CallToolResult:
+        entry = self._manager.book.find(call.tool)
+        call.server = entry.server
+        await self._get_confirmed(call, entry)
+        label = f"req_id={call.req_id} {entry.server}/{entry.original_name}"
+        try:
+            result = await self._manager.acall_tool(
+                entry.server, entry.original_name, call.parameters, call.remaining(), label
+            )
+        except ToolTimedOutError:  # the whole time counts, that of the confirmation too
+            raise ToolTimedOutError(f"the tool {call.tool} did not finish within {call.timeout:g} s") from None
+        if result.is_error:
+            _mark_failure(result)
+        script = self._manager.script(entry.server)
+        if script is not None:
+            await self._transform(script, call, result)
+        return result
+
+    async def _get_confirmed(self, call: _Call, entry: Entry) -> None:
+        if entry.meta.auto_apply:
+            return
+        if self.confirm is None:
+            raise ConfirmationRequiredError(
+                f"the tool {call.tool} needs confirmation, and this Computer has nobody to ask: "
+                "its owner may set auto_apply for it"
+            )
+        try:
+            async with asyncio.timeout(call.remaining()):
+                allowed = await self._ask(self.confirm, call, entry)
+        except TimeoutError:
+            raise ConfirmationRequiredError(f"nobody confirmed the tool {call.tool} in time") from None
+        except Exception as error:
+            logger.exception("req_id=%s: the confirmation callback failed", call.req_id)
+            raise ConfirmationRequiredError(f"asking for confirmation failed: {type(error).__name__}") from error
+        if not allowed:
+            raise ConfirmationRequiredError(f"the owner of this Computer did not allow the tool {call.tool}")
+
+    async def _ask(self, confirm: ConfirmCallback, call: _Call, entry: Entry) -> bool:
+        arguments = call.req_id, entry.server, call.tool, call.parameters
+        if inspect.iscoroutinefunction(confirm):
+            return bool(await confirm(*arguments))
+        answer = await asyncio.to_thread(confirm, *arguments)  # it may wait for a person: never on the loop
+        return bool(await answer if inspect.isawaitable(answer) else answer)
+
+    async def _transform(self, script: str, call: _Call, result: CallToolResult) -> None:
+        event = {**to_wire(result), "tool_name": call.tool, "parameters": call.parameters}
+        transformed = await self._transformer.run(script, event)
+        if transformed is not None:
+            result.meta = {**(result.meta or {}), A2C_VRL_TRANSFORMED: transformed}
+
+    def _end(self, call: _Call) -> None:
+        """The call is over, however it ended, even before it began: remember it."""
+        assert call.task is not None
+        del self._running[call.req_id]
+        error = "cancelled" if call.task.cancelled() else call.error
+        record = ToolCallRecord(
+            timestamp=call.started,
+            req_id=call.req_id,
+            server=call.server,
+            tool=call.tool,
+            parameters=call.parameters,
+            timeout=call.timeout,
+            success=error is None,
+            error=error,
+        )
+        self._history.add(record)
+        logger.info("req_id=%s tool=%s server=%s %s", call.req_id, call.tool, call.server or "-", error or "ok")
+
+
+def _failure(message: str, error_type: str, meta: dict[str, Any]) -> CallToolResult:
+    code = meta.get("error_code")
+    text = f"{message} (error {code})" if code is not None else message
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)],
+        structured_content={"error": message, "error_type": error_type},
+        is_error=True,
+        _meta=meta,
+    )
+
+
+def _mark_failure(result: CallToolResult) -> None:
+    """Give a tool's own failure the protocol's code; its words stay as they are."""
+    result.meta = {"error_code": ToolFailedError.code, **(result.meta or {})}
+    if result.structured_content is None:
+        result.structured_content = {"error": _text_of(result), "error_type": ToolFailedError.__name__}
+
+
+def _text_of(result: CallToolResult) -> str:
+    texts = [part.text for part in result.content if isinstance(part, TextContent)]
+    return " ".join(texts) or "the tool failed"

@@ -1,0 +1,265 @@
+"""The Computer: hosts MCP servers and offers an office one set of tools.
+
+It puts the parts together and decides what their events mean to one another; each part's own rules are in its module.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import TypeAdapter
+
+from a2c_smcp.computer.announcer import Announcer
+from a2c_smcp.computer.calls import ToolCalls
+from a2c_smcp.computer.history import History
+from a2c_smcp.computer.inputs.resolver import InputResolver
+from a2c_smcp.computer.inputs.secrets import HIDDEN, replace_secrets
+from a2c_smcp.computer.mcp_clients.config_file import server_from
+from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
+from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, MCPServerInput, input_configs
+from a2c_smcp.computer.mcp_clients.policy import Policy
+from a2c_smcp.computer.types import ConfirmCallback, ServerStatus, ToolCallRecord
+from a2c_smcp.smcp import (
+    UPDATE_CONFIG_EVENT,
+    UPDATE_TOOL_LIST_EVENT,
+    GetComputerConfigRet,
+    SMCPTool,
+)
+from a2c_smcp.utils.results import CallToolResult
+
+if TYPE_CHECKING:
+    from a2c_smcp.computer.socketio.client import SMCPComputerClient
+
+logger = logging.getLogger(__name__)
+
+BOOT_PATIENCE = 30.0
+"""Seconds that booting waits for slow servers; they go on starting, and their tools appear when they are ready."""
+
+_config_shape = TypeAdapter(GetComputerConfigRet)
+
+
+class Computer:
+    """A host of MCP servers. `async with Computer(…)` boots it and shuts it down.
+
+    `confirm_callback(req_id, server, tool, parameters)` decides about calls of tools without `auto_apply`; it may be
+    sync or async, and may wait for a person.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        inputs: Iterable[MCPServerInput] | None = None,
+        mcp_servers: Iterable[MCPServerConfig] | None = None,
+        auto_connect: bool = True,
+        auto_reconnect: bool = True,
+        confirm_callback: ConfirmCallback | None = None,
+        input_resolver: InputResolver | None = None,
+        *,
+        policy: Policy | None = None,
+        on_status_changed: Callable[[str], None] | None = None,
+    ) -> None:
+        self.name = name
+        self._resolver = input_resolver or InputResolver()
+        if inputs is not None:
+            self._resolver.replace_inputs(inputs)
+        self._configured = list(mcp_servers or ())
+        self._booted = False
+        self._history = History()
+        self._announcer = Announcer(self._tell)
+        self._client: weakref.ref[SMCPComputerClient] | None = None
+        self.mcp_manager = MCPServerManager(
+            auto_connect=auto_connect,
+            auto_reconnect=auto_reconnect,
+            resolver=self._resolver,
+            policy=policy,
+            on_tools_changed=lambda: self._announcer.announce(UPDATE_TOOL_LIST_EVENT),
+            on_status_changed=on_status_changed,
+        )
+        self._calls = ToolCalls(self.mcp_manager, self._history, confirm_callback, self._resolver.secrets.redact)
+
+    # ------------------------------------------------------------------------------------------------------------- life
+
+    async def boot_up(self, patience: float | None = BOOT_PATIENCE) -> None:
+        """Start all MCP servers side by side, unless `auto_connect` is off. One that fails harms no other."""
+        await self.mcp_manager.ainitialize(self._configured)
+        self._booted = True
+        if self.mcp_manager.auto_connect:
+            await self.mcp_manager.astart_all(patience)
+
+    async def shutdown(self) -> None:
+        """End running calls, stop all MCP servers, leave nothing behind."""
+        self._configured = list(self.mcp_servers)
+        self._booted = False
+        await self._calls.aclose()
+        await self.mcp_manager.aclose()
+        await self._announcer.aclose()
+        await self._resolver.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self.boot_up()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.shutdown()
+
+    # ------------------------------------------------------------------------------------------------------------ servers
+
+    @property
+    def mcp_servers(self) -> tuple[MCPServerConfig, ...]:
+        """What is configured now."""
+        return self.mcp_manager.configs if self._booted else tuple(self._configured)
+
+    @property
+    def status(self) -> list[ServerStatus]:
+        """The state of every MCP server."""
+        return self.mcp_manager.get_server_status()
+
+    async def aadd_or_aupdate_server(self, server: MCPServerConfig | Mapping[str, Any]) -> None:
+        """Add an MCP server, or change one, while the Computer runs.
+
+        Raises:
+            ConfigError: the data is no valid configuration.
+        """
+        if isinstance(server, Mapping):
+            server = await asyncio.to_thread(server_from, server)  # a VRL script is compiled
+        if not self._booted:
+            self._configured = [*(known for known in self._configured if known.name != server.name), server]
+            return
+        before = self.mcp_servers
+        await self.mcp_manager.aadd_or_aupdate_server(server)
+        if self.mcp_servers != before:
+            self._announcer.announce(UPDATE_CONFIG_EVENT)
+
+    async def aremove_server(self, name: str) -> None:
+        """Stop an MCP server and forget it.
+
+        Raises:
+            NotFoundError: there is no such server.
+        """
+        if not self._booted:
+            self._configured = [known for known in self._configured if known.name != name]
+            return
+        await self.mcp_manager.aremove_server(name)
+        self._announcer.announce(UPDATE_CONFIG_EVENT)
+
+    def get_config(self) -> GetComputerConfigRet:
+        """The configuration as an Agent may see it: placeholders as they are, and no secret in clear."""
+        servers: dict[str, Any] = {}
+        for config in self.mcp_servers:
+            shown = config.model_dump(mode="json")
+            shown["server_parameters"] = replace_secrets(shown["server_parameters"], lambda name, value: HIDDEN)
+            servers[config.name] = shown
+        inputs = [wanted.model_dump(mode="json", exclude_unset=True) for wanted in self.inputs]
+        return _config_shape.validate_python({"inputs": inputs or None, "servers": servers})
+
+    # -------------------------------------------------------------------------------------------------------------- tools
+
+    async def aget_available_tools(self) -> list[SMCPTool]:
+        """Every tool that an Agent may call now; from memory, without asking any server."""
+        return self.mcp_manager.book.tools
+
+    async def aexecute_tool(
+        self, req_id: str, tool_name: str, parameters: dict[str, Any], timeout: float | None = None
+    ) -> CallToolResult:
+        """Call a tool. Whatever goes wrong is a result with `is_error`; nothing is raised."""
+        return await self._calls.execute(req_id, tool_name, parameters, timeout)
+
+    async def acancel_tool(self, req_id: str) -> bool:
+        """End a running call at once; whether there was one."""
+        return self._calls.cancel(req_id)
+
+    async def aget_tool_call_history(self) -> tuple[ToolCallRecord, ...]:
+        """The last 10 calls, oldest first."""
+        return tuple(self._history)
+
+    @property
+    def confirm_callback(self) -> ConfirmCallback | None:
+        """Who decides about tools without `auto_apply`."""
+        return self._calls.confirm
+
+    @confirm_callback.setter
+    def confirm_callback(self, callback: ConfirmCallback | None) -> None:
+        self._calls.confirm = callback
+
+    # ------------------------------------------------------------------------------------------------------------- inputs
+
+    @property
+    def inputs(self) -> tuple[MCPServerInput, ...]:
+        """The inputs that are defined now."""
+        return self._resolver.inputs
+
+    def update_inputs(self, inputs: Iterable[MCPServerInput | Mapping[str, Any]]) -> None:
+        """Define these inputs and no others."""
+        self._resolver.replace_inputs([_input_from(wanted) for wanted in inputs])
+        self._announcer.announce(UPDATE_CONFIG_EVENT)
+
+    def add_or_update_input(self, wanted: MCPServerInput | Mapping[str, Any]) -> None:
+        """Define an input, or change its definition."""
+        self._resolver.define(_input_from(wanted))
+        self._announcer.announce(UPDATE_CONFIG_EVENT)
+
+    def remove_input(self, input_id: str) -> bool:
+        """Remove an input; whether there was one."""
+        removed = self._resolver.undefine(input_id)
+        if removed:
+            self._announcer.announce(UPDATE_CONFIG_EVENT)
+        return removed
+
+    def get_input(self, input_id: str) -> MCPServerInput | None:
+        """An input's definition."""
+        return self._resolver.get(input_id)
+
+    def list_inputs(self) -> tuple[MCPServerInput, ...]:
+        """The inputs that are defined now."""
+        return self._resolver.inputs
+
+    def get_input_value(self, input_id: str) -> Any:
+        """The value that is remembered for an input, or None."""
+        return self._resolver.values.get(input_id)
+
+    def set_input_value(self, input_id: str, value: Any) -> bool:
+        """Give an input its value; whether there is such an input."""
+        return self._resolver.set_value(input_id, value)
+
+    def remove_input_value(self, input_id: str) -> bool:
+        """Forget an input's value; whether there was one."""
+        return self._resolver.remove_value(input_id)
+
+    def list_input_values(self) -> dict[str, Any]:
+        """The values that are remembered, secrets included."""
+        return self._resolver.values
+
+    def clear_input_values(self, input_id: str | None = None) -> None:
+        """Forget one value, or all."""
+        self._resolver.clear_values(input_id)
+
+    # --------------------------------------------------------------------------------------------------------- the office
+
+    @property
+    def socketio_client(self) -> SMCPComputerClient | None:
+        """The connection to the Server, as long as somebody holds it."""
+        return self._client() if self._client is not None else None
+
+    @socketio_client.setter
+    def socketio_client(self, client: SMCPComputerClient | None) -> None:
+        self._client = None if client is None else weakref.ref(client)
+
+    def catch_up(self) -> None:
+        """We are in an office again: tell it what changed meanwhile."""
+        self._announcer.catch_up()
+
+    async def _tell(self, event: str) -> bool:
+        """Send an update; False while there is nobody to send it to."""
+        client = self.socketio_client
+        return client is not None and await client.emit_update(event)
+
+
+def _input_from(wanted: MCPServerInput | Mapping[str, Any]) -> MCPServerInput:
+    return input_configs.validate_python(dict(wanted)) if isinstance(wanted, Mapping) else wanted

@@ -1,0 +1,1 @@
+"""MCP servers as this Computer knows them: their configuration, their connections, and the manager of all."""

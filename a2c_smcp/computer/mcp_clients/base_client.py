@@ -1,0 +1,431 @@
+"""One MCP server and the task that owns it: connects, keeps its tools current, notices its end, connects again.
+
+Everything that opens or closes a connection happens in the owner task; whoever calls a tool only borrows the session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import datetime, timezone
+from typing import Any, TypeAlias
+
+import anyio
+import mcp_types as types
+from mcp.client.session import IncomingMessage
+from mcp.client.subscriptions import SubscriptionLost, ToolsListChanged, listen
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+import a2c_smcp
+from a2c_smcp.computer.mcp_clients.link import Link
+from a2c_smcp.computer.mcp_clients.model import BaseServerConfig
+from a2c_smcp.computer.mcp_clients.policy import Backoff, Policy
+from a2c_smcp.computer.mcp_clients.session import Session
+from a2c_smcp.computer.mcp_clients.processes import STDERR_LINES, Children
+from a2c_smcp.computer.types import ServerState, ServerStatus
+from a2c_smcp.errors import ToolFailedError
+from a2c_smcp.utils.results import CallToolResult
+
+logger = logging.getLogger(__name__)
+
+Streams: TypeAlias = tuple[Any, Any]
+"""A read and a write stream, as the `mcp` session takes them."""
+Resolve: TypeAlias = Callable[[BaseServerConfig], Awaitable[dict[str, Any]]]
+"""Fills the placeholders in a server's parameters."""
+
+RELIST_PAUSE = 0.1
+"""Seconds between two readings of a tool list that keeps changing."""
+
+
+class CannotStart(Exception):
+    """The server cannot be started as configured: trying again will not help."""
+
+
+class ServerGone(ToolFailedError):
+    """The MCP server ended, or is not there."""
+
+
+class MCPClient(ABC):
+    """A configured MCP server. `on_change` is told of every change of its state or its tools."""
+
+    def __init__(
+        self,
+        config: BaseServerConfig,
+        *,
+        resolve: Resolve,
+        redact: Callable[[str], str],
+        on_change: Callable[[MCPClient], None],
+        children: Children,
+        policy: Policy,
+    ) -> None:
+        self.config = config
+        self.name = config.name
+        self._resolve = resolve
+        self._redact = redact
+        self._on_change = on_change
+        self._children = children
+        self._policy = policy
+        self._owner: asyncio.Task[None] | None = None
+        self._scope: anyio.CancelScope | None = None
+        self._stop = asyncio.Event()
+        self._settled = asyncio.Event()
+        self._session: Session | None = None
+        self._link: Link | None = None
+        self._calls = 0
+        self._heard_at = 0.0
+        self._stale = asyncio.Event()
+        self._noisy = False
+        self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
+        self._state = ServerState.DISABLED if config.disabled else ServerState.STOPPED
+        self._since = datetime.now(timezone.utc)
+        self._reason: str | None = None
+        self._restarts = 0
+        self._notes: tuple[str, ...] = ()
+        self.tools: tuple[types.Tool, ...] = ()
+        """What the server offers, as long as it is ready."""
+        self.known: frozenset[str] = frozenset(config.tool_meta)
+        """The names of what it offered when it was last ready; before that, of what is configured."""
+
+    # ------------------------------------------------------------------------------------------------ what a manager does
+
+    @property
+    def state(self) -> ServerState:
+        """Where it is in its life."""
+        return self._state
+
+    def start(self) -> None:
+        """Start the owner; nothing if it runs already or the server is disabled."""
+        if self.config.disabled or (self._owner is not None and not self._owner.done()):
+            return
+        self._stop.clear()
+        self._settled.clear()
+        self._become(ServerState.STARTING)
+        self._owner = asyncio.create_task(self._own(), name=f"mcp-server {self.name}")
+
+    async def wait_settled(self) -> None:
+        """Wait until the first attempt to start has succeeded or failed."""
+        if self._owner is not None:
+            await self._settled.wait()
+
+    async def stop(self, reason: str | None = None) -> None:
+        """Stop it and everything it started; running calls end with an error."""
+        owner = self._owner
+        if owner is None:
+            return
+        self._reason = reason
+        self._stop.set()
+        if self._session is None and self._scope is not None:
+            self._scope.cancel()
+        _, late = await asyncio.wait((owner,), timeout=self._policy.stop_timeout)
+        if late and self._scope is not None:
+            self._scope.cancel()
+        await asyncio.wait((owner,))
+        self._owner = None
+        self._become(ServerState.STOPPED, reason)
+
+    def status(self) -> ServerStatus:
+        """What there is to know about it now."""
+        session = self._session
+        info = session.server_info if session is not None else None
+        failing = self._state in (ServerState.FAILED, ServerState.RESTARTING)
+        return ServerStatus(
+            name=self.name,
+            type=str(getattr(self.config, "type", "")),
+            state=self._state,
+            since=self._since,
+            reason=self._reason,
+            restarts=self._restarts,
+            tools=len(self.tools),
+            server_info=f"{info.name} {info.version}".strip() if info is not None else None,
+            protocol_version=session.protocol_version if session is not None else None,
+            pid=self._link.pid if self._link is not None else None,
+            stderr=tuple(self._stderr) if failing else (),
+            notes=self._notes,
+        )
+
+    async def call_tool(self, tool: str, arguments: dict[str, Any], label: str) -> CallToolResult:
+        """Call a tool. Cancelling this tells the server.
+
+        Raises:
+            ServerGone: the server is not ready, or ended during the call.
+            ToolFailedError: it refused the call, or answered something that is no result; its own words are kept.
+        """
+        session, link = self._session, self._link
+        if session is None or link is None:
+            raise ServerGone(f"MCP server {self.name} {self.obstacle}")
+
+        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+            logger.info(
+                "%s: progress %g%s%s",
+                label,
+                progress,
+                f" of {total:g}" if total is not None else "",
+                f": {self._redact(message)}" if message else "",
+            )
+
+        self._calls += 1
+        try:
+            return await session.call(tool, arguments, on_progress)
+        except MCPError as error:
+            if error.code == types.CONNECTION_CLOSED:
+                raise ServerGone(await self._describe_loss(link)) from None
+            raise ToolFailedError(self._redact(error.message), details={"mcp_code": error.code}) from None
+        except ToolFailedError as error:
+            raise ToolFailedError(self._redact(error.message)) from None
+        except (RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            raise ServerGone(await self._describe_loss(link)) from None  # it ended between our question and now
+        finally:
+            self._calls -= 1
+            self._heard_at = time.monotonic()
+
+    # ------------------------------------------------------------------------------------------ what a subclass provides
+
+    @abstractmethod
+    def _connect(self, parameters: dict[str, Any], link: Link) -> AbstractAsyncContextManager[Streams]:
+        """Open a connection. The transport reports its end, or a doubt, to `link`.
+
+        Raises:
+            CannotStart: trying again will not help.
+        """
+
+    def _on_stderr(self, line: str) -> None:
+        line = self._redact(line)
+        self._stderr.append(line)
+        logger.debug("[%s] %s", self.name, line)
+
+    def _on_noise(self, line: str) -> None:
+        level = logging.DEBUG if self._noisy else logging.WARNING
+        self._noisy = True
+        shown = self._redact(line)
+        logger.log(level, "[%s] writes to its standard output what is no MCP message: %s", self.name, shown)
+
+    # --------------------------------------------------------------------------------------------------- the owner's life
+
+    async def _own(self) -> None:
+        """Connect, and connect again, until told to stop or until it is hopeless."""
+        backoff = Backoff(self._policy)
+        try:
+            with anyio.CancelScope() as self._scope:
+                while not self._stop.is_set():
+                    started = time.monotonic()
+                    reason, hopeless = await self._live()
+                    if self._stop.is_set():
+                        break
+                    delay = None if hopeless else backoff.next(lasted=time.monotonic() - started)
+                    if delay is None:
+                        self._become(ServerState.FAILED, reason)
+                        logger.error("MCP server %s failed: %s", self.name, reason)
+                        break
+                    self._restarts += 1
+                    self._become(ServerState.RESTARTING, reason)
+                    logger.warning("MCP server %s %s; starting it again in %.1f s", self.name, reason, delay)
+                    self._settled.set()
+                    await anyio.sleep(delay)
+        except Exception as error:  # the last line of defence: whatever breaks here breaks one server
+            logger.exception("the owner of MCP server %s broke", self.name)
+            self._become(ServerState.FAILED, f"internal fault: {type(error).__name__}")
+        finally:
+            self._scope = None
+            self._settled.set()
+
+    async def _live(self) -> tuple[str, bool]:
+        """One life of the server, from connecting to the end: why it ended, and whether that is final."""
+        link = self._link = Link()
+        self._stderr.clear()
+        reason = ""
+        try:
+            parameters = await self._resolve(self.config)
+            async with self._connected(parameters, link) as session, anyio.create_task_group() as helpers:
+                self._session = session
+                helpers.start_soon(self._keep_tools, session)
+                helpers.start_soon(self._check_health, session, link)
+                if session.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                    helpers.start_soon(self._listen, session)
+                self._become(ServerState.READY)
+                self._settled.set()
+                reason = await self._until_the_end(link)
+                self._forget()
+                if not self._stop.is_set():
+                    self._become(ServerState.RESTARTING, self._redact(reason))  # at once: closing may take a while
+                helpers.cancel_scope.cancel()
+        except CannotStart as error:
+            return self._redact(str(error)), True
+        except Exception as error:  # of any transport, handshake or server: it ends this life only
+            reason = reason or self._explain(error, link)
+        finally:
+            link.lose(reason or "was stopped")
+            self._forget()
+        return self._redact(reason), False
+
+    @asynccontextmanager
+    async def _connected(self, parameters: dict[str, Any], link: Link) -> AsyncIterator[Session]:
+        """A session with its handshake done and its tools read."""
+        async with self._connect(parameters, link) as (read, write):
+            session = Session(
+                read,
+                write,
+                message_handler=self._on_message,
+                client_info=types.Implementation(name="a2c-stack", version=a2c_smcp.__version__),
+            )
+            async with session:
+                try:
+                    with anyio.fail_after(self._policy.start_timeout):
+                        await _shake_hands(session)
+                        self._stale.clear()
+                        self._take(await self._list_tools(session))
+                except TimeoutError:
+                    seconds = self._policy.start_timeout
+                    raise ConnectionError(f"did not answer within {seconds:g} s after its start") from None
+                yield session
+
+    async def _until_the_end(self, link: Link) -> str:
+        stop = asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait((stop, link.lost), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stop.cancel()
+        return link.lost.result() if link.lost.done() else self._reason or "was stopped"
+
+    def _take(self, tools: tuple[types.Tool, ...]) -> None:
+        self.tools = tools
+        self.known = frozenset(tool.name for tool in tools)
+
+    def _forget(self) -> None:
+        """The connection is of no more use to anybody."""
+        self._session = None
+        self.tools = ()
+
+    # ----------------------------------------------------------------------------------------------- while it is connected
+
+    async def _on_message(self, message: IncomingMessage) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            self._stale.set()
+
+    async def _keep_tools(self, session: Session) -> None:
+        """Read the tool list again when the server says so; a storm of notices is one reading at a time."""
+        while True:
+            await self._stale.wait()
+            self._stale.clear()
+            tools = await self._list_tools(session)
+            if self._session is session and tools != self.tools:
+                self._take(tools)
+                self._on_change(self)
+            await anyio.sleep(RELIST_PAUSE)
+
+    async def _list_tools(self, session: Session) -> tuple[types.Tool, ...]:
+        """Read the tool list; what is wrong with it becomes a note."""
+        self._notes = ()
+        try:
+            tools, problems = await session.all_tools()
+        except MCPError as error:
+            if error.code == types.CONNECTION_CLOSED:
+                raise
+            capabilities = session.server_capabilities
+            if error.code == types.METHOD_NOT_FOUND and (capabilities is None or capabilities.tools is None):
+                return ()
+            tools, problems = [], [f"its tools cannot be listed: {error.message}"]
+        for problem in problems:
+            self._note(problem)
+        return tuple(tools)
+
+    def _note(self, text: str) -> None:
+        text = self._redact(text)
+        self._notes = (*self._notes, text)
+        logger.warning("MCP server %s: %s", self.name, text)
+
+    async def _check_health(self, session: Session, link: Link) -> None:
+        """Ask now and then whether the server lives; at once when the transport has a doubt.
+
+        A server that works on a call may be too busy to answer: the call's own time-out is its judge.
+        """
+        while True:
+            with anyio.move_on_after(self._policy.ping_interval):
+                await link.doubted.wait()
+            doubted = link.doubted.is_set()
+            link.doubted.clear()
+            if not doubted and (self._calls or time.monotonic() - self._heard_at < self._policy.ping_interval):
+                continue
+            try:
+                with anyio.fail_after(self._policy.ping_timeout):
+                    await session.ping()
+            except TimeoutError:
+                if not self._calls or doubted:
+                    link.lose(f"did not answer a ping within {self._policy.ping_timeout:g} s")
+            except MCPError as error:
+                if error.code == types.CONNECTION_CLOSED:
+                    link.lose(link.hint or "closed the connection")
+
+    async def _listen(self, session: Session) -> None:
+        """A 2026-07-28 server tells of changes only those who listen."""
+        while True:
+            try:
+                async with listen(session, tools_list_changed=True) as subscription:
+                    async for event in subscription:
+                        if isinstance(event, ToolsListChanged):
+                            self._stale.set()
+            except (MCPError, SubscriptionLost, TimeoutError) as error:
+                logger.debug("[%s] subscription lost: %s", self.name, error)
+                if isinstance(error, MCPError) and error.code == types.METHOD_NOT_FOUND:
+                    return
+            await anyio.sleep(self._policy.relisten_pause)
+            self._stale.set()  # what changed meanwhile was not told
+
+    # -------------------------------------------------------------------------------------------------------------- words
+
+    def _become(self, state: ServerState, reason: str | None = None) -> None:
+        if state is ServerState.FAILED or state is ServerState.STOPPED:
+            self._settled.set()
+        if state is ServerState.READY:
+            self._noisy = False
+        self._reason = reason
+        if state is not self._state:
+            self._state, self._since = state, datetime.now(timezone.utc)
+        self._on_change(self)
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why its tools cannot be called now, in words that follow its name."""
+        if self._session is not None:
+            return None
+        return f"is {self._state}" + (f": it {self._reason}" if self._reason else "")
+
+    async def _describe_loss(self, link: Link) -> str:
+        """Why a connection ended. The pipe may break a moment before the process is known to be gone."""
+        await asyncio.wait((link.lost,), timeout=1)
+        reason = link.lost.result() if link.lost.done() else link.hint or "closed the connection"
+        return self._redact(f"MCP server {self.name} {reason} during the call")
+
+    def _explain(self, error: BaseException, link: Link) -> str:
+        """A failure in words a person can use."""
+        if link.lost.done():
+            return link.lost.result()
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        text = " ".join(str(error).split()) or type(error).__name__
+        if isinstance(error, MCPError):
+            text = f"refused the handshake: {text}"
+        elif isinstance(error, ValidationError):
+            text = "answered the handshake with something that is no MCP"
+        elif not isinstance(error, ConnectionError):
+            text = f"cannot be reached: {text}"
+        return f"{text} ({link.hint})" if link.hint else text
+
+
+async def _shake_hands(session: Session) -> None:
+    """The handshake that every server knows; the one of 2026-07-28 for those who refuse it.
+
+    The other way round would cost 10 s at each server that does not answer what it does not know.
+    """
+    try:
+        await session.initialize()
+    except MCPError as error:
+        if error.code not in (types.UNSUPPORTED_PROTOCOL_VERSION, types.METHOD_NOT_FOUND):
+            raise
+        await session.discover()

@@ -1,0 +1,249 @@
+"""All MCP servers of a Computer: started side by side, kept apart, changed while they run."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from a2c_smcp.computer.inputs.providers import InputMissing
+from a2c_smcp.computer.inputs.resolver import InputResolver
+from a2c_smcp.computer.mcp_clients.base_client import CannotStart, MCPClient
+from a2c_smcp.computer.mcp_clients.http_client import HttpClient
+from a2c_smcp.computer.mcp_clients.model import BaseServerConfig, MCPServerConfig
+from a2c_smcp.computer.mcp_clients.policy import Policy
+from a2c_smcp.computer.mcp_clients.processes import Children
+from a2c_smcp.computer.mcp_clients.sse_client import SseClient
+from a2c_smcp.computer.mcp_clients.stdio_client import StdioClient
+from a2c_smcp.computer.tools import ServerTools, ToolBook, write_book
+from a2c_smcp.computer.types import ServerStatus
+from a2c_smcp.errors import NotFoundError, ToolTimedOutError
+from a2c_smcp.utils.results import CallToolResult
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+logger = logging.getLogger(__name__)
+
+_CLIENTS: dict[str, type[MCPClient]] = {"stdio": StdioClient, "sse": SseClient, "streamable": HttpClient}
+_RUNNING_FIELDS = ("type", "server_parameters", "disabled")
+"""What a running server must be restarted for; anything else changes only how its tools are seen."""
+
+
+class MCPServerManager:
+    """The servers, in configuration order, and the one list of their tools.
+
+    `on_tools_changed` is called when that list changes, `on_status_changed` when a server changes its state.
+    """
+
+    def __init__(
+        self,
+        *,
+        auto_connect: bool = True,
+        auto_reconnect: bool = True,
+        resolver: InputResolver | None = None,
+        policy: Policy | None = None,
+        on_tools_changed: Callable[[], None] | None = None,
+        on_status_changed: Callable[[str], None] | None = None,
+    ) -> None:
+        self.policy = replace(policy or Policy(), **({} if auto_reconnect else {"restart": False}))
+        self.auto_connect = auto_connect
+        self._resolver = resolver or InputResolver()
+        self._on_tools_changed = on_tools_changed
+        self._on_status_changed = on_status_changed
+        self._clients: dict[str, MCPClient] = {}
+        self._turns: dict[str, asyncio.Lock] = {}
+        self._children = Children()
+        self._book = ToolBook()
+        self._calls: set[asyncio.Task[CallToolResult]] = set()
+
+    # ----------------------------------------------------------------------------------------------------------- reading
+
+    @property
+    def configs(self) -> tuple[MCPServerConfig, ...]:
+        """What is configured now, in order."""
+        return tuple(client.config for client in self._clients.values())  # type: ignore[misc]
+
+    @property
+    def book(self) -> ToolBook:
+        """The tools of all servers."""
+        return self._book
+
+    def script(self, name: str) -> str | None:
+        """The VRL script for a server's results, if it has one."""
+        client = self._clients.get(name)
+        return client.config.vrl if client is not None else None
+
+    def get_server_status(self) -> list[ServerStatus]:
+        """Every server's state, with what its owner should know."""
+        statuses = [client.status() for client in self._clients.values()]
+        return [replace(status, notes=status.notes + self._book.notes.get(status.name, ())) for status in statuses]
+
+    # ---------------------------------------------------------------------------------------------------- starting, ending
+
+    async def ainitialize(self, servers: Iterable[MCPServerConfig]) -> None:
+        """Take these servers instead of any others; what runs is stopped."""
+        await self.astop_all()
+        self._clients = {config.name: self._client(config) for config in servers}
+        self._turns = {}
+        self._rewrite()
+
+    async def astart_all(self, patience: float | None = None) -> None:
+        """Start all servers side by side; return when each has started or failed, or after `patience` seconds."""
+        clients = list(self._clients.values())
+        for client in clients:
+            client.start()
+        waits = [asyncio.ensure_future(client.wait_settled()) for client in clients]
+        if waits:
+            _, late = await asyncio.wait(waits, timeout=patience)
+            for wait in late:
+                wait.cancel()
+
+    async def astart_client(self, name: str) -> None:
+        """Start a server that is stopped or failed, and wait for the outcome.
+
+        Raises:
+            NotFoundError: there is no such server.
+        """
+        async with self._turn(name):
+            client = self._find(name)
+            client.start()
+            await client.wait_settled()
+
+    async def astop_client(self, name: str) -> None:
+        """Stop a server; running calls on it end with an error.
+
+        Raises:
+            NotFoundError: there is no such server.
+        """
+        async with self._turn(name):
+            await self._find(name).stop("was stopped by its owner")
+
+    async def astop_all(self) -> None:
+        """Stop all servers, side by side."""
+        await asyncio.gather(*(client.stop("was stopped") for client in self._clients.values()))
+
+    async def aclose(self) -> None:
+        """Stop all servers and let go of everything."""
+        await self.astop_all()
+        for call in self._calls:
+            call.cancel()
+        if self._calls:
+            await asyncio.wait(self._calls)
+        await self._children.aclose()
+
+    # ---------------------------------------------------------------------------------------------------------- changing
+
+    async def aadd_or_aupdate_server(self, config: MCPServerConfig) -> None:
+        """Add a server, or change one. Only that server restarts, and only if it must."""
+        async with self._turn(config.name):
+            old = self._clients.get(config.name)
+            if old is not None and old.config == config:
+                return
+            if old is not None and _runs_the_same(old.config, config):
+                old.config = config
+                self._rewrite()
+                return
+            if old is not None:
+                await old.stop("was stopped: its configuration changed")
+            client = self._clients[config.name] = self._client(config)
+            self._rewrite()
+            if self.auto_connect:
+                client.start()
+                await client.wait_settled()
+
+    async def aremove_server(self, name: str) -> None:
+        """Stop a server and forget it.
+
+        Raises:
+            NotFoundError: there is no such server.
+        """
+        async with self._turn(name):
+            client = self._find(name)
+            await client.stop("was removed")
+            del self._clients[name]
+            self._rewrite()
+
+    # ------------------------------------------------------------------------------------------------------------ calling
+
+    async def acall_tool(
+        self, server: str, tool: str, params: dict[str, Any], timeout: float | None = None, label: str = "call"
+    ) -> CallToolResult:
+        """Call a tool of a server by its own name. On time-out, and when this is cancelled, the server is told.
+
+        Raises:
+            NotFoundError: there is no such server.
+            ToolTimedOutError: it did not finish in time.
+            ToolFailedError: it failed, or its server is not there.
+        """
+        call = asyncio.create_task(self._find(server).call_tool(tool, params, label), name=label)
+        self._calls.add(call)
+        call.add_done_callback(self._calls.discard)
+        try:
+            done, _ = await asyncio.wait((call,), timeout=timeout)
+            if done:
+                return call.result()
+            raise ToolTimedOutError(f"the tool did not finish within {timeout:g} s")
+        finally:
+            call.cancel()  # telling a server that does not read may take a while: nobody waits for that
+
+    # ---------------------------------------------------------------------------------------------------------- internals
+
+    def _client(self, config: BaseServerConfig) -> MCPClient:
+        return _CLIENTS[getattr(config, "type", "")](
+            config,
+            resolve=self._resolve,
+            redact=self._resolver.secrets.redact,
+            on_change=self._changed,
+            children=self._children,
+            policy=self.policy,
+        )
+
+    async def _resolve(self, config: BaseServerConfig) -> dict[str, Any]:
+        for value in config.secret_values:
+            self._resolver.secrets.add(value)
+        try:
+            return await self._resolver.render(config.parameters(), config.name)
+        except InputMissing as error:
+            raise CannotStart(str(error)) from None
+
+    def _find(self, name: str) -> MCPClient:
+        client = self._clients.get(name)
+        if client is None:
+            raise NotFoundError(f"there is no MCP server {name}")
+        return client
+
+    @asynccontextmanager
+    async def _turn(self, name: str) -> AsyncIterator[None]:
+        """One change of a server at a time."""
+        async with self._turns.setdefault(name, asyncio.Lock()):
+            yield
+
+    def _changed(self, client: MCPClient) -> None:
+        if self._clients.get(client.name) is client:
+            self._rewrite()
+            if self._on_status_changed is not None:
+                self._on_status_changed(client.name)
+
+    def _rewrite(self) -> None:
+        """Write the book anew; tell whether an Agent would see a difference."""
+        before = self._book
+        self._book = write_book(
+            ServerTools(client.config, client.tools, client.known, client.obstacle)
+            for client in self._clients.values()
+        )
+        for name, notes in self._book.notes.items():
+            for note in notes:
+                if note not in before.notes.get(name, ()):
+                    logger.warning("MCP server %s: %s", name, note)
+        if self._on_tools_changed is not None and self._book.tools != before.tools:
+            self._on_tools_changed()
+
+
+def _runs_the_same(old: BaseServerConfig, new: BaseServerConfig) -> bool:
+    return old.parameters() == new.parameters() and all(
+        getattr(old, field) == getattr(new, field) for field in _RUNNING_FIELDS
+    )

@@ -1,0 +1,295 @@
+"""The configuration of MCP servers and of inputs, as frozen, strict models with every field and default of the protocol.
+
+A model holds what its owner wrote: placeholders such as `${input:token}` stay as they are, so that whatever is shown of a
+configuration, to an Agent or on a screen, holds no secret. Reading files is the business of `config_file`, filling
+placeholders that of `inputs.render`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Annotated, Any, Literal, Self, TypeAlias, cast
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainSerializer,
+    PrivateAttr,
+    Tag,
+    TypeAdapter,
+    field_validator,
+    model_validator,
+)
+
+from a2c_smcp.computer import vrl
+
+A2C_TOOL_META = "a2c_tool_meta"
+A2C_VRL_TRANSFORMED = "a2c_vrl_transformed"
+
+STREAMABLE_ALIASES = frozenset(("http", "streamable-http", "streamableHttp", "streamable_http"))
+"""Other hosts' names for the `streamable` type."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", validate_default=False)
+
+
+def _is_placeholder(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"\$\{[^{}]+\}", value) is not None
+
+
+def _placeholder(value: str) -> str:
+    if not _is_placeholder(value):
+        raise ValueError("expected a value of its type, or one placeholder such as ${input:id}")
+    return value
+
+
+Placeholder = Annotated[str, BeforeValidator(_placeholder)]
+"""A string that stands for a value of another type."""
+
+
+def _to_duration(value: Any) -> Any:
+    """Seconds as a number, an ISO-8601 string, or a timedelta."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return timedelta(seconds=value)
+    if isinstance(value, str):
+        return _durations.validate_python(value, strict=False)
+    return value
+
+
+_durations = TypeAdapter(timedelta)
+_Duration = Annotated[timedelta, BeforeValidator(_to_duration), Field(gt=timedelta(0))]
+IsoDuration = Annotated[
+    _Duration,
+    PlainSerializer(lambda value: cast("str", _durations.dump_python(value, mode="json")), when_used="json"),
+]
+_Text = Annotated[str, Field(min_length=1)]
+
+
+# --------------------------------------------------------------------------------------------------- what a server needs
+class StdioParameters(_Model):
+    """How to start a server on this machine."""
+
+    command: _Text
+    args: list[str] = []
+    env: dict[str, str] | None = None
+    cwd: str | None = None
+    encoding: str = "utf-8"
+    encoding_error_handler: Literal["strict", "ignore", "replace"] = "strict"
+
+    @field_validator("cwd", mode="before")
+    @classmethod
+    def _path_to_text(cls, value: Any) -> Any:
+        return str(value) if hasattr(value, "__fspath__") else value
+
+    @field_validator("encoding")
+    @classmethod
+    def _known_encoding(cls, value: str) -> str:
+        try:
+            "".encode(value)
+        except LookupError:
+            raise ValueError(f"unknown encoding {value!r}") from None
+        return value
+
+
+def _check_url(value: str) -> str:
+    if not value.startswith(("http://", "https://", "${")):
+        raise ValueError("must start with http:// or https://")
+    return value
+
+
+_Url = Annotated[_Text, BeforeValidator(lambda value: _check_url(value) if isinstance(value, str) else value)]
+
+
+class StreamableHttpParameters(_Model):
+    """Where a server answers over streamable HTTP."""
+
+    url: _Url
+    headers: dict[str, Any] | None = None
+    timeout: IsoDuration | Placeholder = timedelta(seconds=30)
+    sse_read_timeout: IsoDuration | Placeholder = timedelta(minutes=5)
+    terminate_on_close: bool | Placeholder = True
+
+
+class SseParameters(_Model):
+    """Where a server answers over SSE."""
+
+    url: _Url
+    headers: dict[str, Any] | None = None
+    timeout: Annotated[float, Field(gt=0)] | Placeholder = 5.0
+    sse_read_timeout: Annotated[float, Field(gt=0)] | Placeholder = 300.0
+
+    @field_validator("timeout", "sse_read_timeout", mode="before")
+    @classmethod
+    def _seconds(cls, value: Any) -> Any:
+        if isinstance(value, timedelta):
+            return value.total_seconds()
+        return float(value) if type(value) is int else value
+
+
+# ------------------------------------------------------------------------------------------------------------- a server
+class ToolMeta(_Model):
+    """What the owner says about a tool. Null inherits; further keys are kept."""
+
+    model_config = ConfigDict(extra="allow")
+
+    auto_apply: bool | None = None
+    alias: _Text | None = None
+    tags: list[str] | None = None
+    ret_object_mapper: dict[str, Any] | None = None
+
+
+class BaseServerConfig(_Model):
+    """What is the same for a server of any type."""
+
+    name: Annotated[str, Field(min_length=1, max_length=256)]
+    disabled: bool = False
+    forbidden_tools: list[str] = []
+    tool_meta: dict[str, ToolMeta] = {}
+    default_tool_meta: ToolMeta | None = None
+    vrl: str | None = None
+
+    _expanded: dict[str, Any] | None = PrivateAttr(default=None)
+    _secret_values: tuple[str, ...] = PrivateAttr(default=())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain_parameters(cls, data: Any) -> Any:
+        """Take the parameter objects of the `mcp` package, and of anybody, as plain data."""
+        if isinstance(data, Mapping):
+            data = dict(cast("Mapping[str, Any]", data))
+            parameters = data.get("server_parameters")
+            if isinstance(parameters, BaseModel) and not isinstance(parameters, _Model):
+                data["server_parameters"] = parameters.model_dump()
+        return data
+
+    @field_validator("name")
+    @classmethod
+    def _printable_name(cls, value: str) -> str:
+        if not value.isprintable():
+            raise ValueError("control characters are not allowed")
+        return value
+
+    @field_validator("vrl")
+    @classmethod
+    def _valid_script(cls, value: str | None) -> str | None:
+        if value is not None:
+            vrl.check(value)
+        return value
+
+    @property
+    def secret_values(self) -> tuple[str, ...]:
+        """Values in `parameters()` that must not be shown."""
+        return self._secret_values
+
+    def parameters(self) -> dict[str, Any]:
+        """What starts the server: as written, with the environment variables of its file filled in. Never shown."""
+        return self._expanded if self._expanded is not None else _server(self).server_parameters.model_dump()
+
+    def expanded(self, parameters: dict[str, Any], secret_values: Iterable[str] = ()) -> Self:
+        """This configuration, which starts its server with other parameters than it shows."""
+        copy = self.model_copy()
+        copy._expanded = parameters
+        copy._secret_values = tuple(secret_values)
+        return copy
+
+
+class StdioServerConfig(BaseServerConfig):
+    """A server on this machine."""
+
+    type: Literal["stdio"] = "stdio"
+    server_parameters: StdioParameters
+
+
+class StreamableHttpServerConfig(BaseServerConfig):
+    """A server over streamable HTTP."""
+
+    type: Literal["streamable"] = "streamable"
+    server_parameters: StreamableHttpParameters
+
+    @field_validator("type", mode="before")
+    @classmethod
+    def _alias(cls, value: Any) -> Any:
+        return "streamable" if value in STREAMABLE_ALIASES else value
+
+
+class SseServerConfig(BaseServerConfig):
+    """A server over SSE."""
+
+    type: Literal["sse"] = "sse"
+    server_parameters: SseParameters
+
+
+def _type_of(data: Any) -> str | None:
+    """The tag of a configuration, whether it is a model or data, and under any name of its type."""
+    found = data.get("type") if isinstance(data, Mapping) else getattr(data, "type", None)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    return "streamable" if found in STREAMABLE_ALIASES else cast("str | None", found)
+
+
+MCPServerConfig: TypeAlias = Annotated[
+    Annotated[StdioServerConfig, Tag("stdio")]
+    | Annotated[StreamableHttpServerConfig, Tag("streamable")]
+    | Annotated[SseServerConfig, Tag("sse")],
+    Discriminator(_type_of),
+]
+
+
+def _server(config: BaseServerConfig) -> StdioServerConfig | StreamableHttpServerConfig | SseServerConfig:
+    assert isinstance(config, StdioServerConfig | StreamableHttpServerConfig | SseServerConfig)
+    return config
+
+
+# --------------------------------------------------------------------------------------------------------------- inputs
+class _Input(_Model):
+    id: Annotated[str, Field(min_length=1, pattern=r"^[^{}:]+$")]
+    description: str = ""
+
+
+class MCPServerPromptStringInput(_Input):
+    """A value a person types."""
+
+    type: Literal["promptString"] = "promptString"
+    default: str | None = None
+    password: bool | None = None
+
+
+class MCPServerPickStringInput(_Input):
+    """A value a person picks."""
+
+    type: Literal["pickString"] = "pickString"
+    options: Annotated[list[str], Field(min_length=1)]
+    default: str | None = None
+
+    @model_validator(mode="after")
+    def _default_is_an_option(self) -> MCPServerPickStringInput:
+        if self.default is not None and self.default not in self.options:
+            raise ValueError(f"default {self.default!r} is not among the options")
+        return self
+
+
+class MCPServerCommandInput(_Input):
+    """A value that a command prints. `shell` lets a shell read the command line."""
+
+    type: Literal["command"] = "command"
+    command: _Text
+    args: dict[str, str] | list[str] | None = None
+    shell: bool = False
+    timeout: Annotated[float, Field(gt=0, le=3600)] = 30.0
+
+    @field_validator("timeout", mode="before")
+    @classmethod
+    def _seconds(cls, value: Any) -> Any:
+        return float(value) if type(value) is int else value
+
+
+MCPServerInput: TypeAlias = Annotated[
+    MCPServerPromptStringInput | MCPServerPickStringInput | MCPServerCommandInput, Field(discriminator="type")
+]
+
+server_configs: TypeAdapter[MCPServerConfig] = TypeAdapter(MCPServerConfig)
+input_configs: TypeAdapter[MCPServerInput] = TypeAdapter(MCPServerInput)

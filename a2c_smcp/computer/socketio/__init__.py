@@ -1,0 +1,1 @@
+"""The Computer's connection to the Server."""

@@ -1,0 +1,173 @@
+"""The Computer's side of the wire: it carries and checks, and decides nothing."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import orjson
+
+from a2c_smcp.errors import InternalError, MalformedRequestError, NotFoundError, SMCPError, TooLargeError
+from a2c_smcp.protocol.limits import Limits
+from a2c_smcp.protocol.wire import CLIENT_PREFIX, NOTIFY_PREFIX, check_payload, check_timeout, refusal
+from a2c_smcp.smcp import (
+    CANCEL_TOOL_CALL_NOTIFICATION,
+    GET_CONFIG_EVENT,
+    GET_TOOLS_EVENT,
+    SMCP_NAMESPACE,
+    TOOL_CALL_EVENT,
+    UPDATE_CONFIG_EVENT,
+    UPDATE_TOOL_LIST_EVENT,
+    GetComputerConfigReq,
+    GetToolsReq,
+    ToolCallReq,
+    UpdateComputerConfigReq,
+)
+from a2c_smcp.transport.async_client import OfficeClient, OfficeRefusedError
+from a2c_smcp.types import Role
+from a2c_smcp.utils.results import to_wire
+
+if TYPE_CHECKING:
+    from a2c_smcp.computer.computer import Computer
+
+logger = logging.getLogger(__name__)
+
+_LIMITS = Limits()
+_Handler = Callable[["SMCPComputerClient", Any], Awaitable[Any]]
+
+
+def answers(event: str) -> Callable[[_Handler], _Handler]:
+    """A handler of a request: what it gets is checked, and whatever goes wrong is its answer."""
+
+    def decorate(handler: _Handler) -> _Handler:
+        @functools.wraps(handler)
+        async def checked(self: SMCPComputerClient, data: Any) -> Any:
+            try:
+                payload = check_payload(event, data, _LIMITS)
+                check_timeout(event, payload, _LIMITS)
+                if payload["computer"] != self.computer.name:
+                    raise NotFoundError(f"this Computer is not {payload['computer']}")
+                return await handler(self, payload)
+            except SMCPError as error:
+                return refusal(event, error)
+            except Exception:
+                logger.exception("%s failed", event)
+                return refusal(event, InternalError())
+
+        return checked
+
+    return decorate
+
+
+class SMCPComputerClient(OfficeClient):
+    """A `socketio.AsyncClient` for a Computer. `max_message_bytes` is the largest answer that the Server takes."""
+
+    role: ClassVar[Role] = "computer"
+    forbidden_prefixes = (NOTIFY_PREFIX, CLIENT_PREFIX)
+
+    def __init__(
+        self, *args: Any, computer: Computer, max_message_bytes: int = _LIMITS.message_bytes, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.computer = computer
+        self._max_message_bytes = max_message_bytes
+        computer.socketio_client = self
+        for event, handler in {
+            TOOL_CALL_EVENT: self.on_tool_call,
+            GET_TOOLS_EVENT: self.on_get_tools,
+            GET_CONFIG_EVENT: self.on_get_config,
+        }.items():
+            self.on(event, functools.partial(self._answer, event, handler), namespace=SMCP_NAMESPACE)
+        self.on(CANCEL_TOOL_CALL_NOTIFICATION, self.on_tool_call_cancel, namespace=SMCP_NAMESPACE)
+        self.on("*", self._on_unknown, namespace=SMCP_NAMESPACE)
+
+    # ------------------------------------------------------------------------------------------------------------ offices
+
+    async def join_office(self, office_id: str) -> None:
+        """Offer this Computer to an office; from now on also after every reconnection.
+
+        Raises:
+            RuntimeError: the Server refuses, or gives no valid answer.
+        """
+        await self._join(office_id, self.computer.name)
+
+    async def leave_office(self, office_id: str) -> None:
+        """Leave. Whatever the Server says, this Computer is out.
+
+        Raises:
+            RuntimeError: the Server says that we were not in.
+        """
+        await self._leave(office_id)
+
+    async def _on_rejoined(self) -> None:
+        self.computer.catch_up()
+
+    # ------------------------------------------------------------------------------------------------------------ notices
+
+    async def emit_update(self, event: str) -> bool:
+        """Send an update of this Computer; False, and nothing is sent, while it is in no office."""
+        if self.office_id is None or not self.connected:
+            return False
+        await self.emit(event, UpdateComputerConfigReq(computer=self.computer.name), namespace=SMCP_NAMESPACE)
+        return True
+
+    async def emit_update_config(self) -> None:
+        """Say that the configuration changed, if there is an office to say it to."""
+        await self.emit_update(UPDATE_CONFIG_EVENT)
+
+    async def update_config(self) -> None:
+        """Say that the configuration changed, in an office or not."""
+        update = UpdateComputerConfigReq(computer=self.computer.name)
+        await self.emit(UPDATE_CONFIG_EVENT, update, namespace=SMCP_NAMESPACE)
+
+    async def emit_update_tool_list(self) -> None:
+        """Say that the tools changed, if there is an office to say it to."""
+        await self.emit_update(UPDATE_TOOL_LIST_EVENT)
+
+    # ----------------------------------------------------------------------------------------------------------- requests
+
+    @answers(TOOL_CALL_EVENT)
+    async def on_tool_call(self, data: ToolCallReq) -> dict[str, Any]:
+        """Run a tool; the answer is a `CallToolResult`."""
+        result = await self.computer.aexecute_tool(
+            req_id=data["req_id"], tool_name=data["tool_name"], parameters=data["params"], timeout=data["timeout"]
+        )
+        return to_wire(result)
+
+    @answers(GET_TOOLS_EVENT)
+    async def on_get_tools(self, data: GetToolsReq) -> dict[str, Any]:
+        """The tools of this Computer."""
+        return {"tools": await self.computer.aget_available_tools(), "req_id": data["req_id"]}
+
+    @answers(GET_CONFIG_EVENT)
+    async def on_get_config(self, data: GetComputerConfigReq) -> Any:
+        """The configuration of this Computer, without secrets."""
+        return self.computer.get_config()
+
+    async def on_tool_call_cancel(self, data: Any) -> None:
+        """The Agent does not want a result any more."""
+        if isinstance(data, dict) and isinstance(req_id := data.get("req_id"), str):  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+            await self.computer.acancel_tool(req_id)
+
+    async def _on_unknown(self, event: str, data: Any = None) -> Any:
+        """A request of a kind we do not know still gets an answer; a notice does not."""
+        if event.startswith(CLIENT_PREFIX):
+            return refusal(event, MalformedRequestError(f"{event} is not a request this Computer knows"))
+        return None
+
+    async def _answer(self, event: str, handler: Callable[[Any], Awaitable[Any]], data: Any = None) -> orjson.Fragment:
+        """Write the answer once, and make sure that the Server takes it: it would drop the connection otherwise."""
+        answer = await handler(data)
+        try:
+            written = orjson.dumps(answer)
+            if len(written) > self._max_message_bytes - 1_000:
+                size, limit = len(written), self._max_message_bytes
+                written = orjson.dumps(refusal(event, TooLargeError(f"an answer of {size} bytes; at most {limit} pass")))
+        except (TypeError, RecursionError):  # nested deeper than anybody reads
+            written = orjson.dumps(refusal(event, InternalError("the answer cannot be written as JSON")))
+        return orjson.Fragment(written)
+
+
+__all__ = ["OfficeRefusedError", "SMCPComputerClient"]

@@ -1,0 +1,150 @@
+"""One list of tools from many MCP servers: names, metadata, what is forbidden, what clashes. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from mcp_types import Tool
+
+from a2c_smcp.computer.mcp_clients.model import A2C_TOOL_META, BaseServerConfig, ToolMeta
+from a2c_smcp.errors import ToolDisabledError, ToolFailedError, ToolNotFoundError
+from a2c_smcp.smcp import SMCPTool
+
+MCP_TOOL_ANNOTATION = "MCP_TOOL_ANNOTATION"
+
+
+@dataclass(frozen=True)
+class ServerTools:
+    """What one server brings: its tools while it is ready, and always what it was last known to have."""
+
+    config: BaseServerConfig
+    tools: tuple[Tool, ...] = ()
+    known: frozenset[str] = frozenset()
+    obstacle: str | None = None
+    """Why its tools cannot be called now."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A tool that can be called."""
+
+    server: str
+    original_name: str
+    meta: ToolMeta
+    tool: SMCPTool
+
+
+@dataclass(frozen=True)
+class ToolBook:
+    """Every tool of a Computer by the name an Agent uses."""
+
+    entries: Mapping[str, Entry] = field(default_factory=dict[str, Entry])
+    refusals: Mapping[str, ToolDisabledError | ToolFailedError] = field(
+        default_factory=dict[str, "ToolDisabledError | ToolFailedError"]
+    )
+    """Names that are known and cannot be called, and why."""
+    notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """What an owner should know, by server."""
+
+    @property
+    def tools(self) -> list[SMCPTool]:
+        """The list that an Agent gets."""
+        return [entry.tool for entry in self.entries.values()]
+
+    def find(self, name: str) -> Entry:
+        """The tool of this name.
+
+        Raises:
+            ToolNotFoundError: nobody has it.
+            ToolDisabledError: its owner forbids it, or disabled its server.
+            ToolFailedError: its server is not ready.
+        """
+        entry = self.entries.get(name)
+        if entry is not None:
+            return entry
+        refusal = self.refusals.get(name)
+        if refusal is not None:
+            raise type(refusal)(refusal.message, details=refusal.details)
+        raise ToolNotFoundError(f"there is no tool {name}")
+
+
+def write_book(servers: Iterable[ServerTools]) -> ToolBook:
+    """Aggregate. The first server, in configuration order, keeps a name that others want too."""
+    entries: dict[str, Entry] = {}
+    owners: dict[str, str] = {}
+    refusals: dict[str, ToolDisabledError | ToolFailedError] = {}
+    notes: dict[str, list[str]] = {}
+    for server in servers:
+        config = server.config
+        noted = notes.setdefault(config.name, [])
+        if config.default_tool_meta is not None and config.default_tool_meta.alias is not None:
+            noted.append("the alias in default_tool_meta has no effect: it would name every tool the same")
+        offered = {tool.name: tool for tool in server.tools}
+        for original in dict.fromkeys((*(tool.name for tool in server.tools), *sorted(server.known))):
+            meta = merged_meta(config, original)
+            name = meta.alias or original
+            if original in config.forbidden_tools or name in config.forbidden_tools:
+                refusals.setdefault(name, ToolDisabledError(f"the owner of this Computer forbids the tool {name}"))
+                continue
+            if name in owners:
+                noted.append(_clash(name, original, config.name, owners[name]))
+                continue
+            owners[name] = config.name
+            if config.disabled:
+                refusals[name] = ToolDisabledError(f"the tool {name} is disabled: MCP server {config.name} is")
+            elif original not in offered:
+                refusals[name] = ToolFailedError(f"MCP server {config.name}, which has the tool {name}, {server.obstacle}")
+            else:
+                entries[name] = Entry(config.name, original, meta, _describe(name, offered[original], config, meta))
+    return ToolBook(entries, refusals, {name: tuple(found) for name, found in notes.items() if found})
+
+
+def merged_meta(config: BaseServerConfig, original_name: str) -> ToolMeta:
+    """What is configured for a tool: its own fields where they are not null, else the server's defaults."""
+    own = config.tool_meta.get(original_name)
+    default = config.default_tool_meta
+    fields: dict[str, Any] = {}
+    if default is not None:
+        fields |= default.model_dump() | {"alias": None}
+    if own is not None:
+        fields |= {key: value for key, value in own.model_dump().items() if value is not None or key not in fields}
+    return ToolMeta.model_validate(fields)
+
+
+def _describe(name: str, tool: Tool, config: BaseServerConfig, meta: ToolMeta) -> SMCPTool:
+    described = SMCPTool(
+        name=name,
+        description=tool.description or tool.title or "",
+        params_schema=tool.input_schema,
+        return_schema=tool.output_schema,
+    )
+    attributes: dict[str, Any] = {key: _attribute(value) for key, value in (tool.meta or {}).items()}
+    attributes.pop(A2C_TOOL_META, None)
+    attributes.pop(MCP_TOOL_ANNOTATION, None)
+    if config.default_tool_meta is not None or tool.name in config.tool_meta:
+        attributes[A2C_TOOL_META] = json.dumps(meta.model_dump(mode="json"), ensure_ascii=False)
+    if tool.annotations is not None:
+        annotations = tool.annotations.model_dump(mode="json", by_alias=True, exclude_none=True)
+        attributes[MCP_TOOL_ANNOTATION] = json.dumps(annotations, ensure_ascii=False)
+    if attributes:
+        described["meta"] = attributes
+    return described
+
+
+def _attribute(value: Any) -> Any:
+    """A scalar or a list of scalars as it is; anything else as a JSON string."""
+    if _is_scalar(value) or (isinstance(value, list) and all(map(_is_scalar, cast("list[Any]", value)))):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, str | int | float | bool)
+
+
+def _clash(name: str, original: str, server: str, owner: str) -> str:
+    alias = json.dumps({original: {"alias": f"{server}_{name}"}}, ensure_ascii=False)
+    return f'its tool {name} is hidden: {owner} has one of this name; "tool_meta": {alias} would show it'

@@ -1,0 +1,1 @@
+"""What Server, Agent and Computer share of Socket.IO."""

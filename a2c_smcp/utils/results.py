@@ -1,0 +1,50 @@
+"""The result of a tool call: the MCP type, readable by its wire names too, and its form on our wire.
+
+MCP puts metadata under `_meta`; this protocol puts it under `meta`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mcp_types
+from pydantic import TypeAdapter
+
+
+class CallToolResult(mcp_types.CallToolResult):
+    """MCP's `CallToolResult`. Programs read it by attribute (`is_error`) or by wire name (`isError`)."""
+
+    @property
+    def isError(self) -> bool:  # noqa: N802
+        """Whether the tool failed."""
+        return self.is_error
+
+    @property
+    def structuredContent(self) -> Any:  # noqa: N802
+        """The structured result."""
+        return self.structured_content
+
+
+_results = TypeAdapter(CallToolResult)
+
+
+def to_wire(result: mcp_types.CallToolResult) -> dict[str, Any]:
+    """A result as JSON data with MCP's wire names."""
+    wire = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+    del wire["resultType"]
+    meta = wire.pop("_meta", None)
+    if meta is not None:
+        wire["meta"] = meta
+    wire["isError"] = result.is_error
+    return wire
+
+
+def from_wire(wire: dict[str, Any]) -> CallToolResult:
+    """A result from our wire; metadata may come under either name.
+
+    Raises:
+        pydantic.ValidationError: it is no `CallToolResult`.
+    """
+    if "meta" in wire:
+        wire = {key: value for key, value in wire.items() if key != "meta"} | {"_meta": wire["meta"]}
+    return _results.validate_python(wire)

@@ -1,0 +1,54 @@
+"""An MCP server on `mcp` 1.x, over any transport; `scripts/old_mcp.py` makes the environment it runs in."""
+
+# What is installed for the type checker is 2.x, which has nothing of what is used here.
+# pyright: reportMissingImports=false, reportUnknownVariableType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false, reportUntypedFunctionDecorator=false, reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+import argparse
+import os
+
+import anyio
+from listening import serve
+from mcp.server.fastmcp import FastMCP
+
+server = FastMCP("old", log_level="WARNING")
+
+
+@server.tool()
+def echo(text: str) -> str:
+    return text
+
+
+@server.tool()
+def add(a: float, b: float) -> float:
+    return a + b
+
+
+@server.tool()
+async def slow(seconds: float) -> str:
+    await anyio.sleep(seconds)
+    return f"slept {seconds}"
+
+
+@server.tool()
+def env(name: str) -> str:
+    return os.environ.get(name, "")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("transport", choices=["stdio", "sse", "streamable"])
+    parser.add_argument("--port", type=int, default=0)
+    options = parser.parse_args()
+    if options.transport == "stdio":
+        server.run("stdio")
+    elif options.transport == "sse":
+        serve(server.sse_app(), "/sse", options.port)
+    else:
+        serve(server.streamable_http_app(), "/mcp", options.port)
+
+
+if __name__ == "__main__":
+    main()
