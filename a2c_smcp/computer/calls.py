@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 from mcp_types import TextContent
@@ -39,7 +39,7 @@ class _Call:
     is_cancelled: bool = False
     server: str = ""
     error: str | None = None
-    started: str = field(default_factory=lambda: datetime.now(timezone.utc).isoformat(timespec="milliseconds"))
+    started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
 
     def remaining(self) -> float | None:
         """Seconds until the time-out."""
@@ -101,7 +101,7 @@ class ToolCalls:
             await asyncio.wait(tasks)
         await self._transformer.aclose()
 
-    # ------------------------------------------------------------------------------------------------------- the pipeline
+    # ----------------------------------------------------------------------------------------------------- the pipeline
 
     async def _run(self, call: _Call) -> CallToolResult:
         try:

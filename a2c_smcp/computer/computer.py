@@ -109,7 +109,7 @@ class Computer:
     ) -> None:
         await self.shutdown()
 
-    # ------------------------------------------------------------------------------------------------------------ servers
+    # ---------------------------------------------------------------------------------------------------------- servers
 
     @property
     def mcp_servers(self) -> tuple[MCPServerConfig, ...]:
@@ -159,7 +159,7 @@ class Computer:
         inputs = [wanted.model_dump(mode="json", exclude_unset=True) for wanted in self.inputs]
         return _config_shape.validate_python({"inputs": inputs or None, "servers": servers})
 
-    # -------------------------------------------------------------------------------------------------------------- tools
+    # ------------------------------------------------------------------------------------------------------------ tools
 
     async def aget_available_tools(self) -> list[SMCPTool]:
         """Every tool that an Agent may call now; from memory, without asking any server."""
@@ -188,7 +188,7 @@ class Computer:
     def confirm_callback(self, callback: ConfirmCallback | None) -> None:
         self._calls.confirm = callback
 
-    # ------------------------------------------------------------------------------------------------------------- inputs
+    # ----------------------------------------------------------------------------------------------------------- inputs
 
     @property
     def inputs(self) -> tuple[MCPServerInput, ...]:
@@ -240,7 +240,7 @@ class Computer:
         """Forget one value, or all."""
         self._resolver.clear_values(input_id)
 
-    # --------------------------------------------------------------------------------------------------------- the office
+    # ------------------------------------------------------------------------------------------------------- the office
 
     @property
     def socketio_client(self) -> SMCPComputerClient | None:

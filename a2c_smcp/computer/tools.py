@@ -96,7 +96,9 @@ def write_book(servers: Iterable[ServerTools]) -> ToolBook:
             if config.disabled:
                 refusals[name] = ToolDisabledError(f"the tool {name} is disabled: MCP server {config.name} is")
             elif original not in offered:
-                refusals[name] = ToolFailedError(f"MCP server {config.name}, which has the tool {name}, {server.obstacle}")
+                refusals[name] = ToolFailedError(
+                    f"MCP server {config.name}, which has the tool {name}, {server.obstacle}"
+                )
             else:
                 entries[name] = Entry(config.name, original, meta, _describe(name, offered[original], config, meta))
     return ToolBook(entries, refusals, {name: tuple(found) for name, found in notes.items() if found})
@@ -136,8 +138,9 @@ def _describe(name: str, tool: Tool, config: BaseServerConfig, meta: ToolMeta) -
 
 def _attribute(value: Any) -> Any:
     """A scalar or a list of scalars as it is; anything else as a JSON string."""
-    if _is_scalar(value) or (isinstance(value, list) and all(map(_is_scalar, cast("list[Any]", value)))):
-        return value
+    items = cast("list[Any]", value) if isinstance(value, list) else [value]
+    if all(map(_is_scalar, items)):
+        return cast("Any", value)
     return json.dumps(value, ensure_ascii=False)
 
 

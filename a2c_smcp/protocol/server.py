@@ -96,7 +96,7 @@ def _refuse_event(request: Request) -> ServerFlow:
     raise MalformedRequestError(f"unknown event {request.event[:80]!r}")
 
 
-# --------------------------------------------------------------------------------------------------------------- rooms
+# ---------------------------------------------------------------------------------------------------------------- rooms
 
 
 def join(request: Request) -> ServerFlow:
@@ -178,7 +178,7 @@ def _announce(member: Member, event: str) -> Flow[World, None]:
     yield from Notify(member.office, event, member.to_notice(), skip=member.sid)
 
 
-# ------------------------------------------------------------------------------------------------------------- notices
+# -------------------------------------------------------------------------------------------------------------- notices
 
 
 def _relay_notice(notification: str) -> Callable[[Request], ServerFlow]:
@@ -202,7 +202,7 @@ def cancel(request: Request) -> ServerFlow:
     yield from Notify(sender.office, smcp.CANCEL_TOOL_CALL_NOTIFICATION, notice, skip=sender.sid)
 
 
-# ------------------------------------------------------------------------------------------------------------- routing
+# -------------------------------------------------------------------------------------------------------------- routing
 
 
 def forward(request: Request) -> ServerFlow:

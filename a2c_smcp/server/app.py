@@ -25,9 +25,9 @@ from a2c_smcp.server.hub import AsyncHub, ThreadHub
 from a2c_smcp.server.manager import DirectManager, LockedManager
 from a2c_smcp.server.metrics import CONTENT_TYPE, Metrics
 from a2c_smcp.server.namespace import SMCPNamespace
-from a2c_smcp.transport.packet import SMCPPacket, is_engine_packet
 from a2c_smcp.server.sync_namespace import SyncSMCPNamespace
 from a2c_smcp.server.sync_websocket import GuardedWebSocket
+from a2c_smcp.transport.packet import SMCPPacket, is_engine_packet
 
 DEFAULT_PATH = "/socket.io"
 CLOSE_TIMEOUT = 1.0

@@ -37,8 +37,8 @@ from a2c_smcp.server.auth import Headers
 from a2c_smcp.server.connections import Connections, client_of
 from a2c_smcp.server.handlers import Handler
 from a2c_smcp.server.in_flight import FutureT, InFlight
-from a2c_smcp.transport.packet import Unreadable
 from a2c_smcp.server.registry import MemoryRegistry
+from a2c_smcp.transport.packet import Unreadable
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
         self.draining = False
         self._handlers = self._collect_handlers()
 
-    # ------------------------------------------------------------------------------------- what a driver must provide
+    # --------------------------------------------------------------------------------------- what a driver must provide
 
     @abstractmethod
     def _make_lock(self) -> Any:
@@ -92,7 +92,7 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
     def _wait_for(self, futures: Sequence[FutureT], seconds: float) -> MaybeAwaitable[None]:
         """Wait until all futures are settled and acknowledged, at most so long."""
 
-    # ------------------------------------------------------------------------------------------------------ the flows
+    # -------------------------------------------------------------------------------------------------------- the flows
 
     def _dispatch(self, event: Any, sid: str, *args: Any) -> EdgeFlow:
         """The way of every event; whatever happens, the sender gets an answer."""
@@ -219,7 +219,7 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
         finally:
             yield from self._let_go(sid)  # whatever a subclass did or left undone; twice does no harm
 
-    # ------------------------------------------------------------------------------------------------------- the rest
+    # --------------------------------------------------------------------------------------------------------- the rest
 
     @property
     def _manager(self) -> BaseManager:

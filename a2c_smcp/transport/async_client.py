@@ -7,7 +7,6 @@ one second, and a room is forgotten.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import random
 import re
@@ -62,9 +61,7 @@ class OfficeClient(socketio.AsyncClient):
         self.on("connect", self._on_connect, namespace=SMCP_NAMESPACE)
         self.on("disconnect", self._on_disconnect, namespace=SMCP_NAMESPACE)
 
-    async def emit(
-        self, event: str, data: Any = None, namespace: str | None = None, callback: Any = None
-    ) -> None:
+    async def emit(self, event: str, data: Any = None, namespace: str | None = None, callback: Any = None) -> None:
         """Send an event.
 
         Raises:
@@ -156,8 +153,7 @@ class OfficeClient(socketio.AsyncClient):
     async def _handle_disconnect(self, namespace: str | None) -> None:
         await super()._handle_disconnect(namespace)
         if self.reconnection and not self._leaving and not self.connected and not self._reconnect_task:
-            with contextlib.suppress(RuntimeError):
-                self._reconnect_task = self.start_background_task(self._handle_reconnect)
+            self._reconnect_task = self.start_background_task(self._handle_reconnect)
 
 
 def _check_two_values(ack: Any) -> None:
@@ -166,7 +162,7 @@ def _check_two_values(ack: Any) -> None:
     Raises:
         OfficeRefusedError: it says no, or nothing that can be understood.
     """
-    values = cast("tuple[Any, ...]", tuple(ack)) if isinstance(ack, list | tuple) else (ack,)
+    values = tuple(cast("list[Any]", ack)) if isinstance(ack, list | tuple) else (ack,)
     if values and values[0] is True:
         return
     if len(values) > 1 and values[0] is False:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from json.decoder import scanstring
+from collections.abc import Callable
 from typing import Any
 
 Path = tuple[str | int, ...]
 
 _SPACE = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _WORD = re.compile(r"true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_scan_string: Callable[[str, int, bool], tuple[str, int]] = json.decoder.scanstring  # type: ignore[attr-defined]
 MAX_DEPTH = 100
 
 
@@ -75,7 +76,7 @@ class _Reader:
 
     def _string(self, at: int) -> tuple[str, int]:
         try:
-            return scanstring(self._text, at + 1, True)
+            return _scan_string(self._text, at + 1, True)
         except json.JSONDecodeError as error:
             raise self.error(error.msg, error.pos) from None
 

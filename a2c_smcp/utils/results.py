@@ -15,12 +15,12 @@ class CallToolResult(mcp_types.CallToolResult):
     """MCP's `CallToolResult`. Programs read it by attribute (`is_error`) or by wire name (`isError`)."""
 
     @property
-    def isError(self) -> bool:  # noqa: N802
+    def isError(self) -> bool:
         """Whether the tool failed."""
         return self.is_error
 
     @property
-    def structuredContent(self) -> Any:  # noqa: N802
+    def structuredContent(self) -> Any:
         """The structured result."""
         return self.structured_content
 

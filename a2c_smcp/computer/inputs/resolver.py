@@ -45,7 +45,7 @@ class InputResolver:
         self.secrets = secrets or Secrets()
         self.replace_inputs(inputs)
 
-    # ------------------------------------------------------------------------------------------------------- definitions
+    # ------------------------------------------------------------------------------------------------------ definitions
 
     @property
     def inputs(self) -> tuple[MCPServerInput, ...]:
@@ -74,7 +74,7 @@ class InputResolver:
         """An input's definition."""
         return self._inputs.get(input_id)
 
-    # ------------------------------------------------------------------------------------------------------------ values
+    # ----------------------------------------------------------------------------------------------------------- values
 
     @property
     def values(self) -> dict[str, Any]:

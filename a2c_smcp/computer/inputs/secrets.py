@@ -64,7 +64,7 @@ def looks_secret(name: str) -> bool:
     return _SECRET_NAME.search(name) is not None
 
 
-# ------------------------------------------------------------------------------------- secrets that stand in a configuration
+# -------------------------------------------------------------------------------- secrets that stand in a configuration
 Replacement = Callable[[str, str], str]
 """`(name, value)` of a secret: what to write in its place."""
 

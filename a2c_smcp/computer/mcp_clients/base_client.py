@@ -10,10 +10,10 @@ import logging
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from datetime import datetime, timezone
-from typing import Any, TypeAlias
+from datetime import UTC, datetime
+from typing import Any, TypeAlias, cast
 
 import anyio
 import mcp_types as types
@@ -27,8 +27,8 @@ import a2c_smcp
 from a2c_smcp.computer.mcp_clients.link import Link
 from a2c_smcp.computer.mcp_clients.model import BaseServerConfig
 from a2c_smcp.computer.mcp_clients.policy import Backoff, Policy
-from a2c_smcp.computer.mcp_clients.session import Session
 from a2c_smcp.computer.mcp_clients.processes import STDERR_LINES, Children
+from a2c_smcp.computer.mcp_clients.session import Session
 from a2c_smcp.computer.types import ServerState, ServerStatus
 from a2c_smcp.errors import ToolFailedError
 from a2c_smcp.utils.results import CallToolResult
@@ -84,7 +84,7 @@ class MCPClient(ABC):
         self._noisy = False
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self._state = ServerState.DISABLED if config.disabled else ServerState.STOPPED
-        self._since = datetime.now(timezone.utc)
+        self._since = datetime.now(UTC)
         self._reason: str | None = None
         self._restarts = 0
         self._notes: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ class MCPClient(ABC):
         self.known: frozenset[str] = frozenset(config.tool_meta)
         """The names of what it offered when it was last ready; before that, of what is configured."""
 
-    # ------------------------------------------------------------------------------------------------ what a manager does
+    # ---------------------------------------------------------------------------------------------- what a manager does
 
     @property
     def state(self) -> ServerState:
@@ -185,7 +185,7 @@ class MCPClient(ABC):
             self._calls -= 1
             self._heard_at = time.monotonic()
 
-    # ------------------------------------------------------------------------------------------ what a subclass provides
+    # ----------------------------------------------------------------------------------------- what a subclass provides
 
     @abstractmethod
     def _connect(self, parameters: dict[str, Any], link: Link) -> AbstractAsyncContextManager[Streams]:
@@ -206,7 +206,7 @@ class MCPClient(ABC):
         shown = self._redact(line)
         logger.log(level, "[%s] writes to its standard output what is no MCP message: %s", self.name, shown)
 
-    # --------------------------------------------------------------------------------------------------- the owner's life
+    # ------------------------------------------------------------------------------------------------- the owner's life
 
     async def _own(self) -> None:
         """Connect, and connect again, until told to stop or until it is hopeless."""
@@ -265,7 +265,7 @@ class MCPClient(ABC):
         return self._redact(reason), False
 
     @asynccontextmanager
-    async def _connected(self, parameters: dict[str, Any], link: Link) -> AsyncIterator[Session]:
+    async def _connected(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Session]:
         """A session with its handshake done and its tools read."""
         async with self._connect(parameters, link) as (read, write):
             session = Session(
@@ -302,7 +302,7 @@ class MCPClient(ABC):
         self._session = None
         self.tools = ()
 
-    # ----------------------------------------------------------------------------------------------- while it is connected
+    # -------------------------------------------------------------------------------------------- while it is connected
 
     async def _on_message(self, message: IncomingMessage) -> None:
         if isinstance(message, types.ToolListChangedNotification):
@@ -377,7 +377,7 @@ class MCPClient(ABC):
             await anyio.sleep(self._policy.relisten_pause)
             self._stale.set()  # what changed meanwhile was not told
 
-    # -------------------------------------------------------------------------------------------------------------- words
+    # ------------------------------------------------------------------------------------------------------------ words
 
     def _become(self, state: ServerState, reason: str | None = None) -> None:
         if state is ServerState.FAILED or state is ServerState.STOPPED:
@@ -386,7 +386,7 @@ class MCPClient(ABC):
             self._noisy = False
         self._reason = reason
         if state is not self._state:
-            self._state, self._since = state, datetime.now(timezone.utc)
+            self._state, self._since = state, datetime.now(UTC)
         self._on_change(self)
 
     @property
@@ -407,7 +407,7 @@ class MCPClient(ABC):
         if link.lost.done():
             return link.lost.result()
         while isinstance(error, BaseExceptionGroup):
-            error = error.exceptions[0]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+            error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
         text = " ".join(str(error).split()) or type(error).__name__
         if isinstance(error, MCPError):
             text = f"refused the handshake: {text}"

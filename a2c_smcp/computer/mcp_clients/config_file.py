@@ -176,11 +176,13 @@ class _Reader:
         is_flat = "server_parameters" not in data
         if is_flat:
             data = self._nest(path, data, kind)
-        model = self._validate(path, _SERVERS[kind], {**data, "type": kind}, {"server_parameters"} if is_flat else set())
+        model = self._validate(
+            path, _SERVERS[kind], {**data, "type": kind}, {"server_parameters"} if is_flat else set()
+        )
         if model is not None:
             self.config.servers.append(self._expand(path, model, data, is_flat))
 
-    # ------------------------------------------------------------------------------------------------------------ servers
+    # ---------------------------------------------------------------------------------------------------------- servers
 
     def _kind(self, path: jsonc.Path, data: dict[str, Any]) -> str | None:
         """The type of a server, said or inferred."""
@@ -210,9 +212,7 @@ class _Reader:
         for key, value in data.items():
             if key in _PARAMETER_FIELDS[kind]:
                 nested["server_parameters"][key] = value
-            elif key in _BASE_FIELDS:
-                nested[key] = value
-            elif key == "envFile":
+            elif key in _BASE_FIELDS or key == "envFile":
                 nested[key] = value
             elif key != "type":
                 self._warn((*path, key), "is not read")
@@ -273,7 +273,7 @@ class _Reader:
                 found[name.strip()] = value[1:-1] if value[:1] == value[-1:] and value[:1] in ("'", '"') else value
         return found
 
-    # ------------------------------------------------------------------------------------------------------------- inputs
+    # ----------------------------------------------------------------------------------------------------------- inputs
 
     def _read_input(self, path: jsonc.Path, data: Any) -> None:
         if not isinstance(data, dict):
@@ -298,7 +298,7 @@ class _Reader:
                 if input_id not in defined:
                     self._warn((key, server.name), f"refers to the input {input_id}, which is not defined")
 
-    # ----------------------------------------------------------------------------------------------------------- mistakes
+    # --------------------------------------------------------------------------------------------------------- mistakes
 
     def _validate(self, path: jsonc.Path, model: Any, data: dict[str, Any], hidden: set[str]) -> Any:
         """The model, or None and one problem for each mistake. `hidden` are levels that the owner did not write."""
@@ -347,7 +347,7 @@ def _in_plain_words(mistake: Any, model: Any, where: jsonc.Path) -> str:
         fields: list[str] = list(model.model_fields)
         if len(where) > 1 and where[0] == "server_parameters":
             fields = list(model.model_fields["server_parameters"].annotation.model_fields)
-        near = difflib.get_close_matches(str(where[-1]), fields, 1)
+        near = difflib.get_close_matches(str(where[-1]) if where else "", fields, 1)
         return "is not a known field" + (f"; did you mean {near[0]}?" if near else "")
     if mistake["type"] == "missing":
         return "is missing"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from a2c_smcp.computer.inputs.providers import InputMissing
 from a2c_smcp.computer.inputs.resolver import InputResolver
@@ -22,9 +22,6 @@ from a2c_smcp.computer.tools import ServerTools, ToolBook, write_book
 from a2c_smcp.computer.types import ServerStatus
 from a2c_smcp.errors import NotFoundError, ToolTimedOutError
 from a2c_smcp.utils.results import CallToolResult
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +57,7 @@ class MCPServerManager:
         self._book = ToolBook()
         self._calls: set[asyncio.Task[CallToolResult]] = set()
 
-    # ----------------------------------------------------------------------------------------------------------- reading
+    # ---------------------------------------------------------------------------------------------------------- reading
 
     @property
     def configs(self) -> tuple[MCPServerConfig, ...]:
@@ -82,7 +79,7 @@ class MCPServerManager:
         statuses = [client.status() for client in self._clients.values()]
         return [replace(status, notes=status.notes + self._book.notes.get(status.name, ())) for status in statuses]
 
-    # ---------------------------------------------------------------------------------------------------- starting, ending
+    # ------------------------------------------------------------------------------------------------- starting, ending
 
     async def ainitialize(self, servers: Iterable[MCPServerConfig]) -> None:
         """Take these servers instead of any others; what runs is stopped."""
@@ -135,7 +132,7 @@ class MCPServerManager:
             await asyncio.wait(self._calls)
         await self._children.aclose()
 
-    # ---------------------------------------------------------------------------------------------------------- changing
+    # --------------------------------------------------------------------------------------------------------- changing
 
     async def aadd_or_aupdate_server(self, config: MCPServerConfig) -> None:
         """Add a server, or change one. Only that server restarts, and only if it must."""
@@ -167,7 +164,7 @@ class MCPServerManager:
             del self._clients[name]
             self._rewrite()
 
-    # ------------------------------------------------------------------------------------------------------------ calling
+    # ---------------------------------------------------------------------------------------------------------- calling
 
     async def acall_tool(
         self, server: str, tool: str, params: dict[str, Any], timeout: float | None = None, label: str = "call"
@@ -190,7 +187,7 @@ class MCPServerManager:
         finally:
             call.cancel()  # telling a server that does not read may take a while: nobody waits for that
 
-    # ---------------------------------------------------------------------------------------------------------- internals
+    # -------------------------------------------------------------------------------------------------------- internals
 
     def _client(self, config: BaseServerConfig) -> MCPClient:
         return _CLIENTS[getattr(config, "type", "")](
@@ -217,7 +214,7 @@ class MCPServerManager:
         return client
 
     @asynccontextmanager
-    async def _turn(self, name: str) -> AsyncIterator[None]:
+    async def _turn(self, name: str) -> AsyncGenerator[None]:
         """One change of a server at a time."""
         async with self._turns.setdefault(name, asyncio.Lock()):
             yield
@@ -232,8 +229,7 @@ class MCPServerManager:
         """Write the book anew; tell whether an Agent would see a difference."""
         before = self._book
         self._book = write_book(
-            ServerTools(client.config, client.tools, client.known, client.obstacle)
-            for client in self._clients.values()
+            ServerTools(client.config, client.tools, client.known, client.obstacle) for client in self._clients.values()
         )
         for name, notes in self._book.notes.items():
             for note in notes:

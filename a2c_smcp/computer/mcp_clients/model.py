@@ -1,7 +1,7 @@
-"""The configuration of MCP servers and of inputs, as frozen, strict models with every field and default of the protocol.
+"""The configuration of MCP servers and of inputs: frozen, strict models with every field and default of the protocol.
 
-A model holds what its owner wrote: placeholders such as `${input:token}` stay as they are, so that whatever is shown of a
-configuration, to an Agent or on a screen, holds no secret. Reading files is the business of `config_file`, filling
+A model holds what its owner wrote: placeholders such as `${input:token}` stay as they are, so that whatever is shown of
+a configuration, to an Agent or on a screen, holds no secret. Reading files is the business of `config_file`, filling
 placeholders that of `inputs.render`.
 """
 
@@ -71,7 +71,7 @@ IsoDuration = Annotated[
 _Text = Annotated[str, Field(min_length=1)]
 
 
-# --------------------------------------------------------------------------------------------------- what a server needs
+# -------------------------------------------------------------------------------------------------- what a server needs
 class StdioParameters(_Model):
     """How to start a server on this machine."""
 

@@ -115,7 +115,7 @@ class Child(asyncio.SubprocessProtocol):
         """Done when no more output comes."""
         self.pid = 0
 
-    # ------------------------------------------------------------------------------------------------- what others do
+    # --------------------------------------------------------------------------------------------------- what others do
 
     def describe_end(self) -> str:
         """How it ended, in words."""
@@ -168,7 +168,7 @@ class Child(asyncio.SubprocessProtocol):
                     self._transport.close()
             self._report("-", self.pid)
 
-    # ------------------------------------------------------------------------------------------ what the loop tells us
+    # ------------------------------------------------------------------------------------------- what the loop tells us
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The process runs."""
@@ -207,7 +207,7 @@ class Child(asyncio.SubprocessProtocol):
         """It reads again."""
         self._writable.set()
 
-    # ------------------------------------------------------------------------------------------------------- internals
+    # -------------------------------------------------------------------------------------------------------- internals
 
     def _take_output(self, data: bytes) -> bool:
         """Cut the output into lines; whether any was of use."""

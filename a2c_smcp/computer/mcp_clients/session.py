@@ -1,8 +1,8 @@
 """The `mcp` session, with two requests of our own that read answers as they are.
 
-The library's `tools/list` fails as a whole for one tool that is not well formed, and its `tools/call` reads every result
-twice. This subclass leans on three internals of `ClientSession` (2.3): how a request is stamped for the negotiated
-version, the dispatcher, and how a tool listing is taken over.
+The library's `tools/list` fails as a whole for one tool that is not well formed, and its `tools/call` reads every
+result twice. This subclass leans on three internals of `ClientSession` (2.3): how a request is stamped for the
+negotiated version, the dispatcher, and how a tool listing is taken over.
 """
 
 from __future__ import annotations

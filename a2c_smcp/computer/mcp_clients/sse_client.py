@@ -51,7 +51,9 @@ class SseClient(MCPClient):
                         (await client.post(endpoint, json=body)).raise_for_status()
                     except httpx2.HTTPError as error:
                         if isinstance(message.message, JSONRPCRequest):
-                            problem = ErrorData(code=CONNECTION_CLOSED, message=f"the request was not delivered: {error}")
+                            problem = ErrorData(
+                                code=CONNECTION_CLOSED, message=f"the request was not delivered: {error}"
+                            )
                             reply = JSONRPCError(jsonrpc="2.0", id=message.message.id, error=problem)
                             inbox.put(SessionMessage(reply))
 

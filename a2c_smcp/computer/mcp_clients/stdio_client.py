@@ -83,9 +83,7 @@ class StdioClient(MCPClient):
 class _Reader:
     """Turns lines into messages and counts what is none."""
 
-    def __init__(
-        self, parameters: StdioParameters, inbox: Inbox, link: Link, on_noise: Callable[[str], None]
-    ) -> None:
+    def __init__(self, parameters: StdioParameters, inbox: Inbox, link: Link, on_noise: Callable[[str], None]) -> None:
         self._inbox = inbox
         self._link = link
         self._on_noise = on_noise

@@ -28,15 +28,20 @@ def members(groups: set[int], mark: str) -> list[tuple[int, int]]:
                 state, _, group = file.read().rpartition(b")")[2].split()[:3]
             if state in b"ZX":
                 continue
-            with open(f"/proc/{name}/environ", "rb") as file:
-                environment = file.read()
-        except PermissionError:
-            environment = b""
+            environment = _environment(name)
         except OSError:
             continue  # it has just ended
         if int(group) in groups or environment.startswith(wanted) or b"\0" + wanted in environment:
             found.append((int(name), int(group)))
     return found
+
+
+def _environment(name: str) -> bytes:
+    try:
+        with open(f"/proc/{name}/environ", "rb") as file:
+            return file.read()
+    except PermissionError:
+        return b""
 
 
 def send(number: int, groups: set[int], mark: str) -> bool:

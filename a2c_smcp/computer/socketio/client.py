@@ -83,7 +83,7 @@ class SMCPComputerClient(OfficeClient):
         self.on(CANCEL_TOOL_CALL_NOTIFICATION, self.on_tool_call_cancel, namespace=SMCP_NAMESPACE)
         self.on("*", self._on_unknown, namespace=SMCP_NAMESPACE)
 
-    # ------------------------------------------------------------------------------------------------------------ offices
+    # ---------------------------------------------------------------------------------------------------------- offices
 
     async def join_office(self, office_id: str) -> None:
         """Offer this Computer to an office; from now on also after every reconnection.
@@ -104,7 +104,7 @@ class SMCPComputerClient(OfficeClient):
     async def _on_rejoined(self) -> None:
         self.computer.catch_up()
 
-    # ------------------------------------------------------------------------------------------------------------ notices
+    # ---------------------------------------------------------------------------------------------------------- notices
 
     async def emit_update(self, event: str) -> bool:
         """Send an update of this Computer; False, and nothing is sent, while it is in no office."""
@@ -126,7 +126,7 @@ class SMCPComputerClient(OfficeClient):
         """Say that the tools changed, if there is an office to say it to."""
         await self.emit_update(UPDATE_TOOL_LIST_EVENT)
 
-    # ----------------------------------------------------------------------------------------------------------- requests
+    # --------------------------------------------------------------------------------------------------------- requests
 
     @answers(TOOL_CALL_EVENT)
     async def on_tool_call(self, data: ToolCallReq) -> dict[str, Any]:
@@ -164,7 +164,9 @@ class SMCPComputerClient(OfficeClient):
             written = orjson.dumps(answer)
             if len(written) > self._max_message_bytes - 1_000:
                 size, limit = len(written), self._max_message_bytes
-                written = orjson.dumps(refusal(event, TooLargeError(f"an answer of {size} bytes; at most {limit} pass")))
+                written = orjson.dumps(
+                    refusal(event, TooLargeError(f"an answer of {size} bytes; at most {limit} pass"))
+                )
         except (TypeError, RecursionError):  # nested deeper than anybody reads
             written = orjson.dumps(refusal(event, InternalError("the answer cannot be written as JSON")))
         return orjson.Fragment(written)
