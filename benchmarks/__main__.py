@@ -8,16 +8,18 @@ import time
 
 import uvloop
 
-from benchmarks import joining, members, relay
+from benchmarks import calls, idle, joining, members, relay, starting, tools
 from benchmarks.support import Row, table
+
+PARTS = ("joining", "members", "relay", "calls", "tools", "starting", "idle")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a smoke run: fewer and shorter rounds, noisy numbers")
-    parser.add_argument("--only", choices=["relay", "members", "joining"], help="measure only this")
+    parser.add_argument("--only", choices=PARTS, help="measure only this")
     parser.add_argument("--no-fail", action="store_true", help="exit with 0 even if a target is missed")
-    parser.add_argument("--lean", action="store_true", help="relay: a floor that does not search payloads for bytes")
+    parser.add_argument("--lean", action="store_true", help="a floor that does not search payloads for bytes")
     options = parser.parse_args()
 
     started = time.perf_counter()
@@ -26,9 +28,17 @@ def main() -> int:
         rows += joining.measure(batches=20 if options.quick else 150)
     if options.only in (None, "members"):
         rows += uvloop.run(members.measure(500, repeats=1) if options.quick else members.measure(2_000, repeats=2))
+    floor = "lean" if options.lean else "floor"
     if options.only in (None, "relay"):
-        plan = relay.QUICK if options.quick else relay.FULL
-        rows += uvloop.run(relay.measure(plan, "lean" if options.lean else "floor"))
+        rows += uvloop.run(relay.measure(relay.QUICK if options.quick else relay.FULL, floor))
+    if options.only in (None, "calls"):
+        rows += uvloop.run(calls.measure(calls.QUICK if options.quick else calls.FULL, floor))
+    if options.only in (None, "tools"):
+        rows += uvloop.run(tools.measure(4 if options.quick else 20, floor))
+    if options.only in (None, "starting"):
+        rows += uvloop.run(starting.measure(rounds=2 if options.quick else 9))
+    if options.only in (None, "idle"):
+        rows += uvloop.run(idle.measure(seconds=3 if options.quick else 35))
 
     print(table(rows))
     missed = sum(not row.ok for row in rows)

@@ -99,6 +99,14 @@ def serve(kind: str, ws: str | None = None) -> None:
         uvicorn.Server(config).run(sockets=[listener])
 
 
+def cpu_seconds(pid: int) -> float:
+    """User and system time. A tick of 10 ms, which is what /proc counts in, would be too coarse for a round."""
+    if sys.platform == "linux":
+        return time.clock_gettime((~pid << 3) | 2)  # the process's CPU clock, see clock_getcpuclockid(3)
+    times = cast("Any", psutil.Process(pid)).cpu_times()
+    return times.user + times.system
+
+
 @dataclass(frozen=True, slots=True)
 class ServerProcess:
     """A running server, and what it used so far."""
@@ -108,11 +116,7 @@ class ServerProcess:
     pid: int
 
     def cpu_seconds(self) -> float:
-        """User and system time. A tick of 10 ms, which is what /proc counts in, would be too coarse for a round."""
-        if sys.platform == "linux":
-            return time.clock_gettime((~self.pid << 3) | 2)  # the process's CPU clock, see clock_getcpuclockid(3)
-        times = cast("Any", psutil.Process(self.pid)).cpu_times()
-        return times.user + times.system
+        return cpu_seconds(self.pid)
 
     def resident_bytes(self) -> int:
         return cast("Any", psutil.Process(self.pid)).memory_info().rss

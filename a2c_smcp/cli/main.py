@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 import a2c_smcp
-from a2c_smcp.cli import keys, server
+from a2c_smcp.cli import config, keys, server
+from a2c_smcp.cli.computer import command as computer
 
 app = typer.Typer(
     name="a2c",
@@ -19,6 +20,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("server")(server.serve)
+app.add_typer(computer.app, name="computer")
+app.add_typer(config.app, name="config")
 app.add_typer(keys.app, name="keys")
 
 

@@ -113,7 +113,7 @@ class ToolCalls:
             call.error = refusal.message
             return _failure(refusal.message, type(refusal).__name__, {"error_code": refusal.code})
         except Exception as fault:
-            logger.exception("req_id=%s: the call of %s broke", call.req_id, call.tool)
+            logger.exception("the call of %s broke", call.tool, extra={"req_id": call.req_id})
             call.error = f"internal fault: {type(fault).__name__}"
             return _failure(call.error, type(fault).__name__, {"error_code": InternalError.code})
 
@@ -149,7 +149,7 @@ class ToolCalls:
         except TimeoutError:
             raise ConfirmationRequiredError(f"nobody confirmed the tool {call.tool} in time") from None
         except Exception as error:
-            logger.exception("req_id=%s: the confirmation callback failed", call.req_id)
+            logger.exception("the confirmation callback failed", extra={"req_id": call.req_id})
             raise ConfirmationRequiredError(f"asking for confirmation failed: {type(error).__name__}") from error
         if not allowed:
             raise ConfirmationRequiredError(f"the owner of this Computer did not allow the tool {call.tool}")
@@ -183,7 +183,7 @@ class ToolCalls:
             error=error,
         )
         self._history.add(record)
-        logger.info("req_id=%s tool=%s server=%s %s", call.req_id, call.tool, call.server or "-", error or "ok")
+        logger.info("%s of %s: %s", call.tool, call.server or "-", error or "ok", extra={"req_id": call.req_id})
 
 
 def _failure(message: str, error_type: str, meta: dict[str, Any]) -> CallToolResult:

@@ -6,6 +6,7 @@ import json
 import logging
 import sys
 import time
+from collections.abc import Callable
 from typing import Literal
 
 LogFormat = Literal["human", "json"]
@@ -40,6 +41,19 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)
         return json.dumps(entry, ensure_ascii=False)
+
+
+class RedactingFormatter(logging.Formatter):
+    """Another formatter's output, tracebacks included, with secrets taken out."""
+
+    def __init__(self, inner: logging.Formatter, redact: Callable[[str], str]) -> None:
+        super().__init__()
+        self._inner = inner
+        self._redact = redact
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record without secrets."""
+        return self._redact(self._inner.format(record))
 
 
 def configure_logging(level: str = "info", log_format: LogFormat = "human") -> None:

@@ -1,0 +1,213 @@
+"""`a2c computer`: the options and what they start."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from a2c_smcp.cli.errors import fail
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from a2c_smcp.cli.computer.host import Host
+
+app = typer.Typer(
+    help="Run a Computer: MCP servers of this machine, offered to an office.", invoke_without_command=True
+)
+
+_OFFICE = "The office"
+_TOOLS = "Tools"
+_OUTPUT = "Output"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `a2c computer` was asked for."""
+
+    config: Path | None
+    url: str | None
+    office: str | None
+    name: str
+    api_key: str | None
+    api_key_header: str
+    allow_all: bool
+    keyring: bool
+    start_timeout: float
+    log_level: str
+    log_format: str
+
+
+@app.callback()
+def computer(
+    context: typer.Context,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config", "-c", envvar="A2C_COMPUTER_CONFIG", help="MCP servers: a file of this project, Claude, Cursor …"
+        ),
+    ] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(envvar="A2C_URL", help="The Server, e.g. http://127.0.0.1:8000", rich_help_panel=_OFFICE),
+    ] = None,
+    office: Annotated[
+        str | None, typer.Option(envvar="A2C_OFFICE", help="The office to join.", rich_help_panel=_OFFICE)
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            envvar="A2C_COMPUTER_NAME",
+            help="What this Computer is called there.",
+            show_default="this machine's name",
+            rich_help_panel=_OFFICE,
+        ),
+    ] = None,
+    api_key: Annotated[
+        str | None,
+        typer.Option(help="Key or token for the Server; better in A2C_API_KEY.", rich_help_panel=_OFFICE),
+    ] = None,
+    api_key_header: Annotated[str, typer.Option(help="HTTP header of the key.", rich_help_panel=_OFFICE)] = "x-api-key",
+    allow_all: Annotated[
+        bool,
+        typer.Option(
+            "--allow-all", help="Run every tool without asking, even without auto_apply.", rich_help_panel=_TOOLS
+        ),
+    ] = False,
+    keyring: Annotated[
+        bool, typer.Option("--keyring", help="Remember passwords in the system's keyring.", rich_help_panel=_TOOLS)
+    ] = False,
+    start_timeout: Annotated[
+        float, typer.Option(help="Seconds an MCP server gets to start.", rich_help_panel=_TOOLS)
+    ] = 60,
+    no_interactive: Annotated[
+        bool, typer.Option("--no-interactive", help="Run as a service: no prompt, logs on standard error.")
+    ] = False,
+    log_level: Annotated[
+        str | None,
+        typer.Option(
+            help="debug, info, warning or error.", show_default="info; warning at the prompt", rich_help_panel=_OUTPUT
+        ),
+    ] = None,
+    log_format: Annotated[str, typer.Option(help="human or json.", rich_help_panel=_OUTPUT)] = "human",
+) -> None:
+    """Run a Computer: it starts the MCP servers of your configuration and offers their tools to an office.
+
+        a2c computer --config mcp.json --url https://hub.example.com --office acme
+
+    Without a subcommand it opens a prompt (try `help` there), or runs as a service with --no-interactive. A tool runs
+    without a question only if the configuration says so ("auto_apply": true in its tool_meta) or with --allow-all; at
+    the prompt you are asked about any other, a service refuses it.
+    """
+    if (office is None) != (url is None) and not context.invoked_subcommand and no_interactive:
+        fail("--url and --office go together", 2)
+    if log_format not in ("human", "json"):
+        fail("--log-format is human or json", 2)
+    level = (log_level or ("info" if no_interactive else "warning")).lower()
+    if level not in ("debug", "info", "warning", "error"):
+        fail("--log-level is debug, info, warning or error", 2)
+    options = Options(
+        config=config,
+        url=url,
+        office=office,
+        name=name or socket.gethostname(),
+        api_key=api_key or os.environ.get("A2C_API_KEY"),
+        api_key_header=api_key_header,
+        allow_all=allow_all,
+        keyring=keyring,
+        start_timeout=start_timeout,
+        log_level=level,
+        log_format=log_format,
+    )
+    context.obj = options
+    if context.invoked_subcommand is not None:
+        return
+    if no_interactive:
+        from a2c_smcp.cli.computer.service import serve
+
+        _run(options, serve)
+    else:
+        from a2c_smcp.cli.computer.shell import converse
+
+        _run(options, converse)
+
+
+@app.command()
+def status(context: typer.Context, as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
+    """Start the MCP servers, say how each is, and stop them. Exit code 1 if any is not ready."""
+    from a2c_smcp.cli.computer import one_shot
+
+    _run(context.obj, lambda host: one_shot.status(host, as_json))
+
+
+@app.command()
+def tools(context: typer.Context, as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
+    """Start the MCP servers, list the tools an Agent would see, and stop them."""
+    from a2c_smcp.cli.computer import one_shot
+
+    _run(context.obj, lambda host: one_shot.tools(host, as_json))
+
+
+@app.command()
+def call(
+    context: typer.Context,
+    tool: Annotated[str, typer.Argument(help="The tool's name, as `tools` shows it.")],
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...")] = None,
+    params: Annotated[str | None, typer.Option(help="All parameters as a JSON object.")] = None,
+    timeout: Annotated[int, typer.Option(help="Seconds.")] = 60,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")] = False,
+) -> None:
+    """Start the MCP servers, call one tool, and stop them. Exit code 1 if the tool fails.
+
+    A VALUE is read as JSON where it is JSON (count=3, on=true, tags='["a"]'), else as text; key:=value is always text.
+    """
+    from a2c_smcp.cli.computer import one_shot
+    from a2c_smcp.cli.computer.arguments import read_arguments
+
+    try:
+        parameters = read_arguments(arguments or [], params)
+    except ValueError as error:
+        fail(str(error), 2)
+    _run(context.obj, lambda host: one_shot.call(host, tool, parameters, timeout, as_json))
+
+
+def _run(options: Options, main: Callable[[Host], Awaitable[int]]) -> None:
+    """Read the configuration, make the Computer, and run until it is done."""
+    import asyncio
+    import logging
+    import sys
+
+    from a2c_smcp.cli.computer.host import Host
+    from a2c_smcp.cli.config import load
+    from a2c_smcp.utils.logger import configure_logging
+
+    configure_logging(options.log_level, "json" if options.log_format == "json" else "human")
+    if options.log_level != "debug":
+        for name in ("httpx2", "mcp"):  # a line for each request is of interest to nobody else
+            logging.getLogger(name).setLevel(logging.WARNING)
+    loaded = load(options.config) if options.config is not None else None
+    if loaded is not None and options.log_level in ("debug", "info"):
+        for warning in loaded.warnings:
+            typer.echo(f"{options.config}: warning: {warning}", err=True)
+
+    async def run() -> int:
+        async with Host(options, loaded) as host:
+            return await main(host)
+
+    loop_factory = None
+    if sys.platform != "win32":
+        import uvloop
+
+        loop_factory = uvloop.new_event_loop
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        try:
+            code = runner.run(run())
+        except KeyboardInterrupt:
+            code = 130
+    if code:
+        raise typer.Exit(code)

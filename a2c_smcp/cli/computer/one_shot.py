@@ -1,0 +1,59 @@
+"""Commands that start the MCP servers, do one thing, and stop them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from a2c_smcp.cli.computer import views
+from a2c_smcp.cli.computer.console import Questions
+from a2c_smcp.cli.computer.host import Host, allow_everything
+from a2c_smcp.cli.computer.progress import boot_with_progress
+from a2c_smcp.computer.types import ServerState
+from a2c_smcp.utils.results import to_wire
+
+
+async def status(host: Host, as_json: bool) -> int:
+    """Every server's state."""
+    await _boot(host)
+    statuses = host.computer.status
+    if as_json:
+        _print_json([status.to_json() for status in statuses])
+    else:
+        views.show(views.servers(statuses), *views.details(statuses))
+    return 0 if all(s.state in (ServerState.READY, ServerState.DISABLED) for s in statuses) else 1
+
+
+async def tools(host: Host, as_json: bool) -> int:
+    """The tools that an Agent would see."""
+    await _boot(host)
+    found = await host.computer.aget_available_tools()
+    if as_json:
+        _print_json(found)
+    else:
+        views.show(views.tools(host.computer.mcp_manager.book))
+    return 0
+
+
+async def call(host: Host, tool: str, parameters: dict[str, Any], seconds: int, as_json: bool) -> int:
+    """One call; the owner asks for it, so it needs no confirmation."""
+    await _boot(host)
+    host.computer.confirm_callback = allow_everything
+    result = await host.computer.aexecute_tool("one-shot", tool, parameters, seconds)
+    if as_json:
+        _print_json(to_wire(result))
+    else:
+        views.show(*views.result(result))
+    return 1 if result.is_error else 0
+
+
+async def _boot(host: Host) -> None:
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        host.resolver.prompter = Questions()
+        await host.ask_inputs()
+    await boot_with_progress(host)
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False))

@@ -1,0 +1,365 @@
+"""`a2c computer`: the prompt. Each command is a method whose first lines are its usage and its help."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import logging
+import shlex
+import sys
+import uuid
+from collections.abc import Awaitable, Iterable
+from pathlib import Path
+from typing import Any, cast
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.patch_stdout import patch_stdout
+
+from a2c_smcp.cli.computer import views
+from a2c_smcp.cli.computer.arguments import read_arguments
+from a2c_smcp.cli.computer.console import Console, Pipe, Questions, Terminal
+from a2c_smcp.cli.computer.host import Host
+from a2c_smcp.cli.computer.progress import boot_with_progress
+from a2c_smcp.computer.mcp_clients.config_file import ConfigError, LoadedConfig, load_config, server_from
+from a2c_smcp.computer.mcp_clients.model import MCPServerInput
+from a2c_smcp.errors import SMCPError
+
+
+class UsageError(ValueError):
+    """A command that was typed wrong."""
+
+
+async def converse(host: Host) -> int:
+    """Ask for inputs, start the servers, and take commands until the owner leaves."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return await Shell(host, Pipe()).run()
+    host.resolver.prompter = Questions()
+    await host.ask_inputs()
+    terminal = Terminal(f"{host.computer.name}> ", ShellCompleter(host))
+    shell = Shell(host, terminal)
+    host.resolver.prompter = _InterruptingQuestions(terminal)
+    await boot_with_progress(host)
+    with patch_stdout(raw=True):
+        for handler in logging.getLogger().handlers:
+            if isinstance(handler, logging.StreamHandler):
+                cast("logging.StreamHandler[Any]", handler).setStream(sys.stderr)  # does not write over the prompt
+        return await shell.run(booted=True)
+
+
+class _InterruptingQuestions(Questions):
+    def __init__(self, terminal: Terminal) -> None:
+        super().__init__()
+        self._terminal = terminal
+
+    async def _ask(self, wanted: MCPServerInput) -> str | None:
+        ask = super()._ask
+        return await self._terminal.interrupt(lambda: ask(wanted))
+
+
+class Confirmations:
+    """Asks the owner whether a tool may run. Without a terminal, only the owner's own calls may."""
+
+    def __init__(self, terminal: Terminal | None) -> None:
+        self._terminal = terminal
+        self._always: set[tuple[str, str]] = set()
+        self.own_calls: set[str] = set()
+        """Calls that the owner makes; their ids are too long to be guessed."""
+
+    async def confirm(self, req_id: str, server: str, tool: str, parameters: dict[str, Any]) -> bool:
+        """Yes, no, or always for this tool."""
+        if req_id in self.own_calls or (server, tool) in self._always:
+            return True
+        if self._terminal is None:
+            return False
+        return await self._terminal.interrupt(lambda: self._ask(server, tool, parameters))
+
+    async def _ask(self, server: str, tool: str, parameters: dict[str, Any]) -> bool:
+        if (server, tool) in self._always:
+            return True
+        print(f"The Agent wants to call {tool} of {server} with:")
+        print(json.dumps(parameters, indent=2, ensure_ascii=False))
+        session: PromptSession[str] = PromptSession(history=InMemoryHistory())
+        while True:
+            answer = (await session.prompt_async("Allow it? yes / no / always for this tool: ")).strip().lower()
+            if answer in ("a", "always"):
+                self._always.add((server, tool))
+            if answer in ("y", "yes", "a", "always"):
+                return True
+            if answer in ("n", "no"):
+                return False
+
+
+class Shell:
+    """Reads commands and runs them."""
+
+    def __init__(self, host: Host, console: Console) -> None:
+        self._host = host
+        self._computer = host.computer
+        self._console = console
+        self._confirmations = Confirmations(console if isinstance(console, Terminal) else None)
+        if not host.options.allow_all:
+            host.computer.confirm_callback = self._confirmations.confirm
+        self._failed = False
+
+    async def run(self, *, booted: bool = False) -> int:
+        """Until the end of input, `quit`, or Ctrl-D. From a pipe, the exit code is 1 if any command failed."""
+        if not booted:
+            await boot_with_progress(self._host)
+        await self._join_at_start()
+        while (line := await self._console.read()) is not None:
+            if not await self._run_line(line):
+                break
+        return 1 if self._failed and isinstance(self._console, Pipe) else 0
+
+    async def _join_at_start(self) -> None:
+        options = self._host.options
+        statuses = self._computer.status
+        ready = sum(status.active for status in statuses)
+        print(f"{ready} of {len(statuses)} MCP servers ready, {len(self._computer.mcp_manager.book.tools)} tools.")
+        if options.url is not None:
+            await self._guarded(self._connect(options.url, options.office))
+        if isinstance(self._console, Terminal):
+            print("Type help for the commands, Ctrl-D to leave.")
+
+    async def _run_line(self, line: str) -> bool:
+        """Run one line; False when it was the last."""
+        try:
+            words = shlex.split(line, comments=True)
+        except ValueError as error:
+            self._complain(str(error))
+            return True
+        if not words:
+            return True
+        name, arguments = words[0].lower(), words[1:]
+        if name in ("quit", "exit"):
+            return False
+        command = getattr(self, f"do_{name}", None)
+        if command is None:
+            self._complain(f"{name}: no such command; type help")
+            return True
+        try:
+            inspect.signature(command).bind(*arguments)
+        except TypeError:
+            self._complain(f"usage: {usage_of(command)}")
+            return True
+        await self._guarded(self._console.attend(command(*arguments)))
+        return True
+
+    async def _guarded(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except (SMCPError, ConfigError, UsageError, ConnectionError, RuntimeError, OSError) as error:
+            self._complain(str(error))
+
+    def _complain(self, message: str) -> None:
+        self._failed = True
+        print(message, file=sys.stderr)
+
+    # --------------------------------------------------------------------------------------------------- looking around
+
+    async def do_help(self) -> None:
+        """help
+        Show this."""
+        for command in commands():
+            usage, text = described(command)
+            print(f"  {usage:<42} {text}")
+        print(f"  {'quit':<42} Stop everything and leave.")
+
+    async def do_status(self) -> None:
+        """status
+        The connection, the servers, and what is wrong with them."""
+        client = self._host.client
+        where = f"in office {client.office_id}" if client.office_id else "connected" if client.connected else "offline"
+        views.show(f"{self._computer.name}: {where}", views.servers(self._computer.status))
+        views.show(*views.details(self._computer.status))
+
+    async def do_servers(self) -> None:
+        """servers
+        The MCP servers and their states."""
+        views.show(views.servers(self._computer.status))
+
+    async def do_tools(self, server: str | None = None) -> None:
+        """tools [SERVER]
+        The tools an Agent sees."""
+        views.show(views.tools(self._computer.mcp_manager.book, server))
+
+    async def do_history(self) -> None:
+        """history
+        The last calls."""
+        views.show(views.history(await self._computer.aget_tool_call_history()))
+
+    async def do_config(self) -> None:
+        """config
+        The configuration as an Agent may see it."""
+        print(json.dumps(self._computer.get_config(), indent=2, ensure_ascii=False))
+
+    # ----------------------------------------------------------------------------------------------------------- acting
+
+    async def do_call(self, tool: str, *arguments: str) -> None:
+        """call TOOL [KEY=VALUE…|JSON]
+        Call a tool yourself."""
+        try:
+            parameters = read_arguments(arguments)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        req_id = uuid.uuid4().hex
+        self._confirmations.own_calls.add(req_id)
+        try:
+            result = await self._computer.aexecute_tool(req_id, tool, parameters, 600)
+        finally:
+            self._confirmations.own_calls.discard(req_id)
+        views.show(*views.result(result))
+        self._failed |= result.is_error
+
+    async def do_add(self, *words: str) -> None:
+        """add FILE | NAME JSON | NAME COMMAND [ARG…] | NAME URL
+        Add servers, or change them."""
+        if len(words) == 1:
+            loaded = await asyncio.to_thread(_load, words[0])
+            for wanted in loaded.inputs:
+                self._computer.add_or_update_input(wanted)
+            configs = loaded.servers
+        elif len(words) >= 2:
+            name, first, *rest = words
+            if first.startswith("{"):
+                try:
+                    data = json.loads(first)
+                except ValueError as error:
+                    raise UsageError(f"that is no JSON: {error}") from None
+            elif first.startswith(("http://", "https://")):
+                data = {"url": first}
+            else:
+                data = {"command": first, "args": rest}
+            configs = [await asyncio.to_thread(server_from, data, name)]
+        else:
+            raise UsageError("usage: " + usage_of(self.do_add))
+        for config in configs:
+            await self._computer.aadd_or_aupdate_server(config)
+        names = {config.name for config in configs}
+        changed = [status for status in self._computer.status if status.name in names]
+        views.show(views.servers(changed), *views.details(changed))
+
+    async def do_rm(self, server: str) -> None:
+        """rm SERVER
+        Stop a server and forget it."""
+        await self._computer.aremove_server(server)
+
+    async def do_start(self, server: str) -> None:
+        """start SERVER
+        Start a server that is stopped or failed."""
+        await self._computer.mcp_manager.astart_client(server)
+        await self._show_one(server)
+
+    async def do_stop(self, server: str) -> None:
+        """stop SERVER
+        Stop a server; its tools go."""
+        await self._computer.mcp_manager.astop_client(server)
+        await self._show_one(server)
+
+    async def do_inputs(self, action: str | None = None, input_id: str | None = None, value: str | None = None) -> None:
+        """inputs [set ID [VALUE] | clear [ID]]
+        The inputs; give one its value, or forget it."""
+        if action == "set" and input_id is not None:
+            wanted = self._computer.get_input(input_id)
+            if wanted is None:
+                raise UsageError(f"there is no input {input_id}")
+            if value is None and self._host.resolver.prompter is not None:
+                value = await self._host.resolver.prompter.ask(wanted)
+            if value is None:
+                raise UsageError("no value was given")
+            self._computer.set_input_value(input_id, value)
+        elif action == "clear":
+            self._computer.clear_input_values(input_id)
+        elif action is not None:
+            raise UsageError("usage: " + usage_of(self.do_inputs))
+        views.show(views.inputs(self._computer.inputs, self._computer.list_input_values()))
+
+    # ------------------------------------------------------------------------------------------------------- the office
+
+    async def do_join(self, office: str, url: str | None = None) -> None:
+        """join OFFICE [URL]
+        Offer this Computer to an office."""
+        url = url or self._host.options.url
+        if url is None and not self._host.client.connected:
+            raise UsageError("where is the Server? join OFFICE URL")
+        await self._connect(url, office)
+
+    async def do_leave(self) -> None:
+        """leave
+        Leave the office."""
+        office = self._host.client.office_id
+        if office is None:
+            raise UsageError("this Computer is in no office")
+        await self._host.client.leave_office(office)
+        print(f"left office {office}")
+
+    async def _connect(self, url: str | None, office: str | None) -> None:
+        if not self._host.client.connected and url is not None:
+            await self._host.connect(url)
+            print(f"connected to {url}")
+        if office is not None:
+            await self._host.client.join_office(office)
+            print(f"in office {office} as {self._computer.name}")
+
+    async def _show_one(self, name: str) -> None:
+        chosen = [status for status in self._computer.status if status.name == name]
+        views.show(views.servers(chosen), *views.details(chosen))
+
+
+def _load(name: str) -> LoadedConfig:
+    return load_config(Path(name).expanduser())
+
+
+def commands() -> list[Any]:
+    """The commands, in the order in which they are written."""
+    return [method for name, method in vars(Shell).items() if name.startswith("do_")]
+
+
+def described(command: Any) -> tuple[str, str]:
+    """Usage and help of a command."""
+    usage, _, text = (command.__doc__ or "").partition("\n")
+    return usage.strip(), text.strip()
+
+
+def usage_of(command: Any) -> str:
+    """How a command is typed."""
+    return described(command)[0]
+
+
+class ShellCompleter(Completer):
+    """Commands, then whatever the command is about: servers, tools and their parameters, inputs."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """What could stand at the cursor."""
+        words = document.text_before_cursor.split(" ")
+        start = words[-1]
+        for word in self._choices(words[:-1]):
+            if word.startswith(start):
+                yield Completion(word, start_position=-len(start))
+
+    def _choices(self, before: list[str]) -> Iterable[str]:
+        computer = self._host.computer
+        if not before:
+            return [*(usage_of(command).split()[0] for command in commands()), "quit"]
+        match before[0]:
+            case "start" | "stop" | "rm" | "tools" if len(before) == 1:
+                return [config.name for config in computer.mcp_servers]
+            case "call" if len(before) == 1:
+                return list(computer.mcp_manager.book.entries)
+            case "call":
+                entry = computer.mcp_manager.book.entries.get(before[1])
+                properties = entry.tool["params_schema"].get("properties") if entry is not None else None
+                return [f"{name}=" for name in cast("dict[str, Any]", properties or {})]
+            case "inputs" if len(before) == 1:
+                return ["set", "clear"]
+            case "inputs" if len(before) == 2:
+                return [wanted.id for wanted in computer.inputs]
+            case _:
+                return []

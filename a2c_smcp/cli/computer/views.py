@@ -1,0 +1,127 @@
+"""Tables and texts for a person. What is shown holds no secret."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from typing import Any, cast
+
+from mcp_types import AudioContent, EmbeddedResource, ImageContent, ResourceLink, TextContent
+from rich.console import Console, RenderableType
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Column, Table
+from rich.text import Text
+
+from a2c_smcp.cli.computer.progress import SYMBOLS
+from a2c_smcp.computer.mcp_clients.model import MCPServerInput
+from a2c_smcp.computer.tools import ToolBook
+from a2c_smcp.computer.types import ServerState, ServerStatus, ToolCallRecord
+from a2c_smcp.utils.results import CallToolResult
+
+WIDE = 200
+"""Columns where there is no terminal to fill."""
+
+
+def show(*parts: RenderableType) -> None:
+    """Print to standard output."""
+    console = Console() if sys.stdout.isatty() else Console(width=WIDE)
+    for part in parts:
+        console.print(part)
+
+
+def servers(statuses: list[ServerStatus]) -> RenderableType:
+    """The servers and their states."""
+    if not statuses:
+        return "no MCP servers are configured"
+    table = Table(
+        "", "server", "type", "state", "since", "tools", "restarts", Column("software", no_wrap=True), box=None
+    )
+    for status in statuses:
+        table.add_row(
+            SYMBOLS.get(status.state, "…"),
+            escape(status.name),
+            status.type,
+            status.state.value,
+            status.since.astimezone().strftime("%H:%M:%S"),
+            str(status.tools),
+            str(status.restarts),
+            escape(status.server_info or ""),
+        )
+    return table
+
+
+def details(statuses: list[ServerStatus]) -> Iterable[RenderableType]:
+    """Why servers are not ready, and what their owner should know."""
+    for status in statuses:
+        if status.reason and status.state is not ServerState.READY:
+            yield Text(f"{status.name}: {status.reason}", style="red")
+        for line in status.stderr:
+            yield Padding(Text(line, style="dim"), (0, 0, 0, 4))
+        for note in status.notes:
+            yield Text(f"{status.name}: {note}", style="yellow")
+
+
+def tools(book: ToolBook, server: str | None = None) -> RenderableType:
+    """The tools that an Agent sees."""
+    entries = {name: entry for name, entry in book.entries.items() if server in (None, entry.server)}
+    if not entries:
+        return "no tools"
+    table = Table(
+        Column("tool", no_wrap=True),
+        "server",
+        "asks first",
+        "parameters",
+        Column("description", no_wrap=True),
+        box=None,
+    )
+    for name, entry in entries.items():
+        schema = entry.tool["params_schema"]
+        required = cast("list[str]", schema.get("required") or [])
+        properties = cast("dict[str, Any]", schema.get("properties") or {})
+        names = [name if name in required else f"[dim]{escape(name)}[/]" for name in properties]
+        description = entry.tool["description"].strip().partition("\n")[0]
+        asks = "no" if entry.meta.auto_apply else "yes"
+        table.add_row(escape(name), escape(entry.server), asks, " ".join(names), escape(description))
+    return table
+
+
+def result(found: CallToolResult) -> Iterable[RenderableType]:
+    """A tool's result."""
+    for part in found.content:
+        match part:
+            case TextContent():
+                yield Text(part.text, style="red" if found.is_error else "")
+            case ImageContent() | AudioContent():
+                yield Text(f"[{part.type}, {part.mime_type}, {len(part.data) * 3 // 4} bytes]", style="dim")
+            case ResourceLink():
+                yield Text(f"[link to {part.uri}]", style="dim")
+            case EmbeddedResource():
+                yield Text(f"[resource {part.resource.uri}]", style="dim")
+    if found.structured_content is not None and not found.is_error:
+        yield Text(json.dumps(found.structured_content, indent=2, ensure_ascii=False), style="dim")
+
+
+def history(records: Iterable[ToolCallRecord]) -> RenderableType:
+    """The last calls."""
+    table = Table("when", "tool", "server", "outcome", "parameters", box=None)
+    for record in records:
+        outcome = "[green]ok[/]" if record["success"] else f"[red]{escape((record['error'] or '')[:80])}[/]"
+        shown = json.dumps(record["parameters"], ensure_ascii=False)[:80]
+        table.add_row(
+            record["timestamp"][11:19], escape(record["tool"]), escape(record["server"]), outcome, escape(shown)
+        )
+    return table if table.row_count else "no calls yet"
+
+
+def inputs(definitions: Iterable[MCPServerInput], values: dict[str, Any]) -> RenderableType:
+    """The inputs, and whether each has a value; never the value of a secret."""
+    table = Table("input", "type", "value", "description", box=None)
+    for wanted in definitions:
+        is_secret = wanted.type == "command" or getattr(wanted, "password", False)
+        value = "[dim]not asked yet[/]"
+        if wanted.id in values:
+            value = "•••" if is_secret else escape(str(values[wanted.id]))
+        table.add_row(escape(wanted.id), wanted.type, value, escape(wanted.description))
+    return table if table.row_count else "no inputs are defined"

@@ -1,0 +1,128 @@
+"""`a2c config`: check a configuration of MCP servers, or bring one over from another host."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from a2c_smcp.cli.errors import fail
+
+if TYPE_CHECKING:
+    from a2c_smcp.computer.mcp_clients.config_file import LoadedConfig, Problem
+
+app = typer.Typer(
+    help="Check a configuration of MCP servers, or bring one over from another host.", no_args_is_help=True
+)
+
+_JSON = typer.Option("--json", help="Print JSON.")
+
+
+def load(path: Path) -> LoadedConfig:
+    """Read a file, or end the command with one line for each mistake."""
+    from a2c_smcp.computer.mcp_clients.config_file import ConfigError, load_config
+
+    try:
+        return load_config(path)
+    except ConfigError as error:
+        for problem in error.problems:
+            typer.echo(f"{path}: {problem}", err=True)
+        count = len(error.problems)
+        fail(f"{path} has {count} mistake{'s' if count != 1 else ''}", 2)
+    except OSError as error:
+        fail(f"cannot read {path}: {error.strerror or error}", 2)
+
+
+@app.command()
+def check(
+    file: Annotated[Path, typer.Argument(help="A file of this project, of Claude Desktop, Cursor or VS Code.")],
+    as_json: Annotated[bool, _JSON] = False,
+) -> None:
+    """Say everything that is wrong with a file: one line for each mistake, with its place. Starts nothing.
+
+    Exit code 0: no mistake; 2: there are some.
+    """
+    from a2c_smcp.computer.mcp_clients.config_file import ConfigError, LoadedConfig, load_config
+
+    problems: list[Problem] = []
+    config = LoadedConfig()
+    try:
+        config = load_config(file)
+    except ConfigError as error:
+        problems = error.problems
+    except OSError as error:
+        fail(f"cannot read {file}: {error.strerror or error}", 2)
+    if as_json:
+        report: dict[str, Any] = {
+            "ok": not problems,
+            "problems": [vars(problem) for problem in problems],
+            "warnings": [vars(warning) for warning in config.warnings],
+            "servers": [{"name": s.name, "type": s.type, "disabled": s.disabled} for s in config.servers],
+            "inputs": [wanted.id for wanted in config.inputs],
+        }
+        typer.echo(json.dumps(report, indent=2, ensure_ascii=False))
+    else:
+        for problem in problems:
+            typer.echo(f"{file}: {problem}", err=True)
+        for warning in config.warnings:
+            typer.echo(f"{file}: warning: {warning}", err=True)
+        if not problems:
+            names = ", ".join(f"{s.name} ({s.type}{', disabled' if s.disabled else ''})" for s in config.servers)
+            typer.echo(f"{file}: fine. Servers: {names or 'none'}. Inputs: {len(config.inputs)}.")
+    if problems:
+        raise typer.Exit(2)
+
+
+@app.command("import")
+def import_(
+    host: Annotated[str, typer.Argument(help="claude, cursor or vscode.", metavar="HOST")],
+    file: Annotated[Path | None, typer.Argument(help="Its file, if it is not where it usually is.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write here; servers that are there already stay.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print only the new file, on standard output.")] = False,
+) -> None:
+    """Bring over the MCP servers of Claude, Cursor or VS Code.
+
+    Shows what was found and what would be written; with --output it is written. A secret that stands in clear becomes
+    an input: the Computer asks for it, or takes it from the environment.
+    """
+    from a2c_smcp.computer.mcp_clients.importing import HOSTS, candidates, convert, merge
+
+    if host not in HOSTS:
+        fail(f"{host}: unknown host; known are {', '.join(HOSTS)}", 2)
+    places = [file] if file is not None else candidates(host)
+    source = next((place for place in places if place.is_file()), None)
+    if source is None:
+        fail("no such file: " + ", ".join(map(str, places)), 2)
+    imported = convert(source, load(source))
+    data, kept = imported.data, list[str]()
+    if output is not None and output.exists():
+        load(output)  # nothing is added to a file with mistakes
+        data, kept = merge(_read_plain(output), imported.data)
+    text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    if not as_json:
+        typer.echo(f"found {source}: {', '.join(imported.data['servers']) or 'no servers'}", err=True)
+        for warning in imported.warnings:
+            typer.echo(f"warning: {warning}", err=True)
+        for input_id in imported.secrets:
+            name = "A2C_SMCP_" + input_id.upper().replace("-", "_")
+            typer.echo(f"secret: became the input {input_id}; its value is asked for, or comes from {name}", err=True)
+        for name in kept:
+            typer.echo(f"kept: {name} is already in {output} and stays as it is", err=True)
+    if output is None:
+        if not as_json:
+            typer.echo("this would be written (--output FILE writes it):", err=True)
+        typer.echo(text, nl=False)
+        return
+    output.write_text(text, "utf-8")
+    typer.echo(f"wrote {output}", err=True)
+
+
+def _read_plain(path: Path) -> dict[str, Any]:
+    from a2c_smcp.utils import jsonc
+
+    data: dict[str, Any] = jsonc.parse(path.read_text("utf-8-sig"))[0]
+    return {"inputs": data.get("inputs"), "servers": data.get("servers") or data.get("mcpServers") or {}}
