@@ -156,7 +156,7 @@ class Computer:
             shown = config.model_dump(mode="json")
             shown["server_parameters"] = replace_secrets(shown["server_parameters"], lambda name, value: HIDDEN)
             servers[config.name] = shown
-        inputs = [wanted.model_dump(mode="json", exclude_unset=True) for wanted in self.inputs]
+        inputs = [wanted.shown() for wanted in self.inputs]
         return _config_shape.validate_python({"inputs": inputs or None, "servers": servers})
 
     # ------------------------------------------------------------------------------------------------------------ tools

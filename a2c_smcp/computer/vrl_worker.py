@@ -18,7 +18,7 @@ def answer(request: dict[str, object]) -> dict[str, object]:
         diagnostic = VRLRuntime.check_syntax(script)
         return {"ok": True} if diagnostic is None else {"error": "; ".join(diagnostic.messages) or str(diagnostic)}
     try:
-        result = VRLRuntime.run(script, request["event"])  # pyright: ignore[reportArgumentType]
+        result = VRLRuntime().execute(script, request["event"])  # pyright: ignore[reportArgumentType]
         return {"event": json.dumps(result.processed_event, ensure_ascii=False, separators=(",", ":"))}
     except Exception as error:  # the library raises RuntimeError, ValueError and TypeError alike
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]

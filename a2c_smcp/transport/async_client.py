@@ -58,8 +58,6 @@ class OfficeClient(socketio.AsyncClient):
         self._seat: tuple[str, str] | None = None
         self._rejoining: asyncio.Task[None] | None = None
         self._leaving = False
-        self.on("connect", self._on_connect, namespace=SMCP_NAMESPACE)
-        self.on("disconnect", self._on_disconnect, namespace=SMCP_NAMESPACE)
 
     async def emit(self, event: str, data: Any = None, namespace: str | None = None, callback: Any = None) -> None:
         """Send an event.
@@ -122,19 +120,10 @@ class OfficeClient(socketio.AsyncClient):
                 raise OfficeRefusedError(f"no answer from the Server: {error or type(error).__name__}") from error
             raise
 
-    async def _on_connect(self) -> None:
-        if self._seat is not None and (self._rejoining is None or self._rejoining.done()):
-            self._rejoining = asyncio.create_task(self._rejoin(), name="rejoin")
-
-    async def _on_disconnect(self, *_: Any) -> None:
-        self.office_id = None
-        if self._seat is not None:
-            logger.warning("connection to the Server lost; trying to come back")
-
     async def _rejoin(self) -> None:
         """Take the seat again; the Server may still hold it for the connection that broke."""
         delay = FIRST_DELAY
-        while self._seat is not None and self.connected:
+        while self._seat is not None and SMCP_NAMESPACE in self.namespaces:
             office_id, name = self._seat
             try:
                 await self._enter(office_id, name)
@@ -150,10 +139,27 @@ class OfficeClient(socketio.AsyncClient):
     async def _on_rejoined(self) -> None:
         """For subclasses: what to do once back."""
 
+    # The library's own hooks rather than its events: a program may have handlers of its own for those.
+
+    async def _handle_connect(self, namespace: str | None, data: Any) -> None:
+        await super()._handle_connect(namespace, data)
+        if self._seat is not None and (self._rejoining is None or self._rejoining.done()):
+            self._rejoining = asyncio.create_task(self._rejoin(), name="rejoin")
+
+    async def _handle_eio_disconnect(self, reason: Any) -> None:
+        self._lose_office()
+        await super()._handle_eio_disconnect(reason)
+
     async def _handle_disconnect(self, namespace: str | None) -> None:
+        self._lose_office()
         await super()._handle_disconnect(namespace)
         if self.reconnection and not self._leaving and not self.connected and not self._reconnect_task:
             self._reconnect_task = self.start_background_task(self._handle_reconnect)
+
+    def _lose_office(self) -> None:
+        if self.office_id is not None:
+            self.office_id = None
+            logger.warning("the connection to the Server is lost; trying to come back")
 
 
 def _check_two_values(ack: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable
+from textwrap import shorten
 from typing import Any, cast
 
 from mcp_types import AudioContent, EmbeddedResource, ImageContent, ResourceLink, TextContent
@@ -68,14 +69,7 @@ def tools(book: ToolBook, server: str | None = None) -> RenderableType:
     entries = {name: entry for name, entry in book.entries.items() if server in (None, entry.server)}
     if not entries:
         return "no tools"
-    table = Table(
-        Column("tool", no_wrap=True),
-        "server",
-        "asks first",
-        "parameters",
-        Column("description", no_wrap=True),
-        box=None,
-    )
+    table = Table(Column("tool", no_wrap=True), "server", "asks first", "parameters", "description", box=None)
     for name, entry in entries.items():
         schema = entry.tool["params_schema"]
         required = cast("list[str]", schema.get("required") or [])
@@ -83,7 +77,9 @@ def tools(book: ToolBook, server: str | None = None) -> RenderableType:
         names = [name if name in required else f"[dim]{escape(name)}[/]" for name in properties]
         description = entry.tool["description"].strip().partition("\n")[0]
         asks = "no" if entry.meta.auto_apply else "yes"
-        table.add_row(escape(name), escape(entry.server), asks, " ".join(names), escape(description))
+        table.add_row(
+            escape(name), escape(entry.server), asks, " ".join(names), escape(shorten(description, 80, placeholder="…"))
+        )
     return table
 
 

@@ -174,13 +174,16 @@ class MCPClient(ABC):
         try:
             return await session.call(tool, arguments, on_progress)
         except MCPError as error:
-            if error.code == types.CONNECTION_CLOSED:
-                raise ServerGone(await self._describe_loss(link)) from None
+            if error.code == types.CONNECTION_CLOSED:  # ours, or a code that the server has a use of its own for
+                link.doubt()
+                if error.message == "Connection closed" and (loss := await self._describe_loss(link)):
+                    raise ServerGone(loss) from None
             raise ToolFailedError(self._redact(error.message), details={"mcp_code": error.code}) from None
         except ToolFailedError as error:
             raise ToolFailedError(self._redact(error.message)) from None
         except (RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            raise ServerGone(await self._describe_loss(link)) from None  # it ended between our question and now
+            loss = await self._describe_loss(link)  # it ended between our question and now
+            raise ServerGone(loss or f"MCP server {self.name} cannot be asked") from None
         finally:
             self._calls -= 1
             self._heard_at = time.monotonic()
@@ -251,6 +254,7 @@ class MCPClient(ABC):
                 self._become(ServerState.READY)
                 self._settled.set()
                 reason = await self._until_the_end(link)
+                link.lose(reason)
                 self._forget()
                 if not self._stop.is_set():
                     self._become(ServerState.RESTARTING, self._redact(reason))  # at once: closing may take a while
@@ -280,9 +284,14 @@ class MCPClient(ABC):
                         await _shake_hands(session)
                         self._stale.clear()
                         self._take(await self._list_tools(session))
-                except TimeoutError:
-                    seconds = self._policy.start_timeout
-                    raise ConnectionError(f"did not answer within {seconds:g} s after its start") from None
+                except Exception as error:
+                    # Say why now: once we close the connection, that is what the transport would see.
+                    if isinstance(error, MCPError) and error.code == types.CONNECTION_CLOSED:
+                        await asyncio.wait((link.lost,), timeout=1)
+                    if isinstance(error, TimeoutError):
+                        link.lose(f"did not answer within {self._policy.start_timeout:g} s after its start")
+                    link.lose(self._explain(error, link))
+                    raise
                 yield session
 
     async def _until_the_end(self, link: Link) -> str:
@@ -360,6 +369,7 @@ class MCPClient(ABC):
                     link.lose(f"did not answer a ping within {self._policy.ping_timeout:g} s")
             except MCPError as error:
                 if error.code == types.CONNECTION_CLOSED:
+                    await asyncio.wait((link.lost,), timeout=1)  # its transport may know better
                     link.lose(link.hint or "closed the connection")
 
     async def _listen(self, session: Session) -> None:
@@ -396,11 +406,12 @@ class MCPClient(ABC):
             return None
         return f"is {self._state}" + (f": it {self._reason}" if self._reason else "")
 
-    async def _describe_loss(self, link: Link) -> str:
-        """Why a connection ended. The pipe may break a moment before the process is known to be gone."""
+    async def _describe_loss(self, link: Link) -> str | None:
+        """Why a connection ended, if it did. The pipe may break a moment before the process is known to be gone."""
         await asyncio.wait((link.lost,), timeout=1)
-        reason = link.lost.result() if link.lost.done() else link.hint or "closed the connection"
-        return self._redact(f"MCP server {self.name} {reason} during the call")
+        if not link.lost.done():
+            return None
+        return self._redact(f"MCP server {self.name} {link.lost.result()} during the call")
 
     def _explain(self, error: BaseException, link: Link) -> str:
         """A failure in words a person can use."""
@@ -415,7 +426,7 @@ class MCPClient(ABC):
             text = "answered the handshake with something that is no MCP"
         elif not isinstance(error, ConnectionError):
             text = f"cannot be reached: {text}"
-        return f"{text} ({link.hint})" if link.hint else text
+        return f"{text} ({link.hint})" if link.hint and text.partition(": ")[2] not in link.hint else text
 
 
 async def _shake_hands(session: Session) -> None:

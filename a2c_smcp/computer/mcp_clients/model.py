@@ -249,6 +249,11 @@ class _Input(_Model):
     id: Annotated[str, Field(min_length=1, pattern=r"^[^{}:]+$")]
     description: str = ""
 
+    def shown(self) -> dict[str, Any]:
+        """The definition as others may see it; the default of a password is one."""
+        hidden = {"default"} if getattr(self, "password", None) else None
+        return self.model_dump(mode="json", exclude_none=True, exclude=hidden)
+
 
 class MCPServerPromptStringInput(_Input):
     """A value a person types."""

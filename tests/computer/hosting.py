@@ -1,0 +1,98 @@
+"""Computers with real MCP servers of our own, for as long as a test needs them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.mcp_clients.config_file import server_from
+from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
+from a2c_smcp.computer.mcp_clients.policy import Policy
+from a2c_smcp.computer.types import ServerState, ServerStatus
+from a2c_smcp.utils.results import CallToolResult
+from tests.support.running import PATIENCE
+
+SERVERS = Path(__file__).parent.parent / "servers"
+QUICK = Policy(first_delay=0.02, longest_delay=0.1, restarts=3, start_timeout=PATIENCE)
+AUTO = {"auto_apply": True}
+
+
+def raw(name: str = "raw", *flags: str, **fields: Any) -> MCPServerConfig:
+    """A server of `tests/servers/raw.py`; its tools need no confirmation unless said otherwise."""
+    fields.setdefault("default_tool_meta", AUTO)
+    command = {"command": sys.executable, "args": [str(SERVERS / "raw.py"), *flags]}
+    return server_from({**command, **fields}, name)
+
+
+class Watched(Computer):
+    """A Computer whose changes of state can be waited for."""
+
+    def __init__(self, *servers: MCPServerConfig, **options: Any) -> None:
+        options.setdefault("policy", QUICK)
+        super().__init__("pc", mcp_servers=servers, on_status_changed=lambda _: self._notify(), **options)
+        self._changed = asyncio.Event()
+
+    def status_of(self, name: str) -> ServerStatus:
+        return next(status for status in self.status if status.name == name)
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until something holds; every change of a server's state or tools has it looked at again."""
+        async with asyncio.timeout(PATIENCE):
+            while not condition():
+                self._changed.clear()
+                await self._changed.wait()
+
+    async def until_state(self, name: str, state: ServerState) -> ServerStatus:
+        await self.until(lambda: self.status_of(name).state is state)
+        return self.status_of(name)
+
+    def tool_names(self) -> list[str]:
+        return [tool["name"] for tool in self.mcp_manager.book.tools]
+
+    async def call(
+        self, tool: str, /, limit: float | None = PATIENCE, req_id: str = "r1", **arguments: Any
+    ) -> CallToolResult:
+        return await self.aexecute_tool(req_id, tool, arguments, limit)
+
+    def _notify(self) -> None:
+        self._changed.set()
+
+
+@asynccontextmanager
+async def hosting(*servers: MCPServerConfig, **options: Any) -> AsyncGenerator[Watched]:
+    computer = Watched(*servers, **options)
+    async with computer:
+        yield computer
+
+
+def code_of(result: CallToolResult) -> int | None:
+    """The protocol's code in a result; None when the tool succeeded."""
+    if not result.is_error:
+        return None
+    return (result.meta or {}).get("error_code")
+
+
+def text_of(result: CallToolResult) -> str:
+    return "".join(getattr(part, "text", "") for part in result.content)
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """What a raw server wrote down: the messages it received, its start and its end."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+
+
+async def eventually(condition: Callable[[], object]) -> None:
+    """Wait for something that nobody announces, such as a line in a file."""
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+def received(path: Path, method: str) -> list[dict[str, Any]]:
+    return [message for message in read_log(path) if message.get("method") == method]

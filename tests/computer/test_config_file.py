@@ -1,0 +1,288 @@
+"""Configuration files: every shape that people have, every mistake with its place, and nothing of a secret shown."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.client.stdio import StdioServerParameters
+from pydantic import ValidationError
+
+from a2c_smcp.computer.mcp_clients.config_file import ConfigError, load_config, parse_config, server_from
+from a2c_smcp.computer.mcp_clients.importing import candidates, convert, merge
+from a2c_smcp.computer.mcp_clients.model import (
+    SseServerConfig,
+    StdioServerConfig,
+    StreamableHttpServerConfig,
+    ToolMeta,
+)
+
+
+def problems(text: str, **environment: str) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        parse_config(text, environment=environment)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def only_server(text: str, **environment: str) -> Any:
+    (server,) = parse_config(text, environment=environment).servers
+    return server
+
+
+# --------------------------------------------------------------------------------------------------------------- models
+
+
+def test_every_field_has_the_default_of_the_protocol() -> None:
+    stdio = StdioServerConfig(name="s", server_parameters={"command": "x"})  # type: ignore[arg-type]
+    assert stdio.model_dump(mode="json") == {
+        "name": "s",
+        "disabled": False,
+        "forbidden_tools": [],
+        "tool_meta": {},
+        "default_tool_meta": None,
+        "vrl": None,
+        "type": "stdio",
+        "server_parameters": {
+            "command": "x",
+            "args": [],
+            "env": None,
+            "cwd": None,
+            "encoding": "utf-8",
+            "encoding_error_handler": "strict",
+        },
+    }
+    http = StreamableHttpServerConfig(name="h", server_parameters={"url": "http://x"})  # type: ignore[arg-type]
+    assert http.model_dump(mode="json")["server_parameters"] == {
+        "url": "http://x",
+        "headers": None,
+        "timeout": "PT30S",
+        "sse_read_timeout": "PT5M",
+        "terminate_on_close": True,
+    }
+    sse = SseServerConfig(name="e", server_parameters={"url": "http://x"})  # type: ignore[arg-type]
+    assert sse.model_dump(mode="json")["server_parameters"] == {
+        "url": "http://x",
+        "headers": None,
+        "timeout": 5.0,
+        "sse_read_timeout": 300.0,
+    }
+
+
+def test_models_are_frozen_and_strict() -> None:
+    config = StdioServerConfig(name="s", server_parameters={"command": "x"})  # type: ignore[arg-type]
+    with pytest.raises(ValidationError):
+        config.name = "other"  # type: ignore[misc]
+    with pytest.raises(ValidationError):
+        StdioServerConfig(name="s", server_parameters={"command": "x", "args": [1]})  # type: ignore[arg-type]
+    with pytest.raises(ValidationError):
+        StdioServerConfig(name="s", disabled="yes", server_parameters={"command": "x"})  # type: ignore[arg-type]
+
+
+def test_the_parameters_of_the_mcp_package_are_accepted() -> None:
+    parameters: Any = StdioServerParameters(command="x", args=["a"], cwd=Path("/tmp"))
+    config = StdioServerConfig(name="s", server_parameters=parameters)
+    assert (config.server_parameters.args, config.server_parameters.cwd) == (["a"], "/tmp")
+
+
+def test_tool_meta_keeps_further_keys() -> None:
+    assert ToolMeta.model_validate({"auto_apply": True, "owner": "me"}).model_dump()["owner"] == "me"
+
+
+def test_a_bad_vrl_script_is_a_mistake_even_if_it_crashes_the_compiler() -> None:
+    for script in (".a = ", ".a = " + "!" * 10_000 + "true", "x" * 30_000):
+        with pytest.raises(ConfigError):
+            server_from({"command": "x", "vrl": script}, "s")
+    server_from({"command": "x", "vrl": ".a = 1"}, "s")
+
+
+# --------------------------------------------------------------------------------------------------------------- shapes
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"servers": {"s": {"type": "stdio", "server_parameters": {"command": "x", "args": ["a"]}}}}',
+        '{"servers": {"s": {"name": "s", "server_parameters": {"command": "x", "args": ["a"]}}}}',
+        '{"mcpServers": {"s": {"command": "x", "args": ["a"]}}}',
+        '{"servers": {"s": {"type": "stdio", "command": "x", "args": ["a"]}}, "inputs": []} // VS Code',
+    ],
+)
+def test_the_same_server_in_every_shape(text: str) -> None:
+    server = only_server(text)
+    assert isinstance(server, StdioServerConfig)
+    assert (server.name, server.server_parameters.command, server.server_parameters.args) == ("s", "x", ["a"])
+
+
+@pytest.mark.parametrize(
+    ("entry", "kind"),
+    [
+        ('{"url": "http://h/mcp"}', "streamable"),
+        ('{"url": "http://h/sse"}', "sse"),
+        ('{"url": "http://h/sse?x=1"}', "sse"),
+        ('{"type": "http", "url": "http://h/sse"}', "streamable"),
+        ('{"type": "streamable-http", "url": "http://h"}', "streamable"),
+        ('{"type": "streamable", "server_parameters": {"url": "http://h"}}', "streamable"),
+        ('{"type": "sse", "url": "http://h"}', "sse"),
+    ],
+)
+def test_the_type_is_inferred_or_said_under_any_of_its_names(entry: str, kind: str) -> None:
+    assert only_server(f'{{"mcpServers": {{"s": {entry}}}}}').type == kind
+
+
+@pytest.mark.parametrize("written", ['"PT10S"', "10", "10.0"])
+def test_a_duration_is_iso_or_seconds(written: str) -> None:
+    text = f'{{"servers": {{"s": {{"server_parameters": {{"url": "http://h", "timeout": {written}}}}}}}}}'
+    assert only_server(text).server_parameters.timeout == timedelta(seconds=10)
+
+
+def test_what_other_hosts_add_is_left_out_and_said() -> None:
+    loaded = parse_config('{"mcpServers": {"s": {"command": "x", "alwaysAllow": ["a"]}}, "theme": "dark"}')
+    assert sorted(warning.path for warning in loaded.warnings) == ["mcpServers.s.alwaysAllow", "theme"]
+
+
+def test_a_reference_to_an_undefined_input_is_said() -> None:
+    loaded = parse_config('{"mcpServers": {"s": {"command": "${input:a}"}}}')
+    assert "input a" in loaded.warnings[0].message
+
+
+# ------------------------------------------------------------------------------------------------------------- mistakes
+
+
+def test_each_mistake_is_one_message_with_its_path_and_line() -> None:
+    text = """{
+      "servers": {
+        "github": {"type": "streamable", "server_parameters": {
+          "url": "ftp://x",
+          "timeout": "soon"
+        }},
+        "files": {"command": "x", "args": ["a", 1]},
+        "typo": {"type": "stdio", "server_parameters": {"comand": "x"}},
+        "kind": {"type": "carrier-pigeon"},
+        "empty": {},
+        "script": {"command": "x", "vrl": ".a ="}
+      },
+      "inputs": [
+        {"id": "a", "type": "promptString"},
+        {"id": "a", "type": "pickString", "options": ["x"], "default": "y"},
+        {"id": "b", "type": "guess"}
+      ]
+    }"""
+    found = problems(text)
+    places = [problem.rpartition(": ")[0].rpartition(": ")[2] or problem for problem in found]
+    starts = [problem.split(": ")[:2] for problem in found]
+    assert starts == [
+        ["line 4", "servers.github.server_parameters.url"],
+        ["line 5", "servers.github.server_parameters.timeout"],
+        ["line 7", "servers.files.args.1"],
+        ["line 8", "servers.typo.server_parameters.command"],
+        ["line 8", "servers.typo.server_parameters.comand"],
+        ["line 9", "servers.kind.type"],
+        ["line 10", "servers.empty"],
+        ["line 11", "servers.script.vrl"],
+        ["line 15", "inputs.1"],
+        ["line 16", "inputs.2.type"],
+    ], places
+    assert "did you mean command?" in found[4]
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", '"x"', '{"servers": []}', '{"servers": {}, "mcpServers": {}}', '{"inputs": {}}', "{"]
+)
+def test_a_file_of_the_wrong_form_is_refused(text: str) -> None:
+    assert len(problems(text)) == 1
+
+
+def test_a_mistake_never_shows_a_value() -> None:
+    text = '{"servers": {"s": {"server_parameters": {"command": "x", "env": {"TOKEN": ["hush-hush"]}}}}}'
+    assert "hush" not in " ".join(problems(text))
+
+
+def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="missing"):
+        load_config(tmp_path / "missing.json")
+    (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match="UTF-8"):
+        load_config(tmp_path / "binary.json")
+
+
+# ------------------------------------------------------------------------------------------------ environment variables
+
+
+def test_variables_are_filled_in_beside_what_is_shown() -> None:
+    text = """{"mcpServers": {"s": {"command": "${BIN}", "args": ["${env:WHO}-${X:-none}", "${input:i}", "$HOME"],
+               "env": {"API_KEY": "${KEY}"}}}}"""
+    server = only_server(text, BIN="/bin/x", WHO="me", KEY="hush-hush")
+    filled = server.parameters()
+    assert (filled["command"], filled["args"]) == ("/bin/x", ["me-none", "${input:i}", "$HOME"])
+    assert filled["env"] == {"API_KEY": "hush-hush"}
+    assert server.secret_values == ("hush-hush",)
+    assert "hush-hush" not in server.model_dump_json()
+    assert "hush-hush" not in repr(server)
+
+
+def test_a_variable_that_is_not_set_is_a_mistake_unless_its_server_is_disabled() -> None:
+    assert "NOPE" in problems('{"mcpServers": {"s": {"command": "${NOPE}"}}}')[0]
+    assert only_server('{"mcpServers": {"s": {"command": "${NOPE}", "disabled": true}}}').disabled
+
+
+def test_programs_that_make_models_keep_their_dollar_signs() -> None:
+    config = server_from({"command": "sh", "args": ["-c", "echo ${HOME}"]}, "s")
+    assert config.parameters()["args"] == ["-c", "echo ${HOME}"]
+
+
+def test_an_env_file_is_read_into_memory(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("# secrets\nexport TOKEN='hush-hush'\nEMPTY=\n")
+    (tmp_path / "mcp.json").write_text('{"servers": {"s": {"command": "x", "envFile": ".env", "env": {"A": "b"}}}}')
+    server = load_config(tmp_path / "mcp.json").servers[0]
+    assert server.parameters()["env"] == {"TOKEN": "hush-hush", "EMPTY": "", "A": "b"}
+    assert "hush-hush" not in server.model_dump_json()
+
+
+# ------------------------------------------------------------------------------------------------------------ importing
+
+
+def test_importing_turns_secrets_into_inputs(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text(
+        """{"mcpServers": {
+          "github": {"command": "gh", "args": ["--api-key", "hush-2"],
+                     "env": {"GITHUB_TOKEN": "ghp_hush", "HOST": "x"}},
+          "web": {"url": "https://me:hush-3@h/mcp?api_key=hush-4&q=1", "headers": {"Authorization": "Bearer hush-5"}},
+          "again": {"command": "gh", "env": {"TOKEN": "ghp_hush", "OTHER_KEY": "${OTHER}"}}
+        }}"""
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OTHER", "hush-6")
+        imported = convert(file, load_config(file))
+    text = str(imported.data)
+    assert "hush" not in text
+    servers = imported.data["servers"]
+    assert servers["github"]["server_parameters"]["env"] == {
+        "GITHUB_TOKEN": "${input:github-github-token}",
+        "HOST": "x",
+    }
+    assert servers["github"]["server_parameters"]["args"] == ["--api-key", "${input:github-api-key}"]
+    web = servers["web"]["server_parameters"]
+    assert web["headers"] == {"Authorization": "Bearer ${input:web-authorization}"}
+    assert web["url"] == "https://me:${input:web-password}@h/mcp?api_key=${input:web-api-key}&q=1"
+    assert servers["again"]["server_parameters"]["env"]["TOKEN"] == "${input:github-github-token}"
+    assert servers["again"]["server_parameters"]["env"]["OTHER_KEY"] == "${OTHER}"
+    assert all(wanted["password"] for wanted in imported.data["inputs"])
+    assert len(parse_config(json.dumps(imported.data), environment={"OTHER": "x"}).servers) == 3
+
+
+def test_importing_into_a_file_keeps_what_is_there() -> None:
+    old = {"servers": {"a": {"command": "mine"}}, "inputs": [{"id": "i"}]}
+    new = {"servers": {"a": {"command": "theirs"}, "b": {"command": "new"}}, "inputs": [{"id": "i"}, {"id": "j"}]}
+    merged, kept = merge(old, new)
+    assert kept == ["a"]
+    assert merged["servers"] == {"a": {"command": "mine"}, "b": {"command": "new"}}
+    assert [wanted["id"] for wanted in merged["inputs"]] == ["i", "j"]
+
+
+def test_every_host_has_places_to_look_at(tmp_path: Path) -> None:
+    for host in ("claude", "cursor", "vscode"):
+        assert len(candidates(host, tmp_path, tmp_path)) >= 2
