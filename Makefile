@@ -13,7 +13,7 @@ help:  ## Show this.
 run: .venv/.runtime  ## Start a Server on this machine: http://127.0.0.1:8000
 	$(BIN)/a2c server $(ARGS)
 
-test: check .venv/.javascript  ## Check the code, then run every test.
+test: check .venv/.javascript .venv/.old-mcp  ## Check the code, then run every test.
 	$(BIN)/python -m pytest -n auto $(ARGS)
 
 check: .venv/.development  ## Lint, formatting, types.
@@ -46,4 +46,8 @@ clean:  ## Remove what the other commands made.
 
 .venv/.javascript: .venv/.development tests/js/package.json
 	$(BIN)/python scripts/js_dependencies.py
+	@touch $@
+
+.venv/.old-mcp: .venv/.development scripts/old_mcp.py
+	$(BIN)/python scripts/old_mcp.py
 	@touch $@

@@ -15,11 +15,10 @@ from statistics import median
 from typing import Any, TypeAlias
 
 import orjson
-from mcp_types import CallToolResult, TextContent
 
 from benchmarks.agent import Agent, Ask, Sample, measure_round
 from benchmarks.computers import computing
-from benchmarks.mcp_servers import arguments, children, direct_session
+from benchmarks.mcp_servers import arguments, children, direct_session, text_of
 from benchmarks.relay import payload
 from benchmarks.servers import cpu_seconds, running
 from benchmarks.support import Row
@@ -42,7 +41,7 @@ class Plan:
     rounds: int
 
 
-FULL = Plan(processes=3, round_seconds=0.4, rounds=6)
+FULL = Plan(processes=3, round_seconds=0.4, rounds=4)
 QUICK = Plan(processes=1, round_seconds=0.15, rounds=2)
 
 Caller: TypeAlias = Callable[[str], Ask]
@@ -51,7 +50,7 @@ Caller: TypeAlias = Callable[[str], Ask]
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One of the three ways to get an answer, and the processes that work for it."""
+    """One of the ways to get an answer, and the processes that work for it."""
 
     caller: Caller
     pids: frozenset[int]
@@ -64,7 +63,7 @@ class Way:
 
 
 Turn: TypeAlias = Mapping[str, Sample]
-"""One round of each way, by its name: `direct`, `floor`, `ours`."""
+"""One round of each way, by its name: `direct`, `floor`, `chain`, `ours`."""
 
 
 async def measure(plan: Plan, floor_kind: str = "floor") -> list[Row]:
@@ -74,15 +73,17 @@ async def measure(plan: Plan, floor_kind: str = "floor") -> list[Row]:
         async with contextlib.AsyncExitStack() as stack:
             ways = {
                 "direct": await stack.enter_async_context(_direct()),
-                "floor": await stack.enter_async_context(_relayed(floor_kind, floor_kind)),
-                "ours": await stack.enter_async_context(_relayed("ours", floor_kind)),
+                "floor": await stack.enter_async_context(_relayed(floor_kind, floor_kind, floor_kind)),
+                "chain": await stack.enter_async_context(_relayed(floor_kind, "chain", floor_kind)),
+                "ours": await stack.enter_async_context(_relayed("ours", "ours", floor_kind)),
             }
             for (size, concurrency), found in turns.items():
                 found += await _measure_cell(ways, _text(SIZES[size]), concurrency, plan)
-    rows = [
-        _throughput_row(size, found) if many > 1 else _latency_row(size, found) for (size, many), found in turns.items()
+    return [
+        row
+        for (size, concurrency), found in turns.items()
+        for row in (_throughput_rows(size, found) if concurrency > 1 else [_latency_row(size, found)])
     ]
-    return rows
 
 
 async def _measure_cell(ways: Mapping[str, Way], text: str, concurrency: int, plan: Plan) -> list[Turn]:
@@ -90,7 +91,7 @@ async def _measure_cell(ways: Mapping[str, Way], text: str, concurrency: int, pl
     calls = {name: await _calls_per_round(way, text, concurrency, plan) for name, way in ways.items()}
     turns: list[Turn] = []
     for number in range(plan.rounds):
-        order = list(ways) if number % 2 else list(reversed(ways))
+        order = sorted(ways, reverse=number % 2 == 0)
         turns.append({name: await ways[name].run(text, calls[name], concurrency) for name in order})
     return turns
 
@@ -111,11 +112,7 @@ async def _direct() -> AsyncGenerator[Way]:
 
         def caller(text: str) -> Ask:
             async def ask() -> None:
-                result = await session.call_tool(TOOL, {"text": text})
-                assert isinstance(result, CallToolResult)
-                content = result.content[0]
-                assert isinstance(content, TextContent)
-                _check(content.text, text)
+                _check(text_of(await session.call_tool(TOOL, {"text": text})), text)
 
             return ask
 
@@ -123,11 +120,11 @@ async def _direct() -> AsyncGenerator[Way]:
 
 
 @contextlib.asynccontextmanager
-async def _relayed(server_kind: str, client_kind: str) -> AsyncGenerator[Way]:
-    """Through a Server to a Computer; the Agent is the same for both."""
-    argument = arguments(1) if server_kind == "ours" else None
-    with running(server_kind) as server, computing(server_kind, server.port, argument) as computer:
-        async with Agent.on(server.port, client_kind) as agent:
+async def _relayed(server_kind: str, computer_kind: str, agent_kind: str) -> AsyncGenerator[Way]:
+    """Through a Server to a Computer."""
+    argument = arguments(1) if computer_kind in ("ours", "chain") else None
+    with running(server_kind) as server, computing(computer_kind, server.port, argument) as computer:
+        async with Agent.on(server.port, agent_kind) as agent:
 
             def caller(text: str) -> Ask:
                 params = {"text": text}
@@ -164,16 +161,25 @@ def _latency_row(size: str, turns: list[Turn]) -> Row:
     )
 
 
-def _throughput_row(size: str, turns: list[Turn]) -> Row:
-    allowed = [CORES / (turn["direct"].cpu + turn["floor"].cpu) for turn in turns]
-    return Row(
-        f"call {size:>6} × {CROWD:<3} throughput (floor: two cores)",
-        f"{median(allowed):,.0f}/s",
-        f"{median(1 / turn['ours'].wall for turn in turns):,.0f}/s",
-        median(1 / turn["ours"].wall / most for turn, most in zip(turns, allowed, strict=True)),
-        THROUGHPUT_TARGET,
-        at_least=True,
-    )
+def _throughput_rows(size: str, turns: list[Turn]) -> list[Row]:
+    """Beside what two cores allow by the CPU time of both parts, and beside the two parts simply chained."""
+    what = f"call {size:>6} × {CROWD:<3} throughput"
+    ours = [1 / turn["ours"].wall for turn in turns]
+    floors = {
+        f"{what} (floor: two cores)": [CORES / (turn["direct"].cpu + turn["floor"].cpu) for turn in turns],
+        f"{what} (floor: chain)": [1 / turn["chain"].wall for turn in turns],
+    }
+    return [
+        Row(
+            name,
+            f"{median(floor):,.0f}/s",
+            f"{median(ours):,.0f}/s",
+            median(rate / most for rate, most in zip(ours, floor, strict=True)),
+            THROUGHPUT_TARGET,
+            at_least=True,
+        )
+        for name, floor in floors.items()
+    ]
 
 
 def _micro(seconds: float) -> str:

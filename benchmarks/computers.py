@@ -1,6 +1,7 @@
-"""The two Computers that are compared, each in a process of its own: `python -m benchmarks.computers ours|floor|lean`.
+"""The Computers that are compared, each in its own process: `python -m benchmarks.computers ours|chain|floor|lean`.
 
-The floor is a Socket.IO client that answers whatever it is asked, and has no MCP servers.
+The floor is a Socket.IO client that answers whatever it is asked, and has no MCP servers. The chain is the least that
+has one: the same client, which hands every call to the `mcp` library's own.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ import uvloop
 
 from a2c_smcp import smcp
 from a2c_smcp.computer import Computer, SMCPComputerClient
-from benchmarks.mcp_servers import children, configs
+from benchmarks.mcp_servers import children, configs, direct_session, text_of
 from benchmarks.servers import FLOORS, HOST, cpu_seconds
 
 NAME = "computer"
@@ -42,16 +43,30 @@ async def run_ours(port: int, lines: list[list[str]]) -> None:
             await client.disconnect()
 
 
-async def run_floor(kind: str, port: int, answer_file: str | None) -> None:
-    """Answer every call with the text it carries, or with what is in the file."""
-    client = plain_client(kind)
-    answer = orjson.loads(Path(answer_file).read_bytes()) if answer_file else None
+async def run_floor(kind: str, port: int, answer: Any) -> None:
+    """Answer every call with the text it carries, or with what is given."""
 
     async def work(data: dict[str, Any]) -> dict[str, Any]:
         if answer is not None:
             return answer
         return {"content": [{"type": "text", "text": data["params"]["text"]}], "isError": False}
 
+    await _answer_until_the_end(plain_client(kind), port, work)
+
+
+async def run_chain(port: int, lines: list[list[str]]) -> None:
+    """Hand every call to the MCP server, and its text back."""
+    client = plain_client("lean")
+    async with direct_session(lines[0]) as session:
+
+        async def work(data: dict[str, Any]) -> dict[str, Any]:
+            result = await session.call_tool(data["tool_name"], data["params"])
+            return {"content": [{"type": "text", "text": text_of(result)}], "isError": False}
+
+        await _answer_until_the_end(client, port, work)
+
+
+async def _answer_until_the_end(client: socketio.AsyncClient, port: int, work: Callable[..., Any]) -> None:
     client.on(smcp.TOOL_CALL_EVENT, work, namespace=smcp.SMCP_NAMESPACE)
     await enter(client, port, "computer", NAME)
     try:
@@ -115,8 +130,12 @@ def computing(kind: str, port: int, argument: Any = None) -> Generator[ComputerP
 
 
 def main(kind: str, port: str, argument: str) -> None:
+    """The argument is JSON: the MCP servers, or the file with the floor's answer."""
     given = json.loads(argument)
-    uvloop.run(run_ours(int(port), given) if kind == "ours" else run_floor(kind, int(port), given))
+    if kind in ("ours", "chain"):
+        uvloop.run((run_ours if kind == "ours" else run_chain)(int(port), given))
+    else:
+        uvloop.run(run_floor(kind, int(port), given and orjson.loads(Path(given).read_bytes())))
 
 
 if __name__ == "__main__":

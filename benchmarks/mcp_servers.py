@@ -13,6 +13,7 @@ from typing import Any, cast
 import psutil
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp_types import CallToolResult, TextContent
 
 from a2c_smcp.computer.mcp_clients.config_file import server_from
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
@@ -70,6 +71,14 @@ async def direct_sessions(lines: list[list[str]]) -> AsyncGenerator[None]:
             yield
         finally:
             over.set()
+
+
+def text_of(result: object) -> str:
+    """The one text that a call of `echo` results in."""
+    assert isinstance(result, CallToolResult)
+    content = result.content[0]
+    assert isinstance(content, TextContent)
+    return content.text
 
 
 def children(pid: int) -> set[int]:

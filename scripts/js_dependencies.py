@@ -26,7 +26,7 @@ def main() -> int:
     install = [*npm, "install", "--no-audit", "--no-fund", "--loglevel=error"]
     if subprocess.run(install, cwd=FOLDER, check=False, timeout=300).returncode == 0:
         return 0
-    print("npm install in tests/js failed: the test of the JavaScript client will be skipped", file=sys.stderr)
+    print("npm install in tests/js failed: the tests that need Node.js will be skipped", file=sys.stderr)
     return 1 if os.environ.get("CI") else 0
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from a2c_smcp.computer.mcp_clients.config_file import parse_config
 from tests.e2e.test_server_command import self_signed
-from tests.support.process import ServerProcess, a2c, server_process
+from tests.support.process import A2C, ServerProcess, a2c, server_process
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -31,7 +32,7 @@ def test_python_snippets_run(code: str) -> None:
     with server_process() as server:
         program = code.replace("http://127.0.0.1:8000", server.url)
         outcome = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False
+            [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False, cwd=ROOT
         )
     assert outcome.returncode == 0, outcome.stderr
     promised = re.findall(r"print\(.*\)  # (.*)$", code, re.MULTILINE)
@@ -43,6 +44,11 @@ def test_commands_run(page: Path, tmp_path: Path) -> None:
     """In order, in an empty folder that has the files they name; servers are started, asked to stop, and do."""
     self_signed(tmp_path)
     (tmp_path / "server.toml").write_text('log_level = "info"\n')
+    config = (ROOT / "examples" / "mcp.json").read_text("utf-8")
+    for name in ("mcp.json", "claude_desktop_config.json"):
+        (tmp_path / name).write_text(config)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / ".venv").symlink_to(ROOT / ".venv")
     for line in "\n".join(blocks(page, "bash")).splitlines():
         command, *arguments = shlex.split(line, comments=True) or [""]
         if command == "make":
@@ -55,10 +61,42 @@ def test_commands_run(page: Path, tmp_path: Path) -> None:
                 assert server.stop(signal.SIGTERM) == 0
             finally:
                 server.close()
+        elif command == "a2c" and arguments[0] == "computer" and "--url" in arguments:
+            assert_computer_joins(arguments, tmp_path)
         elif command:
             assert command == "a2c", line
             outcome = a2c(*arguments, cwd=tmp_path)
             assert outcome.returncode == 0, outcome.stderr
+
+
+def assert_computer_joins(arguments: list[str], folder: Path) -> None:
+    """It joins its office, at the prompt or as a service, and leaves in good order."""
+    with server_process() as server:
+        flags = [server.url if flag.startswith("http://") else flag for flag in arguments]
+        process = subprocess.Popen(
+            [*A2C, *flags],
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            assert any("in office demo" in line for line in process.stdout)
+            if "--no-interactive" in flags:
+                process.terminate()
+            process.communicate(timeout=30)
+            assert process.returncode == 0
+        finally:
+            process.kill()
+            process.wait()
+
+
+def test_the_example_configuration_is_valid() -> None:
+    for example in blocks(ROOT / "docs" / "computer.md", "json"):
+        assert not parse_config(example, environment={}).warnings
 
 
 def assert_gunicorn_serves(arguments: list[str]) -> None:

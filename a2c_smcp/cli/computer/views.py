@@ -95,7 +95,7 @@ def result(found: CallToolResult) -> Iterable[RenderableType]:
                 yield Text(f"[link to {part.uri}]", style="dim")
             case EmbeddedResource():
                 yield Text(f"[resource {part.resource.uri}]", style="dim")
-    if found.structured_content is not None and not found.is_error:
+    if not found.content and found.structured_content is not None:
         yield Text(json.dumps(found.structured_content, indent=2, ensure_ascii=False), style="dim")
 
 

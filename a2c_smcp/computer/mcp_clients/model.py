@@ -187,6 +187,9 @@ class BaseServerConfig(_Model):
         """Values in `parameters()` that must not be shown."""
         return self._secret_values
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # its lists are not hashable, and programs put configurations into sets
+
     def parameters(self) -> dict[str, Any]:
         """What starts the server: as written, with the environment variables of its file filled in. Never shown."""
         return self._expanded if self._expanded is not None else _server(self).server_parameters.model_dump()
@@ -248,6 +251,9 @@ def _server(config: BaseServerConfig) -> StdioServerConfig | StreamableHttpServe
 class _Input(_Model):
     id: Annotated[str, Field(min_length=1, pattern=r"^[^{}:]+$")]
     description: str = ""
+
+    def __hash__(self) -> int:
+        return hash(self.id)
 
     def shown(self) -> dict[str, Any]:
         """The definition as others may see it; the default of a password is one."""

@@ -1,0 +1,292 @@
+"""MCP servers that others wrote, and ours on every SDK and transport, behind a Computer, a Server and an Agent."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import json
+import logging
+import signal
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from a2c_smcp.computer.inputs.resolver import InputResolver
+from a2c_smcp.computer.mcp_clients.model import MCPServerPromptStringInput
+from a2c_smcp.computer.mcp_clients.policy import Policy
+from a2c_smcp.computer.types import ServerState
+from tests.support.computers import (
+    HttpServer,
+    Office,
+    config,
+    descendants,
+    free_port,
+    http_server,
+    modern,
+    npm,
+    office,
+    on_mcp_1,
+    on_mcp_2,
+    stdio,
+)
+from tests.support.running import PATIENCE, Running, running
+
+pytestmark = pytest.mark.anyio
+
+TOKEN = "tok-5ecret-9f2c"
+EAGER = Policy(first_delay=0.05, longest_delay=0.1, restarts=1_000, start_timeout=PATIENCE)
+
+
+@dataclass(frozen=True)
+class Software:
+    """An MCP server to be: where it comes from, how it is spoken to, and how it echoes."""
+
+    origin: str
+    transport: str
+    echo: str = "echo"
+    argument: str = "text"
+    answer: str = "hello, Ünïcode"
+
+    def __str__(self) -> str:
+        return f"{self.origin} {self.transport}"
+
+
+SOFTWARE = [
+    *(Software("npm", transport, argument="message", answer="Echo: ") for transport in ("stdio", "sse", "streamable")),
+    Software("filesystem", "stdio", echo="get_file_info", argument="path", answer="isDirectory: true"),
+    *(Software("mcp 2.x", transport) for transport in ("stdio", "sse", "streamable")),
+    *(Software("mcp 1.x", transport) for transport in ("stdio", "sse", "streamable")),
+    Software("modern", "stdio"),
+]
+
+
+@pytest.fixture
+def server() -> Generator[Running]:
+    with running("async") as server:
+        yield server
+
+
+@contextlib.contextmanager
+def running_software(software: Software, folder: Path) -> Generator[dict[str, Any]]:
+    """The configuration of an MCP server, which runs already where it is to be reached over HTTP."""
+    if software.transport == "stdio":
+        command = {
+            "npm": lambda: npm("server-everything", "stdio"),
+            "filesystem": lambda: npm("server-filesystem", str(folder)),
+            "mcp 2.x": lambda: on_mcp_2("stdio"),
+            "mcp 1.x": lambda: on_mcp_1("stdio"),
+            "modern": modern,
+        }[software.origin]()
+        yield stdio(command)
+    else:
+        with http_server(software.origin, software.transport) as process:
+            yield {"type": software.transport, "url": process.url}
+
+
+def text_of(result: dict[str, Any]) -> str:
+    assert result["isError"] is False, result
+    return "\n".join(part["text"] for part in result["content"] if part["type"] == "text")
+
+
+@pytest.mark.parametrize("software", SOFTWARE, ids=str)
+async def test_an_agent_lists_and_calls_the_tools_and_nothing_stays_behind(
+    server: Running, software: Software, tmp_path: Path
+) -> None:
+    with running_software(software, tmp_path) as data:
+        before = descendants()
+        async with office(server, config(data)) as members:
+            status = members.status
+            assert (status.state, status.reason, status.restarts, status.notes) == (ServerState.READY, None, 0, ())
+            assert status.server_info
+            answer = await members.ask("client:get_tools")
+            tools = {tool["name"]: tool for tool in answer["tools"]}
+            assert status.tools == len(tools) > 1
+            for tool in tools.values():
+                assert tool["params_schema"].get("type") == "object", tool
+            assert software.argument in tools[software.echo]["params_schema"]["properties"]
+            assert tools[software.echo]["description"] is not None
+            said = str(tmp_path) if software.origin == "filesystem" else "hello, Ünïcode"
+            result = await members.call(software.echo, **{software.argument: said})
+            assert software.answer in text_of(result)
+            if software.origin != "filesystem":
+                assert said in text_of(result)
+            if software.transport == "stdio":
+                assert descendants() > before
+        assert members.status.state is ServerState.STOPPED
+        assert descendants() == before
+
+
+async def test_images_annotations_structured_content_and_links_pass_whole(server: Running) -> None:
+    async with office(server, config(stdio(npm("server-everything", "stdio")))) as members:
+        image = await members.call("get-tiny-image")
+        assert [part["type"] for part in image["content"]] == ["text", "image", "text"]
+        assert image["content"][1]["mimeType"] == "image/png"
+        assert base64.b64decode(image["content"][1]["data"], validate=True).startswith(b"\x89PNG\r\n")
+
+        note = await members.call("get-annotated-message", messageType="error", includeImage=True)
+        assert note["content"][0] == {
+            "type": "text",
+            "text": "Error: Operation failed",
+            "annotations": {"audience": ["user", "assistant"], "priority": 1.0},
+        }
+        assert note["content"][1]["type"] == "image"
+        assert note["content"][1]["annotations"] == {"audience": ["user"], "priority": 0.5}
+
+        weather = await members.call("get-structured-content", location="New York")
+        assert weather["structuredContent"] == {"temperature": 33, "conditions": "Cloudy", "humidity": 82}
+        assert json.loads(text_of(weather)) == weather["structuredContent"]
+
+        links = [part for part in (await members.call("get-resource-links", count=4))["content"][1:]]
+        assert {part["type"] for part in links} == {"resource_link"}
+        assert len(links) == 4
+        for link in links:
+            assert link["uri"].startswith("demo://resource/")
+            assert link["name"]
+            assert link["mimeType"]
+
+        embedded = await members.call("get-resource-reference", resourceType="Blob", resourceId=3)
+        resource = next(part for part in embedded["content"] if part["type"] == "resource")["resource"]
+        assert resource["uri"] == "demo://resource/dynamic/blob/3"
+        assert base64.b64decode(resource["blob"], validate=True)
+
+
+async def test_tools_arrive_with_their_return_schema_and_annotations(server: Running, tmp_path: Path) -> None:
+    async with office(server, config(stdio(npm("server-filesystem", str(tmp_path))))) as members:
+        tools = {tool["name"]: tool for tool in (await members.ask("client:get_tools"))["tools"]}
+        assert tools["read_text_file"]["return_schema"]["type"] == "object"
+        assert json.loads(tools["read_text_file"]["meta"]["MCP_TOOL_ANNOTATION"])["readOnlyHint"] is True
+        assert json.loads(tools["write_file"]["meta"]["MCP_TOOL_ANNOTATION"])["destructiveHint"] is True
+        assert json.loads(tools["write_file"]["meta"]["a2c_tool_meta"])["auto_apply"] is True
+
+
+async def test_a_real_file_is_written_and_read_back(server: Running, tmp_path: Path) -> None:
+    written = "first line\nzweite Zeile: äöü 文件\n"
+    path = tmp_path / "note.txt"
+    async with office(server, config(stdio(npm("server-filesystem", str(tmp_path))))) as members:
+        assert text_of(await members.call("write_file", path=str(path), content=written))
+        assert path.read_text("utf-8") == written
+        read = await members.call("read_text_file", path=str(path))
+        assert text_of(read) == written
+        assert read["structuredContent"] == {"content": written}
+        refused = await members.call("read_text_file", path="/etc/passwd")
+        assert refused["isError"] is True
+        assert refused["meta"]["error_code"] == 4003
+        assert "outside allowed directories" in refused["content"][0]["text"]
+
+
+@pytest.mark.parametrize("transport", ["stdio", "sse", "streamable"])
+async def test_a_cancelled_long_running_operation_answers_at_once(
+    server: Running, transport: str, tmp_path: Path
+) -> None:
+    with running_software(Software("npm", transport), tmp_path) as data:
+        async with office(server, config(data)) as members:
+            async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
+                call = tasks.create_task(members.call("trigger-long-running-operation", "long", duration=60, steps=60))
+                await until_called(members, "long")
+                started = time.monotonic()
+                await members.agent.tell("server:tool_call_cancel", {"agent": "agent", "req_id": "long"})
+                result = await call
+            assert time.monotonic() - started < 1
+            assert result["isError"] is True
+            assert result["meta"]["a2c_cancelled"] is True
+            assert members.status.state is ServerState.READY
+            assert "still here" in text_of(await members.call("echo", message="still here"))
+
+
+async def until_called(members: Office, req_id: str) -> None:
+    """A later request of the same Agent has been answered, so the earlier one has reached the Computer."""
+    await members.ask("client:get_tools", req_id=f"after {req_id}")
+
+
+@pytest.mark.parametrize("software", ["npm", "mcp 2.x", "mcp 1.x"])
+@pytest.mark.parametrize("transport", ["sse", "streamable"])
+async def test_a_killed_http_server_is_missed_at_once_and_found_again_by_itself(
+    server: Running, software: str, transport: str
+) -> None:
+    port = free_port()
+    with contextlib.ExitStack() as processes:
+        first: HttpServer = processes.enter_context(http_server(software, transport, port))
+        async with office(server, config({"type": transport, "url": first.url}), policy=EAGER) as members:
+            await members.until_ready()
+            await asyncio.to_thread(first.stop, signal.SIGKILL)
+            lost = await members.until(lambda status: status.state is not ServerState.READY)
+            assert lost.reason, "it says why"
+            assert (await members.ask("client:get_tools"))["tools"] == []
+            refused = await members.call("echo")
+            assert refused["meta"]["error_code"] == 4003, refused
+            assert "it" in refused["content"][0]["text"]
+            await asyncio.to_thread(processes.enter_context, http_server(software, transport, port))
+            back = await members.until_ready()
+            assert back.restarts >= 1
+            assert back.reason is None
+            assert len((await members.ask("client:get_tools"))["tools"]) == back.tools > 1
+            await members.agent.hear("notify:update_tool_list")
+            argument = "message" if software == "npm" else "text"
+            assert "again" in text_of(await members.call("echo", **{argument: "again"}))
+
+
+@pytest.mark.parametrize("transport", ["sse", "streamable"])
+async def test_a_secret_header_reaches_its_server_and_nobody_else(
+    server: Running, transport: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("A2C_SMCP_TOKEN", TOKEN)
+    wanted = MCPServerPromptStringInput(type="promptString", id="token", description="The token", password=True)
+    headers = {"Authorization": "Bearer ${input:token}", "X-Whole": "${input:token}"}
+    with caplog.at_level(logging.DEBUG), http_server("mcp 2.x", transport) as process:
+        data = config({"type": transport, "url": process.url + "?key=${input:token}", "headers": headers})
+        async with office(server, data, input_resolver=InputResolver([wanted])) as members:
+            assert text_of(await members.call("header", name="authorization")) == f"Bearer {TOKEN}"
+            assert text_of(await members.call("header", name="x-whole")) == TOKEN
+            shown = await members.ask("client:get_config")
+            assert shown["servers"]["it"]["server_parameters"]["headers"] == headers
+            assert TOKEN not in json.dumps(shown)
+            assert TOKEN not in repr(members.status)
+            assert TOKEN not in repr(await members.computer.aget_tool_call_history())
+            await asyncio.to_thread(process.stop, signal.SIGKILL)
+            lost = await members.until(lambda status: status.state is not ServerState.READY)
+            assert TOKEN not in repr(lost)
+            failed = await members.call("header", name="x-whole")
+            assert failed["isError"] is True
+            assert TOKEN not in json.dumps(failed)
+    assert len(caplog.records) > 10
+    leaks = [record for record in caplog.records if TOKEN in record.getMessage() + repr(record.args)]
+    assert not leaks
+    assert TOKEN not in caplog.text
+
+
+# Fails: get_config leaves out the `type` of an input that was made in Python, and then refuses its own answer (500).
+async def test_an_input_made_in_python_is_shown_like_one_from_a_file(server: Running) -> None:
+    wanted = MCPServerPromptStringInput(id="token", description="The token", password=True)
+    async with office(server, config(stdio(modern())), inputs=[wanted]) as members:
+        shown = await members.ask("client:get_config")
+        assert shown["inputs"] == [
+            {"type": "promptString", "id": "token", "description": "The token", "password": True}
+        ]
+
+
+# Fails for SSE: a redirect is "answered HTTP 307 Temporary Redirect" there, while streamable HTTP follows it.
+@pytest.mark.parametrize("transport", ["sse", "streamable"])
+async def test_a_server_that_redirects_to_its_real_address_works(server: Running, transport: str) -> None:
+    with http_server("mcp 2.x", transport) as process:
+        data = {"type": transport, "url": process.url + "/"}
+        async with office(server, config(data)) as members:
+            assert (members.status.state, members.status.reason) == (ServerState.READY, None)
+            assert text_of(await members.call("echo", text="hi")) == "hi"
+
+
+# Fails: at DEBUG, `httpcore2` writes the headers of responses, and a redirect's Location repeats the address.
+async def test_a_redirect_does_not_bring_a_secret_into_the_log(
+    server: Running, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("A2C_SMCP_TOKEN", TOKEN)
+    wanted = MCPServerPromptStringInput(type="promptString", id="token", description="The token", password=True)
+    with caplog.at_level(logging.DEBUG), http_server("mcp 2.x", "streamable") as process:
+        data = config({"type": "streamable", "url": process.url + "/?key=${input:token}"})
+        async with office(server, data, inputs=[wanted]) as members:
+            await members.until_ready()
+    assert not [record for record in caplog.records if TOKEN in record.getMessage()]
