@@ -1,1 +1,1 @@
-"""What the Server costs, as ratios to a floor that is measured in the same run: `python -m benchmarks`."""
+"""What Server and Computer cost, as ratios to a floor measured in the same run: `python -m benchmarks`."""

@@ -281,3 +281,13 @@ async def test_a_computer_can_be_shut_down_and_booted_again() -> None:
         async with computer:
             assert text_of(await computer.call("echo", text="hi")) == "hi"
         assert [config.name for config in computer.mcp_servers] == ["raw"]
+
+
+async def test_a_change_that_is_under_way_when_the_computer_shuts_down_starts_nothing(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    computer = Watched(raw("raw", "--mode", "slow_stop", "--log", str(log)))
+    async with computer:
+        change = asyncio.create_task(computer.aadd_or_aupdate_server(raw("raw", "--log", str(log), "--marker", "new")))
+        await eventually(lambda: {"event": "eof"} in read_log(log))
+    await change
+    assert len([entry for entry in read_log(log) if entry.get("event") == "start"]) == 1

@@ -137,10 +137,10 @@ async def test_it_waits_for_a_server_that_is_not_there_yet(tmp_path: Path) -> No
     with computer_process(*flags) as computer:
         line = (await asyncio.to_thread(computer.wait_for, "cannot reach.*")).group()
         assert f"http://127.0.0.1:{port}" in line
-        # Fails: what is said of it is "Cannot connect to host … ssl:default [Connect call failed ('127.0.0.1', …)]".
-        assert "ssl" not in line
         with server_process("--port", port):
             await asyncio.to_thread(wait_until_up, computer)
+    # Fails: what is said of it is "Cannot connect to host … ssl:default [Connect call failed ('127.0.0.1', …)]".
+    assert "ssl" not in line
 
 
 @pytest.mark.anyio
@@ -178,7 +178,7 @@ async def test_the_right_api_key_is_let_in_and_never_shown(tmp_path: Path) -> No
             assert "right-key" not in computer.text
 
 
-@pytest.mark.parametrize("command", [["--no-interactive"], ["status"], ["tools"], ["call", "echo", "text=x"]])
+@pytest.mark.parametrize("command", [["--no-interactive"], ["call", "echo", "text=x"]])
 def test_a_bad_configuration_is_one_line_per_mistake_and_starts_nothing(tmp_path: Path, command: list[str]) -> None:
     log = tmp_path / "log"
     servers = {
@@ -299,9 +299,7 @@ def test_status_says_what_is_wrong_and_exits_1(tmp_path: Path) -> None:
     assert "raw: giving up" in outcome.stdout
     assert "none: command not found: no-such-command" in outcome.stdout
     # Fails: lines of standard error are padded to 200 columns.
-    assert not [line for line in outcome.stdout.splitlines() if line.endswith("  ")], "no invisible blanks"
-    machine = a2c("computer", "--config", str(config), "status", "--json", "--no-such-flag")
-    assert machine.returncode == 2
+    assert "    raw: giving up\n" in outcome.stdout
     machine = a2c("computer", "--config", str(config), "status", "--json")
     assert machine.returncode == 1
     found = {status["name"]: status for status in json.loads(machine.stdout)}
@@ -344,10 +342,13 @@ def test_call_runs_a_tool_and_its_exit_code_says_how_it_went(tmp_path: Path) -> 
     late = run("sleep", "seconds=30", "--timeout", "1", "--json")
     assert late.returncode == 1
     assert json.loads(late.stdout)["meta"]["error_code"] == 4004
-    for words in (["echo", "text"], ["echo", "--params", "[]"], ["echo", "--params", "{"]):
-        wrong = run(*words)
-        assert wrong.returncode == 2
-        assert len(wrong.stderr.splitlines()) == 1, wrong.stderr
+
+
+@pytest.mark.parametrize("words", [["text"], ["--params", "[]"], ["--params", "{"]])
+def test_parameters_that_cannot_be_read_are_one_clear_line(tmp_path: Path, words: list[str]) -> None:
+    wrong = a2c("computer", "--config", str(write_config(tmp_path, {})), "call", "echo", *words)
+    assert wrong.returncode == 2
+    assert len(wrong.stderr.splitlines()) == 1, wrong.stderr
 
 
 # Fails: 5 is sent as a number although the tool's schema wants a string; the tool's answer is then "no tool result".
@@ -355,13 +356,6 @@ def test_a_value_is_read_as_what_the_tool_wants(tmp_path: Path) -> None:
     config = write_config(tmp_path, {"raw": stdio(raw())})
     done = a2c("computer", "--config", str(config), "call", "echo", "text=5")
     assert (done.returncode, done.stdout) == (0, "5\n")
-
-
-def test_a_call_without_arguments_that_are_required_says_which(tmp_path: Path) -> None:
-    config = write_config(tmp_path, {"raw": stdio(raw())})
-    done = a2c("computer", "--config", str(config), "call", "echo")
-    assert done.returncode == 1
-    assert "text" in done.stdout + done.stderr
 
 
 # Commands from a pipe
@@ -389,7 +383,7 @@ def test_commands_from_a_pipe_run_one_after_the_other(tmp_path: Path) -> None:
         f"add more {' '.join(raw('--prefix', 'more_'))}",
         "call more_echo text=three",
         "rm more",
-        "tools raw",
+        "servers",
         "history",
         "config",
         "quit",
@@ -401,17 +395,17 @@ def test_commands_from_a_pipe_run_one_after_the_other(tmp_path: Path) -> None:
     for expected in ("one two\n", "42\n", "stopped", "three\n", '"name": "raw"'):
         assert expected in done.stdout
     assert "never" not in done.stdout
-    assert "more_echo" not in done.stdout.partition("tools raw")[2]
+    assert not re.search(r"^ . +more ", done.stdout.partition("three\n")[2], re.MULTILINE)
 
 
 def test_help_is_aligned_and_names_every_command(tmp_path: Path) -> None:
     done = piped(write_config(tmp_path, {}), "help")
     assert done.returncode == 0
     lines = [line for line in done.stdout.splitlines() if line.startswith("  ")]
-    names = ["status", "tools", "call", "servers", "add", "rm", "start", "stop", "inputs", "history", "join", "leave", "config", "help", "quit"]
-    assert sorted(line.split()[0] for line in lines) == sorted(names)
+    names = {"status", "tools", "call", "servers", "add", "rm", "start", "stop", "inputs", "history", "join", "leave"}
+    assert {line.split()[0] for line in lines} == names | {"config", "help", "quit"}
     # Fails: the usage of `add` is longer than its column.
-    starts = {match.start() for line in lines if (match := re.search(r"(?<= )[A-Z][a-z]+ ?[^ ]*.*\.$", line))}
+    starts = {found.start() for line in lines if (found := re.search(r"(?<= )[A-Z][a-z]+ .*\.$", line))}
     assert len(starts) == 1, done.stdout
 
 
@@ -430,6 +424,13 @@ def test_one_wrong_command_in_a_pipe_makes_the_exit_code_1_and_the_rest_still_ru
     assert "Traceback" not in done.stderr
     assert all("nobody" in line for line in complaints[6:8])
     assert "no-such-file.json" in complaints[9]
+
+
+# Fails: an office without a Server to find it at is ignored without a word, except with --no-interactive.
+def test_an_office_without_a_server_is_not_ignored(tmp_path: Path) -> None:
+    done = piped(write_config(tmp_path, {}), "status", flags=["--office", "office"])
+    assert done.returncode == 2
+    assert "--url and --office go together" in done.stderr
 
 
 @pytest.mark.anyio
@@ -505,14 +506,12 @@ def test_an_imported_secret_becomes_an_input_that_works(host: str, tmp_path: Pat
     command = raw()
     server = {"command": command[0], "args": command[1:], "env": {"GITHUB_TOKEN": "s3cret-env", "LEVEL": "info"}}
     source = host_file(host, server, tmp_path)
-    shown = a2c("config", "import", host, str(source))
-    assert shown.returncode == 0
-    assert "s3cret" not in shown.stdout + shown.stderr
-    assert json.loads(shown.stdout)["servers"]["it"]["server_parameters"]["env"]["LEVEL"] == "info"
     new = tmp_path / "new.json"
     written = a2c("config", "import", host, str(source), "--output", str(new))
     assert written.returncode == 0
-    assert json.loads(new.read_text("utf-8")) == json.loads(shown.stdout)
+    assert "s3cret" not in written.stderr + written.stdout + new.read_text("utf-8")
+    assert json.loads(new.read_text("utf-8"))["servers"]["it"]["server_parameters"]["env"]["LEVEL"] == "info"
+    assert a2c("config", "check", str(new)).returncode == 0
     variable = re.search(r"comes from (A2C_SMCP_\w+)", written.stderr)
     assert variable is not None, written.stderr
     call_env = ["computer", "--config", str(new), "call", "env", "name=GITHUB_TOKEN"]
@@ -524,7 +523,7 @@ def test_an_imported_secret_becomes_an_input_that_works(host: str, tmp_path: Pat
         assert variable[1] in without.stdout + without.stderr
 
 
-@pytest.mark.parametrize("host", ["claude", "cursor", "vscode"])
+@pytest.mark.parametrize("host", ["cursor", "vscode"])
 def test_an_imported_header_becomes_an_input_that_works(host: str, tmp_path: Path) -> None:
     with http_server("mcp 2.x", "streamable") as process:
         headers = {"Authorization": "Bearer s3cret-header", "X-Colour": "green"}
@@ -542,48 +541,54 @@ def test_an_imported_header_becomes_an_input_that_works(host: str, tmp_path: Pat
 
 
 SECRETS: dict[str, dict[str, Any]] = {
-    "variable": {"command": "x", "env": {"API_KEY": "s3cret"}},
+    "variable": {"command": "x", "env": {"API_KEY": "s3cret-1"}},
     "password in an address in a variable": {
         "command": "x",
-        "env": {"DATABASE_URL": "postgres://bob:s3cret@db.example/x"},
+        "env": {"DATABASE_URL": "postgres://bob:s3cret-2@db.example/x"},
     },
-    "known form in a variable": {"command": "x", "env": {"OPENAI": "sk-proj-s3cret1234567890abcdef"}},
-    "header": {"url": "https://example.com/mcp", "headers": {"X-Api-Key": "s3cret"}},
-    "cookie": {"url": "https://example.com/mcp", "headers": {"Cookie": "id=s3cret"}},
-    "option": {"command": "x", "args": ["--api-key", "s3cret"]},
-    "option with equals": {"command": "x", "args": ["--token=s3cret"]},
-    "header in an option": {"command": "x", "args": ["mcp-remote", "--header", "Authorization: Bearer s3cret"]},
-    "variable in an option": {"command": "docker", "args": ["run", "-e", "GITHUB_TOKEN=s3cret", "image"]},
-    "address in an argument": {"command": "x", "args": ["postgres://bob:s3cret@db.example/x"]},
-    "password in an address": {"url": "https://bob:s3cret@example.com/mcp"},
-    "query": {"url": "https://example.com/mcp?apikey=s3cret&x=1"},
+    "known form in a variable": {"command": "x", "env": {"OPENAI": "sk-proj-s3cret-31234567890abcdef"}},
+    "header": {"url": "https://example.com/mcp", "headers": {"X-Api-Key": "s3cret-4"}},
+    "cookie": {"url": "https://example.com/mcp", "headers": {"Cookie": "id=s3cret-5"}},
+    "option": {"command": "x", "args": ["--api-key", "s3cret-6"]},
+    "option with equals": {"command": "x", "args": ["--token=s3cret-7"]},
+    "header in an option": {"command": "x", "args": ["mcp-remote", "--header", "Authorization: Bearer s3cret-8"]},
+    "variable in an option": {"command": "docker", "args": ["run", "-e", "GITHUB_TOKEN=s3cret-9", "image"]},
+    "address in an argument": {"command": "x", "args": ["postgres://bob:s3cret-10@db.example/x"]},
+    "password in an address": {"url": "https://bob:s3cret-11@example.com/mcp"},
+    "query": {"url": "https://example.com/mcp?apikey=s3cret-12&x=1"},
 }
 
 
 # Fails for five of them: the forms in which database, `docker run -e` and `mcp-remote --header` servers get theirs.
-@pytest.mark.parametrize("where", SECRETS)
-def test_no_secret_in_clear_is_imported(where: str, tmp_path: Path) -> None:
-    source = host_file("claude", SECRETS[where], tmp_path)
+def test_no_secret_in_clear_is_imported(tmp_path: Path) -> None:
+    source = tmp_path / "claude.json"
+    source.write_text(json.dumps({"mcpServers": SECRETS}), "utf-8")
     shown = a2c("config", "import", "claude", str(source))
     assert shown.returncode == 0
-    assert "s3cret" not in shown.stdout + shown.stderr
-    assert re.search(r"comes from A2C_SMCP_\w+", shown.stderr)
+    assert "s3cret" not in shown.stderr
+    servers = json.loads(shown.stdout)["servers"]
+    assert not [where for where in SECRETS if "s3cret" in json.dumps(servers[where])]
+    assert len(re.findall(r"comes from A2C_SMCP_\w+", shown.stderr)) == len(SECRETS)
 
 
-@pytest.mark.parametrize(
-    "server",
-    [
-        {"command": "x", "env": {"MAX_TOKENS": "4096", "AUTHOR": "bob", "KEYBOARD": "de"}},
-        {"command": "x", "args": ["--max-tokens", "4096", "--keyboard=de"]},
-    ],
-)
 # Fails: any name with "token", "auth" or "key" in it counts as a secret.
-def test_what_is_no_secret_is_imported_as_it_is(server: dict[str, Any], tmp_path: Path) -> None:
+def test_what_is_no_secret_is_imported_as_it_is(tmp_path: Path) -> None:
+    env = {"MAX_TOKENS": "4096", "AUTHOR": "bob", "KEYBOARD": "de"}
+    server = {"command": "x", "args": ["--max-tokens", "4096", "--keyboard=de"], "env": env}
     source = host_file("claude", server, tmp_path)
     shown = json.loads(a2c("config", "import", "claude", str(source), "--json").stdout)
-    found = shown["servers"]["it"]["server_parameters"]
-    assert {key: found[key] for key in server} == server
+    assert shown["servers"]["it"]["server_parameters"] == server
     assert "inputs" not in shown
+
+
+# Fails: VS Code's envFile is left out without a word; the server would start without its variables.
+def test_an_import_says_what_it_leaves_out(tmp_path: Path) -> None:
+    (tmp_path / "it.env").write_text("API_KEY=s3cret\n")
+    source = host_file("vscode", {"command": "x", "envFile": "it.env"}, tmp_path)
+    shown = a2c("config", "import", "vscode", str(source))
+    assert shown.returncode == 0
+    assert "s3cret" not in shown.stdout + shown.stderr
+    assert "envFile" in shown.stdout + shown.stderr
 
 
 def test_importing_into_a_file_keeps_what_is_there(tmp_path: Path) -> None:

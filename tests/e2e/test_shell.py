@@ -9,8 +9,10 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
+import sys
 import termios
 import threading
 from collections.abc import Generator
@@ -20,13 +22,19 @@ from typing import Any
 import pytest
 
 from tests.e2e.test_server_command import people_of
-from tests.support.computers import raw, stdio, write_config
+from tests.support.computers import pids_in, raw, stdio, watching, write_config
 from tests.support.peer import crowd, tool_call
 from tests.support.process import A2C, server_process
 from tests.support.running import PATIENCE
 
 WIDTH, HEIGHT = 100, 60
-TAB, ENTER, CTRL_C, CTRL_D, BACKSPACE, UP = "\t", "\r", "\x03", "\x04", "\x7f", "\x1b[A"
+TAB, ENTER, CTRL_C, CTRL_D, CTRL_U = "\t", "\r", "\x03", "\x04", "\x15"
+IN_THE_TERMINAL = [
+    sys.executable,
+    "-c",
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])",
+]
+"""Makes the terminal the one whose Ctrl-C interrupts the program."""
 PASSWORD = "pass-w0rd-77"
 _SEQUENCE = re.compile(
     r"\x1b(?:\[(?P<params>[?>0-9;]*)(?P<final>[@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()].|[=>78cDEM])"
@@ -138,7 +146,7 @@ class TerminalProcess:
         settings = {"TERM": "xterm-256color", "XDG_STATE_HOME": str(home), "NO_COLOR": "", "COLUMNS": "", "LINES": ""}
         environment = {**clean, **settings, **env}
         self.process = subprocess.Popen(
-            [*A2C, "computer", "--name", "pc", *flags],
+            [*IN_THE_TERMINAL, *A2C, "computer", "--name", "pc", *flags],
             stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
             env={key: value for key, value in environment.items() if value},
         )  # fmt: skip
@@ -174,11 +182,12 @@ class TerminalProcess:
         """Wait until the prompt is the last line, with this typed into it."""
         self.see(rf"^pc> {re.escape(typed)}\Z" if typed else r"^pc>\Z")
 
-    def run(self, command: str) -> str:
-        """Type a command at the prompt; what it shows."""
+    def run(self, command: str, expected: str) -> str:
+        """Type a command at the prompt and wait until it has shown this; everything that it has shown."""
         self.see_prompt()
         start = self.mark()
         self.type(command + ENTER)
+        self.see(expected, start + 1)
         self.see(r"^pc>\Z", start + 1)
         return "\n".join(self.screen.lines[start + 1 : -1])
 
@@ -245,14 +254,14 @@ def test_inputs_are_asked_for_at_the_start_and_a_password_is_not_shown(tmp_path:
         shell.type("2" + ENTER)
         shell.see("1 of 1 MCP servers ready, 15 tools")
         assert PASSWORD not in shell.raw
-        assert "green" in shell.run("call env name=COLOUR")
-        assert "large" in shell.run("call env name=SIZE")
-        shown = shell.run("inputs")
+        shell.run("call env name=COLOUR", "^green$")
+        shell.run("call env name=SIZE", "^large$")
+        shown = shell.run("inputs", "A size")
         assert re.search(r"password +promptString +••• +The password", shown)
         assert re.search(r"colour +promptString +green +A colour", shown)
-        assert "${input:password}" in shell.run("config")
+        shell.run("config", r"\$\{input:password\}")
         assert PASSWORD not in shell.raw
-        assert PASSWORD in shell.run("call env name=PASSWORD")  # who asks for it gets it
+        shell.run("call env name=PASSWORD", f"^{PASSWORD}$")  # who asks for it gets it
         assert shell.leave() == 0
     history = (tmp_path / "state" / "a2c" / "computer-history").read_text("utf-8")
     assert "call env name=COLOUR" in history
@@ -260,35 +269,42 @@ def test_inputs_are_asked_for_at_the_start_and_a_password_is_not_shown(tmp_path:
 
 
 def test_starting_shows_progress_and_what_went_wrong(tmp_path: Path) -> None:
-    servers = {"good": stdio(raw()), "late": stdio(raw("--mode", "slow_start")), "bad": {"command": "no-such-command"}}
+    servers = {
+        "good": stdio(raw()),
+        "late": stdio(raw("--mode", "slow_start", "--prefix", "late_")),
+        "bad": {"command": "no-such-command"},
+        "off": stdio(raw(), disabled=True),
+    }
     with terminal(tmp_path, "--config", str(write_config(tmp_path, servers))) as shell:
-        shell.see("MCP servers: 2 of 3")
+        shell.see("MCP servers: 3 of 4")
         shell.see("late")
         shell.see("✓ good 15 tools")
         shell.see_prompt()
-        assert "MCP servers: " not in shell.screen.text, "progress goes when it is over"
-        lines = [line for line in shell.screen.lines if "bad" in line]
-        # Fails: the log says the same beside it, into the middle of the progress.
-        assert lines == ["✗ bad is failed: command not found: no-such-command"]
-        shell.see("2 of 3 MCP servers ready, 30 tools|2 of 3 MCP servers ready, 15 tools")
+        # Fails: log lines go into the middle of the progress, and pieces of it stay on the screen for ever.
+        assert shell.screen.lines[:4] == [
+            "✗ bad is failed: command not found: no-such-command",
+            "– off is disabled",
+            "2 of 4 MCP servers ready, 30 tools.",
+            "Type help for the commands, Ctrl-D to leave.",
+        ]
         assert shell.leave() == 0
 
 
 def test_commands_at_the_prompt(config: Path, tmp_path: Path) -> None:
     with terminal(tmp_path, "--config", str(config)) as shell:
         shell.see("Type help for the commands, Ctrl-D to leave.")
-        shown = shell.run("help")
+        shown = shell.run("help", "quit")
         assert "call TOOL" in shown
         assert "Stop everything and leave." in shown
-        shown = shell.run("status")
+        shown = shell.run("status", "ready")
         assert "pc: offline" in shown
         assert re.search(r"✓ +raw +stdio +ready", shown)
-        assert shell.run("call echo text=hello").strip() == "hello"
-        assert "asks first" in shell.run("tools")
-        assert "no such command" in shell.run("nonsense")
-        assert "usage: call" in shell.run("call")
-        assert re.search(r"echo +raw +ok +\{\"text\": \"hello\"\}", shell.run("history"))
-        assert shell.run("") == ""
+        assert shell.run("call echo text=hello", "^hello$") == "hello"
+        assert "asks first" in shell.run("tools", "The tool describe")
+        shell.run("nonsense", "no such command; type help")
+        shell.run("call", "usage: call")
+        shell.run("history", r"echo +raw +ok +\{\"text\": \"hello\"\}")
+        shell.run("", "")
         shell.type("quit" + ENTER)
         assert shell.process.wait(PATIENCE) == 0
     assert "Traceback" not in shell.raw
@@ -300,11 +316,11 @@ def test_tab_completes_commands_tools_and_parameters(config: Path, tmp_path: Pat
         shell.see_prompt()
         shell.type("hist" + TAB)
         shell.see_prompt("history")
-        shell.type(CTRL_C)
+        shell.type(CTRL_U)
         shell.see_prompt()
         shell.type("call des" + TAB)
         shell.see_prompt("call describe")
-        shell.type(CTRL_C)
+        shell.type(CTRL_U)
         shell.see_prompt()
         shell.type("call ech" + TAB)
         shell.see_prompt("call echo")
@@ -314,13 +330,10 @@ def test_tab_completes_commands_tools_and_parameters(config: Path, tmp_path: Pat
         shell.type("completed" + ENTER)
         shell.see("^completed$", start)
         shell.see_prompt()
-        shell.type(UP)
-        shell.see_prompt("call echo text=completed")
-        shell.type(CTRL_C)
-        shell.see_prompt()
         assert shell.leave() == 0
 
 
+# Fails: Ctrl-C at the prompt ends the Computer with exit code 130.
 def test_ctrl_c_clears_the_line_and_ctrl_d_leaves(config: Path, tmp_path: Path) -> None:
     with terminal(tmp_path, "--config", str(config)) as shell:
         shell.see_prompt()
@@ -329,23 +342,33 @@ def test_ctrl_c_clears_the_line_and_ctrl_d_leaves(config: Path, tmp_path: Path) 
         shell.type(CTRL_C)
         shell.see_prompt()
         assert shell.process.poll() is None
-        assert "still" in shell.run("call echo text=still")
+        shell.run("call echo text=still", "^still$")
         assert shell.leave() == 0
     assert "Traceback" not in shell.raw
 
 
-# Fails? Ctrl-C is what everybody presses when a command takes too long.
+# Fails: the command ends, and the Computer with it (exit code 130).
 def test_ctrl_c_ends_the_command_that_runs_and_not_the_computer(config: Path, tmp_path: Path) -> None:
-    with terminal(tmp_path, "--config", str(config)) as shell:
+    with terminal(tmp_path, "--config", str(config), "--log-level", "info") as shell:
         shell.see_prompt()
         start = shell.mark()
         shell.type("call sleep seconds=60" + ENTER)
-        shell.see("call sleep seconds=60\n", start)
+        shell.see("progress 1 of 2", start)
         shell.type(CTRL_C)
         shell.see(r"^pc>\Z", start + 1)
-        assert "still" in shell.run("call echo text=still")
+        shell.run("call echo text=still", "^still$")
         assert shell.leave() == 0
     assert "Traceback" not in shell.raw
+
+
+# Fails: `add` waits for a server that never answers, in silence, and takes no other command meanwhile.
+def test_adding_a_server_that_does_not_answer_does_not_take_the_prompt_away(config: Path, tmp_path: Path) -> None:
+    with terminal(tmp_path, "--config", str(config)) as shell:
+        shell.see_prompt()
+        start = shell.mark()
+        shell.type(f"add mute {' '.join(raw('--mode', 'mute'))}" + ENTER)
+        shell.see("starting", start + 1)
+        assert shell.leave() == 0
 
 
 @pytest.mark.anyio
@@ -362,10 +385,8 @@ async def test_an_agents_call_asks_the_owner_who_says_yes_no_or_always(config: P
                     """A call of the Agent, the question on the screen, and the owner's answer."""
                     start = shell.mark()
                     call = asyncio.create_task(agent.ask("client:tool_call", tool_call(req_id=req_id, **fields)))
-                    await asyncio.to_thread(shell.see, r"yes / no / always.*: *\Z", start)
-                    question = "\n".join(shell.screen.lines[start:])
-                    assert "echo of raw" in question
-                    assert '"text": "hi"' in question
+                    question = r'echo of raw(?s:.*)"text": "hi"(?s:.*)yes / no / always.*: *\Z'
+                    await asyncio.to_thread(shell.see, question, start)
                     shell.type(answer + ENTER)
                     async with asyncio.timeout(PATIENCE):
                         result = await call
@@ -390,18 +411,32 @@ async def test_an_agents_call_asks_the_owner_who_says_yes_no_or_always(config: P
                 unasked = await agent.ask("client:tool_call", tool_call(req_id="r5"))
                 assert unasked["content"][0]["text"] == "hi"
                 assert "always" not in "\n".join(shell.screen.lines[start + 1 :])
-                other = asyncio.create_task(
-                    agent.ask("client:tool_call", tool_call(req_id="r6", tool_name="cwd", params={}))
-                )
-                await asyncio.to_thread(shell.see, r"cwd of raw(?s:.*)always.*: *\Z", start)
-                shell.type(CTRL_C)  # no answer is no permission
-                async with asyncio.timeout(PATIENCE):
-                    assert (await other)["isError"] is True
                 await asyncio.to_thread(shell.see_prompt)
                 assert await asyncio.to_thread(shell.leave) == 0
     assert "Traceback" not in shell.raw
 
 
+# Fails: Ctrl-C ends the whole Computer, and the Agent gets no answer but that it is gone.
+@pytest.mark.anyio
+async def test_ctrl_c_at_the_question_is_a_no(config: Path, tmp_path: Path) -> None:
+    with server_process() as server:
+        async with crowd(people_of(server)) as people:
+            agent = await people.member("agent", "agent", "office")
+            with terminal(tmp_path, "--config", str(config), "--url", server.url, "--office", "office") as shell:
+                await asyncio.to_thread(shell.see_prompt)
+                start = shell.mark()
+                call = asyncio.create_task(agent.ask("client:tool_call", tool_call()))
+                await asyncio.to_thread(shell.see, r"yes / no / always.*: *\Z", start)
+                shell.type(CTRL_C)
+                async with asyncio.timeout(PATIENCE):
+                    result = await call
+                assert result["isError"] is True
+                assert result["meta"]["error_code"] == 4005
+                await asyncio.to_thread(shell.see_prompt)
+                assert await asyncio.to_thread(shell.leave) == 0
+
+
+# Fails: the question stays, and has to be answered before the prompt is back.
 @pytest.mark.anyio
 async def test_a_question_nobody_needs_an_answer_to_any_more_goes_away(config: Path, tmp_path: Path) -> None:
     with server_process() as server:
@@ -443,3 +478,45 @@ async def test_two_calls_are_asked_about_one_after_the_other(config: Path, tmp_p
                 assert (first["isError"], second["isError"]) == (False, True)
                 await asyncio.to_thread(shell.see_prompt)
                 assert await asyncio.to_thread(shell.leave) == 0
+
+
+# Fails: 8-bit control characters, marks that turn the direction of writing, and 300 kB of arguments go to the terminal.
+@pytest.mark.anyio
+async def test_an_agents_arguments_cannot_disguise_the_question(config: Path, tmp_path: Path) -> None:
+    with server_process() as server:
+        async with crowd(people_of(server)) as people:
+            agent = await people.member("agent", "agent", "office")
+            with terminal(tmp_path, "--config", str(config), "--url", server.url, "--office", "office") as shell:
+                await asyncio.to_thread(shell.see_prompt)
+                start, before = shell.mark(), len(shell.raw)
+                params = {"text": "\u009b2J \u202egnihtyreve eteled \x1b[2J" + "x" * 300_000}
+                call = asyncio.create_task(agent.ask("client:tool_call", tool_call(params=params)))
+                await asyncio.to_thread(shell.see, r"yes / no / always.*: *\Z", start)
+                shell.type("no" + ENTER)
+                async with asyncio.timeout(PATIENCE):
+                    await call
+                await asyncio.to_thread(shell.see_prompt)
+                shown = shell.raw[before:]
+                assert not [mark for mark in ("\u009b", "\u202e", "\x1b[2J") if mark in shown]
+                assert "echo of raw" in "\n".join(shell.screen.lines[-HEIGHT:]), "what is asked has not scrolled away"
+                assert await asyncio.to_thread(shell.leave) == 0
+
+
+# Fails: what a tool says is written to the terminal as it is: it may clear it, rename it, or write to the clipboard.
+def test_what_a_tool_says_cannot_command_the_terminal(config: Path, tmp_path: Path) -> None:
+    with terminal(tmp_path, "--config", str(config)) as shell:
+        shell.run(r"""call echo '{"text": "\u001b]0;evil\u001b\\ and so on"}'""", "and so on")
+        assert "\x1b]0;evil" not in shell.raw
+        assert shell.leave() == 0
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
+def test_a_closed_terminal_leaves_nothing_behind(how: int, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    config = write_config(tmp_path, {"raw": stdio(raw("--mode", "fork", "--log", str(log)))})
+    with terminal(tmp_path, "--config", str(config)) as shell:
+        shell.see_prompt()
+        with watching(pids_in(log)) as watch:
+            shell.process.send_signal(how)
+            shell.process.wait(PATIENCE)
+            assert not watch.still_alive()

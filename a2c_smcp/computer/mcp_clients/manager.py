@@ -55,6 +55,7 @@ class MCPServerManager:
         self._turns: dict[str, asyncio.Lock] = {}
         self._children = Children()
         self._book = ToolBook()
+        self._is_closed = False
         self._calls: set[asyncio.Task[CallToolResult]] = set()
 
     # ---------------------------------------------------------------------------------------------------------- reading
@@ -84,6 +85,7 @@ class MCPServerManager:
     async def ainitialize(self, servers: Iterable[MCPServerConfig]) -> None:
         """Take these servers instead of any others; what runs is stopped."""
         await self.astop_all()
+        self._is_closed = False
         self._clients = {config.name: self._client(config) for config in servers}
         self._turns = {}
         self._rewrite()
@@ -107,7 +109,8 @@ class MCPServerManager:
         """
         async with self._turn(name):
             client = self._find(name)
-            client.start()
+            if not self._is_closed:
+                client.start()
             await client.wait_settled()
 
     async def astop_client(self, name: str) -> None:
@@ -125,6 +128,7 @@ class MCPServerManager:
 
     async def aclose(self) -> None:
         """Stop all servers and let go of everything."""
+        self._is_closed = True  # a change that is under way starts nothing any more
         await self.astop_all()
         for call in self._calls:
             call.cancel()
@@ -148,7 +152,7 @@ class MCPServerManager:
                 await old.stop("was stopped: its configuration changed")
             client = self._clients[config.name] = self._client(config)
             self._rewrite()
-            if self.auto_connect:
+            if self.auto_connect and not self._is_closed:
                 client.start()
                 await client.wait_settled()
 
