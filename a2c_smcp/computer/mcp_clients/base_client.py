@@ -10,20 +10,20 @@ import logging
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any, TypeAlias, cast
 
 import anyio
 import mcp_types as types
-from mcp.client.session import IncomingMessage
 from mcp.client.subscriptions import SubscriptionLost, ToolsListChanged, listen
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 import a2c_smcp
+from a2c_smcp.computer.mcp_clients.conversation import Conversation
 from a2c_smcp.computer.mcp_clients.link import Link
 from a2c_smcp.computer.mcp_clients.model import BaseServerConfig
 from a2c_smcp.computer.mcp_clients.policy import Backoff, Policy
@@ -35,8 +35,6 @@ from a2c_smcp.utils.results import CallToolResult
 
 logger = logging.getLogger(__name__)
 
-Streams: TypeAlias = tuple[Any, Any]
-"""A read and a write stream, as the `mcp` session takes them."""
 Resolve: TypeAlias = Callable[[BaseServerConfig], Awaitable[dict[str, Any]]]
 """Fills the placeholders in a server's parameters."""
 
@@ -181,9 +179,6 @@ class MCPClient(ABC):
             raise ToolFailedError(self._redact(error.message), details={"mcp_code": error.code}) from None
         except ToolFailedError as error:
             raise ToolFailedError(self._redact(error.message)) from None
-        except (RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            loss = await self._describe_loss(link)  # it ended between our question and now
-            raise ServerGone(loss or f"MCP server {self.name} cannot be asked") from None
         finally:
             self._calls -= 1
             self._heard_at = time.monotonic()
@@ -191,7 +186,7 @@ class MCPClient(ABC):
     # ----------------------------------------------------------------------------------------- what a subclass provides
 
     @abstractmethod
-    def _connect(self, parameters: dict[str, Any], link: Link) -> AbstractAsyncContextManager[Streams]:
+    def _connect(self, parameters: dict[str, Any], link: Link) -> AbstractAsyncContextManager[Conversation]:
         """Open a connection. The transport reports its end, or a doubt, to `link`.
 
         Raises:
@@ -271,28 +266,25 @@ class MCPClient(ABC):
     @asynccontextmanager
     async def _connected(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Session]:
         """A session with its handshake done and its tools read."""
-        async with self._connect(parameters, link) as (read, write):
-            session = Session(
-                read,
-                write,
-                message_handler=self._on_message,
-                client_info=types.Implementation(name="a2c-stack", version=a2c_smcp.__version__),
-            )
-            async with session:
-                try:
-                    with anyio.fail_after(self._policy.start_timeout):
-                        await _shake_hands(session)
-                        self._stale.clear()
-                        self._take(await self._list_tools(session))
-                except Exception as error:
-                    # Say why now: once we close the connection, that is what the transport would see.
-                    if isinstance(error, MCPError) and error.code == types.CONNECTION_CLOSED:
-                        await asyncio.wait((link.lost,), timeout=1)
-                    if isinstance(error, TimeoutError):
-                        link.lose(f"did not answer within {self._policy.start_timeout:g} s after its start")
-                    link.lose(self._explain(error, link))
-                    raise
-                yield session
+        client_info = types.Implementation(name="a2c-stack", version=a2c_smcp.__version__)
+        async with (
+            self._connect(parameters, link) as conversation,
+            Session(dispatcher=conversation, client_info=client_info) as session,
+        ):
+            try:
+                with anyio.fail_after(self._policy.start_timeout):
+                    await _shake_hands(session)
+                    self._stale.clear()
+                    self._take(await self._list_tools(session))
+            except Exception as error:
+                # Say why now: once we close the connection, that is what the transport would see.
+                if isinstance(error, MCPError) and error.code == types.CONNECTION_CLOSED:
+                    await asyncio.wait((link.lost,), timeout=1)
+                if isinstance(error, TimeoutError):
+                    link.lose(f"did not answer within {self._policy.start_timeout:g} s after its start")
+                link.lose(self._explain(error, link))
+                raise
+            yield session
 
     async def _until_the_end(self, link: Link) -> str:
         stop = asyncio.ensure_future(self._stop.wait())
@@ -313,8 +305,8 @@ class MCPClient(ABC):
 
     # -------------------------------------------------------------------------------------------- while it is connected
 
-    async def _on_message(self, message: IncomingMessage) -> None:
-        if isinstance(message, types.ToolListChangedNotification):
+    def _on_notice(self, method: str, params: Mapping[str, Any]) -> None:
+        if method == "notifications/tools/list_changed":
             self._stale.set()
 
     async def _keep_tools(self, session: Session) -> None:

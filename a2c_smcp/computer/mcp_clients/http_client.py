@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
+import anyio
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ClientMessageMetadata, SessionMessage
+from mcp_types import CONNECTION_CLOSED, jsonrpc_message_adapter
 
-from a2c_smcp.computer.mcp_clients.base_client import CannotStart, MCPClient, Streams
+from a2c_smcp.computer.mcp_clients.base_client import CannotStart, MCPClient
+from a2c_smcp.computer.mcp_clients.conversation import CLOSED, Conversation, Message
 from a2c_smcp.computer.mcp_clients.http import WatchedClient
 from a2c_smcp.computer.mcp_clients.link import Link
 from a2c_smcp.computer.mcp_clients.model import StreamableHttpParameters
@@ -19,7 +24,7 @@ class HttpClient(MCPClient):
     """A server elsewhere, or on this machine, that answers over streamable HTTP."""
 
     @asynccontextmanager
-    async def _connect(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Streams]:
+    async def _connect(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Conversation]:
         wanted = StreamableHttpParameters.model_validate(parameters)
         timeout, read_timeout, terminate = wanted.timeout, wanted.sse_read_timeout, wanted.terminate_on_close
         if not isinstance(timeout, timedelta) or not isinstance(read_timeout, timedelta) or isinstance(terminate, str):
@@ -28,6 +33,26 @@ class HttpClient(MCPClient):
             WatchedClient(link, wanted.headers, timeout.total_seconds(), read_timeout.total_seconds()) as client,
             streamable_http_client(
                 wanted.url, http_client=client, terminate_on_close=terminate, max_sse_event_size=None
-            ) as streams,
+            ) as (read, write),
+            anyio.create_task_group() as tasks,
         ):
-            yield streams
+
+            async def send(message: Message, headers: Mapping[str, str] | None) -> None:
+                metadata = ClientMessageMetadata(headers=dict(headers)) if headers else None
+                try:
+                    await write.send(SessionMessage(jsonrpc_message_adapter.validate_python(message), metadata))
+                except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    raise MCPError(code=CONNECTION_CLOSED, message=CLOSED) from None
+
+            async def read_on() -> None:
+                try:
+                    async for item in read:
+                        if isinstance(item, SessionMessage):
+                            conversation.receive(item.message.model_dump(by_alias=True, exclude_unset=True))
+                finally:
+                    conversation.end()
+
+            conversation = Conversation(send, self._on_notice)
+            tasks.start_soon(read_on)
+            yield conversation
+            tasks.cancel_scope.cancel()

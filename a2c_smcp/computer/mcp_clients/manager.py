@@ -56,7 +56,6 @@ class MCPServerManager:
         self._children = Children()
         self._book = ToolBook()
         self._is_closed = False
-        self._calls: set[asyncio.Task[CallToolResult]] = set()
 
     # ---------------------------------------------------------------------------------------------------------- reading
 
@@ -130,10 +129,6 @@ class MCPServerManager:
         """Stop all servers and let go of everything."""
         self._is_closed = True  # a change that is under way starts nothing any more
         await self.astop_all()
-        for call in self._calls:
-            call.cancel()
-        if self._calls:
-            await asyncio.wait(self._calls)
         await self._children.aclose()
 
     # --------------------------------------------------------------------------------------------------------- changing
@@ -180,16 +175,12 @@ class MCPServerManager:
             ToolTimedOutError: it did not finish in time.
             ToolFailedError: it failed, or its server is not there.
         """
-        call = asyncio.create_task(self._find(server).call_tool(tool, params, label), name=label)
-        self._calls.add(call)
-        call.add_done_callback(self._calls.discard)
+        client = self._find(server)
         try:
-            done, _ = await asyncio.wait((call,), timeout=timeout)
-            if done:
-                return call.result()
-            raise ToolTimedOutError(f"the tool did not finish within {timeout:g} s")
-        finally:
-            call.cancel()  # telling a server that does not read may take a while: nobody waits for that
+            async with asyncio.timeout(timeout):
+                return await client.call_tool(tool, params, label)
+        except TimeoutError:
+            raise ToolTimedOutError(f"the tool did not finish within {timeout:g} s") from None
 
     # -------------------------------------------------------------------------------------------------------- internals
 

@@ -14,7 +14,7 @@ import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -30,6 +30,8 @@ FLOOD_CHUNK = 32_768
 """A chunk of output this large that carries no message is followed by a pause: a flood slows its own source."""
 FLOOD_PAUSE = 0.05
 MAX_LINE = 256_000_000
+MAX_UNREAD = 64_000_000
+"""Bytes that wait for a child that does not read before it is given up."""
 
 _POSIX = sys.platform != "win32"
 
@@ -107,12 +109,13 @@ class Child(asyncio.SubprocessProtocol):
         self._error_rest = b""
         self._writable = asyncio.Event()
         self._writable.set()
-        self._held = False
         loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[int] = loop.create_future()
         """The return code, as soon as the process has ended."""
         self.silent: asyncio.Future[None] = loop.create_future()
         """Done when no more output comes."""
+        self.clogged: asyncio.Future[None] = loop.create_future()
+        """Done when it has not read for so long that it is of no use any more."""
         self.pid = 0
 
     # --------------------------------------------------------------------------------------------------- what others do
@@ -128,32 +131,29 @@ class Child(asyncio.SubprocessProtocol):
             return f"was killed by {signal.Signals(-code).name}"
         return f"was killed by signal {-code}"
 
-    async def write(self, data: bytes) -> None:
-        """Write to its standard input, waiting while it does not read.
+    def write(self, data: bytes) -> Awaitable[None] | None:
+        """Write to its standard input. While it does not read, what this returns ends when it reads again.
 
         Raises:
             ConnectionError: it is gone.
         """
-        pipe = self._pipe(0)
+        pipe = cast("asyncio.WriteTransport | None", self._pipe(0))
         if self.exited.done() or pipe is None or pipe.is_closing():
             raise ConnectionResetError(f"the process {self.describe_end()}")
-        cast("asyncio.WriteTransport", pipe).write(data)
+        pipe.write(data)
+        if self._writable.is_set():
+            return None
+        if pipe.get_write_buffer_size() > MAX_UNREAD and not self.clogged.done():
+            self.clogged.set_result(None)
+        return self._until_writable()
+
+    async def _until_writable(self) -> None:
         await self._writable.wait()
 
     def close_stdin(self) -> None:
         """Say goodbye: a server ends when its standard input does."""
         if (pipe := self._pipe(0)) is not None:
             pipe.close()
-
-    def hold(self) -> None:
-        """Read no more output for now."""
-        self._held = True
-        self._read(1, False)
-
-    def release(self) -> None:
-        """Read output again."""
-        self._held = False
-        self._read(1, True)
 
     async def stop(self) -> None:
         """End it and everything it started; bounded in time."""
@@ -239,7 +239,7 @@ class Child(asyncio.SubprocessProtocol):
 
     def _read(self, fd: int, on: bool) -> None:
         pipe = self._pipe(fd)
-        if pipe is None or pipe.is_closing() or (on and fd == 1 and self._held):
+        if pipe is None or pipe.is_closing():
             return
         reader = cast("asyncio.ReadTransport", pipe)
         with contextlib.suppress(RuntimeError):  # already so

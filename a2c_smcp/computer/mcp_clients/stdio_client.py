@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
-from anyio import ClosedResourceError
-from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+import orjson
 
-from a2c_smcp.computer.mcp_clients.base_client import CannotStart, MCPClient, Streams
+from a2c_smcp.computer.mcp_clients.base_client import CannotStart, MCPClient
+from a2c_smcp.computer.mcp_clients.conversation import Conversation, Message
 from a2c_smcp.computer.mcp_clients.link import Link
 from a2c_smcp.computer.mcp_clients.model import StdioParameters
 from a2c_smcp.computer.mcp_clients.processes import default_environment
-from a2c_smcp.computer.mcp_clients.streams import Inbox, Outbox
 
 LATE_EXIT = 0.3
 """Seconds between the end of a server's output and its exit for which the news of its end waits."""
@@ -30,10 +29,15 @@ class StdioClient(MCPClient):
     """A server that this Computer starts."""
 
     @asynccontextmanager
-    async def _connect(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Streams]:
+    async def _connect(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Conversation]:
         wanted = StdioParameters.model_validate(parameters)
-        inbox = Inbox(lambda: child.hold(), lambda: child.release())
-        reader = _Reader(wanted, inbox, link, self._on_noise)
+        write = _writer(wanted)
+
+        def send(message: Message, _: Mapping[str, str] | None) -> Awaitable[None] | None:
+            return child.write(write(message))
+
+        conversation = Conversation(send, self._on_notice)
+        reader = _Reader(wanted, conversation, link, self._on_noise)
         environment = default_environment() | (wanted.env or {})
         self._check_startable(wanted, environment)
         try:
@@ -48,24 +52,18 @@ class StdioClient(MCPClient):
             raise CannotStart(f"cannot start {wanted.command}: {error}") from error
         link.pid = child.pid
 
-        async def send(message: SessionMessage) -> None:
-            text = message.message.model_dump_json(by_alias=True, exclude_unset=True) + "\n"
-            try:
-                await child.write(text.encode(wanted.encoding, wanted.encoding_error_handler))
-            except ConnectionError:
-                raise ClosedResourceError from None
-
         def on_end(_: object) -> None:
             link.lose(child.describe_end())
 
         def on_silence(_: object) -> None:
-            inbox.end()
+            conversation.end()
             child.exited.add_done_callback(on_end)  # it usually exits a moment later: then we can say how
             asyncio.get_running_loop().call_later(LATE_EXIT, on_end, None)
 
         child.silent.add_done_callback(on_silence)
+        child.clogged.add_done_callback(lambda _: link.lose("does not read its standard input"))
         try:
-            yield inbox, Outbox(send)
+            yield conversation
         finally:
             with anyio.CancelScope(shield=True):  # every wait inside is bounded; a child must not outlive its client
                 await child.stop()
@@ -83,34 +81,57 @@ class StdioClient(MCPClient):
 class _Reader:
     """Turns lines into messages and counts what is none."""
 
-    def __init__(self, parameters: StdioParameters, inbox: Inbox, link: Link, on_noise: Callable[[str], None]) -> None:
-        self._inbox = inbox
+    def __init__(
+        self, parameters: StdioParameters, conversation: Conversation, link: Link, on_noise: Callable[[str], None]
+    ) -> None:
+        self._conversation = conversation
         self._link = link
         self._on_noise = on_noise
         self._noise = 0
-        self._encoding: str | None = parameters.encoding
+        self._encoding: str | None = None if _is_utf8(parameters) else parameters.encoding
         self._errors = parameters.encoding_error_handler
-        if parameters.encoding.lower().replace("-", "") == "utf8" and self._errors == "strict":
-            self._encoding = None  # the JSON reader decodes it itself
 
     def take(self, line: bytes) -> bool:
         """Read a line; whether it was a message."""
         if not line.strip():
             return False
-        try:
-            text = line if self._encoding is None else line.decode(self._encoding, self._errors)
-            message = jsonrpc_message_adapter.validate_json(text, by_name=False)
-        except ValueError:
-            self._ignore(line)
-            return False
-        self._noise = 0
-        self._inbox.put(SessionMessage(message))
-        return True
-
-    def _ignore(self, line: bytes) -> None:
+        if self._conversation.receive(self._parse(line)):
+            self._noise = 0
+            return True
         if not self._noise:
             self._on_noise(line[:200].decode("utf-8", "replace"))
         self._noise += len(line)
         if self._noise > MAX_NOISE_BYTES:
             self._link.lose("floods its standard output with what is no MCP message")
-            self._inbox.end()
+            self._conversation.end()
+        return False
+
+    def _parse(self, line: bytes) -> Any:
+        try:
+            return orjson.loads(line if self._encoding is None else line.decode(self._encoding, self._errors))
+        except ValueError:
+            pass
+        try:
+            return json.loads(line.decode(self._encoding or "utf-8-sig", self._errors))  # NaN, a byte order mark …
+        except (ValueError, RecursionError):
+            return None
+
+
+def _is_utf8(parameters: StdioParameters) -> bool:
+    return parameters.encoding.lower().replace("-", "") == "utf8" and parameters.encoding_error_handler == "strict"
+
+
+def _writer(parameters: StdioParameters) -> Callable[[Message], bytes]:
+    """How a message becomes a line."""
+
+    def in_other_encoding(message: Message) -> bytes:
+        text = json.dumps(message, ensure_ascii=False, separators=(",", ":")) + "\n"
+        return text.encode(parameters.encoding, parameters.encoding_error_handler)
+
+    def in_utf8(message: Message) -> bytes:
+        try:
+            return orjson.dumps(message, option=orjson.OPT_APPEND_NEWLINE)
+        except TypeError:  # a whole number beyond 64 bits
+            return in_other_encoding(message)
+
+    return in_utf8 if _is_utf8(parameters) else in_other_encoding

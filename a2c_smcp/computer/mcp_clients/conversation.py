@@ -1,0 +1,293 @@
+"""JSON-RPC with one MCP server: a future for each question, and nothing between a transport and who waits.
+
+It takes the place of the `mcp` package's dispatcher under the `mcp` session. That one costs a call more than all the
+rest of this Computer, and may take seconds to give up a call on a server that does not read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, cast
+
+import anyio
+import anyio.abc
+from mcp.shared.dispatcher import (
+    CallOptions,
+    DispatchContext,
+    Dispatcher,
+    OnNotify,
+    OnNotifyIntercept,
+    OnRequest,
+    ProgressFnT,
+    coerce_request_id,
+    run_notify_intercept,
+)
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import MessageMetadata
+from mcp.shared.transport_context import TransportContext
+from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, REQUEST_TIMEOUT, RequestId
+from pydantic import ValidationError
+
+logger = logging.getLogger(__name__)
+
+Message: TypeAlias = dict[str, Any]
+Send: TypeAlias = Callable[[Message, Mapping[str, str] | None], Awaitable[None] | None]
+"""Hands a message, with HTTP headers for those who use them, to the transport. What it returns is to be awaited: the
+transport asks for a pause. Raises `ConnectionError` once the connection has ended."""
+OnNotice: TypeAlias = Callable[[str, Mapping[str, Any]], None]
+"""Hears a notification of the server: method and parameters. Must not wait."""
+
+CLOSED = "Connection closed"
+
+
+@dataclass(slots=True)
+class _Question:
+    answer: asyncio.Future[dict[str, Any]]
+    on_progress: ProgressFnT | None
+
+
+class Conversation(Dispatcher[TransportContext]):
+    """Both directions of one connection. The transport calls `receive` and, once, `end`."""
+
+    def __init__(self, send: Send, on_notice: OnNotice) -> None:
+        self._send = send
+        self._on_notice = on_notice
+        self._questions: dict[RequestId, _Question] = {}
+        self._orders: dict[RequestId, anyio.CancelScope] = {}
+        self._number = 0
+        self._ended = asyncio.Event()
+        self._tasks: anyio.abc.TaskGroup | None = None
+        self._on_request: OnRequest | None = None
+        self._intercept: OnNotifyIntercept | None = None
+
+    # ---------------------------------------------------------------------------------------------- what a session does
+
+    async def run(
+        self,
+        on_request: OnRequest,
+        on_notify: OnNotify,
+        on_notify_intercept: OnNotifyIntercept | None = None,
+        *,
+        task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Answer the server until the connection ends. Notifications go to `on_notice`, not to `on_notify`."""
+        self._on_request, self._intercept = on_request, on_notify_intercept
+        try:
+            async with anyio.create_task_group() as self._tasks:
+                task_status.started()
+                await self._ended.wait()
+                self._tasks.cancel_scope.cancel()
+        finally:
+            self._tasks = None
+            self.end()
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> dict[str, Any]:
+        """Ask the server. If the asker stops waiting, the server is told.
+
+        Raises:
+            MCPError: the server's error; `REQUEST_TIMEOUT`; `CONNECTION_CLOSED`.
+        """
+        options = opts or {}
+        number = self._next_number(options.get("request_id"))
+        on_progress = options.get("on_progress")
+        message: Message = {"jsonrpc": "2.0", "id": number, "method": method}
+        if on_progress is not None:
+            given = dict(params or {})
+            meta: dict[str, Any] = given.get("_meta") or {}
+            message["params"] = {**given, "_meta": {**meta, "progressToken": number}}
+        elif params:
+            message["params"] = params
+        answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._questions[coerce_request_id(number)] = _Question(answer, on_progress)
+        try:
+            async with asyncio.timeout(options.get("timeout")):
+                if (pause := self._hand_over(message, options.get("headers"))) is not None:
+                    await pause
+                return await answer
+        except TimeoutError:
+            self._call_off(number, "timed out", options)
+            raise MCPError(code=REQUEST_TIMEOUT, message=f"Request {method!r} timed out") from None
+        except asyncio.CancelledError:
+            self._call_off(number, "caller cancelled", options)
+            raise
+        finally:
+            self._questions.pop(coerce_request_id(number), None)
+            if answer.done() and not answer.cancelled():
+                answer.exception()  # seen, even if the asker left while it came
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
+        """Tell the server something; nothing happens once the connection has ended."""
+        message: Message = {"jsonrpc": "2.0", "method": method}
+        if params is not None:
+            message["params"] = params
+        try:
+            if (pause := self._hand_over(message, (opts or {}).get("headers"))) is not None:
+                await pause
+        except MCPError:
+            logger.debug("%s was not sent: the connection has ended", method)
+
+    # -------------------------------------------------------------------------------------------- what a transport does
+
+    def receive(self, message: Any) -> bool:
+        """Take what the server sent; whether it was a message."""
+        if isinstance(message, list):  # a batch, which 2025-03-26 allowed
+            return all([self.receive(part) for part in cast("list[Any]", message)])
+        if not isinstance(message, dict) or cast("Message", message).get("jsonrpc") != "2.0":
+            return False
+        message = cast("Message", message)
+        method = message.get("method")
+        if isinstance(method, str):
+            params: Mapping[str, Any] = message["params"] if isinstance(message.get("params"), dict) else {}
+            if "id" in message:
+                self._take_order(message["id"], method, params)
+            else:
+                self._take_notice(method, params)
+            return True
+        if "result" in message or "error" in message:
+            self._take_answer(message)
+            return True
+        return False
+
+    def end(self) -> None:
+        """The connection has ended: who waits for an answer gets none."""
+        self._ended.set()
+        for question in self._questions.values():
+            if not question.answer.done():
+                question.answer.set_exception(MCPError(code=CONNECTION_CLOSED, message=CLOSED))
+
+    # -------------------------------------------------------------------------------------------------------- internals
+
+    def _next_number(self, wanted: RequestId | None) -> RequestId:
+        if wanted is not None:
+            if coerce_request_id(wanted) in self._questions:
+                raise ValueError(f"request id {wanted!r} is already in flight")
+            return wanted
+        self._number += 1
+        while self._number in self._questions:
+            self._number += 1
+        return self._number
+
+    def _hand_over(self, message: Message, headers: Mapping[str, str] | None) -> Awaitable[None] | None:
+        try:
+            if self._ended.is_set():
+                raise ConnectionResetError
+            return self._send(message, headers)
+        except ConnectionError:
+            raise MCPError(code=CONNECTION_CLOSED, message=CLOSED) from None
+
+    def _call_off(self, number: RequestId, reason: str, options: CallOptions) -> None:
+        """Tell the server that nobody waits any more; never wait for that."""
+        if not options.get("cancel_on_abandon", True) or self._ended.is_set() or self._tasks is None:
+            return
+        self._tasks.start_soon(self.notify, "notifications/cancelled", {"requestId": number, "reason": reason})
+
+    def _take_answer(self, message: Message) -> None:
+        number = message.get("id")
+        question = self._questions.get(coerce_request_id(number)) if isinstance(number, str | int) else None
+        if question is None or question.answer.done():
+            return  # too late, or never asked
+        error = message.get("error")
+        if isinstance(error, dict):
+            error = cast("Message", error)
+            code, words = error.get("code"), error.get("message")
+            problem = MCPError(
+                code=code if isinstance(code, int) else INTERNAL_ERROR, message=str(words), data=error.get("data")
+            )
+            question.answer.set_exception(problem)
+        elif isinstance(result := message.get("result"), dict):
+            question.answer.set_result(cast("Message", result))
+        else:
+            question.answer.set_exception(MCPError(code=INTERNAL_ERROR, message="the server's answer is no object"))
+
+    def _take_notice(self, method: str, params: Mapping[str, Any]) -> None:
+        if method == "notifications/progress":
+            self._report_progress(params)
+        elif method == "notifications/cancelled":
+            scope = self._orders.get(cast("RequestId", params.get("requestId")))
+            if scope is not None:
+                scope.cancel()
+        if not run_notify_intercept(self._intercept, method, params):
+            self._on_notice(method, params)
+
+    def _report_progress(self, params: Mapping[str, Any]) -> None:
+        token, progress, total = params.get("progressToken"), params.get("progress"), params.get("total")
+        question = self._questions.get(coerce_request_id(token)) if isinstance(token, str | int) else None
+        if question is None or question.on_progress is None or self._tasks is None:
+            return
+        if isinstance(progress, int | float):
+            whole = float(total) if isinstance(total, int | float) else None
+            words = params.get("message")
+            text = words if isinstance(words, str) else None
+            self._tasks.start_soon(question.on_progress, float(progress), whole, text)
+
+    def _take_order(self, number: Any, method: str, params: Mapping[str, Any]) -> None:
+        """The server asks us something."""
+        if self._tasks is not None and isinstance(number, str | int):
+            self._tasks.start_soon(self._answer, number, method, params)
+
+    async def _answer(self, number: RequestId, method: str, params: Mapping[str, Any]) -> None:
+        reply: Message = {"jsonrpc": "2.0", "id": number}
+        with anyio.CancelScope() as scope:
+            self._orders[number] = scope
+            try:
+                assert self._on_request is not None
+                reply["result"] = await self._on_request(_Context(self, number), method, params)
+            except MCPError as error:
+                reply["error"] = error.error.model_dump(mode="json", exclude_none=True)
+            except ValidationError:
+                reply["error"] = {"code": INVALID_PARAMS, "message": "Invalid request parameters"}
+            except Exception as error:
+                logger.exception("answering %s failed", method)
+                reply["error"] = {"code": INTERNAL_ERROR, "message": type(error).__name__}
+            finally:
+                self._orders.pop(number, None)
+            try:
+                if (pause := self._hand_over(reply, None)) is not None:
+                    await pause
+            except MCPError:
+                logger.debug("the answer to %s was not sent: the connection has ended", method)
+
+
+@dataclass
+class _Context(DispatchContext[TransportContext]):
+    """What the session may do while it answers the server."""
+
+    _conversation: Conversation
+    _number: RequestId
+    _cancel_requested: anyio.Event = field(default_factory=anyio.Event)
+
+    @property
+    def transport(self) -> TransportContext:
+        return TransportContext(kind="jsonrpc", can_send_request=True)
+
+    @property
+    def can_send_request(self) -> bool:
+        return True
+
+    @property
+    def request_id(self) -> RequestId | None:
+        return self._number
+
+    @property
+    def message_metadata(self) -> MessageMetadata:
+        return None
+
+    @property
+    def cancel_requested(self) -> anyio.Event:
+        return self._cancel_requested
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> dict[str, Any]:
+        return await self._conversation.send_raw_request(method, params, opts)
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
+        await self._conversation.notify(method, params, opts)
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Nobody asked for it."""
