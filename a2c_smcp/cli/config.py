@@ -29,6 +29,8 @@ def load(path: Path) -> LoadedConfig:
     except ConfigError as error:
         for problem in error.problems:
             typer.echo(f"{path}: {problem}", err=True)
+        for warning in error.warnings:
+            typer.echo(f"{path}: warning: {warning}", err=True)
         count = len(error.problems)
         fail(f"{path} has {count} mistake{'s' if count != 1 else ''}", 2)
     except OSError as error:
@@ -52,6 +54,7 @@ def check(
         config = load_config(file)
     except ConfigError as error:
         problems = error.problems
+        config.warnings = error.warnings
     except OSError as error:
         fail(f"cannot read {file}: {error.strerror or error}", 2)
     if as_json:

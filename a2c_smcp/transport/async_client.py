@@ -86,6 +86,7 @@ class OfficeClient(socketio.AsyncClient):
             await super().disconnect()
         else:
             await self.shutdown()
+            await self.eio.disconnect()  # an attempt that failed leaves its HTTP session open
 
     # ---------------------------------------------------------------------------------------------------------- offices
 

@@ -7,7 +7,9 @@ import logging
 import sys
 import time
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, TextIO
+
+from a2c_smcp.utils.text import printable
 
 LogFormat = Literal["human", "json"]
 
@@ -22,7 +24,7 @@ class HumanFormatter(logging.Formatter):
         clock = time.strftime("%H:%M:%S", time.localtime(record.created))
         name = record.name.removeprefix("a2c_smcp.")
         context = "".join(f"  {key}={value}" for key, value in _context(record).items() if key == "req_id")
-        line = f"{clock} {record.levelname:<7} {name}  {record.getMessage()}{context}"
+        line = printable(f"{clock} {record.levelname:<7} {name}  {record.getMessage()}{context}")
         return line + ("\n" + self.formatException(record.exc_info) if record.exc_info else "")
 
 
@@ -43,6 +45,17 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(entry, ensure_ascii=False)
 
 
+class _StderrHandler(logging.StreamHandler[TextIO]):
+    """Writes to whatever standard error is at that moment: a prompt or a progress display may stand in for it."""
+
+    def __init__(self) -> None:
+        logging.Handler.__init__(self)
+
+    @property
+    def stream(self) -> TextIO:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return sys.stderr
+
+
 class RedactingFormatter(logging.Formatter):
     """Another formatter's output, tracebacks included, with secrets taken out."""
 
@@ -58,7 +71,7 @@ class RedactingFormatter(logging.Formatter):
 
 def configure_logging(level: str = "info", log_format: LogFormat = "human") -> None:
     """Send this process's logs to standard error."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _StderrHandler()
     handler.setFormatter(JsonFormatter() if log_format == "json" else HumanFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
 

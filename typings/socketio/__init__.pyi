@@ -109,6 +109,7 @@ class WSGIApp:
 
 class AsyncClient:
     connected: bool
+    eio: Any
     reconnection: bool
     _reconnect_task: Any
     namespaces: dict[str, str]

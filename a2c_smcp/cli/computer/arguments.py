@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 
-def read_arguments(words: Iterable[str], params: str | None = None) -> dict[str, Any]:
+def read_arguments(
+    words: Iterable[str], params: str | None = None, schema: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """`key=value` words, or a JSON object, as parameters.
 
+    A value is text where the tool's schema says so, else JSON if it can be read as JSON, else text; `key:=value` is
+    always JSON.
+
     Raises:
-        ValueError: a word is neither, or the JSON is no object.
+        ValueError: a word is neither, the JSON is no object, or a parameter is missing that the tool requires.
     """
+    schema = schema or {}
+    properties = cast("dict[str, Any]", schema.get("properties") or {})
     found: dict[str, Any] = {}
     if params is not None:
         found |= _object(params)
@@ -23,8 +30,19 @@ def read_arguments(words: Iterable[str], params: str | None = None) -> dict[str,
         key, equals, value = word.partition("=")
         if not equals or not key:
             raise ValueError(f"{word}: key=value is expected")
-        found[key.removesuffix(":")] = value if key.endswith(":") else _value(value)
+        if key.endswith(":"):
+            found[key[:-1]] = _json(value, f"{key}={value}")
+        else:
+            found[key] = value if _is_text(properties.get(key)) else _value(value)
+    missing = [name for name in cast("list[str]", schema.get("required") or []) if name not in found]
+    if missing:
+        raise ValueError(f"missing: {', '.join(missing)}")
     return found
+
+
+def _is_text(schema: Any) -> bool:
+    kind: Any = cast("dict[str, Any]", schema).get("type") if isinstance(schema, dict) else None
+    return kind == "string"
 
 
 def _value(text: str) -> Any:
@@ -34,11 +52,15 @@ def _value(text: str) -> Any:
         return text
 
 
-def _object(text: str) -> dict[str, Any]:
+def _json(text: str, shown: str) -> Any:
     try:
-        found = json.loads(text)
+        return json.loads(text)
     except ValueError as error:
-        raise ValueError(f"the parameters are no JSON: {error}") from None
+        raise ValueError(f"{shown}: that is no JSON: {error}") from None
+
+
+def _object(text: str) -> dict[str, Any]:
+    found = _json(text, "the parameters")
     if not isinstance(found, dict):
         raise ValueError("the parameters must be a JSON object")
     return cast("dict[str, Any]", found)

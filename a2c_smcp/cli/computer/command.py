@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -104,8 +105,14 @@ def computer(
     without a question only if the configuration says so ("auto_apply": true in its tool_meta) or with --allow-all; at
     the prompt you are asked about any other, a service refuses it.
     """
-    if (office is None) != (url is None) and not context.invoked_subcommand and no_interactive:
-        fail("--url and --office go together", 2)
+    if context.invoked_subcommand is None and url is None and office is not None:
+        fail("--url and --office go together: where is the Server?", 2)
+    if context.invoked_subcommand is None and no_interactive and url is not None and office is None:
+        fail("--url and --office go together: which office?", 2)
+    if url is not None and not re.match(r"(https?|wss?)://[^/]", url):
+        fail(f"--url {url}: an address such as http://127.0.0.1:8000 is expected", 2)
+    if start_timeout <= 0:
+        fail("--start-timeout must be more than 0 seconds", 2)
     if log_format not in ("human", "json"):
         fail("--log-format is human or json", 2)
     level = (log_level or ("info" if no_interactive else "warning")).lower()
@@ -159,21 +166,20 @@ def call(
     tool: Annotated[str, typer.Argument(help="The tool's name, as `tools` shows it.")],
     arguments: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...")] = None,
     params: Annotated[str | None, typer.Option(help="All parameters as a JSON object.")] = None,
-    timeout: Annotated[int, typer.Option(help="Seconds.")] = 60,
+    timeout: Annotated[int, typer.Option(min=1, help="Seconds.")] = 60,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")] = False,
 ) -> None:
     """Start the MCP servers, call one tool, and stop them. Exit code 1 if the tool fails.
 
-    A VALUE is read as JSON where it is JSON (count=3, on=true, tags='["a"]'), else as text; key:=value is always text.
+    A VALUE is text where the tool wants text, else JSON (count=3, on=true, tags='["a"]'); key:=value is always JSON.
     """
     from a2c_smcp.cli.computer import one_shot
     from a2c_smcp.cli.computer.arguments import read_arguments
 
-    try:
-        parameters = read_arguments(arguments or [], params)
-    except ValueError as error:
-        fail(str(error), 2)
-    _run(context.obj, lambda host: one_shot.call(host, tool, parameters, timeout, as_json))
+    def read(schema: dict[str, Any] | None) -> dict[str, Any]:
+        return read_arguments(arguments or [], params, schema)
+
+    _run(context.obj, lambda host: one_shot.call(host, tool, read, timeout, as_json))
 
 
 def _run(options: Options, main: Callable[[Host], Awaitable[int]]) -> None:
@@ -191,7 +197,7 @@ def _run(options: Options, main: Callable[[Host], Awaitable[int]]) -> None:
         for name in ("httpx2", "mcp"):  # a line for each request is of interest to nobody else
             logging.getLogger(name).setLevel(logging.WARNING)
     loaded = load(options.config) if options.config is not None else None
-    if loaded is not None and options.log_level in ("debug", "info"):
+    if loaded is not None:
         for warning in loaded.warnings:
             typer.echo(f"{options.config}: warning: {warning}", err=True)
 

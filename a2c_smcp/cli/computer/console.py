@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
+import signal
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import Application
 from prompt_toolkit.completion import Completer, WordCompleter
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.patch_stdout import patch_stdout
 
 from a2c_smcp.computer.mcp_clients.model import (
     MCPServerCommandInput,
     MCPServerInput,
     MCPServerPickStringInput,
 )
+from a2c_smcp.utils.text import printable
 
 T = TypeVar("T")
+
+
+class Interrupted(Exception):
+    """Ctrl-C at a prompt. Not `KeyboardInterrupt`, which asyncio lets end the whole program."""
+
+
+def prompt_session(*arguments: Any, **options: Any) -> PromptSession[str]:
+    """A prompt that remembers nothing unless told to."""
+    options.setdefault("history", InMemoryHistory())
+    return PromptSession(*arguments, interrupt_exception=Interrupted, **options)
 
 
 class Questions:
@@ -35,29 +46,26 @@ class Questions:
         async with self._turn:
             try:
                 return await self._ask(wanted)
-            except (EOFError, KeyboardInterrupt):
+            except (EOFError, Interrupted):
                 return None
 
     async def _ask(self, wanted: MCPServerInput) -> str | None:
         if isinstance(wanted, MCPServerCommandInput):
             return None
-        label = f"{wanted.description or wanted.id} [{wanted.id}]"
+        label = printable(f"{wanted.description or wanted.id} [{wanted.id}]")
         default = wanted.default or ""
         if isinstance(wanted, MCPServerPickStringInput):
             return await self._pick(label, wanted.options, default)
         secret = bool(wanted.password)
         hint = f" ({default})" if default and not secret else ""
-        session: PromptSession[str] = PromptSession(history=InMemoryHistory())
-        answer = await session.prompt_async(f"{label}{hint}: ", is_password=secret)
+        answer = await prompt_session().prompt_async(f"{label}{hint}: ", is_password=secret)
         return answer or None
 
     async def _pick(self, label: str, options: list[str], default: str) -> str | None:
         print(f"{label}:")
         for number, option in enumerate(options, 1):
             print(f"  {number}. {option}{'  (default)' if option == default else ''}")
-        session: PromptSession[str] = PromptSession(
-            history=InMemoryHistory(), completer=WordCompleter(options, sentence=True)
-        )
+        session = prompt_session(completer=WordCompleter(options, sentence=True))
         while True:
             answer = (await session.prompt_async("number or text: ")).strip()
             if not answer:
@@ -98,65 +106,98 @@ class Terminal:
     """A prompt with completion and history. A question takes its place; what was typed so far comes back after it."""
 
     def __init__(self, prompt: str, completer: Completer) -> None:
-        self._session: PromptSession[str] = PromptSession(
-            prompt, completer=completer, history=_history(), complete_while_typing=False
-        )
+        self._session = prompt_session(prompt, completer=completer, history=_history(), complete_while_typing=False)
         self._draft = ""
-        self._questions: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue()
+        self._questions: asyncio.Queue[_Question] = asyncio.Queue()
 
     async def interrupt(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Ask something as soon as the terminal is free, and wait for the answer."""
-        answered: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        """Ask something as soon as the terminal is free, and wait for the answer. Who stops waiting takes it back.
 
-        async def question() -> None:
-            try:
-                answer = await ask()
-            except (EOFError, KeyboardInterrupt):
-                answered.cancel()
-            except Exception as error:
-                answered.set_exception(error)
-            else:
-                if not answered.done():
-                    answered.set_result(answer)
-
+        Raises:
+            Interrupted: the person does not want to answer.
+        """
+        question = _Question(ask)
         await self._questions.put(question)
-        return await answered
+        try:
+            return await question.answered
+        finally:
+            question.withdraw()
 
     async def read(self) -> str | None:
         """The next line."""
         while True:
-            prompt = asyncio.ensure_future(self._session.prompt_async(default=self._draft))
-            if not await self._question_before(prompt):
-                self._draft = ""
-                try:
-                    return prompt.result()
-                except EOFError:
-                    return None
-                except KeyboardInterrupt:
+            with patch_stdout(raw=True):  # what is written meanwhile appears above the prompt
+                prompt = asyncio.ensure_future(self._session.prompt_async(default=self._draft))
+                question = await self._question_before(prompt)
+                if question is not None and not prompt.done():
+                    self._draft = self._session.default_buffer.text
+                    self._session.app.exit(exception=Interrupted)
+                    await asyncio.wait((prompt,))
+            if question is not None:
+                await question.ask()
+                if prompt.cancelled() or isinstance(prompt.exception(), Interrupted):
                     continue
+            self._draft = ""
+            try:
+                return prompt.result()
+            except EOFError:
+                return None
+            except Interrupted:
+                continue
 
     async def attend(self, work: Awaitable[T]) -> T:
-        """Wait for work, and ask what has to be asked meanwhile."""
+        """Wait for work, and ask what has to be asked meanwhile. Ctrl-C ends the work."""
         task = asyncio.ensure_future(work)
-        while await self._question_before(task):
-            pass
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, task.cancel)
+        try:
+            while (question := await self._question_before(task)) is not None:
+                await question.ask()
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
+        if task.cancelled():
+            raise Interrupted
         return task.result()
 
-    async def _question_before(self, task: asyncio.Future[Any]) -> bool:
-        """Wait for the task or a question; whether it was a question, which has been asked then."""
+    async def _question_before(self, task: asyncio.Future[Any]) -> _Question | None:
+        """Wait for the task or a question, whichever comes first; the question, if it was one."""
         question = asyncio.ensure_future(self._questions.get())
         await asyncio.wait((task, question), return_when=asyncio.FIRST_COMPLETED)
-        if not question.done():
-            question.cancel()
-            return False
-        application: Application[str] = self._session.app
-        if application.is_running and not task.done():
-            self._draft = self._session.default_buffer.text
-            application.exit(exception=EOFError)
-            with contextlib.suppress(EOFError, KeyboardInterrupt):
-                await task
-        await question.result()()
-        return True
+        if question.done():
+            return question.result()
+        question.cancel()
+        return None
+
+
+class _Question:
+    """Something to be asked; whoever wants to know may take it back."""
+
+    def __init__(self, ask: Callable[[], Awaitable[Any]]) -> None:
+        self._ask = ask
+        self._asking: asyncio.Future[Any] | None = None
+        self._withdrawn = False
+        self.answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    async def ask(self) -> None:
+        """Ask, unless nobody wants to know any more."""
+        if self._withdrawn:
+            return
+        self._asking = asyncio.ensure_future(self._ask())
+        await asyncio.wait((self._asking,))
+        if self._asking.cancelled():
+            print("(nobody waits for the answer any more)")
+        elif not self.answered.done():
+            error = self._asking.exception()
+            if error is None:
+                self.answered.set_result(self._asking.result())
+            else:
+                self.answered.set_exception(Interrupted() if isinstance(error, EOFError) else error)
+
+    def withdraw(self) -> None:
+        """Nobody waits for the answer."""
+        self._withdrawn = True
+        if self._asking is not None:
+            self._asking.cancel()
 
 
 def _history() -> History:

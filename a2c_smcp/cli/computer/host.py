@@ -6,7 +6,7 @@ import asyncio
 import logging
 import random
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from socketio.exceptions import ConnectionError as CannotConnect
 
@@ -89,9 +89,11 @@ class Host:
                 problem = str(error)
             except ValueError as error:
                 raise ConnectionError(f"{url}: {error}") from None
-            if isinstance(self._refusal, dict):
-                raise NotAllowed(str(self._refusal.get("message") or "refused"))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-        raise ConnectionError(f"cannot reach {url}: {problem}")
+            refusal: Any = self._refusal
+            if isinstance(refusal, dict):
+                reason = cast("dict[str, Any]", refusal).get("message") or "refused"
+                raise NotAllowed(f"the Server refuses this Computer: {reason} (at {url}; is A2C_API_KEY right?)")
+        raise ConnectionError(f"cannot reach {url}: {_in_plain_words(problem)}")
 
     async def join(self, url: str, office: str) -> None:
         """Connect and join; as long as nobody is there to answer, or the name is taken, try again.
@@ -116,6 +118,17 @@ class Host:
 
     def _on_connect_error(self, data: Any = None) -> None:
         self._refusal = data
+
+
+def _in_plain_words(problem: str) -> str:
+    """What the HTTP library says, for a person."""
+    if "Connect call failed" in problem:
+        return "nobody answers there"
+    if any(sign in problem for sign in ("getaddrinfo", "Name or service", "nodename nor servname", "name resolution")):
+        return "there is no such host"
+    if "Unexpected" in problem or "Invalid" in problem:
+        return "what answers there is no A2C Server"
+    return problem
 
 
 def allow_everything(req_id: str, server: str, tool: str, parameters: dict[str, Any]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from a2c_smcp.cli.computer import views
@@ -12,6 +13,9 @@ from a2c_smcp.cli.computer.host import Host, allow_everything
 from a2c_smcp.cli.computer.progress import boot_with_progress
 from a2c_smcp.computer.types import ServerState
 from a2c_smcp.utils.results import to_wire
+
+ReadArguments = Callable[[dict[str, Any] | None], dict[str, Any]]
+"""Reads what was typed, given the tool's schema."""
 
 
 async def status(host: Host, as_json: bool) -> int:
@@ -36,9 +40,15 @@ async def tools(host: Host, as_json: bool) -> int:
     return 0
 
 
-async def call(host: Host, tool: str, parameters: dict[str, Any], seconds: int, as_json: bool) -> int:
+async def call(host: Host, tool: str, read: ReadArguments, seconds: int, as_json: bool) -> int:
     """One call; the owner asks for it, so it needs no confirmation."""
     await _boot(host)
+    entry = host.computer.mcp_manager.book.entries.get(tool)
+    try:
+        parameters = read(entry.tool["params_schema"] if entry is not None else None)
+    except ValueError as error:
+        print(f"a2c: {error}", file=sys.stderr)
+        return 2
     host.computer.confirm_callback = allow_everything
     result = await host.computer.aexecute_tool("one-shot", tool, parameters, seconds)
     if as_json:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 
 from rich.console import Console
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.table import Table
+from rich.text import Text
 
 from a2c_smcp.cli.computer.host import Host
 from a2c_smcp.computer.types import ServerState, ServerStatus
+from a2c_smcp.utils.text import printable
 
 SYMBOLS = {
     ServerState.READY: "[green]✓[/]",
@@ -29,14 +32,22 @@ async def boot_with_progress(host: Host, patience: float = 30.0) -> None:
         await boot
         return
     console = Console(stderr=True)
-    with Live(console=console, refresh_per_second=8, transient=True) as live:
-        while not boot.done():
-            live.update(_table(host.computer.status))
-            await asyncio.wait((boot,), timeout=0.12)
-    boot.result()
+    quiet = logging.getLogger("a2c_smcp.computer.mcp_clients")
+    level = quiet.level
+    quiet.setLevel(logging.CRITICAL)  # what it would say is told below, once
+    try:
+        with Live(console=console, refresh_per_second=8, transient=True) as live:
+            while not boot.done():
+                live.update(_table(host.computer.status))
+                await asyncio.wait((boot,), timeout=0.12)
+        boot.result()
+    finally:
+        boot.cancel()
+        quiet.setLevel(level)
     for status in host.computer.status:
         if status.state is not ServerState.READY:
-            console.print(f"{SYMBOLS.get(status.state, '…')} {status.name} is {status.state}: {status.reason or ''}")
+            why = f": {status.reason}" if status.reason else ""
+            console.print(SYMBOLS.get(status.state, "…"), Text(printable(f"{status.name} is {status.state}{why}")))
 
 
 def _table(statuses: list[ServerStatus]) -> Table:
@@ -47,6 +58,6 @@ def _table(statuses: list[ServerStatus]) -> Table:
         if status.state is ServerState.STARTING:
             table.add_row(Spinner("dots"), status.name)
         else:
-            note = f"{status.tools} tools" if status.active else str(status.reason or status.state)
-            table.add_row(SYMBOLS[status.state], f"{status.name} [dim]{note}[/]")
+            note = f"{status.tools} tools" if status.active else printable(status.reason or status.state)
+            table.add_row(SYMBOLS[status.state], Text.assemble(status.name, " ", (note, "dim")))
     return table

@@ -26,7 +26,7 @@ async def serve(host: Host) -> int:
             work.result()
             await stop
     except NotAllowed as error:
-        logger.error("the Server refuses this Computer: %s", error)
+        logger.error("%s", error)
         return 1
     finally:
         stop.cancel()

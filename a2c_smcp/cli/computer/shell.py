@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-import logging
 import shlex
 import sys
 import uuid
@@ -13,20 +12,25 @@ from collections.abc import Awaitable, Iterable
 from pathlib import Path
 from typing import Any, cast
 
-from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
-from prompt_toolkit.history import InMemoryHistory
-from prompt_toolkit.patch_stdout import patch_stdout
 
 from a2c_smcp.cli.computer import views
 from a2c_smcp.cli.computer.arguments import read_arguments
-from a2c_smcp.cli.computer.console import Console, Pipe, Questions, Terminal
-from a2c_smcp.cli.computer.host import Host
+from a2c_smcp.cli.computer.console import Console, Interrupted, Pipe, Questions, Terminal, prompt_session
+from a2c_smcp.cli.computer.host import Host, NotAllowed
 from a2c_smcp.cli.computer.progress import boot_with_progress
 from a2c_smcp.computer.mcp_clients.config_file import ConfigError, LoadedConfig, load_config, server_from
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.errors import SMCPError
+from a2c_smcp.utils.text import printable
+
+MAX_SHOWN = 4_000
+"""Characters of a call's arguments that the question shows."""
+
+
+ADD_PATIENCE = 5.0
+"""Seconds that `add` waits for new servers; they go on starting."""
 
 
 class UsageError(ValueError):
@@ -43,11 +47,7 @@ async def converse(host: Host) -> int:
     shell = Shell(host, terminal)
     host.resolver.prompter = _InterruptingQuestions(terminal)
     await boot_with_progress(host)
-    with patch_stdout(raw=True):
-        for handler in logging.getLogger().handlers:
-            if isinstance(handler, logging.StreamHandler):
-                cast("logging.StreamHandler[Any]", handler).setStream(sys.stderr)  # does not write over the prompt
-        return await shell.run(booted=True)
+    return await shell.run(booted=True)
 
 
 class _InterruptingQuestions(Questions):
@@ -75,14 +75,17 @@ class Confirmations:
             return True
         if self._terminal is None:
             return False
-        return await self._terminal.interrupt(lambda: self._ask(server, tool, parameters))
+        try:
+            return await self._terminal.interrupt(lambda: self._ask(server, tool, parameters))
+        except Interrupted:
+            return False
 
     async def _ask(self, server: str, tool: str, parameters: dict[str, Any]) -> bool:
         if (server, tool) in self._always:
             return True
-        print(f"The Agent wants to call {tool} of {server} with:")
-        print(json.dumps(parameters, indent=2, ensure_ascii=False))
-        session: PromptSession[str] = PromptSession(history=InMemoryHistory())
+        print(printable(f"The Agent wants to call {tool} of {server} with:"))
+        print(printable(json.dumps(parameters, indent=2, ensure_ascii=False), MAX_SHOWN))
+        session = prompt_session()
         while True:
             answer = (await session.prompt_async("Allow it? yes / no / always for this tool: ")).strip().lower()
             if answer in ("a", "always"):
@@ -104,6 +107,7 @@ class Shell:
         if not host.options.allow_all:
             host.computer.confirm_callback = self._confirmations.confirm
         self._failed = False
+        self._background: set[asyncio.Future[None]] = set()
 
     async def run(self, *, booted: bool = False) -> int:
         """Until the end of input, `quit`, or Ctrl-D. From a pipe, the exit code is 1 if any command failed."""
@@ -113,17 +117,31 @@ class Shell:
         while (line := await self._console.read()) is not None:
             if not await self._run_line(line):
                 break
+        for work in self._background:
+            work.cancel()
         return 1 if self._failed and isinstance(self._console, Pipe) else 0
 
     async def _join_at_start(self) -> None:
         options = self._host.options
         statuses = self._computer.status
         ready = sum(status.active for status in statuses)
-        print(f"{ready} of {len(statuses)} MCP servers ready, {len(self._computer.mcp_manager.book.tools)} tools.")
+        tools = len(self._computer.mcp_manager.book.tools)
+        if isinstance(self._console, Terminal):
+            print(f"{ready} of {len(statuses)} MCP servers ready, {tools} tools.")
         if options.url is not None:
             await self._guarded(self._connect(options.url, options.office))
+            if options.office is not None and not self._host.client.connected and isinstance(self._console, Terminal):
+                self._background.add(asyncio.create_task(self._keep_trying(options.url, options.office)))
         if isinstance(self._console, Terminal):
             print("Type help for the commands, Ctrl-D to leave.")
+
+    async def _keep_trying(self, url: str, office: str) -> None:
+        """The Server is not there yet: join as soon as it is."""
+        try:
+            await self._host.join(url, office)
+            print(f"in office {office} as {self._computer.name}")
+        except NotAllowed as error:
+            self._complain(str(error))
 
     async def _run_line(self, line: str) -> bool:
         """Run one line; False when it was the last."""
@@ -152,8 +170,10 @@ class Shell:
     async def _guarded(self, work: Awaitable[None]) -> None:
         try:
             await work
+        except Interrupted:
+            self._complain("interrupted")
         except (SMCPError, ConfigError, UsageError, ConnectionError, RuntimeError, OSError) as error:
-            self._complain(str(error))
+            self._complain(printable(str(error)))
 
     def _complain(self, message: str) -> None:
         self._failed = True
@@ -166,8 +186,8 @@ class Shell:
         Show this."""
         for command in commands():
             usage, text = described(command)
-            print(f"  {usage:<42} {text}")
-        print(f"  {'quit':<42} Stop everything and leave.")
+            print(f"  {usage:<48} {text}")
+        print(f"  {'quit':<48} Stop everything and leave.")
 
     async def do_status(self) -> None:
         """status
@@ -203,7 +223,8 @@ class Shell:
         """call TOOL [KEY=VALUE…|JSON]
         Call a tool yourself."""
         try:
-            parameters = read_arguments(arguments)
+            entry = self._computer.mcp_manager.book.entries.get(tool)
+            parameters = read_arguments(arguments, schema=entry.tool["params_schema"] if entry is not None else None)
         except ValueError as error:
             raise UsageError(str(error)) from None
         req_id = uuid.uuid4().hex
@@ -216,7 +237,7 @@ class Shell:
         self._failed |= result.is_error
 
     async def do_add(self, *words: str) -> None:
-        """add FILE | NAME JSON | NAME COMMAND [ARG…] | NAME URL
+        """add FILE | NAME COMMAND… | NAME URL | NAME JSON
         Add servers, or change them."""
         if len(words) == 1:
             loaded = await asyncio.to_thread(_load, words[0])
@@ -237,8 +258,12 @@ class Shell:
             configs = [await asyncio.to_thread(server_from, data, name)]
         else:
             raise UsageError("usage: " + usage_of(self.do_add))
-        for config in configs:
-            await self._computer.aadd_or_aupdate_server(config)
+        print(f"starting {', '.join(config.name for config in configs)} …")
+        changes = [asyncio.ensure_future(self._computer.aadd_or_aupdate_server(config)) for config in configs]
+        self._background.update(changes)
+        done, _ = await asyncio.wait(changes, timeout=ADD_PATIENCE)
+        for change in done:
+            change.result()
         names = {config.name for config in configs}
         changed = [status for status in self._computer.status if status.name in names]
         views.show(views.servers(changed), *views.details(changed))
@@ -247,6 +272,7 @@ class Shell:
         """rm SERVER
         Stop a server and forget it."""
         await self._computer.aremove_server(server)
+        print(f"removed {server}")
 
     async def do_start(self, server: str) -> None:
         """start SERVER

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable
-from textwrap import shorten
 from typing import Any, cast
 
 from mcp_types import AudioContent, EmbeddedResource, ImageContent, ResourceLink, TextContent
 from rich.console import Console, RenderableType
-from rich.markup import escape
-from rich.padding import Padding
+from rich.markup import escape as escape_markup
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -20,6 +18,13 @@ from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.computer.tools import ToolBook
 from a2c_smcp.computer.types import ServerState, ServerStatus, ToolCallRecord
 from a2c_smcp.utils.results import CallToolResult
+from a2c_smcp.utils.text import printable
+
+
+def escape(text: str) -> str:
+    """Text from elsewhere as rich shall show it: as it is."""
+    return escape_markup(printable(text))
+
 
 WIDE = 200
 """Columns where there is no terminal to fill."""
@@ -57,11 +62,11 @@ def details(statuses: list[ServerStatus]) -> Iterable[RenderableType]:
     """Why servers are not ready, and what their owner should know."""
     for status in statuses:
         if status.reason and status.state is not ServerState.READY:
-            yield Text(f"{status.name}: {status.reason}", style="red")
+            yield Text(printable(f"{status.name}: {status.reason}"), style="red")
         for line in status.stderr:
-            yield Padding(Text(line, style="dim"), (0, 0, 0, 4))
+            yield Text(f"    {printable(line)}", style="dim")
         for note in status.notes:
-            yield Text(f"{status.name}: {note}", style="yellow")
+            yield Text(printable(f"{status.name}: {note}"), style="yellow")
 
 
 def tools(book: ToolBook, server: str | None = None) -> RenderableType:
@@ -69,7 +74,15 @@ def tools(book: ToolBook, server: str | None = None) -> RenderableType:
     entries = {name: entry for name, entry in book.entries.items() if server in (None, entry.server)}
     if not entries:
         return "no tools"
-    table = Table(Column("tool", no_wrap=True), "server", "asks first", "parameters", "description", box=None)
+    table = Table(
+        Column("tool", no_wrap=True),
+        Column("server", no_wrap=True),
+        "asks first",
+        Column("parameters", max_width=32),
+        Column("description", no_wrap=True, overflow="ellipsis", ratio=1),
+        box=None,
+        expand=True,
+    )
     for name, entry in entries.items():
         schema = entry.tool["params_schema"]
         required = cast("list[str]", schema.get("required") or [])
@@ -77,9 +90,7 @@ def tools(book: ToolBook, server: str | None = None) -> RenderableType:
         names = [name if name in required else f"[dim]{escape(name)}[/]" for name in properties]
         description = entry.tool["description"].strip().partition("\n")[0]
         asks = "no" if entry.meta.auto_apply else "yes"
-        table.add_row(
-            escape(name), escape(entry.server), asks, " ".join(names), escape(shorten(description, 80, placeholder="…"))
-        )
+        table.add_row(escape(name), escape(entry.server), asks, " ".join(names), escape(description))
     return table
 
 
@@ -88,15 +99,15 @@ def result(found: CallToolResult) -> Iterable[RenderableType]:
     for part in found.content:
         match part:
             case TextContent():
-                yield Text(part.text, style="red" if found.is_error else "")
+                yield Text(printable(part.text), style="red" if found.is_error else "")
             case ImageContent() | AudioContent():
-                yield Text(f"[{part.type}, {part.mime_type}, {len(part.data) * 3 // 4} bytes]", style="dim")
+                yield Text(f"[{part.type}, {printable(part.mime_type)}, {len(part.data) * 3 // 4} bytes]", style="dim")
             case ResourceLink():
-                yield Text(f"[link to {part.uri}]", style="dim")
+                yield Text(f"[link to {printable(part.uri)}]", style="dim")
             case EmbeddedResource():
-                yield Text(f"[resource {part.resource.uri}]", style="dim")
+                yield Text(f"[resource {printable(part.resource.uri)}]", style="dim")
     if not found.content and found.structured_content is not None:
-        yield Text(json.dumps(found.structured_content, indent=2, ensure_ascii=False), style="dim")
+        yield Text(printable(json.dumps(found.structured_content, indent=2, ensure_ascii=False)), style="dim")
 
 
 def history(records: Iterable[ToolCallRecord]) -> RenderableType:

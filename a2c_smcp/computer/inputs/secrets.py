@@ -12,7 +12,15 @@ SHORTEST = 4
 """A shorter value is taken out only where it stands alone: it would tear holes into every other word."""
 HIDDEN = "•••"
 
-_TALKATIVE = ("httpx2", "mcp.client.streamable_http", "mcp.client.sse", "asyncio", "client")
+_TALKATIVE = (
+    "asyncio",
+    "httpcore2.connection",
+    "httpcore2.http11",
+    "httpcore2.http2",
+    "httpcore2.proxy",
+    "httpx2",
+    "mcp.client.streamable_http",
+)
 """Loggers of libraries that write addresses and requests, which may hold a secret."""
 
 
@@ -56,12 +64,28 @@ class Secrets(logging.Filter):
         return True
 
 
-_SECRET_NAME = re.compile(r"token|secret|passw|key|auth|credential|bearer|cookie|session|pat\b", re.IGNORECASE)
+# fmt: off
+_SECRET_WORDS = frozenset((
+    "token", "secret", "secrets", "password", "passwd", "passphrase", "pwd", "pass", "key", "apikey", "auth",
+    "authorization", "credential", "credentials", "bearer", "cookie", "pat", "jwt",
+))
+_NOT_ITSELF = frozenset((
+    "path", "file", "dir", "folder", "id", "name", "url", "uri", "host", "type", "method", "mode", "ttl", "timeout",
+))
+"""How names end that say where a secret is, or something about it."""
+# fmt: on
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_SECRET_VALUE = re.compile(
+    r"\b(?:sk-[\w-]{16,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[abeoprs]-[\w-]{10,}|hf_\w{16,}"
+    r"|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|ya29\.[\w-]{16,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*)"
+)
+"""Forms of tokens that are known for what they are."""
 
 
 def looks_secret(name: str) -> bool:
-    """Whether a variable or header of this name is likely to hold a secret."""
-    return _SECRET_NAME.search(name) is not None
+    """Whether a variable, header or option of this name is likely to hold a secret."""
+    words = [word.lower() for word in _WORD.findall(name)]
+    return not _SECRET_WORDS.isdisjoint(words) and words[-1] not in _NOT_ITSELF
 
 
 # -------------------------------------------------------------------------------- secrets that stand in a configuration
@@ -69,14 +93,15 @@ Replacement = Callable[[str, str], str]
 """`(name, value)` of a secret: what to write in its place."""
 
 _SCHEME = re.compile(r"(?P<scheme>(?:Bearer|Basic|Token|ApiKey)\s+)(?P<value>\S.*)", re.IGNORECASE | re.DOTALL)
-_FLAG = re.compile(r"(?P<flag>--?[A-Za-z][\w-]*)(?:=(?P<value>.*))?", re.DOTALL)
+_NAMED = re.compile(r"(?P<start>(?P<name>-{0,2}[A-Za-z][\w-]*)(?:=|:\s+))(?P<value>.*)", re.DOTALL)
+"""A name and its value in one argument."""
 
 
 def replace_secrets(parameters: Mapping[str, Any], replacement: Replacement) -> dict[str, Any]:
     """Server parameters in which whatever looks like a secret in clear is replaced. Placeholders are not secrets.
 
-    Looked at: environment variables and headers by their name, command line options such as `--api-key`, and the
-    password and query of an address.
+    Looked at: environment variables, headers and command line options by their names, the password and the query of
+    addresses, and tokens of a known form wherever they stand.
     """
     shown = dict(parameters)
     for field in ("env", "headers"):
@@ -86,30 +111,37 @@ def replace_secrets(parameters: Mapping[str, Any], replacement: Replacement) -> 
     if isinstance(args := shown.get("args"), list):
         shown["args"] = _in_args(cast("list[Any]", args), replacement)
     if isinstance(url := shown.get("url"), str):
-        shown["url"] = _in_url(url, replacement)
+        shown["url"] = _in_value("url", url, replacement)
     return shown
 
 
 def _in_value(name: str, value: Any, replacement: Replacement) -> Any:
-    if not isinstance(value, str) or not value or "${" in value or not looks_secret(name):
+    """A value under a name: all of it if the name says so, else what can be recognised in it."""
+    if not isinstance(value, str) or not value:
         return value
-    if found := _SCHEME.fullmatch(value):
-        return found["scheme"] + replacement(name, found["value"])
-    return replacement(name, value)
+    if "${" not in value and looks_secret(name):
+        found = _SCHEME.fullmatch(value)
+        return found["scheme"] + replacement(name, found["value"]) if found else replacement(name, value)
+    if "://" in value:
+        value = _in_url(value, replacement)
+    return _SECRET_VALUE.sub(lambda found: replacement(name, found[0]), value)
 
 
 def _in_args(args: list[Any], replacement: Replacement) -> list[Any]:
     shown: list[Any] = []
     flag = ""
     for arg in args:
-        found = _FLAG.fullmatch(arg) if isinstance(arg, str) else None
-        if found is not None and found["value"] is not None:
-            shown.append(f"{found['flag']}={_in_value(found['flag'], found['value'], replacement)}")
-        elif found is None and flag:
+        if not isinstance(arg, str):
+            shown.append(arg)
+            continue
+        found = _NAMED.fullmatch(arg)
+        if found is not None:  # --token=x, -e TOKEN=x, "Authorization: Bearer x"
+            shown.append(found["start"] + _in_value(found["name"], found["value"], replacement))
+        elif flag and not arg.startswith("-"):
             shown.append(_in_value(flag, arg, replacement))
         else:
-            shown.append(arg)
-        flag = found["flag"] if found is not None and found["value"] is None else ""
+            shown.append(_in_value("", arg, replacement))
+        flag = arg if found is None and arg.startswith("-") else ""
     return shown
 
 

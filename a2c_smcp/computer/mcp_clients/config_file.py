@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -67,8 +67,9 @@ class Problem:
 class ConfigError(ValueError):
     """A configuration with mistakes: each of them, in `problems`."""
 
-    def __init__(self, problems: list[Problem], source: str | None = None) -> None:
+    def __init__(self, problems: list[Problem], source: str | None = None, warnings: Iterable[Problem] = ()) -> None:
         self.problems = problems
+        self.warnings = list(warnings)
         self.source = source
         super().__init__("\n".join(f"{source}: {problem}" if source else str(problem) for problem in problems))
 
@@ -80,6 +81,10 @@ class LoadedConfig:
     servers: list[MCPServerConfig] = field(default_factory=list[MCPServerConfig])
     inputs: list[MCPServerInput] = field(default_factory=list[MCPServerInput])
     warnings: list[Problem] = field(default_factory=list[Problem])
+    env_files: dict[str, Path] = field(default_factory=dict[str, Path])
+    """Files with environment variables, by server."""
+    folder: Path = field(default_factory=Path)
+    """What `${workspaceFolder}` stands for."""
 
 
 def load_config(path: Path) -> LoadedConfig:
@@ -94,7 +99,7 @@ def load_config(path: Path) -> LoadedConfig:
     except UnicodeDecodeError:
         raise ConfigError([Problem("", "it is not UTF-8 text")], str(path)) from None
     except ConfigError as error:
-        raise ConfigError(error.problems, str(path)) from None
+        raise ConfigError(error.problems, str(path), error.warnings) from None
 
 
 def parse_config(text: str, folder: Path | None = None, environment: Mapping[str, str] | None = None) -> LoadedConfig:
@@ -110,7 +115,8 @@ def parse_config(text: str, folder: Path | None = None, environment: Mapping[str
     reader = _Reader(lines, os.environ if environment is None else environment, folder or Path.cwd())
     reader.read(data)
     if reader.problems:
-        raise ConfigError(sorted(reader.problems, key=lambda problem: problem.line or 0))
+        in_order = sorted(reader.problems, key=lambda problem: problem.line or 0)
+        raise ConfigError(in_order, warnings=reader.config.warnings)
     return reader.config
 
 
@@ -134,7 +140,7 @@ class _Reader:
         self._lines = lines
         self._environment = environment
         self._folder = folder
-        self.config = LoadedConfig()
+        self.config = LoadedConfig(folder=self._workspace())
         self.problems: list[Problem] = []
 
     def read(self, data: Any) -> None:
@@ -215,20 +221,23 @@ class _Reader:
             elif key in _BASE_FIELDS or key == "envFile":
                 nested[key] = value
             elif key != "type":
-                self._warn((*path, key), "is not read")
+                near = difflib.get_close_matches(key, _PARAMETER_FIELDS[kind] | _BASE_FIELDS, 1)
+                self._warn((*path, key), "is not read" + (f"; did you mean {near[0]}?" if near else ""))
         return nested
 
     def _expand(self, path: jsonc.Path, model: MCPServerConfig, data: dict[str, Any], is_flat: bool) -> MCPServerConfig:
         """Fill in environment variables beside the model; disabled servers need none."""
         env_file = data.get("envFile")
+        if isinstance(env_file, str):
+            self.config.env_files[model.name] = self._folder / Path(self._in_place(env_file)).expanduser()
         if self._environment is None or model.disabled:
             return model
         secrets: list[str] = []
         written = model.server_parameters.model_dump()
         base = path if is_flat else (*path, "server_parameters")
         filled = {key: self._fill((*base, key), key, value, secrets) for key, value in written.items()}
-        if isinstance(env_file, str):
-            more = self._read_env_file((*path, "envFile"), self._fill((*path, "envFile"), "envFile", env_file, []))
+        if model.name in self.config.env_files:
+            more = self._read_env_file((*path, "envFile"), self.config.env_files[model.name])
             secrets += more.values()
             filled["env"] = more | (filled.get("env") or {})
         return model.expanded(filled, secrets) if filled != written else model
@@ -259,9 +268,13 @@ class _Reader:
     def _workspace(self) -> Path:
         return self._folder.parent if self._folder.name in (".vscode", ".cursor") else self._folder
 
-    def _read_env_file(self, path: jsonc.Path, name: str) -> dict[str, str]:
+    def _in_place(self, text: str) -> str:
+        """A file's name with the folders filled in that it may start with."""
+        return text.replace("${workspaceFolder}", str(self._workspace())).replace("${userHome}", str(Path.home()))
+
+    def _read_env_file(self, path: jsonc.Path, file: Path) -> dict[str, str]:
         try:
-            text = (self._folder / Path(name).expanduser()).read_text("utf-8")
+            text = file.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             self._complain(path, f"cannot be read: {error}")
             return {}
@@ -352,4 +365,20 @@ def _in_plain_words(mistake: Any, model: Any, where: jsonc.Path) -> str:
     if mistake["type"] == "missing":
         return "is missing"
     message: str = mistake["msg"]
-    return message.removeprefix("Value error, ").removeprefix("Input ").strip()
+    return _PLAIN_WORDS.get(mistake["type"]) or message.removeprefix("Value error, ").removeprefix("Input ").strip()
+
+
+_PLAIN_WORDS = {
+    "string_type": "must be text",
+    "string_too_short": "must not be empty",
+    "bool_type": "must be true or false",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "list_type": "must be a list",
+    "too_short": "must not be empty",
+    "time_delta_type": "must be a duration, e.g. 30 or PT30S",
+    "time_delta_parsing": "must be a duration, e.g. 30 or PT30S",
+}

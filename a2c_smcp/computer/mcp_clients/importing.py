@@ -9,9 +9,11 @@ import os
 import re
 import sys
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from a2c_smcp.computer.inputs.render import map_strings
 from a2c_smcp.computer.inputs.secrets import replace_secrets
 from a2c_smcp.computer.mcp_clients.config_file import LoadedConfig, Problem
 from a2c_smcp.computer.mcp_clients.model import MCPServerPromptStringInput
@@ -73,7 +75,10 @@ def convert(source: Path, loaded: LoadedConfig) -> Imported:
             return f"${{input:{input_id}}}"
 
         written = config.model_dump(mode="json", exclude_unset=True, exclude={"name", "type"})
-        written["server_parameters"] = replace_secrets(written["server_parameters"], to_input)
+        if config.name in loaded.env_files:
+            written["envFile"] = str(loaded.env_files[config.name])
+        here = map_strings(written["server_parameters"], partial(_in_place, str(loaded.folder)))
+        written["server_parameters"] = replace_secrets(here, to_input)
         servers[config.name] = {"type": config.type, **written}
     imported.data = {"servers": servers}
     if inputs:
@@ -89,6 +94,11 @@ def merge(old: dict[str, Any], new: dict[str, Any]) -> tuple[dict[str, Any], lis
     ids = {wanted["id"] for wanted in had}
     inputs = [*had, *(wanted for wanted in new.get("inputs", []) if wanted["id"] not in ids)]
     return {**({"inputs": inputs} if inputs else {}), "servers": servers}, kept
+
+
+def _in_place(folder: str, text: str) -> str:
+    """The new file may lie elsewhere: what was relative to the old one is not any more."""
+    return text.replace("${workspaceFolder}", folder)
 
 
 def _free_id(name: str, server: str, taken: dict[str, Any]) -> str:

@@ -110,7 +110,7 @@ class MCPServerManager:
             client = self._find(name)
             if not self._is_closed:
                 client.start()
-            await client.wait_settled()
+        await client.wait_settled()
 
     async def astop_client(self, name: str) -> None:
         """Stop a server; running calls on it end with an error.
@@ -149,7 +149,7 @@ class MCPServerManager:
             self._rewrite()
             if self.auto_connect and not self._is_closed:
                 client.start()
-                await client.wait_settled()
+        await client.wait_settled()  # not in its turn: who wants to stop or remove it need not wait
 
     async def aremove_server(self, name: str) -> None:
         """Stop a server and forget it.

@@ -22,7 +22,24 @@ from a2c_smcp.computer.mcp_clients.http import WatchedClient
 from a2c_smcp.computer.mcp_clients.link import Link
 from a2c_smcp.computer.mcp_clients.model import SseParameters
 
+MAX_REDIRECTS = 5
 _HEADERS = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
+
+
+@asynccontextmanager
+async def _open(client: httpx2.AsyncClient, url: str) -> AsyncGenerator[httpx2.Response]:
+    """Open the stream, following redirects as long as they stay on the same server: headers were meant for that one."""
+    response = await client.send(client.build_request("GET", url, headers=_HEADERS), stream=True)
+    for _ in range(MAX_REDIRECTS):
+        following = response.next_request
+        if following is None or urlsplit(str(following.url))[:2] != urlsplit(str(response.url))[:2]:
+            break
+        await response.aclose()
+        response = await client.send(following, stream=True)
+    try:
+        yield response
+    finally:
+        await response.aclose()
 
 
 class SseClient(MCPClient):
@@ -35,13 +52,13 @@ class SseClient(MCPClient):
             raise CannotStart("a placeholder among its parameters has no value")
         async with (
             WatchedClient(link, wanted.headers, wanted.timeout, wanted.sse_read_timeout) as client,
-            client.stream("GET", wanted.url, headers=_HEADERS) as response,
+            _open(client, wanted.url) as response,
         ):
             if response.status_code >= 300:
                 raise ConnectionError(f"answered HTTP {response.status_code} {response.reason_phrase}")
             events = aiter(httpx2.EventSource(response, max_event_size=None))
             with anyio.fail_after(self._policy.start_timeout):
-                endpoint = await self._endpoint(events, wanted.url)
+                endpoint = await self._endpoint(events, str(response.url))
             async with anyio.create_task_group() as posts:
 
                 async def post(message: Message) -> None:
