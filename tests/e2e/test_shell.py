@@ -368,6 +368,7 @@ def test_adding_a_server_that_does_not_answer_does_not_take_the_prompt_away(conf
         start = shell.mark()
         shell.type(f"add mute {' '.join(raw('--mode', 'mute'))}" + ENTER)
         shell.see("starting", start + 1)
+        shell.see_prompt()
         assert shell.leave() == 0
 
 

@@ -21,16 +21,12 @@ from a2c_smcp.cli.computer.console import Console, Interrupted, Pipe, Questions,
 from a2c_smcp.cli.computer.host import Host, NotAllowed
 from a2c_smcp.cli.computer.progress import boot_with_progress
 from a2c_smcp.computer.mcp_clients.config_file import ConfigError, LoadedConfig, load_config, server_from
-from a2c_smcp.computer.mcp_clients.model import MCPServerInput
+from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, MCPServerInput
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.utils.text import printable
 
 MAX_SHOWN = 4_000
 """Characters of a call's arguments that the question shows."""
-
-
-ADD_PATIENCE = 5.0
-"""Seconds that `add` waits for new servers; they go on starting."""
 
 
 class UsageError(ValueError):
@@ -259,11 +255,13 @@ class Shell:
         else:
             raise UsageError("usage: " + usage_of(self.do_add))
         print(f"starting {', '.join(config.name for config in configs)} …")
-        changes = [asyncio.ensure_future(self._computer.aadd_or_aupdate_server(config)) for config in configs]
-        self._background.update(changes)
-        done, _ = await asyncio.wait(changes, timeout=ADD_PATIENCE)
-        for change in done:
-            change.result()
+        if isinstance(self._console, Terminal):  # a start may take a minute: the prompt comes back at once
+            self._background.add(asyncio.create_task(self._guarded(self._add(configs))))
+        else:
+            await self._add(configs)
+
+    async def _add(self, configs: list[MCPServerConfig]) -> None:
+        await asyncio.gather(*map(self._computer.aadd_or_aupdate_server, configs))
         names = {config.name for config in configs}
         changed = [status for status in self._computer.status if status.name in names]
         views.show(views.servers(changed), *views.details(changed))
