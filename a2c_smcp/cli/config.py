@@ -20,12 +20,12 @@ app = typer.Typer(
 _JSON = typer.Option("--json", help="Print JSON.")
 
 
-def load(path: Path) -> LoadedConfig:
+def load(path: Path, *, expand: bool = True) -> LoadedConfig:
     """Read a file, or end the command with one line for each mistake."""
     from a2c_smcp.computer.mcp_clients.config_file import ConfigError, load_config
 
     try:
-        return load_config(path)
+        return load_config(path, expand=expand)
     except ConfigError as error:
         for problem in error.problems:
             typer.echo(f"{path}: {problem}", err=True)
@@ -100,14 +100,16 @@ def import_(
     source = next((place for place in places if place.is_file()), None)
     if source is None:
         fail("no such file: " + ", ".join(map(str, places)), 2)
-    imported = convert(source, load(source))
+    imported = convert(source, load(source, expand=False))
     data, kept = imported.data, list[str]()
     if output is not None and output.exists():
-        load(output)  # nothing is added to a file with mistakes
+        load(output, expand=False)  # nothing is added to a file with mistakes
         data, kept = merge(_read_plain(output), imported.data)
     text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
     if not as_json:
         typer.echo(f"found {source}: {', '.join(imported.data['servers']) or 'no servers'}", err=True)
+        for other in (place for place in places if place != source and place.is_file()):
+            typer.echo(f"also there, and not read: {other}", err=True)
         for warning in imported.warnings:
             typer.echo(f"warning: {warning}", err=True)
         for input_id in imported.secrets:

@@ -23,9 +23,13 @@ class Announcer:
     def announce(self, kind: str) -> None:
         """Something of this kind changed."""
         self._due.add(kind)
-        if kind not in self._workers:
-            worker = self._workers[kind] = asyncio.create_task(self._work(kind), name=f"announce {kind}")
-            worker.add_done_callback(lambda _: self._workers.pop(kind, None))
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return  # changed before anything runs: told when we are in an office
+        worker = self._workers.get(kind)
+        if worker is None or worker.done():
+            self._workers[kind] = loop.create_task(self._work(kind), name=f"announce {kind}")
 
     def catch_up(self) -> None:
         """We are in an office again: tell what changed meanwhile."""
@@ -34,7 +38,7 @@ class Announcer:
 
     async def aclose(self) -> None:
         """Tell nobody anything any more."""
-        workers = list(self._workers.values())
+        workers = [worker for worker in self._workers.values() if not worker.done()]
         for worker in workers:
             worker.cancel()
         if workers:

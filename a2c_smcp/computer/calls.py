@@ -16,13 +16,24 @@ from mcp_types import TextContent
 from a2c_smcp.computer.history import History
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
 from a2c_smcp.computer.mcp_clients.model import A2C_VRL_TRANSFORMED
+from a2c_smcp.computer.threads import in_thread
 from a2c_smcp.computer.tools import Entry
 from a2c_smcp.computer.types import ConfirmCallback, ToolCallRecord
-from a2c_smcp.computer.vrl import Transformer
-from a2c_smcp.errors import ConfirmationRequiredError, InternalError, SMCPError, ToolFailedError, ToolTimedOutError
+from a2c_smcp.computer.vrl import RUN_SECONDS, Transformer
+from a2c_smcp.errors import (
+    ConfirmationRequiredError,
+    InternalError,
+    SMCPError,
+    ToolDisabledError,
+    ToolFailedError,
+    ToolTimedOutError,
+)
 from a2c_smcp.utils.results import CallToolResult, to_wire
 
 logger = logging.getLogger(__name__)
+
+VRL_GRACE = 2.0
+"""Seconds that a script may take beyond the call's time-out: the Server waits 5."""
 
 
 @dataclass
@@ -36,7 +47,6 @@ class _Call:
     deadline: float | None
     task: asyncio.Task[CallToolResult] | None = None
     waiters: int = 0
-    is_cancelled: bool = False
     server: str = ""
     error: str | None = None
     started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
@@ -75,7 +85,7 @@ class ToolCalls:
         try:
             return await asyncio.shield(call.task)
         except asyncio.CancelledError:
-            if call.is_cancelled and call.task.cancelled():
+            if call.task.cancelled() and not _is_cancelled_itself():
                 return _failure("the call was cancelled", "CancelledError", {"a2c_cancelled": True})
             raise
         finally:
@@ -88,7 +98,6 @@ class ToolCalls:
         call = self._running.get(req_id)
         if call is None or call.task is None:
             return False
-        call.is_cancelled = True
         call.task.cancel()
         return True
 
@@ -107,7 +116,7 @@ class ToolCalls:
         try:
             result = await self._perform(call)
             if result.is_error:
-                call.error = self._redact(_text_of(result))
+                call.error = _text_of(result)
             return result
         except SMCPError as refusal:
             call.error = refusal.message
@@ -121,6 +130,8 @@ class ToolCalls:
         entry = self._manager.book.find(call.tool)
         call.server = entry.server
         await self._get_confirmed(call, entry)
+        if self._manager.book.find(call.tool) is not entry:  # while somebody thought about it
+            raise ToolDisabledError(f"the tool {call.tool} was changed while it waited for confirmation")
         label = f"req_id={call.req_id} {entry.server}/{entry.original_name}"
         try:
             result = await self._manager.acall_tool(
@@ -129,7 +140,7 @@ class ToolCalls:
         except ToolTimedOutError:  # the whole time counts, that of the confirmation too
             raise ToolTimedOutError(f"the tool {call.tool} did not finish within {call.timeout:g} s") from None
         if result.is_error:
-            _mark_failure(result)
+            self._mark_failure(result)
         script = self._manager.script(entry.server)
         if script is not None:
             await self._transform(script, call, result)
@@ -148,6 +159,10 @@ class ToolCalls:
                 allowed = await self._ask(self.confirm, call, entry)
         except TimeoutError:
             raise ConfirmationRequiredError(f"nobody confirmed the tool {call.tool} in time") from None
+        except asyncio.CancelledError:
+            if _is_cancelled_itself():
+                raise
+            allowed = False  # the callback's own way to say no
         except Exception as error:
             logger.exception("the confirmation callback failed", extra={"req_id": call.req_id})
             raise ConfirmationRequiredError(f"asking for confirmation failed: {type(error).__name__}") from error
@@ -158,14 +173,25 @@ class ToolCalls:
         arguments = call.req_id, entry.server, call.tool, call.parameters
         if inspect.iscoroutinefunction(confirm):
             return bool(await confirm(*arguments))
-        answer = await asyncio.to_thread(confirm, *arguments)  # it may wait for a person: never on the loop
+        answer = await in_thread(confirm, *arguments)  # it may wait for a person: never on the loop
         return bool(await answer if inspect.isawaitable(answer) else answer)
 
     async def _transform(self, script: str, call: _Call, result: CallToolResult) -> None:
         event = {**to_wire(result), "tool_name": call.tool, "parameters": call.parameters}
-        transformed = await self._transformer.run(script, event)
+        remaining = call.remaining()
+        seconds = RUN_SECONDS if remaining is None else min(RUN_SECONDS, remaining + VRL_GRACE)
+        transformed = await self._transformer.run(script, event, seconds)
         if transformed is not None:
             result.meta = {**(result.meta or {}), A2C_VRL_TRANSFORMED: transformed}
+
+    def _mark_failure(self, result: CallToolResult) -> None:
+        """Give a tool's own failure the protocol's code; its words stay, except secrets that it let slip."""
+        for part in result.content:
+            if isinstance(part, TextContent):
+                part.text = self._redact(part.text)
+        result.meta = {**(result.meta or {}), "error_code": ToolFailedError.code}
+        if result.structured_content is None:
+            result.structured_content = {"error": _text_of(result), "error_type": ToolFailedError.__name__}
 
     def _end(self, call: _Call) -> None:
         """The call is over, however it ended, even before it began: remember it."""
@@ -186,6 +212,12 @@ class ToolCalls:
         logger.info("%s of %s: %s", call.tool, call.server or "-", error or "ok", extra={"req_id": call.req_id})
 
 
+def _is_cancelled_itself() -> bool:
+    """Whether the running task is being cancelled, rather than something it waits for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 def _failure(message: str, error_type: str, meta: dict[str, Any]) -> CallToolResult:
     code = meta.get("error_code")
     text = f"{message} (error {code})" if code is not None else message
@@ -195,13 +227,6 @@ def _failure(message: str, error_type: str, meta: dict[str, Any]) -> CallToolRes
         is_error=True,
         _meta=meta,
     )
-
-
-def _mark_failure(result: CallToolResult) -> None:
-    """Give a tool's own failure the protocol's code; its words stay as they are."""
-    result.meta = {"error_code": ToolFailedError.code, **(result.meta or {})}
-    if result.structured_content is None:
-        result.structured_content = {"error": _text_of(result), "error_type": ToolFailedError.__name__}
 
 
 def _text_of(result: CallToolResult) -> str:

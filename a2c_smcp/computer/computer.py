@@ -10,20 +10,19 @@ import logging
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
-
-from pydantic import TypeAdapter
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from a2c_smcp.computer.announcer import Announcer
 from a2c_smcp.computer.calls import ToolCalls
 from a2c_smcp.computer.history import History
 from a2c_smcp.computer.inputs.resolver import InputResolver
-from a2c_smcp.computer.inputs.secrets import HIDDEN, replace_secrets
+from a2c_smcp.computer.inputs.secrets import hide, replace_secrets
 from a2c_smcp.computer.mcp_clients.config_file import server_from
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, MCPServerInput, input_configs
 from a2c_smcp.computer.mcp_clients.policy import Policy
 from a2c_smcp.computer.types import ConfirmCallback, ServerStatus, ToolCallRecord
+from a2c_smcp.errors import NotFoundError
 from a2c_smcp.smcp import (
     UPDATE_CONFIG_EVENT,
     UPDATE_TOOL_LIST_EVENT,
@@ -39,8 +38,6 @@ logger = logging.getLogger(__name__)
 
 BOOT_PATIENCE = 30.0
 """Seconds that booting waits for slow servers; they go on starting, and their tools appear when they are ready."""
-
-_config_shape = TypeAdapter(GetComputerConfigRet)
 
 
 class Computer:
@@ -68,6 +65,9 @@ class Computer:
         if inputs is not None:
             self._resolver.replace_inputs(inputs)
         self._configured = list(mcp_servers or ())
+        names = [config.name for config in self._configured]
+        if len(set(names)) < len(names):
+            raise ValueError(f"two MCP servers have the same name: {', '.join(sorted(names))}")
         self._booted = False
         self._history = History()
         self._announcer = Announcer(self._tell)
@@ -78,6 +78,7 @@ class Computer:
             resolver=self._resolver,
             policy=policy,
             on_tools_changed=lambda: self._announcer.announce(UPDATE_TOOL_LIST_EVENT),
+            on_config_changed=lambda: self._announcer.announce(UPDATE_CONFIG_EVENT),
             on_status_changed=on_status_changed,
         )
         self._calls = ToolCalls(self.mcp_manager, self._history, confirm_callback, self._resolver.secrets.redact)
@@ -86,6 +87,8 @@ class Computer:
 
     async def boot_up(self, patience: float | None = BOOT_PATIENCE) -> None:
         """Start all MCP servers side by side, unless `auto_connect` is off. One that fails harms no other."""
+        if self._booted:
+            return
         await self.mcp_manager.ainitialize(self._configured)
         self._booted = True
         if self.mcp_manager.auto_connect:
@@ -132,10 +135,7 @@ class Computer:
         if not self._booted:
             self._configured = [*(known for known in self._configured if known.name != server.name), server]
             return
-        before = self.mcp_servers
         await self.mcp_manager.aadd_or_aupdate_server(server)
-        if self.mcp_servers != before:
-            self._announcer.announce(UPDATE_CONFIG_EVENT)
 
     async def aremove_server(self, name: str) -> None:
         """Stop an MCP server and forget it.
@@ -143,21 +143,22 @@ class Computer:
         Raises:
             NotFoundError: there is no such server.
         """
-        if not self._booted:
-            self._configured = [known for known in self._configured if known.name != name]
+        if self._booted:
+            await self.mcp_manager.aremove_server(name)
             return
-        await self.mcp_manager.aremove_server(name)
-        self._announcer.announce(UPDATE_CONFIG_EVENT)
+        if not any(known.name == name for known in self._configured):
+            raise NotFoundError(f"there is no MCP server {name}")
+        self._configured = [known for known in self._configured if known.name != name]
 
     def get_config(self) -> GetComputerConfigRet:
         """The configuration as an Agent may see it: placeholders as they are, and no secret in clear."""
         servers: dict[str, Any] = {}
         for config in self.mcp_servers:
             shown = config.model_dump(mode="json")
-            shown["server_parameters"] = replace_secrets(shown["server_parameters"], lambda name, value: HIDDEN)
+            shown["server_parameters"] = replace_secrets(shown["server_parameters"], hide)
             servers[config.name] = shown
         inputs = [wanted.shown() for wanted in self.inputs]
-        return _config_shape.validate_python({"inputs": inputs or None, "servers": servers})
+        return cast("GetComputerConfigRet", {"inputs": inputs or None, "servers": servers})
 
     # ------------------------------------------------------------------------------------------------------------ tools
 

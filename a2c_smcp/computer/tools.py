@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from mcp_types import Tool
 
@@ -17,24 +17,37 @@ MCP_TOOL_ANNOTATION = "MCP_TOOL_ANNOTATION"
 
 
 @dataclass(frozen=True)
-class ServerTools:
-    """What one server brings: its tools while it is ready, and always what it was last known to have."""
-
-    config: BaseServerConfig
-    tools: tuple[Tool, ...] = ()
-    known: frozenset[str] = frozenset()
-    obstacle: str | None = None
-    """Why its tools cannot be called now."""
-
-
-@dataclass(frozen=True)
 class Entry:
-    """A tool that can be called."""
+    """A tool as it can be called."""
 
     server: str
     original_name: str
     meta: ToolMeta
     tool: SMCPTool
+
+
+DescribedTools: TypeAlias = Mapping[str, Entry]
+"""What one server offers, by the tools' own names, in listing order."""
+
+
+def describe_tools(config: BaseServerConfig, tools: Iterable[Tool]) -> DescribedTools:
+    """Say of each tool what an Agent needs to know."""
+    described: dict[str, Entry] = {}
+    for tool in tools:
+        meta = merged_meta(config, tool.name)
+        described[tool.name] = Entry(config.name, tool.name, meta, _describe(tool, config, meta))
+    return described
+
+
+@dataclass(frozen=True)
+class ServerTools:
+    """What one server brings: its tools while it is ready, and always what it was last known to have."""
+
+    config: BaseServerConfig
+    offered: DescribedTools = field(default_factory=dict[str, Entry])
+    known: frozenset[str] = frozenset()
+    obstacle: str | None = None
+    """Why its tools cannot be called now."""
 
 
 @dataclass(frozen=True)
@@ -82,26 +95,26 @@ def write_book(servers: Iterable[ServerTools]) -> ToolBook:
         noted = notes.setdefault(config.name, [])
         if config.default_tool_meta is not None and config.default_tool_meta.alias is not None:
             noted.append("the alias in default_tool_meta has no effect: it would name every tool the same")
-        offered = {tool.name: tool for tool in server.tools}
-        for original in dict.fromkeys((*(tool.name for tool in server.tools), *sorted(server.known))):
-            meta = merged_meta(config, original)
-            name = meta.alias or original
+        for original in dict.fromkeys((*server.offered, *sorted(server.known))):
+            entry = server.offered.get(original)
+            name = (entry.meta if entry is not None else merged_meta(config, original)).alias or original
             if original in config.forbidden_tools or name in config.forbidden_tools:
                 refusals.setdefault(name, ToolDisabledError(f"the owner of this Computer forbids the tool {name}"))
-                continue
-            if name in owners:
+            elif name in owners:
                 noted.append(_clash(name, original, config.name, owners[name]))
-                continue
-            owners[name] = config.name
-            if config.disabled:
-                refusals[name] = ToolDisabledError(f"the tool {name} is disabled: MCP server {config.name} is")
-            elif original not in offered:
-                refusals[name] = ToolFailedError(
-                    f"MCP server {config.name}, which has the tool {name}, {server.obstacle}"
-                )
+            elif entry is not None:
+                owners[name] = config.name
+                entries[name] = entry
             else:
-                entries[name] = Entry(config.name, original, meta, _describe(name, offered[original], config, meta))
+                owners[name] = config.name
+                refusals[name] = _absence(name, server)
     return ToolBook(entries, refusals, {name: tuple(found) for name, found in notes.items() if found})
+
+
+def _absence(name: str, server: ServerTools) -> ToolDisabledError | ToolFailedError:
+    if server.config.disabled:
+        return ToolDisabledError(f"the tool {name} is disabled: MCP server {server.config.name} is")
+    return ToolFailedError(f"MCP server {server.config.name}, which has the tool {name}, {server.obstacle}")
 
 
 def merged_meta(config: BaseServerConfig, original_name: str) -> ToolMeta:
@@ -116,9 +129,9 @@ def merged_meta(config: BaseServerConfig, original_name: str) -> ToolMeta:
     return ToolMeta.model_validate(fields)
 
 
-def _describe(name: str, tool: Tool, config: BaseServerConfig, meta: ToolMeta) -> SMCPTool:
+def _describe(tool: Tool, config: BaseServerConfig, meta: ToolMeta) -> SMCPTool:
     described = SMCPTool(
-        name=name,
+        name=meta.alias or tool.name,
         description=tool.description or tool.title or "",
         params_schema=tool.input_schema,
         return_schema=tool.output_schema,

@@ -64,17 +64,21 @@ class Transformer:
         self._worker: Process | None = None
         self._turn = asyncio.Lock()
 
-    async def run(self, script: str, event: dict[str, Any]) -> str | None:
+    async def run(self, script: str, event: dict[str, Any], seconds: float = RUN_SECONDS) -> str | None:
         """The event after the script, as a JSON string; None, with a warning, when that did not work."""
-        request = orjson.dumps({"script": script, "event": event})
+        try:
+            request = orjson.dumps({"script": script, "event": event})
+        except TypeError:
+            logger.warning("VRL: the result cannot be written as JSON")
+            return None
         if len(request) > MAX_EVENT:
             logger.warning("VRL: a result of %d bytes is not transformed; at most %d are", len(request), MAX_EVENT)
             return None
         try:
-            async with asyncio.timeout(RUN_SECONDS), self._turn:
+            async with asyncio.timeout(seconds), self._turn:
                 answer = await self._ask(request)
         except TimeoutError:
-            logger.warning("VRL: the script did not finish within %g s", RUN_SECONDS)
+            logger.warning("VRL: the script did not finish within %g s", seconds)
             return None
         except (OSError, ValueError):
             logger.warning("VRL: the worker crashed")

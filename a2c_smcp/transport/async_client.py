@@ -32,8 +32,10 @@ _CODE = re.compile(r"\((\d+)\)$")
 class OfficeRefusedError(RuntimeError):
     """The Server did not let us in, or out."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, *, is_refusal: bool = False) -> None:
         super().__init__(reason)
+        self.is_refusal = is_refusal
+        """Whether the Server said no, rather than nothing that can be understood."""
         found = _CODE.search(reason)
         self.code = int(found[1]) if found else None
         """The protocol's code for it, where the Server gave one."""
@@ -57,6 +59,7 @@ class OfficeClient(socketio.AsyncClient):
         self.office_id: str | None = None
         self._seat: tuple[str, str] | None = None
         self._rejoining: asyncio.Task[None] | None = None
+        self._moving = asyncio.Lock()
         self._leaving = False
 
     async def emit(self, event: str, data: Any = None, namespace: str | None = None, callback: Any = None) -> None:
@@ -80,8 +83,7 @@ class OfficeClient(socketio.AsyncClient):
         """Disconnect, and stay disconnected."""
         self._leaving = True
         self.office_id = self._seat = None
-        if self._rejoining is not None:
-            self._rejoining.cancel()
+        self._stop_rejoining()
         if self.connected:
             await super().disconnect()
         else:
@@ -90,44 +92,59 @@ class OfficeClient(socketio.AsyncClient):
 
     # ---------------------------------------------------------------------------------------------------------- offices
 
+    @property
+    def wanted_office(self) -> str | None:
+        """The office this client is in, or means to be in again as soon as it can."""
+        return self._seat[0] if self._seat is not None else None
+
     async def _join(self, office_id: str, name: str) -> None:
         """Take a seat, and take it again after every reconnection.
 
         Raises:
             OfficeRefusedError: the Server refuses, or gives no valid answer.
         """
-        await self._enter(office_id, name)
-        self._seat = office_id, name
+        async with self._moving:
+            await self._enter(office_id, name)
+            self._seat = office_id, name
 
     async def _leave(self, office_id: str) -> None:
         """Leave; whatever the Server says, we are out."""
-        self._seat = None
-        if self._rejoining is not None:
-            self._rejoining.cancel()
-        try:
-            request = LeaveOfficeReq(office_id=office_id)
-            _check_two_values(await self.call(LEAVE_OFFICE_EVENT, request, SMCP_NAMESPACE, ASK_SECONDS))
-        finally:
-            self.office_id = None
+        self._stop_rejoining()
+        async with self._moving:
+            self._seat = None
+            try:
+                request = LeaveOfficeReq(office_id=office_id)
+                _check_two_values(await self.call(LEAVE_OFFICE_EVENT, request, SMCP_NAMESPACE, ASK_SECONDS))
+            except SocketIOError as error:
+                raise OfficeRefusedError(f"no answer from the Server: {str(error) or type(error).__name__}") from error
+            finally:
+                self.office_id = None
 
     async def _enter(self, office_id: str, name: str) -> None:
-        self.office_id = office_id  # before the call: traffic may come before its answer
+        before, self.office_id = self.office_id, office_id  # before the call: traffic may come before its answer
+        entered = False
         try:
             request = EnterOfficeReq(role=self.role, name=name, office_id=office_id)
-            _check_two_values(await self.call(JOIN_OFFICE_EVENT, request, SMCP_NAMESPACE, ASK_SECONDS))
-        except BaseException as error:
-            self.office_id = None
-            if isinstance(error, SocketIOError):
-                raise OfficeRefusedError(f"no answer from the Server: {error or type(error).__name__}") from error
+            ack = await self.call(JOIN_OFFICE_EVENT, request, SMCP_NAMESPACE, ASK_SECONDS)
+            _check_two_values(ack)
+            entered = True
+        except OfficeRefusedError as error:
+            self.office_id = before if error.is_refusal else None  # refused: we are still where we were
             raise
+        except SocketIOError as error:
+            raise OfficeRefusedError(f"no answer from the Server: {str(error) or type(error).__name__}") from error
+        finally:
+            if not entered and self.office_id == office_id:
+                self.office_id = None
 
     async def _rejoin(self) -> None:
         """Take the seat again; the Server may still hold it for the connection that broke."""
         delay = FIRST_DELAY
-        while self._seat is not None and SMCP_NAMESPACE in self.namespaces:
+        while self._seat is not None:
             office_id, name = self._seat
             try:
-                await self._enter(office_id, name)
+                async with self._moving:
+                    await self._enter(office_id, name)
             except OfficeRefusedError as error:
                 logger.warning("cannot rejoin office %s yet: %s", office_id, error)
                 await asyncio.sleep(delay * random.uniform(0.75, 1.25))
@@ -137,6 +154,11 @@ class OfficeClient(socketio.AsyncClient):
                 await self._on_rejoined()
                 return
 
+    def _stop_rejoining(self) -> None:
+        if self._rejoining is not None:
+            self._rejoining.cancel()
+            self._rejoining = None
+
     async def _on_rejoined(self) -> None:
         """For subclasses: what to do once back."""
 
@@ -144,7 +166,8 @@ class OfficeClient(socketio.AsyncClient):
 
     async def _handle_connect(self, namespace: str | None, data: Any) -> None:
         await super()._handle_connect(namespace, data)
-        if self._seat is not None and (self._rejoining is None or self._rejoining.done()):
+        if self._seat is not None:
+            self._stop_rejoining()  # the question it waits for went down with the old connection
             self._rejoining = asyncio.create_task(self._rejoin(), name="rejoin")
 
     async def _handle_eio_disconnect(self, reason: Any) -> None:
@@ -158,6 +181,7 @@ class OfficeClient(socketio.AsyncClient):
             self._reconnect_task = self.start_background_task(self._handle_reconnect)
 
     def _lose_office(self) -> None:
+        self._stop_rejoining()
         if self.office_id is not None:
             self.office_id = None
             logger.warning("the connection to the Server is lost; trying to come back")
@@ -173,5 +197,5 @@ def _check_two_values(ack: Any) -> None:
     if values and values[0] is True:
         return
     if len(values) > 1 and values[0] is False:
-        raise OfficeRefusedError(str(values[1] or "refused"))
+        raise OfficeRefusedError(str(values[1] or "refused"), is_refusal=True)
     raise OfficeRefusedError("the Server gave no valid answer")

@@ -10,7 +10,7 @@ from typing import Any
 Path = tuple[str | int, ...]
 
 _SPACE = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
-_WORD = re.compile(r"true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_WORD = re.compile(r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _scan_string: Callable[[str, int, bool], tuple[str, int]] = json.decoder.scanstring  # type: ignore[attr-defined]
 MAX_DEPTH = 100
 
@@ -72,7 +72,10 @@ class _Reader:
         found = _WORD.match(self._text, at)
         if found is None:
             raise self.error("a value is expected" if start else "the text ends where a value is expected", at)
-        return json.loads(found[0]), found.end()
+        try:
+            return json.loads(found[0]), found.end()
+        except ValueError:
+            raise self.error("the number is too long", at) from None
 
     def _string(self, at: int) -> tuple[str, int]:
         try:

@@ -10,15 +10,18 @@ import re
 import shlex
 import shutil
 import signal
-from asyncio.subprocess import DEVNULL, PIPE
+import tempfile
+from asyncio.subprocess import DEVNULL
 from collections.abc import Iterator
 from typing import Any, Protocol
 
 from a2c_smcp.computer.mcp_clients.model import MCPServerCommandInput, MCPServerInput
+from a2c_smcp.computer.threads import in_thread
 
 logger = logging.getLogger(__name__)
 
 KEYRING_SECONDS = 20.0
+MAX_PRINTED = 1_000_000
 
 
 class InputMissing(ValueError):
@@ -58,43 +61,62 @@ async def from_command(wanted: MCPServerCommandInput) -> str:
     Raises:
         InputMissing: it failed, or did not finish in time. Nothing of what it printed is in the message.
     """
+    try:
+        argv = _argv(wanted)
+        name = os.path.basename(argv[0])
+        with tempfile.TemporaryFile() as printed:  # not a pipe: what the command leaves running may hold that open
+            process = await asyncio.create_subprocess_exec(
+                *argv, stdin=DEVNULL, stdout=printed, stderr=DEVNULL, start_new_session=True
+            )
+            try:
+                async with asyncio.timeout(wanted.timeout):
+                    await process.wait()
+            except TimeoutError:
+                raise InputMissing(f"input {wanted.id}: {name} did not finish within {wanted.timeout:g} s") from None
+            finally:
+                await _end_all(process)
+            printed.seek(0)
+            output = printed.read(MAX_PRINTED + 1)
+    except (OSError, ValueError, IndexError) as error:
+        if isinstance(error, InputMissing):
+            raise
+        raise InputMissing(f"input {wanted.id}: its command cannot be run: {error}") from None
+    if process.returncode != 0:
+        raise InputMissing(f"input {wanted.id}: {name} ended with exit code {process.returncode}")
+    if len(output) > MAX_PRINTED:
+        raise InputMissing(f"input {wanted.id}: {name} printed more than {MAX_PRINTED} bytes")
+    return output.decode("utf-8", "replace").strip()
+
+
+def _argv(wanted: MCPServerCommandInput) -> list[str]:
     arguments: list[str] = []
     if isinstance(wanted.args, dict):
         arguments = [text for name, value in wanted.args.items() for text in (f"--{name}", value)]
     elif wanted.args is not None:
         arguments = wanted.args
     if wanted.shell:
-        argv = ["/bin/sh", "-c", " ".join((wanted.command, *map(shlex.quote, arguments)))]
-    elif shutil.which(wanted.command):
-        argv = [wanted.command, *arguments]
-    else:
-        argv = [*shlex.split(wanted.command), *arguments]
-    try:
-        process = await asyncio.create_subprocess_exec(
-            *argv, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, start_new_session=True
-        )
-    except (OSError, ValueError) as error:
-        raise InputMissing(f"input {wanted.id}: cannot run {argv[0]}: {error}") from None
-    try:
-        async with asyncio.timeout(wanted.timeout):
-            output, _ = await process.communicate()
-    except TimeoutError:
-        raise InputMissing(f"input {wanted.id}: {argv[0]} did not finish within {wanted.timeout:g} s") from None
-    finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-    if process.returncode != 0:
-        raise InputMissing(f"input {wanted.id}: {argv[0]} ended with exit code {process.returncode}")
-    return output.decode("utf-8", "replace").strip()
+        return ["/bin/sh", "-c", " ".join((wanted.command, *map(shlex.quote, arguments)))]
+    if shutil.which(wanted.command):
+        return [wanted.command, *arguments]
+    return [*shlex.split(wanted.command), *arguments]
+
+
+async def _end_all(process: asyncio.subprocess.Process) -> None:
+    """End the command and what it started."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    if process.returncode is None:
+        await process.wait()
 
 
 class Keyring:
-    """Passwords in the system's keyring. Without a usable one it remembers nothing, and says so once."""
+    """Passwords in the system's keyring. Without a usable one it remembers nothing, and says so once.
 
-    def __init__(self, service: str = "a2c-stack") -> None:
-        self._service = service
+    `scope` keeps apart inputs of the same name in different configurations.
+    """
+
+    def __init__(self, scope: str = "") -> None:
+        self._service = f"a2c-stack {scope}".strip()
         self._usable = True
 
     async def get(self, input_id: str) -> str | None:
@@ -117,7 +139,7 @@ class Keyring:
             import keyring  # an extra
 
             async with asyncio.timeout(KEYRING_SECONDS):
-                return await asyncio.to_thread(getattr(keyring, method), self._service, *arguments)
+                return await in_thread(getattr(keyring, method), self._service, *arguments)
         except Exception as error:  # each backend has exceptions of its own
             self._usable = False
             logger.warning("no usable keyring (%s): passwords are not remembered", type(error).__name__)

@@ -100,6 +100,14 @@ class InputResolver:
         else:
             self._values.pop(input_id, None)
 
+    async def forget(self, input_id: str | None = None) -> None:
+        """Forget one value, or all, in the keyring too."""
+        self.clear_values(input_id)
+        if self.keyring is not None:
+            for wanted in self.inputs:
+                if input_id in (None, wanted.id) and getattr(wanted, "password", None):
+                    await self.keyring.delete(wanted.id)
+
     async def resolve(self, input_id: str, server: str | None = None, tool: str | None = None) -> Any:
         """The value of an input. However many ask at a time, a person is asked once.
 
@@ -119,7 +127,13 @@ class InputResolver:
         if task is None:
             task = self._asking[input_id] = asyncio.create_task(self._obtain(wanted), name=f"input {input_id}")
             task.add_done_callback(lambda _: self._asking.pop(input_id, None))
-        return await asyncio.shield(task)  # who stops waiting must not take the question from the others
+        try:
+            return await asyncio.shield(task)  # who stops waiting must not take the question from the others
+        except asyncio.CancelledError:
+            asker = asyncio.current_task()
+            if task.cancelled() and (asker is None or not asker.cancelling()):
+                raise InputMissing(f"input {input_id} was not given") from None
+            raise
 
     async def render(self, value: Any, server: str | None = None) -> Any:
         """A configuration value with its placeholders filled in. An undefined input's placeholder stays as it is.

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import logging
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, cast
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import quote, quote_plus, urlsplit, urlunsplit
 
 SHORTEST = 4
 """A shorter value is taken out only where it stands alone: it would tear holes into every other word."""
+LONG = 8
+"""Characters from which on a secret is looked for in other forms too."""
 HIDDEN = "•••"
 
 _TALKATIVE = (
@@ -34,12 +38,12 @@ class Secrets(logging.Filter):
 
     def add(self, value: object) -> None:
         """Hide this value from now on."""
-        text = str(value)
-        if not text.strip() or text in self._values:
-            return
         for name in _TALKATIVE:
             logging.getLogger(name).addFilter(self)  # once, however often it is added
-        self._values.add(text)
+        forms = _forms(str(value))
+        if forms <= self._values:
+            return
+        self._values |= forms
         longest_first = sorted(self._values, key=len, reverse=True)
         self._pattern = re.compile(
             "|".join(re.escape(v) if len(v) >= SHORTEST else rf"(?<!\w){re.escape(v)}(?!\w)" for v in longest_first)
@@ -62,6 +66,28 @@ class Secrets(logging.Filter):
             if redacted != message:
                 record.msg, record.args = redacted, ()
         return True
+
+
+def _forms(text: str) -> set[str]:
+    """A secret as others may write it: line by line, inside JSON, in an address, in Base64."""
+    if not text.strip():
+        return set()
+    forms = {
+        text,
+        json.dumps(text)[1:-1],
+        json.dumps(text, ensure_ascii=False)[1:-1],
+        quote(text, ""),
+        quote_plus(text),
+    }
+    if len(text) >= LONG:
+        forms.add(base64.b64encode(text.encode("utf-8", "replace")).decode().rstrip("="))
+        forms.update(line.strip() for line in text.splitlines() if len(line.strip()) >= LONG)
+    return forms
+
+
+def hide(name: str, value: str) -> str:
+    """A replacement for `replace_secrets`."""
+    return HIDDEN
 
 
 # fmt: off
@@ -92,7 +118,7 @@ def looks_secret(name: str) -> bool:
 Replacement = Callable[[str, str], str]
 """`(name, value)` of a secret: what to write in its place."""
 
-_SCHEME = re.compile(r"(?P<scheme>(?:Bearer|Basic|Token|ApiKey)\s+)(?P<value>\S.*)", re.IGNORECASE | re.DOTALL)
+_SCHEME = re.compile(r"(?P<scheme>(?:Bearer|Basic|ApiKey)\s+)(?P<value>\S.*)", re.IGNORECASE | re.DOTALL)
 _NAMED = re.compile(r"(?P<start>(?P<name>-{0,2}[A-Za-z][\w-]*)(?:=|:\s+))(?P<value>.*)", re.DOTALL)
 """A name and its value in one argument."""
 
@@ -122,6 +148,8 @@ def _in_value(name: str, value: Any, replacement: Replacement) -> Any:
     if "${" not in value and looks_secret(name):
         found = _SCHEME.fullmatch(value)
         return found["scheme"] + replacement(name, found["value"]) if found else replacement(name, value)
+    if "${" not in value and (found := _SCHEME.fullmatch(value)) and " " not in found["value"]:
+        return found["scheme"] + replacement(name, found["value"])
     if "://" in value:
         value = _in_url(value, replacement)
     return _SECRET_VALUE.sub(lambda found: replacement(name, found[0]), value)
@@ -137,7 +165,7 @@ def _in_args(args: list[Any], replacement: Replacement) -> list[Any]:
         found = _NAMED.fullmatch(arg)
         if found is not None:  # --token=x, -e TOKEN=x, "Authorization: Bearer x"
             shown.append(found["start"] + _in_value(found["name"], found["value"], replacement))
-        elif flag and not arg.startswith("-"):
+        elif flag and (not arg.startswith("-") or looks_secret(flag)):
             shown.append(_in_value(flag, arg, replacement))
         else:
             shown.append(_in_value("", arg, replacement))
@@ -148,9 +176,11 @@ def _in_args(args: list[Any], replacement: Replacement) -> list[Any]:
 def _in_url(url: str, replacement: Replacement) -> str:
     parts = urlsplit(url)
     netloc, query = parts.netloc, parts.query
+    user, _, host = netloc.rpartition("@")
     if parts.password and "${" not in parts.password:
-        user, _, host = netloc.rpartition("@")
         netloc = f"{user.partition(':')[0]}:{replacement('password', parts.password)}@{host}"
+    elif parts.password is None and len(user) >= LONG and "${" not in user:  # a token, where a name could stand
+        netloc = f"{replacement('user', user)}@{host}"
     pairs = [pair.partition("=") for pair in query.split("&")] if query else []
     query = "&".join(f"{name}{equals}{_in_value(name, value, replacement)}" for name, equals, value in pairs)
     return urlunsplit(parts._replace(netloc=netloc, query=query))

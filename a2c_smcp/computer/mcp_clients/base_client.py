@@ -13,14 +13,14 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import anyio
 import mcp_types as types
 from mcp.client.subscriptions import SubscriptionLost, ToolsListChanged, listen
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 import a2c_smcp
 from a2c_smcp.computer.mcp_clients.conversation import Conversation
@@ -38,12 +38,37 @@ logger = logging.getLogger(__name__)
 Resolve: TypeAlias = Callable[[BaseServerConfig], Awaitable[dict[str, Any]]]
 """Fills the placeholders in a server's parameters."""
 
+SHOWN_WIDTH = 500
+"""Characters that are kept of a line that a server wrote."""
+BUSY_GRACE = 1.0
+"""Seconds after its last word within which a call must have begun to excuse a server's silence."""
 RELIST_PAUSE = 0.1
 """Seconds between two readings of a tool list that keeps changing."""
 
 
 class CannotStart(Exception):
     """The server cannot be started as configured: trying again will not help."""
+
+
+ParametersT = TypeVar("ParametersT", bound=BaseModel)
+
+
+def filled(model: type[ParametersT], parameters: dict[str, Any]) -> ParametersT:
+    """Parameters whose placeholders have been filled in; a value from outside is text, whatever it stands for.
+
+    Raises:
+        CannotStart: a value is not what its field needs. Values are not in the message.
+    """
+    known = {key: value for key, value in parameters.items() if key in model.model_fields}
+    if isinstance(args := known.get("args"), list):
+        known["args"] = [str(arg) for arg in cast("list[Any]", args)]
+    if isinstance(env := known.get("env"), dict):
+        known["env"] = {name: str(value) for name, value in cast("dict[str, Any]", env).items()}
+    try:
+        return model.model_validate(known, strict=False)
+    except ValidationError as error:
+        fields = sorted({str(mistake["loc"][0]) for mistake in error.errors() if mistake["loc"]})
+        raise CannotStart(f"its parameters do not fit: {', '.join(fields)}") from None
 
 
 class ServerGone(ToolFailedError):
@@ -76,8 +101,8 @@ class MCPClient(ABC):
         self._settled = asyncio.Event()
         self._session: Session | None = None
         self._link: Link | None = None
-        self._calls = 0
-        self._heard_at = 0.0
+        self._conversation: Conversation | None = None
+        self._calls: dict[object, float] = {}
         self._stale = asyncio.Event()
         self._noisy = False
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
@@ -88,7 +113,7 @@ class MCPClient(ABC):
         self._notes: tuple[str, ...] = ()
         self.tools: tuple[types.Tool, ...] = ()
         """What the server offers, as long as it is ready."""
-        self.known: frozenset[str] = frozenset(config.tool_meta)
+        self.known: frozenset[str] = frozenset((*config.tool_meta, *config.forbidden_tools))
         """The names of what it offered when it was last ready; before that, of what is configured."""
 
     # ---------------------------------------------------------------------------------------------- what a manager does
@@ -159,7 +184,7 @@ class MCPClient(ABC):
         if session is None or link is None:
             raise ServerGone(f"MCP server {self.name} {self.obstacle}")
 
-        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        def on_progress(progress: float, total: float | None, message: str | None) -> None:
             logger.info(
                 "%s: progress %g%s%s",
                 label,
@@ -168,7 +193,8 @@ class MCPClient(ABC):
                 f": {self._redact(message)}" if message else "",
             )
 
-        self._calls += 1
+        call = object()
+        self._calls[call] = time.monotonic()
         try:
             return await session.call(tool, arguments, on_progress)
         except MCPError as error:
@@ -180,8 +206,7 @@ class MCPClient(ABC):
         except ToolFailedError as error:
             raise ToolFailedError(self._redact(error.message)) from None
         finally:
-            self._calls -= 1
-            self._heard_at = time.monotonic()
+            del self._calls[call]
 
     # ----------------------------------------------------------------------------------------- what a subclass provides
 
@@ -194,14 +219,14 @@ class MCPClient(ABC):
         """
 
     def _on_stderr(self, line: str) -> None:
-        line = self._redact(line)
+        line = self._redact(line)[:SHOWN_WIDTH]
         self._stderr.append(line)
         logger.debug("[%s] %s", self.name, line)
 
     def _on_noise(self, line: str) -> None:
         level = logging.DEBUG if self._noisy else logging.WARNING
         self._noisy = True
-        shown = self._redact(line)
+        shown = self._redact(line)[:SHOWN_WIDTH]
         logger.log(level, "[%s] writes to its standard output what is no MCP message: %s", self.name, shown)
 
     # ------------------------------------------------------------------------------------------------- the owner's life
@@ -231,6 +256,8 @@ class MCPClient(ABC):
             self._become(ServerState.FAILED, f"internal fault: {type(error).__name__}")
         finally:
             self._scope = None
+            if not self._stop.is_set() and self._state is not ServerState.FAILED:
+                self._become(ServerState.FAILED, "was interrupted")
             self._settled.set()
 
     async def _live(self) -> tuple[str, bool]:
@@ -269,13 +296,14 @@ class MCPClient(ABC):
         client_info = types.Implementation(name="a2c-stack", version=a2c_smcp.__version__)
         async with (
             self._connect(parameters, link) as conversation,
-            Session(dispatcher=conversation, client_info=client_info) as session,
+            Session(conversation, client_info) as session,
         ):
+            self._conversation = conversation
             try:
                 with anyio.fail_after(self._policy.start_timeout):
                     await _shake_hands(session)
                     self._stale.clear()
-                    self._take(await self._list_tools(session))
+                    self._take(await self._list_tools(session) or ())
             except Exception as error:
                 # Say why now: once we close the connection, that is what the transport would see.
                 if isinstance(error, MCPError) and error.code == types.CONNECTION_CLOSED:
@@ -311,18 +339,25 @@ class MCPClient(ABC):
 
     async def _keep_tools(self, session: Session) -> None:
         """Read the tool list again when the server says so; a storm of notices is one reading at a time."""
+        pause = RELIST_PAUSE
         while True:
             await self._stale.wait()
             self._stale.clear()
-            tools = await self._list_tools(session)
-            if self._session is session and tools != self.tools:
-                self._take(tools)
-                self._on_change(self)
-            await anyio.sleep(RELIST_PAUSE)
+            tools = None
+            with anyio.move_on_after(self._policy.start_timeout):
+                tools = await self._list_tools(session)
+            if tools is None:  # what was known stays; try again, less and less often
+                self._stale.set()
+                pause = min(2 * pause, self._policy.longest_delay)
+            else:
+                pause = RELIST_PAUSE
+                if self._session is session and tools != self.tools:
+                    self._take(tools)
+                    self._on_change(self)
+            await anyio.sleep(pause)
 
-    async def _list_tools(self, session: Session) -> tuple[types.Tool, ...]:
-        """Read the tool list; what is wrong with it becomes a note."""
-        self._notes = ()
+    async def _list_tools(self, session: Session) -> tuple[types.Tool, ...] | None:
+        """Read the tool list; what is wrong with it becomes a note. None when it cannot be read."""
         try:
             tools, problems = await session.all_tools()
         except MCPError as error:
@@ -331,53 +366,67 @@ class MCPClient(ABC):
             capabilities = session.server_capabilities
             if error.code == types.METHOD_NOT_FOUND and (capabilities is None or capabilities.tools is None):
                 return ()
-            tools, problems = [], [f"its tools cannot be listed: {error.message}"]
-        for problem in problems:
-            self._note(problem)
+            self._note([f"its tools cannot be listed: {error.message}"])
+            return None
+        self._note(problems)
         return tuple(tools)
 
-    def _note(self, text: str) -> None:
-        text = self._redact(text)
-        self._notes = (*self._notes, text)
-        logger.warning("MCP server %s: %s", self.name, text)
+    def _note(self, problems: list[str]) -> None:
+        notes = tuple(self._redact(problem) for problem in problems)
+        for note in notes:
+            if note not in self._notes:
+                logger.warning("MCP server %s: %s", self.name, note)
+        self._notes = notes
 
     async def _check_health(self, session: Session, link: Link) -> None:
-        """Ask now and then whether the server lives; at once when the transport has a doubt.
-
-        A server that works on a call may be too busy to answer: the call's own time-out is its judge.
-        """
+        """Ask now and then whether the server lives; at once when the transport has a doubt."""
         while True:
             with anyio.move_on_after(self._policy.ping_interval):
                 await link.doubted.wait()
             doubted = link.doubted.is_set()
             link.doubted.clear()
-            if not doubted and (self._calls or time.monotonic() - self._heard_at < self._policy.ping_interval):
+            if not doubted and not self._is_suspicious():
                 continue
             try:
                 with anyio.fail_after(self._policy.ping_timeout):
                     await session.ping()
             except TimeoutError:
-                if not self._calls or doubted:
+                if doubted or self._is_suspicious():
                     link.lose(f"did not answer a ping within {self._policy.ping_timeout:g} s")
             except MCPError as error:
                 if error.code == types.CONNECTION_CLOSED:
                     await asyncio.wait((link.lost,), timeout=1)  # its transport may know better
                     link.lose(link.hint or "closed the connection")
 
+    def _is_suspicious(self) -> bool:
+        """Whether the server has been silent for long, with no excuse.
+
+        One that fell silent while it works on a call may be too busy to answer: the call's own time-out is its judge.
+        Calls that began when it was silent already are no excuse.
+        """
+        heard_at = self._conversation.heard_at if self._conversation is not None else 0.0
+        is_busy = any(started <= heard_at + BUSY_GRACE for started in self._calls.values())
+        return not is_busy and time.monotonic() - heard_at >= self._policy.ping_interval
+
     async def _listen(self, session: Session) -> None:
         """A 2026-07-28 server tells of changes only those who listen."""
+        pause = self._policy.first_delay
         while True:
             try:
                 async with listen(session, tools_list_changed=True) as subscription:
+                    pause = self._policy.first_delay
                     async for event in subscription:
                         if isinstance(event, ToolsListChanged):
                             self._stale.set()
-            except (MCPError, SubscriptionLost, TimeoutError) as error:
-                logger.debug("[%s] subscription lost: %s", self.name, error)
-                if isinstance(error, MCPError) and error.code == types.METHOD_NOT_FOUND:
+                self._stale.set()  # what changes until we listen again is not told
+            except SubscriptionLost:
+                self._stale.set()
+            except (MCPError, TimeoutError) as error:
+                logger.debug("[%s] it lets nobody listen: %s", self.name, error)
+                if isinstance(error, MCPError) and error.code in (types.METHOD_NOT_FOUND, types.INVALID_PARAMS):
                     return
-            await anyio.sleep(self._policy.relisten_pause)
-            self._stale.set()  # what changed meanwhile was not told
+            await anyio.sleep(pause)
+            pause = min(2 * pause, self._policy.longest_delay)
 
     # ------------------------------------------------------------------------------------------------------------ words
 
@@ -418,7 +467,8 @@ class MCPClient(ABC):
             text = "answered the handshake with something that is no MCP"
         elif not isinstance(error, ConnectionError):
             text = f"cannot be reached: {text}"
-        return f"{text} ({link.hint})" if link.hint and text.partition(": ")[2] not in link.hint else text
+        said = text.partition(": ")[2] or text
+        return f"{text} ({link.hint})" if link.hint and said not in link.hint else text
 
 
 async def _shake_hands(session: Session) -> None:

@@ -87,22 +87,24 @@ class LoadedConfig:
     """What `${workspaceFolder}` stands for."""
 
 
-def load_config(path: Path) -> LoadedConfig:
-    """Read a file.
+def load_config(path: Path, *, expand: bool = True) -> LoadedConfig:
+    """Read a file; `expand` fills in environment variables.
 
     Raises:
         ConfigError: with every mistake in it.
         OSError: it cannot be read.
     """
     try:
-        return parse_config(path.read_text("utf-8-sig"), folder=path.resolve().parent)
+        return parse_config(path.read_text("utf-8-sig"), folder=path.resolve().parent, expand=expand)
     except UnicodeDecodeError:
         raise ConfigError([Problem("", "it is not UTF-8 text")], str(path)) from None
     except ConfigError as error:
         raise ConfigError(error.problems, str(path), error.warnings) from None
 
 
-def parse_config(text: str, folder: Path | None = None, environment: Mapping[str, str] | None = None) -> LoadedConfig:
+def parse_config(
+    text: str, folder: Path | None = None, environment: Mapping[str, str] | None = None, *, expand: bool = True
+) -> LoadedConfig:
     """Read a configuration; `folder` is where relative names in it start.
 
     Raises:
@@ -112,7 +114,8 @@ def parse_config(text: str, folder: Path | None = None, environment: Mapping[str
         data, lines = jsonc.parse(text)
     except jsonc.JSONCError as error:
         raise ConfigError([Problem("", error.message, error.line)]) from None
-    reader = _Reader(lines, os.environ if environment is None else environment, folder or Path.cwd())
+    environment = (os.environ if environment is None else environment) if expand else None
+    reader = _Reader(lines, environment, folder or Path.cwd())
     reader.read(data)
     if reader.problems:
         in_order = sorted(reader.problems, key=lambda problem: problem.line or 0)
@@ -142,6 +145,7 @@ class _Reader:
         self._folder = folder
         self.config = LoadedConfig(folder=self._workspace())
         self.problems: list[Problem] = []
+        self._base: jsonc.Path = ()
 
     def read(self, data: Any) -> None:
         """Read a whole file."""
@@ -149,10 +153,13 @@ class _Reader:
             self._complain((), "an object with servers is expected")
             return
         data = cast("dict[str, Any]", data)
+        if isinstance(inner := data.get("mcp"), dict) and not data.keys() & {"servers", "mcpServers"}:
+            self._base = ("mcp",)  # the settings of VS Code
+            data = cast("dict[str, Any]", inner)
         key = "mcpServers" if "mcpServers" in data else "servers"
         for unknown in data.keys() - {"servers", "mcpServers", "inputs", "$schema"}:
             self._warn((unknown,), "is not read")
-        servers = data.get(key, {})
+        servers: Any = {} if data.get(key) is None else data[key]
         if not isinstance(servers, dict):
             self._complain((key,), "an object is expected: a name and a configuration for each server")
         elif "mcpServers" in data and "servers" in data:
@@ -174,12 +181,17 @@ class _Reader:
             self._complain(path, "an object is expected")
             return
         data = dict(cast("Mapping[str, Any]", data))
-        if name is not None and data.setdefault("name", name) != name:
-            self._complain((*path, "name"), f"is not the name it is listed under, {name}")
+        is_flat = "server_parameters" not in data
+        if is_flat:
+            data = _as_we_say_it(data)
+        if name is not None:
+            if is_flat or "name" not in data:
+                data["name"] = name  # a flat one may have a name for people there
+            elif data["name"] != name:
+                self._complain((*path, "name"), f"is not the name it is listed under, {name}")
         kind = self._kind(path, data)
         if kind is None:
             return
-        is_flat = "server_parameters" not in data
         if is_flat:
             data = self._nest(path, data, kind)
         model = self._validate(
@@ -205,12 +217,10 @@ class _Reader:
                 return "sse" if url.split("?")[0].rstrip("/").endswith("/sse") else "streamable"
             self._complain(path, "a command or a url is expected")
             return None
-        if kind in STREAMABLE_ALIASES:
-            return "streamable"
-        if kind not in _SERVERS:
+        if not isinstance(kind, str) or kind not in _SERVERS.keys() | STREAMABLE_ALIASES:
             self._complain((*path, "type"), "must be stdio, streamable (or http) or sse")
             return None
-        return kind
+        return "streamable" if kind in STREAMABLE_ALIASES else kind
 
     def _nest(self, path: jsonc.Path, data: dict[str, Any], kind: str) -> dict[str, Any]:
         """Our nested shape from a flat one. What other hosts add and we do not know is said, and left out."""
@@ -232,13 +242,16 @@ class _Reader:
             self.config.env_files[model.name] = self._folder / Path(self._in_place(env_file)).expanduser()
         if self._environment is None or model.disabled:
             return model
+        if model.name in self.config.env_files and model.type != "stdio":
+            self._warn((*path, "envFile"), "is not read: only a server that is started here has an environment")
+            del self.config.env_files[model.name]
         secrets: list[str] = []
         written = model.server_parameters.model_dump()
         base = path if is_flat else (*path, "server_parameters")
         filled = {key: self._fill((*base, key), key, value, secrets) for key, value in written.items()}
         if model.name in self.config.env_files:
             more = self._read_env_file((*path, "envFile"), self.config.env_files[model.name])
-            secrets += more.values()
+            secrets += [value for name, value in more.items() if looks_secret(name)]
             filled["env"] = more | (filled.get("env") or {})
         return model.expanded(filled, secrets) if filled != written else model
 
@@ -250,7 +263,7 @@ class _Reader:
         def in_text(text: str) -> str:
             def one(found: re.Match[str]) -> str:
                 name, default = found["name"], found["default"]
-                known = {"userHome": str(Path.home()), "workspaceFolder": str(self._workspace())}
+                known = self._known_variables()
                 assert self._environment is not None
                 filled = self._environment.get(name, known.get(name))
                 if filled is None and default is None:
@@ -264,6 +277,16 @@ class _Reader:
             return _VARIABLE.sub(one, text)
 
         return map_strings(value, in_text)
+
+    def _known_variables(self) -> dict[str, str]:
+        """What VS Code and Cursor fill in of themselves."""
+        workspace = self._workspace()
+        return {
+            "userHome": str(Path.home()),
+            "workspaceFolder": str(workspace),
+            "workspaceFolderBasename": workspace.name,
+            "pathSeparator": os.sep,
+        }
 
     def _workspace(self) -> Path:
         return self._folder.parent if self._folder.name in (".vscode", ".cursor") else self._folder
@@ -294,9 +317,12 @@ class _Reader:
             return
         data = cast("dict[str, Any]", data)
         kind = data.get("type")
-        if kind not in _INPUTS:
+        if not isinstance(kind, str) or kind not in _INPUTS:
             self._complain((*path, "type"), "must be promptString, pickString or command")
             return
+        if kind == "pickString" and isinstance(data.get("options"), list):
+            options = cast("list[Any]", data["options"])
+            data = {**data, "options": [_option(option) for option in options]}
         wanted = self._validate(path, _INPUTS[kind], data, set())
         if wanted is None:
             return
@@ -336,8 +362,29 @@ class _Reader:
         self.config.warnings.append(self._problem(path, message))
 
     def _problem(self, path: jsonc.Path, message: str) -> Problem:
+        path = (*self._base, *path)
         known = next((path[:end] for end in range(len(path), -1, -1) if path[:end] in self._lines), None)
         return Problem(".".join(map(str, path)), message, self._lines[known] if known is not None else None)
+
+
+def _as_we_say_it(data: dict[str, Any]) -> dict[str, Any]:
+    """A flat configuration without the liberties that other hosts take: nulls, other names, numbers for text."""
+    data = {key: value for key, value in data.items() if value is not None}
+    if "serverUrl" in data:
+        data.setdefault("url", data.pop("serverUrl"))
+    if isinstance(env := data.get("env"), dict):
+        named = cast("dict[str, Any]", env).items()
+        data["env"] = {name: _as_text(value) for name, value in named if value is not None}
+    return data
+
+
+def _as_text(value: Any) -> Any:
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _option(option: Any) -> Any:
+    """An option, which may have a label for people."""
+    return cast("dict[str, Any]", option).get("value") if isinstance(option, dict) else option
 
 
 def _real_path(loc: tuple[str | int, ...], data: Any) -> jsonc.Path:

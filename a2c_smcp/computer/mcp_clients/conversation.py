@@ -7,8 +7,10 @@ rest of this Computer, and may take seconds to give up a call on a server that d
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
@@ -21,7 +23,6 @@ from mcp.shared.dispatcher import (
     OnNotify,
     OnNotifyIntercept,
     OnRequest,
-    ProgressFnT,
     coerce_request_id,
     run_notify_intercept,
 )
@@ -34,19 +35,23 @@ from pydantic import ValidationError
 logger = logging.getLogger(__name__)
 
 Message: TypeAlias = dict[str, Any]
-Send: TypeAlias = Callable[[Message, Mapping[str, str] | None], Awaitable[None] | None]
-"""Hands a message, with HTTP headers for those who use them, to the transport. What it returns is to be awaited: the
-transport asks for a pause. Raises `ConnectionError` once the connection has ended."""
+Send: TypeAlias = Callable[[Message, Mapping[str, str] | None], None]
+"""Hands a message, with HTTP headers for those who use them, to the transport, and waits for nothing: who asks waits
+for the answer anyway. Raises `ConnectionError` once the connection has ended."""
 OnNotice: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 """Hears a notification of the server: method and parameters. Must not wait."""
+OnProgress: TypeAlias = Callable[[float, float | None, str | None], None]
+"""Hears of a question's progress: how far, of how much, in words. Must not wait."""
 
 CLOSED = "Connection closed"
+MAX_ORDERS = 64
+"""Requests of the server that are being answered; more at a time are refused unheard."""
 
 
 @dataclass(slots=True)
 class _Question:
     answer: asyncio.Future[dict[str, Any]]
-    on_progress: ProgressFnT | None
+    on_progress: OnProgress | None
 
 
 class Conversation(Dispatcher[TransportContext]):
@@ -58,6 +63,8 @@ class Conversation(Dispatcher[TransportContext]):
         self._questions: dict[RequestId, _Question] = {}
         self._orders: dict[RequestId, anyio.CancelScope] = {}
         self._number = 0
+        self.heard_at = time.monotonic()
+        """When the server was last heard of."""
         self._ended = asyncio.Event()
         self._tasks: anyio.abc.TaskGroup | None = None
         self._on_request: OnRequest | None = None
@@ -87,14 +94,22 @@ class Conversation(Dispatcher[TransportContext]):
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
     ) -> dict[str, Any]:
+        """Ask the server, as the session does it; see `ask`."""
+        return await self.ask(method, params, opts or {})
+
+    async def ask(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        options: CallOptions,
+        on_progress: OnProgress | None = None,
+    ) -> dict[str, Any]:
         """Ask the server. If the asker stops waiting, the server is told.
 
         Raises:
             MCPError: the server's error; `REQUEST_TIMEOUT`; `CONNECTION_CLOSED`.
         """
-        options = opts or {}
         number = self._next_number(options.get("request_id"))
-        on_progress = options.get("on_progress")
         message: Message = {"jsonrpc": "2.0", "id": number, "method": method}
         if on_progress is not None:
             given = dict(params or {})
@@ -105,9 +120,8 @@ class Conversation(Dispatcher[TransportContext]):
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._questions[coerce_request_id(number)] = _Question(answer, on_progress)
         try:
+            self._hand_over(message, options.get("headers"))
             async with asyncio.timeout(options.get("timeout")):
-                if (pause := self._hand_over(message, options.get("headers"))) is not None:
-                    await pause
                 return await answer
         except TimeoutError:
             self._call_off(number, "timed out", options)
@@ -126,31 +140,34 @@ class Conversation(Dispatcher[TransportContext]):
         if params is not None:
             message["params"] = params
         try:
-            if (pause := self._hand_over(message, (opts or {}).get("headers"))) is not None:
-                await pause
+            self._hand_over(message, (opts or {}).get("headers"))
         except MCPError:
             logger.debug("%s was not sent: the connection has ended", method)
 
     # -------------------------------------------------------------------------------------------- what a transport does
 
     def receive(self, message: Any) -> bool:
-        """Take what the server sent; whether it was a message."""
+        """Take what the server sent; whether it was a message. Nothing it sends makes this raise."""
         if isinstance(message, list):  # a batch, which 2025-03-26 allowed
-            return all([self.receive(part) for part in cast("list[Any]", message)])
+            return all([isinstance(part, dict) and self.receive(part) for part in cast("list[Any]", message)])
         if not isinstance(message, dict) or cast("Message", message).get("jsonrpc") != "2.0":
             return False
         message = cast("Message", message)
+        self.heard_at = time.monotonic()
         method = message.get("method")
-        if isinstance(method, str):
-            params: Mapping[str, Any] = message["params"] if isinstance(message.get("params"), dict) else {}
-            if "id" in message:
-                self._take_order(message["id"], method, params)
-            else:
-                self._take_notice(method, params)
-            return True
-        if "result" in message or "error" in message:
-            self._take_answer(message)
-            return True
+        try:
+            if isinstance(method, str):
+                params: Mapping[str, Any] = message["params"] if isinstance(message.get("params"), dict) else {}
+                if "id" in message:
+                    self._take_order(message["id"], method, params)
+                else:
+                    self._take_notice(method, params)
+                return True
+            if "result" in message or "error" in message:
+                self._take_answer(message)
+                return True
+        except Exception:
+            logger.exception("a message of the server could not be taken")
         return False
 
     def end(self) -> None:
@@ -172,19 +189,21 @@ class Conversation(Dispatcher[TransportContext]):
             self._number += 1
         return self._number
 
-    def _hand_over(self, message: Message, headers: Mapping[str, str] | None) -> Awaitable[None] | None:
+    def _hand_over(self, message: Message, headers: Mapping[str, str] | None) -> None:
         try:
             if self._ended.is_set():
                 raise ConnectionResetError
-            return self._send(message, headers)
+            self._send(message, headers)
         except ConnectionError:
             raise MCPError(code=CONNECTION_CLOSED, message=CLOSED) from None
 
     def _call_off(self, number: RequestId, reason: str, options: CallOptions) -> None:
-        """Tell the server that nobody waits any more; never wait for that."""
-        if not options.get("cancel_on_abandon", True) or self._ended.is_set() or self._tasks is None:
-            return
-        self._tasks.start_soon(self.notify, "notifications/cancelled", {"requestId": number, "reason": reason})
+        """Tell the server that nobody waits any more."""
+        if options.get("cancel_on_abandon", True) and not self._ended.is_set():
+            params = {"requestId": number, "reason": reason}
+            message: Message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+            with contextlib.suppress(MCPError):
+                self._hand_over(message, options.get("headers"))
 
     def _take_answer(self, message: Message) -> None:
         number = message.get("id")
@@ -208,8 +227,8 @@ class Conversation(Dispatcher[TransportContext]):
         if method == "notifications/progress":
             self._report_progress(params)
         elif method == "notifications/cancelled":
-            scope = self._orders.get(cast("RequestId", params.get("requestId")))
-            if scope is not None:
+            number = params.get("requestId")
+            if isinstance(number, str | int) and (scope := self._orders.get(number)) is not None:
                 scope.cancel()
         if not run_notify_intercept(self._intercept, method, params):
             self._on_notice(method, params)
@@ -217,23 +236,23 @@ class Conversation(Dispatcher[TransportContext]):
     def _report_progress(self, params: Mapping[str, Any]) -> None:
         token, progress, total = params.get("progressToken"), params.get("progress"), params.get("total")
         question = self._questions.get(coerce_request_id(token)) if isinstance(token, str | int) else None
-        if question is None or question.on_progress is None or self._tasks is None:
+        if question is None or question.on_progress is None or not isinstance(progress, int | float):
             return
-        if isinstance(progress, int | float):
-            whole = float(total) if isinstance(total, int | float) else None
-            words = params.get("message")
-            text = words if isinstance(words, str) else None
-            self._tasks.start_soon(question.on_progress, float(progress), whole, text)
+        whole = float(total) if isinstance(total, int | float) else None
+        words = params.get("message")
+        question.on_progress(float(progress), whole, words if isinstance(words, str) else None)
 
     def _take_order(self, number: Any, method: str, params: Mapping[str, Any]) -> None:
         """The server asks us something."""
-        if self._tasks is not None and isinstance(number, str | int):
-            self._tasks.start_soon(self._answer, number, method, params)
+        if self._tasks is not None and isinstance(number, str | int) and len(self._orders) < MAX_ORDERS:
+            scope = self._orders[number] = anyio.CancelScope()
+            self._tasks.start_soon(self._answer, number, method, params, scope)
 
-    async def _answer(self, number: RequestId, method: str, params: Mapping[str, Any]) -> None:
+    async def _answer(
+        self, number: RequestId, method: str, params: Mapping[str, Any], scope: anyio.CancelScope
+    ) -> None:
         reply: Message = {"jsonrpc": "2.0", "id": number}
-        with anyio.CancelScope() as scope:
-            self._orders[number] = scope
+        with scope:
             try:
                 assert self._on_request is not None
                 reply["result"] = await self._on_request(_Context(self, number), method, params)
@@ -246,11 +265,8 @@ class Conversation(Dispatcher[TransportContext]):
                 reply["error"] = {"code": INTERNAL_ERROR, "message": type(error).__name__}
             finally:
                 self._orders.pop(number, None)
-            try:
-                if (pause := self._hand_over(reply, None)) is not None:
-                    await pause
-            except MCPError:
-                logger.debug("the answer to %s was not sent: the connection has ended", method)
+            with contextlib.suppress(MCPError):  # the connection has ended
+                self._hand_over(reply, None)
 
 
 @dataclass

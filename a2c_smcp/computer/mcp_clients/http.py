@@ -28,7 +28,7 @@ class WatchedClient(httpx2.AsyncClient):
         except httpx2.TransportError as error:
             self._link.doubt(f"the connection failed: {error}" if str(error) else "the connection failed")
             raise
-        if response.status_code >= 400:
+        if response.status_code >= 400 and (request.method, response.status_code) != ("GET", 405):  # it has no stream
             self._link.hint = f"HTTP {response.status_code} {response.reason_phrase}"
             if response.status_code == 404 and SESSION_HEADER in request.headers:
                 self._link.lose("ended the session")

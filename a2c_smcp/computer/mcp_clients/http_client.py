@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -9,12 +10,11 @@ from typing import Any
 
 import anyio
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
-from mcp_types import CONNECTION_CLOSED, jsonrpc_message_adapter
+from mcp_types import jsonrpc_message_adapter
 
-from a2c_smcp.computer.mcp_clients.base_client import CannotStart, MCPClient
-from a2c_smcp.computer.mcp_clients.conversation import CLOSED, Conversation, Message
+from a2c_smcp.computer.mcp_clients.base_client import CannotStart, MCPClient, filled
+from a2c_smcp.computer.mcp_clients.conversation import Conversation, Message
 from a2c_smcp.computer.mcp_clients.http import WatchedClient
 from a2c_smcp.computer.mcp_clients.link import Link
 from a2c_smcp.computer.mcp_clients.model import StreamableHttpParameters
@@ -25,7 +25,7 @@ class HttpClient(MCPClient):
 
     @asynccontextmanager
     async def _connect(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Conversation]:
-        wanted = StreamableHttpParameters.model_validate(parameters)
+        wanted = filled(StreamableHttpParameters, parameters)
         timeout, read_timeout, terminate = wanted.timeout, wanted.sse_read_timeout, wanted.terminate_on_close
         if not isinstance(timeout, timedelta) or not isinstance(read_timeout, timedelta) or isinstance(terminate, str):
             raise CannotStart("a placeholder among its parameters has no value")
@@ -37,12 +37,13 @@ class HttpClient(MCPClient):
             anyio.create_task_group() as tasks,
         ):
 
-            async def send(message: Message, headers: Mapping[str, str] | None) -> None:
+            async def post(message: SessionMessage) -> None:
+                with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    await write.send(message)
+
+            def send(message: Message, headers: Mapping[str, str] | None) -> None:
                 metadata = ClientMessageMetadata(headers=dict(headers)) if headers else None
-                try:
-                    await write.send(SessionMessage(jsonrpc_message_adapter.validate_python(message), metadata))
-                except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                    raise MCPError(code=CONNECTION_CLOSED, message=CLOSED) from None
+                tasks.start_soon(post, SessionMessage(jsonrpc_message_adapter.validate_python(message), metadata))
 
             async def read_on() -> None:
                 try:

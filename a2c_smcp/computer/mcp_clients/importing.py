@@ -55,10 +55,7 @@ def candidates(host: str, home: Path | None = None, folder: Path | None = None) 
 def convert(source: Path, loaded: LoadedConfig) -> Imported:
     """A configuration in this project's shape, with only the fields that say something."""
     imported = Imported(source, warnings=loaded.warnings)
-    inputs: dict[str, dict[str, Any]] = {
-        wanted.id: wanted.model_dump(mode="json", exclude_unset=True) | {"type": wanted.type}
-        for wanted in loaded.inputs
-    }
+    inputs: dict[str, dict[str, Any]] = {wanted.id: wanted.shown() for wanted in loaded.inputs}
     known: dict[str, str] = {}
     servers: dict[str, Any] = {}
     for config in loaded.servers:
@@ -89,7 +86,7 @@ def convert(source: Path, loaded: LoadedConfig) -> Imported:
 def merge(old: dict[str, Any], new: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """A file's content with what is new added to it; the names that were there already stay as they were."""
     kept = [name for name in new["servers"] if name in old.get("servers", {})]
-    servers = {**new["servers"], **old.get("servers", {})}
+    servers = {**old.get("servers", {}), **{name: new["servers"][name] for name in new["servers"] if name not in kept}}
     had: list[dict[str, Any]] = old.get("inputs") or []
     ids = {wanted["id"] for wanted in had}
     inputs = [*had, *(wanted for wanted in new.get("inputs", []) if wanted["id"] not in ids)]

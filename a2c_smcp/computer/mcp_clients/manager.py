@@ -9,8 +9,11 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+from mcp_types import Tool
+
 from a2c_smcp.computer.inputs.providers import InputMissing
 from a2c_smcp.computer.inputs.resolver import InputResolver
+from a2c_smcp.computer.inputs.secrets import replace_secrets
 from a2c_smcp.computer.mcp_clients.base_client import CannotStart, MCPClient
 from a2c_smcp.computer.mcp_clients.http_client import HttpClient
 from a2c_smcp.computer.mcp_clients.model import BaseServerConfig, MCPServerConfig
@@ -18,7 +21,7 @@ from a2c_smcp.computer.mcp_clients.policy import Policy
 from a2c_smcp.computer.mcp_clients.processes import Children
 from a2c_smcp.computer.mcp_clients.sse_client import SseClient
 from a2c_smcp.computer.mcp_clients.stdio_client import StdioClient
-from a2c_smcp.computer.tools import ServerTools, ToolBook, write_book
+from a2c_smcp.computer.tools import DescribedTools, ServerTools, ToolBook, describe_tools, write_book
 from a2c_smcp.computer.types import ServerStatus
 from a2c_smcp.errors import NotFoundError, ToolTimedOutError
 from a2c_smcp.utils.results import CallToolResult
@@ -33,7 +36,8 @@ _RUNNING_FIELDS = ("type", "server_parameters", "disabled")
 class MCPServerManager:
     """The servers, in configuration order, and the one list of their tools.
 
-    `on_tools_changed` is called when that list changes, `on_status_changed` when a server changes its state.
+    `on_tools_changed` is called when that list changes, `on_config_changed` when the servers are configured otherwise,
+    `on_status_changed` when a server changes its state.
     """
 
     def __init__(
@@ -44,17 +48,20 @@ class MCPServerManager:
         resolver: InputResolver | None = None,
         policy: Policy | None = None,
         on_tools_changed: Callable[[], None] | None = None,
+        on_config_changed: Callable[[], None] | None = None,
         on_status_changed: Callable[[str], None] | None = None,
     ) -> None:
         self.policy = replace(policy or Policy(), **({} if auto_reconnect else {"restart": False}))
         self.auto_connect = auto_connect
         self._resolver = resolver or InputResolver()
         self._on_tools_changed = on_tools_changed
+        self._on_config_changed = on_config_changed
         self._on_status_changed = on_status_changed
         self._clients: dict[str, MCPClient] = {}
         self._turns: dict[str, asyncio.Lock] = {}
         self._children = Children()
         self._book = ToolBook()
+        self._described: dict[str, tuple[tuple[BaseServerConfig, tuple[Tool, ...]], DescribedTools]] = {}
         self._is_closed = False
 
     # ---------------------------------------------------------------------------------------------------------- reading
@@ -141,12 +148,12 @@ class MCPServerManager:
                 return
             if old is not None and _runs_the_same(old.config, config):
                 old.config = config
-                self._rewrite()
+                self._configured()
                 return
             if old is not None:
                 await old.stop("was stopped: its configuration changed")
             client = self._clients[config.name] = self._client(config)
-            self._rewrite()
+            self._configured()
             if self.auto_connect and not self._is_closed:
                 client.start()
         await client.wait_settled()  # not in its turn: who wants to stop or remove it need not wait
@@ -161,7 +168,8 @@ class MCPServerManager:
             client = self._find(name)
             await client.stop("was removed")
             del self._clients[name]
-            self._rewrite()
+            self._described.pop(name, None)
+            self._configured()
 
     # ---------------------------------------------------------------------------------------------------------- calling
 
@@ -180,7 +188,7 @@ class MCPServerManager:
             async with asyncio.timeout(timeout):
                 return await client.call_tool(tool, params, label)
         except TimeoutError:
-            raise ToolTimedOutError(f"the tool did not finish within {timeout:g} s") from None
+            raise ToolTimedOutError("the tool did not finish in time") from None
 
     # -------------------------------------------------------------------------------------------------------- internals
 
@@ -195,8 +203,15 @@ class MCPServerManager:
         )
 
     async def _resolve(self, config: BaseServerConfig) -> dict[str, Any]:
+        secrets = self._resolver.secrets
         for value in config.secret_values:
-            self._resolver.secrets.add(value)
+            secrets.add(value)
+
+        def remember(_: str, value: str) -> str:
+            secrets.add(value)
+            return value
+
+        replace_secrets(config.parameters(), remember)  # those that stand there in clear
         try:
             return await self._resolver.render(config.parameters(), config.name)
         except InputMissing as error:
@@ -218,13 +233,30 @@ class MCPServerManager:
         if self._clients.get(client.name) is client:
             self._rewrite()
             if self._on_status_changed is not None:
-                self._on_status_changed(client.name)
+                try:
+                    self._on_status_changed(client.name)
+                except Exception:  # of the host program: it must not stop a server's owner
+                    logger.exception("on_status_changed failed")
+
+    def _configured(self) -> None:
+        self._rewrite()
+        if self._on_config_changed is not None:
+            self._on_config_changed()
+
+    def _describe(self, client: MCPClient) -> DescribedTools:
+        """A server's tools, described once for each list it gives."""
+        made_from = client.config, client.tools
+        described = self._described.get(client.name)
+        if described is None or described[0][0] is not client.config or described[0][1] is not client.tools:
+            described = self._described[client.name] = made_from, describe_tools(*made_from)
+        return described[1]
 
     def _rewrite(self) -> None:
         """Write the book anew; tell whether an Agent would see a difference."""
         before = self._book
         self._book = write_book(
-            ServerTools(client.config, client.tools, client.known, client.obstacle) for client in self._clients.values()
+            ServerTools(client.config, self._describe(client), client.known, client.obstacle)
+            for client in self._clients.values()
         )
         for name, notes in self._book.notes.items():
             for note in notes:

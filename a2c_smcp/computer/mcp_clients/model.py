@@ -27,6 +27,7 @@ from pydantic import (
 )
 
 from a2c_smcp.computer import vrl
+from a2c_smcp.computer.inputs.secrets import hide, replace_secrets
 
 A2C_TOOL_META = "a2c_tool_meta"
 A2C_VRL_TRANSFORMED = "a2c_vrl_transformed"
@@ -58,6 +59,8 @@ def _to_duration(value: Any) -> Any:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return timedelta(seconds=value)
     if isinstance(value, str):
+        if re.fullmatch(r"[0-9]+(\.[0-9]+)?", value):
+            return timedelta(seconds=float(value))
         return _durations.validate_python(value, strict=False)
     return value
 
@@ -91,9 +94,11 @@ class StdioParameters(_Model):
     @classmethod
     def _known_encoding(cls, value: str) -> str:
         try:
-            "".encode(value)
+            is_usable = "{}\n".encode(value) == b"{}\n"
         except LookupError:
-            raise ValueError(f"unknown encoding {value!r}") from None
+            is_usable = False
+        if not is_usable:
+            raise ValueError("must be an encoding that contains ASCII, e.g. utf-8")
         return value
 
 
@@ -258,7 +263,7 @@ class _Input(_Model):
     def shown(self) -> dict[str, Any]:
         """The definition as others may see it; the default of a password is one."""
         hidden = {"default"} if getattr(self, "password", None) else None
-        return self.model_dump(mode="json", exclude_none=True, exclude=hidden)
+        return replace_secrets(self.model_dump(mode="json", exclude_none=True, exclude=hidden), hide)
 
 
 class MCPServerPromptStringInput(_Input):

@@ -25,7 +25,6 @@ class Policy:
     restarts: int = 5
     """Restarts within `window` after which a server counts as failed."""
     window: float = 300.0
-    relisten_pause: float = 1.0
 
 
 class Backoff:

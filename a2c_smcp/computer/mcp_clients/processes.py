@@ -14,7 +14,7 @@ import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -25,11 +25,11 @@ EXIT_GRACE = 2.0
 LATE_OUTPUT = 0.2
 """Seconds to wait for the output of a child that exited: others may hold its pipes open for ever."""
 STDERR_LINES = 20
-STDERR_WIDTH = 500
+STDERR_WIDTH = 8_000
 FLOOD_CHUNK = 32_768
 """A chunk of output this large that carries no message is followed by a pause: a flood slows its own source."""
 FLOOD_PAUSE = 0.05
-MAX_LINE = 256_000_000
+MAX_LINE = 100_000_000
 MAX_UNREAD = 64_000_000
 """Bytes that wait for a child that does not read before it is given up."""
 
@@ -107,15 +107,13 @@ class Child(asyncio.SubprocessProtocol):
         self._parts: list[bytes] = []
         self._part_bytes = 0
         self._error_rest = b""
-        self._writable = asyncio.Event()
-        self._writable.set()
         loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[int] = loop.create_future()
         """The return code, as soon as the process has ended."""
         self.silent: asyncio.Future[None] = loop.create_future()
         """Done when no more output comes."""
-        self.clogged: asyncio.Future[None] = loop.create_future()
-        """Done when it has not read for so long that it is of no use any more."""
+        self.unusable: asyncio.Future[str] = loop.create_future()
+        """Why it is of no use any more though it lives."""
         self.pid = 0
 
     # --------------------------------------------------------------------------------------------------- what others do
@@ -131,8 +129,8 @@ class Child(asyncio.SubprocessProtocol):
             return f"was killed by {signal.Signals(-code).name}"
         return f"was killed by signal {-code}"
 
-    def write(self, data: bytes) -> Awaitable[None] | None:
-        """Write to its standard input. While it does not read, what this returns ends when it reads again.
+    def write(self, data: bytes) -> None:
+        """Write to its standard input; what it does not read yet is kept, up to a bound.
 
         Raises:
             ConnectionError: it is gone.
@@ -141,14 +139,8 @@ class Child(asyncio.SubprocessProtocol):
         if self.exited.done() or pipe is None or pipe.is_closing():
             raise ConnectionResetError(f"the process {self.describe_end()}")
         pipe.write(data)
-        if self._writable.is_set():
-            return None
-        if pipe.get_write_buffer_size() > MAX_UNREAD and not self.clogged.done():
-            self.clogged.set_result(None)
-        return self._until_writable()
-
-    async def _until_writable(self) -> None:
-        await self._writable.wait()
+        if pipe.get_write_buffer_size() > MAX_UNREAD:
+            self._give_up("does not read its standard input")
 
     def close_stdin(self) -> None:
         """Say goodbye: a server ends when its standard input does."""
@@ -187,8 +179,6 @@ class Child(asyncio.SubprocessProtocol):
         """It closed a pipe, or is gone."""
         if fd == 1 and not self.silent.done():
             self.silent.set_result(None)
-        if fd == 0:
-            self._writable.set()
 
     def process_exited(self) -> None:
         """It ended."""
@@ -196,16 +186,13 @@ class Child(asyncio.SubprocessProtocol):
         code = self._transport.get_returncode()
         if not self.exited.done():
             self.exited.set_result(code if code is not None else -1)
-        self._writable.set()
         asyncio.get_running_loop().call_later(LATE_OUTPUT, self.pipe_connection_lost, 1, None)
 
     def pause_writing(self) -> None:
-        """It does not read."""
-        self._writable.clear()
+        """It does not read as fast as we write: see `write`."""
 
     def resume_writing(self) -> None:
         """It reads again."""
-        self._writable.set()
 
     # -------------------------------------------------------------------------------------------------------- internals
 
@@ -218,7 +205,8 @@ class Child(asyncio.SubprocessProtocol):
                 return True  # a long message on its way
             self._parts.clear()
             self._part_bytes = 0
-            return self._on_line(b"")
+            self._give_up(f"writes a line of more than {MAX_LINE} bytes")
+            return False
         first, *lines = data.split(b"\n")
         lines.insert(0, b"".join((*self._parts, first)))
         rest = lines.pop()
@@ -231,11 +219,15 @@ class Child(asyncio.SubprocessProtocol):
 
     def _take_errors(self, data: bytes) -> bool:
         lines = (self._error_rest + data).split(b"\n")
-        self._error_rest = lines.pop()[-STDERR_WIDTH:]
+        self._error_rest = lines.pop()[:STDERR_WIDTH]
         for line in lines[-STDERR_LINES:]:
             if text := line[:STDERR_WIDTH].decode("utf-8", "replace").rstrip():
                 self._on_error_line(text)
         return False
+
+    def _give_up(self, reason: str) -> None:
+        if not self.unusable.done():
+            self.unusable.set_result(reason)
 
     def _read(self, fd: int, on: bool) -> None:
         pipe = self._pipe(fd)

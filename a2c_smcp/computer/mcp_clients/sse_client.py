@@ -16,7 +16,7 @@ import anyio
 import httpx2
 from mcp_types import INTERNAL_ERROR
 
-from a2c_smcp.computer.mcp_clients.base_client import CannotStart, MCPClient
+from a2c_smcp.computer.mcp_clients.base_client import CannotStart, MCPClient, filled
 from a2c_smcp.computer.mcp_clients.conversation import Conversation, Message
 from a2c_smcp.computer.mcp_clients.http import WatchedClient
 from a2c_smcp.computer.mcp_clients.link import Link
@@ -27,15 +27,16 @@ _HEADERS = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
 
 
 @asynccontextmanager
-async def _open(client: httpx2.AsyncClient, url: str) -> AsyncGenerator[httpx2.Response]:
+async def _open(client: httpx2.AsyncClient, url: str, seconds: float) -> AsyncGenerator[httpx2.Response]:
     """Open the stream, following redirects as long as they stay on the same server: headers were meant for that one."""
-    response = await client.send(client.build_request("GET", url, headers=_HEADERS), stream=True)
-    for _ in range(MAX_REDIRECTS):
-        following = response.next_request
-        if following is None or urlsplit(str(following.url))[:2] != urlsplit(str(response.url))[:2]:
-            break
-        await response.aclose()
-        response = await client.send(following, stream=True)
+    with anyio.fail_after(seconds):
+        response = await client.send(client.build_request("GET", url, headers=_HEADERS), stream=True)
+        for _ in range(MAX_REDIRECTS):
+            following = response.next_request
+            if following is None or urlsplit(str(following.url))[:2] != urlsplit(str(response.url))[:2]:
+                break
+            await response.aclose()
+            response = await client.send(following, stream=True)
     try:
         yield response
     finally:
@@ -47,12 +48,12 @@ class SseClient(MCPClient):
 
     @asynccontextmanager
     async def _connect(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Conversation]:
-        wanted = SseParameters.model_validate(parameters)
+        wanted = filled(SseParameters, parameters)
         if isinstance(wanted.timeout, str) or isinstance(wanted.sse_read_timeout, str):
             raise CannotStart("a placeholder among its parameters has no value")
         async with (
             WatchedClient(link, wanted.headers, wanted.timeout, wanted.sse_read_timeout) as client,
-            _open(client, wanted.url) as response,
+            _open(client, wanted.url, self._policy.start_timeout) as response,
         ):
             if response.status_code >= 300:
                 raise ConnectionError(f"answered HTTP {response.status_code} {response.reason_phrase}")
@@ -64,8 +65,12 @@ class SseClient(MCPClient):
                 async def post(message: Message) -> None:
                     try:
                         (await client.post(endpoint, json=message)).raise_for_status()
+                    except httpx2.HTTPStatusError as error:
+                        answered = f"HTTP {error.response.status_code} {error.response.reason_phrase}"
+                        problem = {"code": INTERNAL_ERROR, "message": f"the request was refused: {answered}"}
+                        conversation.receive({"jsonrpc": "2.0", "id": message.get("id"), "error": problem})
                     except httpx2.HTTPError as error:
-                        problem = {"code": INTERNAL_ERROR, "message": f"the request was not delivered: {error}"}
+                        problem = {"code": INTERNAL_ERROR, "message": f"the request was lost: {type(error).__name__}"}
                         conversation.receive({"jsonrpc": "2.0", "id": message.get("id"), "error": problem})
 
                 def send(message: Message, _: Mapping[str, str] | None) -> None:
@@ -100,7 +105,7 @@ class SseClient(MCPClient):
                 except ValueError:
                     message = None
                 if not conversation.receive(message):
-                    self._on_noise(event.data[:200])
+                    self._on_noise(event.data[:4_000])
         except httpx2.HTTPError as error:
             reason = f"lost the connection: {error}" if str(error) else "lost the connection"
         finally:

@@ -6,14 +6,15 @@ import asyncio
 import json
 import os
 import shutil
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
 import orjson
 
-from a2c_smcp.computer.mcp_clients.base_client import CannotStart, MCPClient
+from a2c_smcp.computer.inputs.render import map_strings
+from a2c_smcp.computer.mcp_clients.base_client import CannotStart, MCPClient, filled
 from a2c_smcp.computer.mcp_clients.conversation import Conversation, Message
 from a2c_smcp.computer.mcp_clients.link import Link
 from a2c_smcp.computer.mcp_clients.model import StdioParameters
@@ -30,11 +31,11 @@ class StdioClient(MCPClient):
 
     @asynccontextmanager
     async def _connect(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Conversation]:
-        wanted = StdioParameters.model_validate(parameters)
+        wanted = filled(StdioParameters, parameters)
         write = _writer(wanted)
 
-        def send(message: Message, _: Mapping[str, str] | None) -> Awaitable[None] | None:
-            return child.write(write(message))
+        def send(message: Message, _: Mapping[str, str] | None) -> None:
+            child.write(write(message))
 
         conversation = Conversation(send, self._on_notice)
         reader = _Reader(wanted, conversation, link, self._on_noise)
@@ -61,7 +62,7 @@ class StdioClient(MCPClient):
             asyncio.get_running_loop().call_later(LATE_EXIT, on_end, None)
 
         child.silent.add_done_callback(on_silence)
-        child.clogged.add_done_callback(lambda _: link.lose("does not read its standard input"))
+        child.unusable.add_done_callback(lambda broken: link.lose(broken.result()))
         try:
             yield conversation
         finally:
@@ -99,7 +100,7 @@ class _Reader:
             self._noise = 0
             return True
         if not self._noise:
-            self._on_noise(line[:200].decode("utf-8", "replace"))
+            self._on_noise(line[:4_000].decode("utf-8", "replace"))
         self._noise += len(line)
         if self._noise > MAX_NOISE_BYTES:
             self._link.lose("floods its standard output with what is no MCP message")
@@ -111,10 +112,15 @@ class _Reader:
             return orjson.loads(line if self._encoding is None else line.decode(self._encoding, self._errors))
         except ValueError:
             pass
-        try:
-            return json.loads(line.decode(self._encoding or "utf-8-sig", self._errors))  # NaN, a byte order mark …
+        try:  # NaN, a byte order mark, half of a surrogate pair …
+            value = json.loads(line.decode(self._encoding or "utf-8-sig", self._errors))
+            return map_strings(value, _without_surrogates)
         except (ValueError, RecursionError):
             return None
+
+
+def _without_surrogates(text: str) -> str:
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _is_utf8(parameters: StdioParameters) -> bool:
@@ -125,8 +131,7 @@ def _writer(parameters: StdioParameters) -> Callable[[Message], bytes]:
     """How a message becomes a line."""
 
     def in_other_encoding(message: Message) -> bytes:
-        text = json.dumps(message, ensure_ascii=False, separators=(",", ":")) + "\n"
-        return text.encode(parameters.encoding, parameters.encoding_error_handler)
+        return (json.dumps(message, separators=(",", ":")) + "\n").encode(parameters.encoding)
 
     def in_utf8(message: Message) -> bytes:
         try:

@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 
-MARK = "A2C_SMCP_PROCESS"
+MARK = "A2C_PROCESS_MARK"
 """The environment variable that every server, and whatever it starts, carries."""
 GRACE = 2.0
 

@@ -146,20 +146,20 @@ class SMCPComputerClient(OfficeClient):
         """The configuration of this Computer, without secrets."""
         return self.computer.get_config()
 
-    async def on_tool_call_cancel(self, data: Any) -> None:
+    async def on_tool_call_cancel(self, data: Any = None, *_: Any) -> None:
         """The Agent does not want a result any more."""
         if isinstance(data, dict) and isinstance(req_id := data.get("req_id"), str):  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
             await self.computer.acancel_tool(req_id)
 
-    async def _on_unknown(self, event: str, data: Any = None) -> Any:
+    async def _on_unknown(self, event: str, *_: Any) -> Any:
         """A request of a kind we do not know still gets an answer; a notice does not."""
         if event.startswith(CLIENT_PREFIX):
             return refusal(event, MalformedRequestError(f"{event} is not a request this Computer knows"))
         return None
 
-    async def _answer(self, event: str, handler: Callable[[Any], Awaitable[Any]], data: Any = None) -> orjson.Fragment:
+    async def _answer(self, event: str, handler: Callable[[Any], Awaitable[Any]], *data: Any) -> orjson.Fragment:
         """Write the answer once, and make sure that the Server takes it: it would drop the connection otherwise."""
-        answer = await handler(data)
+        answer = await handler(data[0] if data else None)
         try:
             written = orjson.dumps(answer)
             if len(written) > self._max_message_bytes - 1_000:

@@ -1,0 +1,77 @@
+"""Output schemas of tools: whether structured content is what the tool said it would be. Bounded work, no surprises.
+
+A schema comes from the MCP server, so it is not trusted: regular expressions and comparisons of all with all are left
+out, references lead nowhere outside, and the work is counted. What cannot be checked so counts as fine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import orjson
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import UnknownType
+from jsonschema.validators import extend  # pyright: ignore[reportUnknownVariableType]
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+MAX_STEPS = 20_000
+MAX_BYTES = 200_000
+"""Size of content, and of a schema, above which nothing is checked."""
+
+_LEFT_OUT = ("pattern", "patternProperties", "propertyNames", "format", "uniqueItems", "unevaluatedProperties")
+
+
+class _Enough(Exception):
+    """The work is more than it is worth."""
+
+
+class OutputSchema:
+    """The schema of one tool's structured content."""
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self._steps = 0
+        keywords: dict[str, Any] = {
+            keyword: self._counted(check)
+            for keyword, check in Draft202012Validator.VALIDATORS.items()
+            if keyword not in _LEFT_OUT
+        }
+        keywords |= dict.fromkeys(_LEFT_OUT, _ignore)
+        checker: Any = cast("Any", extend(Draft202012Validator, keywords))
+        nowhere = cast("Any", Registry)()  # no reference leads outside
+        self._validator: Any = checker(schema, registry=nowhere) if _is_small(schema) else None
+
+    def complaint(self, content: Any) -> str | None:
+        """What is wrong with content; None when it is fine, or cannot be checked."""
+        if self._validator is None or not _is_small(content):
+            return None
+        self._steps = 0
+        try:
+            error: Any = next(self._validator.iter_errors(content), None)
+        except (_Enough, Unresolvable, UnknownType, RecursionError, TypeError, ValueError, AttributeError, KeyError):
+            return None
+        if error is None:
+            return None
+        where = ".".join(map(str, error.absolute_path))
+        return f"{where}: {error.message[:200]}" if where else error.message[:200]
+
+    def _counted(self, check: Callable[..., Any]) -> Callable[..., Iterator[Any]]:
+        def counted(*arguments: Any) -> Iterator[Any]:
+            self._steps += 1
+            if self._steps > MAX_STEPS:
+                raise _Enough
+            yield from check(*arguments) or ()
+
+        return counted
+
+
+def _ignore(*_: Any) -> None:
+    """Leave a keyword out."""
+
+
+def _is_small(value: Any) -> bool:
+    try:
+        return len(orjson.dumps(value)) <= MAX_BYTES
+    except TypeError:
+        return False
