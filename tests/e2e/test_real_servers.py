@@ -279,7 +279,6 @@ async def test_a_server_that_redirects_to_its_real_address_works(server: Running
             assert text_of(await members.call("echo", text="hi")) == "hi"
 
 
-# Fails: at DEBUG, `httpcore2` writes the headers of responses, and a redirect's Location repeats the address.
 async def test_a_redirect_does_not_bring_a_secret_into_the_log(
     server: Running, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -280,7 +280,6 @@ def test_starting_shows_progress_and_what_went_wrong(tmp_path: Path) -> None:
         shell.see("late")
         shell.see("✓ good 15 tools")
         shell.see_prompt()
-        # Fails: log lines go into the middle of the progress, and pieces of it stay on the screen for ever.
         assert shell.screen.lines[:4] == [
             "✗ bad is failed: command not found: no-such-command",
             "– off is disabled",
@@ -333,7 +332,6 @@ def test_tab_completes_commands_tools_and_parameters(config: Path, tmp_path: Pat
         assert shell.leave() == 0
 
 
-# Fails: Ctrl-C at the prompt ends the Computer with exit code 130.
 def test_ctrl_c_clears_the_line_and_ctrl_d_leaves(config: Path, tmp_path: Path) -> None:
     with terminal(tmp_path, "--config", str(config)) as shell:
         shell.see_prompt()
@@ -347,7 +345,6 @@ def test_ctrl_c_clears_the_line_and_ctrl_d_leaves(config: Path, tmp_path: Path) 
     assert "Traceback" not in shell.raw
 
 
-# Fails: the command ends, and the Computer with it (exit code 130).
 def test_ctrl_c_ends_the_command_that_runs_and_not_the_computer(config: Path, tmp_path: Path) -> None:
     with terminal(tmp_path, "--config", str(config), "--log-level", "info") as shell:
         shell.see_prompt()
@@ -361,7 +358,6 @@ def test_ctrl_c_ends_the_command_that_runs_and_not_the_computer(config: Path, tm
     assert "Traceback" not in shell.raw
 
 
-# Fails: `add` waits for a server that never answers, in silence, and takes no other command meanwhile.
 def test_adding_a_server_that_does_not_answer_does_not_take_the_prompt_away(config: Path, tmp_path: Path) -> None:
     with terminal(tmp_path, "--config", str(config)) as shell:
         shell.see_prompt()
@@ -417,7 +413,6 @@ async def test_an_agents_call_asks_the_owner_who_says_yes_no_or_always(config: P
     assert "Traceback" not in shell.raw
 
 
-# Fails: Ctrl-C ends the whole Computer, and the Agent gets no answer but that it is gone.
 @pytest.mark.anyio
 async def test_ctrl_c_at_the_question_is_a_no(config: Path, tmp_path: Path) -> None:
     with server_process() as server:
@@ -437,7 +432,6 @@ async def test_ctrl_c_at_the_question_is_a_no(config: Path, tmp_path: Path) -> N
                 assert await asyncio.to_thread(shell.leave) == 0
 
 
-# Fails: the question stays, and has to be answered before the prompt is back.
 @pytest.mark.anyio
 async def test_a_question_nobody_needs_an_answer_to_any_more_goes_away(config: Path, tmp_path: Path) -> None:
     with server_process() as server:
@@ -481,7 +475,6 @@ async def test_two_calls_are_asked_about_one_after_the_other(config: Path, tmp_p
                 assert await asyncio.to_thread(shell.leave) == 0
 
 
-# Fails: 8-bit control characters, marks that turn the direction of writing, and 300 kB of arguments go to the terminal.
 @pytest.mark.anyio
 async def test_an_agents_arguments_cannot_disguise_the_question(config: Path, tmp_path: Path) -> None:
     with server_process() as server:
@@ -503,7 +496,6 @@ async def test_an_agents_arguments_cannot_disguise_the_question(config: Path, tm
                 assert await asyncio.to_thread(shell.leave) == 0
 
 
-# Fails: what a tool says is written to the terminal as it is: it may clear it, rename it, or write to the clipboard.
 def test_what_a_tool_says_cannot_command_the_terminal(config: Path, tmp_path: Path) -> None:
     with terminal(tmp_path, "--config", str(config)) as shell:
         shell.run(r"""call echo '{"text": "\u001b]0;evil\u001b\\ and so on"}'""", "and so on")

@@ -19,7 +19,7 @@ def read_arguments(
         ValueError: a word is neither, the JSON is no object, or a parameter is missing that the tool requires.
     """
     schema = schema or {}
-    properties = cast("dict[str, Any]", schema.get("properties") or {})
+    properties = cast("dict[str, Any]", listed) if isinstance(listed := schema.get("properties"), dict) else {}
     found: dict[str, Any] = {}
     if params is not None:
         found |= _object(params)
@@ -34,7 +34,8 @@ def read_arguments(
             found[key[:-1]] = _json(value, f"{key}={value}")
         else:
             found[key] = value if _is_text(properties.get(key)) else _value(value)
-    missing = [name for name in cast("list[str]", schema.get("required") or []) if name not in found]
+    required = cast("list[Any]", listed) if isinstance(listed := schema.get("required"), list) else []
+    missing = [str(name) for name in required if name not in found]
     if missing:
         raise ValueError(f"missing: {', '.join(missing)}")
     return found

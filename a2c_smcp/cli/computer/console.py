@@ -15,11 +15,13 @@ from prompt_toolkit.completion import Completer, WordCompleter
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.patch_stdout import patch_stdout
 
+from a2c_smcp.computer.inputs.secrets import looks_secret
 from a2c_smcp.computer.mcp_clients.model import (
     MCPServerCommandInput,
     MCPServerInput,
     MCPServerPickStringInput,
 )
+from a2c_smcp.computer.threads import in_thread
 from a2c_smcp.utils.text import printable
 
 T = TypeVar("T")
@@ -94,7 +96,7 @@ class Pipe:
 
     async def read(self) -> str | None:
         """The next line."""
-        line = await asyncio.to_thread(sys.stdin.readline)
+        line = await in_thread(sys.stdin.readline)
         return line if line else None
 
     async def attend(self, work: Awaitable[T]) -> T:
@@ -129,14 +131,13 @@ class Terminal:
             with patch_stdout(raw=True):  # what is written meanwhile appears above the prompt
                 prompt = asyncio.ensure_future(self._session.prompt_async(default=self._draft))
                 question = await self._question_before(prompt)
-                if question is not None and not prompt.done():
-                    self._draft = self._session.default_buffer.text
-                    self._session.app.exit(exception=Interrupted)
-                    await asyncio.wait((prompt,))
+                is_interrupted = question is not None and self._take_away_prompt(prompt)
+                await asyncio.wait((prompt,))
             if question is not None:
                 await question.ask()
-                if prompt.cancelled() or isinstance(prompt.exception(), Interrupted):
-                    continue
+            if is_interrupted:
+                prompt.exception()  # ours
+                continue
             self._draft = ""
             try:
                 return prompt.result()
@@ -144,6 +145,15 @@ class Terminal:
                 return None
             except Interrupted:
                 continue
+
+    def _take_away_prompt(self, prompt: asyncio.Future[str]) -> bool:
+        """Make room for a question; False when the line has just been entered and is to be run after it."""
+        application = self._session.app
+        if prompt.done() or not application.is_running or (application.future and application.future.done()):
+            return False
+        self._draft = self._session.default_buffer.text
+        application.exit(exception=Interrupted)
+        return True
 
     async def attend(self, work: Awaitable[T]) -> T:
         """Wait for work, and ask what has to be asked meanwhile. Ctrl-C ends the work."""
@@ -204,6 +214,18 @@ def _history() -> History:
     folder = Path(os.environ.get("XDG_STATE_HOME", Path.home() / ".local" / "state")) / "a2c"
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return FileHistory(str(folder / "computer-history"))
+        file = folder / "computer-history"
+        os.close(os.open(file, os.O_CREAT | os.O_APPEND, 0o600))
+        return _DiscreetHistory(str(file))
     except OSError:
         return InMemoryHistory()
+
+
+class _DiscreetHistory(FileHistory):
+    """Lines that may hold a secret are not written down."""
+
+    def store_string(self, string: str) -> None:
+        words = string.split()
+        has_value = words[:2] == ["inputs", "set"] or "{" in string
+        if not has_value and not any("=" in word and looks_secret(word.partition("=")[0]) for word in words):
+            super().store_string(string)

@@ -33,7 +33,8 @@ class Host:
 
     def __init__(self, options: Options, loaded: LoadedConfig | None) -> None:
         self.options = options
-        self.resolver = InputResolver(keyring=Keyring() if options.keyring else None)
+        scope = str(options.config.resolve()) if options.config is not None else ""
+        self.resolver = InputResolver(keyring=Keyring(scope) if options.keyring else None)
         self.computer = Computer(
             options.name,
             inputs=loaded.inputs if loaded is not None else (),
@@ -89,10 +90,11 @@ class Host:
                 problem = str(error)
             except ValueError as error:
                 raise ConnectionError(f"{url}: {error}") from None
-            refusal: Any = self._refusal
-            if isinstance(refusal, dict):
-                reason = cast("dict[str, Any]", refusal).get("message") or "refused"
-                raise NotAllowed(f"the Server refuses this Computer: {reason} (at {url}; is A2C_API_KEY right?)")
+            if (refusal := _read_refusal(self._refusal)) is not None:
+                reason, code = refusal
+                if code in (401, 403):
+                    raise NotAllowed(f"the Server refuses this Computer: {reason} (at {url}; is A2C_API_KEY right?)")
+                raise ConnectionError(f"the Server at {url} says: {reason}")
         raise ConnectionError(f"cannot reach {url}: {_in_plain_words(problem)}")
 
     async def join(self, url: str, office: str) -> None:
@@ -118,6 +120,16 @@ class Host:
 
     def _on_connect_error(self, data: Any = None) -> None:
         self._refusal = data
+
+
+def _read_refusal(data: Any) -> tuple[str, int | None] | None:
+    """Message and code of a refused connection; None when it was not the Server that refused."""
+    if not isinstance(data, dict):
+        return None
+    refusal = cast("dict[str, Any]", data)
+    details = refusal.get("data")
+    code = cast("dict[str, Any]", details).get("code") if isinstance(details, dict) else None
+    return str(refusal.get("message") or "refused"), code if isinstance(code, int) else None
 
 
 def _in_plain_words(problem: str) -> str:

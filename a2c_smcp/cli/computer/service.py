@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+from collections.abc import Callable
+from functools import partial
 
 from a2c_smcp.cli.computer.host import Host, NotAllowed
 from a2c_smcp.computer.types import ServerState
@@ -17,38 +19,40 @@ async def serve(host: Host) -> int:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopped.set)
+        try:
+            loop.add_signal_handler(number, stopped.set)
+        except NotImplementedError:  # Windows
+            signal.signal(number, partial(_call_soon, loop, stopped.set))
     stop = asyncio.ensure_future(stopped.wait())
     work = asyncio.ensure_future(_work(host))
+    return_code = 0
     try:
         await asyncio.wait((stop, work), return_when=asyncio.FIRST_COMPLETED)
         if work.done() and not stopped.is_set():
             work.result()
             await stop
-    except NotAllowed as error:
-        logger.error("%s", error)
-        return 1
+    except* NotAllowed as refusals:
+        logger.error("%s", refusals.exceptions[0])
+        return_code = 1
     finally:
         stop.cancel()
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
     logger.info("stopping")
-    return 0
+    return return_code
+
+
+def _call_soon(loop: asyncio.AbstractEventLoop, callback: Callable[[], None], *_: object) -> None:
+    loop.call_soon_threadsafe(callback)
 
 
 async def _work(host: Host) -> None:
-    options, computer = host.options, host.computer
-    joining = None
-    if options.url is not None and options.office is not None:
-        joining = asyncio.create_task(host.join(options.url, options.office))
-    try:
-        await computer.boot_up()
-        ready = [status for status in computer.status if status.state is ServerState.READY]
-        total = sum(status.tools for status in ready)
-        logger.info("%d of %d MCP servers ready, %d tools", len(ready), len(computer.status), total)
-        if joining is not None:
-            await joining
-    finally:
-        if joining is not None:
-            joining.cancel()
-            await asyncio.gather(joining, return_exceptions=True)
+    """Start the servers and join, side by side: who is not let in hears of it at once."""
+    async with asyncio.TaskGroup() as tasks:
+        if host.options.url is not None and host.options.office is not None:
+            tasks.create_task(host.join(host.options.url, host.options.office))
+        await host.computer.boot_up()
+        statuses = host.computer.status
+        ready = [status for status in statuses if status.state is ServerState.READY]
+        tools = sum(status.tools for status in ready)
+        logger.info("%d of %d MCP servers ready, %d tools", len(ready), len(statuses), tools)

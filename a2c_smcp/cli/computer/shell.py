@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import logging
 import shlex
 import sys
 import uuid
@@ -20,10 +21,13 @@ from a2c_smcp.cli.computer.arguments import read_arguments
 from a2c_smcp.cli.computer.console import Console, Interrupted, Pipe, Questions, Terminal, prompt_session
 from a2c_smcp.cli.computer.host import Host, NotAllowed
 from a2c_smcp.cli.computer.progress import boot_with_progress
+from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.mcp_clients.config_file import ConfigError, LoadedConfig, load_config, server_from
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, MCPServerInput
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.utils.text import printable
+
+logger = logging.getLogger("a2c.computer")
 
 MAX_SHOWN = 4_000
 """Characters of a call's arguments that the question shows."""
@@ -59,15 +63,16 @@ class _InterruptingQuestions(Questions):
 class Confirmations:
     """Asks the owner whether a tool may run. Without a terminal, only the owner's own calls may."""
 
-    def __init__(self, terminal: Terminal | None) -> None:
+    def __init__(self, computer: Computer, terminal: Terminal | None) -> None:
+        self._computer = computer
         self._terminal = terminal
-        self._always: set[tuple[str, str]] = set()
+        self._always: dict[tuple[str, str], Any] = {}
         self.own_calls: set[str] = set()
         """Calls that the owner makes; their ids are too long to be guessed."""
 
     async def confirm(self, req_id: str, server: str, tool: str, parameters: dict[str, Any]) -> bool:
         """Yes, no, or always for this tool."""
-        if req_id in self.own_calls or (server, tool) in self._always:
+        if req_id in self.own_calls or self._is_always_allowed(server, tool):
             return True
         if self._terminal is None:
             return False
@@ -77,7 +82,7 @@ class Confirmations:
             return False
 
     async def _ask(self, server: str, tool: str, parameters: dict[str, Any]) -> bool:
-        if (server, tool) in self._always:
+        if self._is_always_allowed(server, tool):
             return True
         print(printable(f"The Agent wants to call {tool} of {server} with:"))
         print(printable(json.dumps(parameters, indent=2, ensure_ascii=False), MAX_SHOWN))
@@ -85,11 +90,19 @@ class Confirmations:
         while True:
             answer = (await session.prompt_async("Allow it? yes / no / always for this tool: ")).strip().lower()
             if answer in ("a", "always"):
-                self._always.add((server, tool))
+                self._always[server, tool] = self._config(server)
             if answer in ("y", "yes", "a", "always"):
                 return True
             if answer in ("n", "no"):
                 return False
+
+    def _is_always_allowed(self, server: str, tool: str) -> bool:
+        """What was allowed is allowed of that server, not of another one under its name."""
+        config = self._always.get((server, tool))
+        return config is not None and config == self._config(server)
+
+    def _config(self, server: str) -> Any:
+        return next((config for config in self._computer.mcp_servers if config.name == server), None)
 
 
 class Shell:
@@ -99,7 +112,7 @@ class Shell:
         self._host = host
         self._computer = host.computer
         self._console = console
-        self._confirmations = Confirmations(console if isinstance(console, Terminal) else None)
+        self._confirmations = Confirmations(host.computer, console if isinstance(console, Terminal) else None)
         if not host.options.allow_all:
             host.computer.confirm_callback = self._confirmations.confirm
         self._failed = False
@@ -170,6 +183,9 @@ class Shell:
             self._complain("interrupted")
         except (SMCPError, ConfigError, UsageError, ConnectionError, RuntimeError, OSError) as error:
             self._complain(printable(str(error)))
+        except Exception as error:  # a command that breaks must not take the Computer with it
+            logger.exception("the command failed")
+            self._complain(printable(f"that failed: {type(error).__name__}: {error}"))
 
     def _complain(self, message: str) -> None:
         self._failed = True
@@ -297,7 +313,7 @@ class Shell:
                 raise UsageError("no value was given")
             self._computer.set_input_value(input_id, value)
         elif action == "clear":
-            self._computer.clear_input_values(input_id)
+            await self._host.resolver.forget(input_id)
         elif action is not None:
             raise UsageError("usage: " + usage_of(self.do_inputs))
         views.show(views.inputs(self._computer.inputs, self._computer.list_input_values()))
@@ -315,7 +331,7 @@ class Shell:
     async def do_leave(self) -> None:
         """leave
         Leave the office."""
-        office = self._host.client.office_id
+        office = self._host.client.wanted_office
         if office is None:
             raise UsageError("this Computer is in no office")
         await self._host.client.leave_office(office)

@@ -85,9 +85,9 @@ def tools(book: ToolBook, server: str | None = None) -> RenderableType:
     )
     for name, entry in entries.items():
         schema = entry.tool["params_schema"]
-        required = cast("list[str]", schema.get("required") or [])
-        properties = cast("dict[str, Any]", schema.get("properties") or {})
-        names = [name if name in required else f"[dim]{escape(name)}[/]" for name in properties]
+        required = cast("list[Any]", found) if isinstance(found := schema.get("required"), list) else []
+        properties = cast("dict[str, Any]", found) if isinstance(found := schema.get("properties"), dict) else {}
+        names = [escape(name) if name in required else f"[dim]{escape(name)}[/]" for name in properties]
         description = entry.tool["description"].strip().partition("\n")[0]
         asks = "no" if entry.meta.auto_apply else "yes"
         table.add_row(escape(name), escape(entry.server), asks, " ".join(names), escape(description))

@@ -70,18 +70,13 @@ class Secrets(logging.Filter):
 
 def _forms(text: str) -> set[str]:
     """A secret as others may write it: line by line, inside JSON, in an address, in Base64."""
-    if not text.strip():
-        return set()
-    forms = {
-        text,
-        json.dumps(text)[1:-1],
-        json.dumps(text, ensure_ascii=False)[1:-1],
-        quote(text, ""),
-        quote_plus(text),
-    }
+    forms: set[str] = set()
+    for part in (text, *(line for line in text.splitlines() if len(line.strip()) >= LONG)):
+        if part := part.strip() or text.strip():
+            in_json = json.dumps(part)[1:-1], json.dumps(part, ensure_ascii=False)[1:-1]
+            forms.update((part, *in_json, quote(part, ""), quote_plus(part)))
     if len(text) >= LONG:
         forms.add(base64.b64encode(text.encode("utf-8", "replace")).decode().rstrip("="))
-        forms.update(line.strip() for line in text.splitlines() if len(line.strip()) >= LONG)
     return forms
 
 

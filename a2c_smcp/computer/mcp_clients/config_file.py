@@ -48,6 +48,8 @@ _PARAMETER_FIELDS = {
     kind: frozenset(cast("type[BaseModel]", config.model_fields["server_parameters"].annotation).model_fields)
     for kind, config in _SERVERS.items()
 }
+MANY = 3
+"""Unknown settings above which a file is some program's own, and they are not told one by one."""
 _VARIABLE = re.compile(r"\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^{}]*))?\}")
 
 
@@ -157,16 +159,23 @@ class _Reader:
             self._base = ("mcp",)  # the settings of VS Code
             data = cast("dict[str, Any]", inner)
         key = "mcpServers" if "mcpServers" in data else "servers"
-        for unknown in data.keys() - {"servers", "mcpServers", "inputs", "$schema"}:
-            self._warn((unknown,), "is not read")
+        unknown = sorted(data.keys() - {"servers", "mcpServers", "inputs", "projects", "$schema"})
+        if len(unknown) > MANY:
+            self._warn((), f"{len(unknown)} other settings are not read")
+        else:
+            for name in unknown:
+                self._warn((name,), "is not read")
         servers: Any = {} if data.get(key) is None else data[key]
+        self._read_project(data.get("projects"))
         if not isinstance(servers, dict):
             self._complain((key,), "an object is expected: a name and a configuration for each server")
         elif "mcpServers" in data and "servers" in data:
             self._complain(("mcpServers",), "either mcpServers or servers, not both")
         else:
+            known = {server.name for server in self.config.servers}
             for name, server in cast("dict[str, Any]", servers).items():
-                self.read_server((key, name), name, server)
+                if name not in known:
+                    self.read_server((key, name), name, server)
         inputs = data.get("inputs")
         if inputs is not None and not isinstance(inputs, list):
             self._complain(("inputs",), "a list is expected")
@@ -174,6 +183,15 @@ class _Reader:
             for number, wanted in enumerate(cast("list[Any]", inputs or [])):
                 self._read_input(("inputs", number), wanted)
         self._check_references(key)
+
+    def _read_project(self, projects: Any) -> None:
+        """Claude Code keeps servers of a project apart, under the project's folder."""
+        here = str(Path.cwd())
+        project: Any = cast("dict[str, Any]", projects).get(here) if isinstance(projects, dict) else None
+        servers: Any = cast("dict[str, Any]", project).get("mcpServers") if isinstance(project, dict) else None
+        if isinstance(servers, dict):
+            for name, server in cast("dict[str, Any]", servers).items():
+                self.read_server(("projects", here, "mcpServers", name), name, server)
 
     def read_server(self, path: jsonc.Path, name: str | None, data: Any) -> None:
         """Read one server, nested as ours or flat as other hosts'."""
