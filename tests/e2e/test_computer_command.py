@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.computer.hosting import eventually
 from tests.e2e.test_server_command import people_of
 from tests.support.computers import (
     LineProcess,
@@ -103,6 +104,7 @@ async def test_a_signal_while_servers_start_and_while_a_call_runs_does_not_wait(
             async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
                 running = tasks.create_task(call(agent, "sleep", "long", seconds=30))
                 await agent.ask("client:get_tools", request(req_id="r2"))
+                await eventually((tmp_path / "mute").exists)
                 with watching(pids_in(tmp_path / "good") + pids_in(tmp_path / "mute")) as watch:
                     assert await asyncio.to_thread(computer.stop, signal.SIGTERM) == 0
                     assert not await asyncio.to_thread(watch.still_alive)

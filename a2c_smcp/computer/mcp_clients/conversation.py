@@ -121,7 +121,9 @@ class Conversation(Dispatcher[TransportContext]):
         self._questions[coerce_request_id(number)] = _Question(answer, on_progress)
         try:
             self._hand_over(message, options.get("headers"))
-            async with asyncio.timeout(options.get("timeout")):
+            if (seconds := options.get("timeout")) is None:
+                return await answer
+            async with asyncio.timeout(seconds):
                 return await answer
         except TimeoutError:
             self._call_off(number, "timed out", options)
