@@ -9,26 +9,47 @@ import asyncio
 import logging
 import weakref
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from mcp.shared.exceptions import MCPError
+
 from a2c_smcp.computer.announcer import Announcer
 from a2c_smcp.computer.calls import ToolCalls
+from a2c_smcp.computer.desktop.organize import arrange
+from a2c_smcp.computer.finder.aggregator import FinderAggregator
+from a2c_smcp.computer.finder.organize import DEFAULT_LIMIT
 from a2c_smcp.computer.history import History
 from a2c_smcp.computer.inputs.resolver import InputResolver
 from a2c_smcp.computer.inputs.secrets import hide, replace_secrets
 from a2c_smcp.computer.mcp_clients.config_file import server_from
-from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
+from a2c_smcp.computer.mcp_clients.manager import CACHE_BYTES, MCPServerManager
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, MCPServerInput, input_configs
 from a2c_smcp.computer.mcp_clients.policy import Policy
 from a2c_smcp.computer.types import ConfirmCallback, ServerStatus, ToolCallRecord
-from a2c_smcp.errors import NotFoundError
+from a2c_smcp.errors import (
+    DocumentNotFoundError,
+    ElementNotFoundError,
+    InternalError,
+    NotFoundError,
+    PageOutOfRangeError,
+    SMCPError,
+    TimedOutError,
+    error_for,
+)
 from a2c_smcp.smcp import (
     UPDATE_CONFIG_EVENT,
+    UPDATE_DESKTOP_EVENT,
+    UPDATE_FINDER_EVENT,
     UPDATE_TOOL_LIST_EVENT,
+    Desktop,
+    DPEDocumentSummary,
     GetComputerConfigRet,
+    ResourceContents,
     SMCPTool,
 )
+from a2c_smcp.utils.dpe_uri import ParsedDPEUri, parse_dpe_uri
 from a2c_smcp.utils.results import CallToolResult
 
 if TYPE_CHECKING:
@@ -36,6 +57,18 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+FINDER_CODES = (
+    DocumentNotFoundError.code,
+    DocumentNotFoundError.code,
+    PageOutOfRangeError.code,
+    ElementNotFoundError.code,
+)
+"""What a resource that is not found means, by the level of its address."""
+RESOURCE_NOT_FOUND = -32002
+PATIENCE = 5.0
+"""Seconds that a request waits for windows and documents that have to be read; what comes later is announced."""
+READ_TIMEOUT = 50.0
+"""Seconds for one resource: less than the Server waits."""
 BOOT_PATIENCE = 30.0
 """Seconds that booting waits for slow servers; they go on starting, and their tools appear when they are ready."""
 
@@ -59,6 +92,8 @@ class Computer:
         *,
         policy: Policy | None = None,
         on_status_changed: Callable[[str], None] | None = None,
+        require_subscribe: bool = True,
+        cache_bytes: int = CACHE_BYTES,
     ) -> None:
         self.name = name
         self._resolver = input_resolver or InputResolver()
@@ -80,7 +115,12 @@ class Computer:
             on_tools_changed=lambda: self._announcer.announce(UPDATE_TOOL_LIST_EVENT),
             on_config_changed=lambda: self._announcer.announce(UPDATE_CONFIG_EVENT),
             on_status_changed=on_status_changed,
+            on_resources_changed=self._on_resources_changed,
+            require_subscribe=require_subscribe,
+            cache_bytes=cache_bytes,
         )
+        self._finder = FinderAggregator(lambda: self.mcp_manager.views)
+        self._listed: dict[str, frozenset[str]] = {"windows": frozenset(), "documents": frozenset()}
         self._calls = ToolCalls(self.mcp_manager, self._history, confirm_callback, self._resolver.secrets.redact)
 
     # ------------------------------------------------------------------------------------------------------------- life
@@ -188,6 +228,94 @@ class Computer:
     @confirm_callback.setter
     def confirm_callback(self, callback: ConfirmCallback | None) -> None:
         self._calls.confirm = callback
+
+    # ---------------------------------------------------------------------------------------------- windows, documents
+
+    async def get_desktop(self, size: int | None = None, window_uri: str | None = None) -> list[Desktop]:
+        """Every window of every MCP server, rendered, in the protocol's order; or at most `size`, or one of them."""
+        if size is not None and size <= 0:
+            return []
+        views = self.mcp_manager.views
+        panes = await asyncio.gather(*(view.panes(PATIENCE, window_uri) for view in views))
+        return arrange(chain.from_iterable(panes), size, self._history)
+
+    async def get_finder(
+        self,
+        keywords: Iterable[str] | None = None,
+        file_type: str | None = None,
+        offset: int = 0,
+        limit: int = DEFAULT_LIMIT,
+    ) -> tuple[list[DPEDocumentSummary], int]:
+        """One page of the documents of every MCP server that match, and how many match in all.
+
+        Raises:
+            MalformedRequestError: `offset` or `limit` is negative.
+        """
+        return await self._finder.find(keywords, file_type, self._history, offset, limit, patience=PATIENCE)
+
+    async def read_resource(self, uri: str) -> list[ResourceContents]:
+        """Read a document, page, element or window, or anything else that some MCP server lists.
+
+        Raises:
+            InvalidDPEUriError: it is a `dpe://` URI and not a valid one.
+            DocumentNotFoundError, PageOutOfRangeError, ElementNotFoundError: the server does not have it.
+            NotFoundError: no server has it.
+            TimedOutError: the server did not answer in time.
+            SMCPError: the server failed.
+        """
+        server = self._server_of(uri)
+        session = self.mcp_manager.session(server)
+        if session is None:
+            raise NotFoundError(f"MCP server {server} is not there now")
+        try:
+            async with asyncio.timeout(READ_TIMEOUT):
+                return await session.read(uri)
+        except TimeoutError:
+            raise TimedOutError(f"MCP server {server} did not answer within {READ_TIMEOUT:g} s") from None
+        except MCPError as error:
+            raise self._read_failure(uri, error) from None
+
+    def _server_of(self, uri: str) -> str:
+        if uri.startswith("dpe://"):
+            return self._finder.server_of(parse_dpe_uri(uri))
+        views = self.mcp_manager.views
+        owner = next((view for view in views if view.holds(uri)), None)
+        if owner is None:
+            raise NotFoundError("no MCP server lists this resource", details={"uri": uri})
+        return owner.server
+
+    def _read_failure(self, uri: str, error: MCPError) -> SMCPError:
+        """The protocol's error for what an MCP server said."""
+        words = self._resolver.secrets.redact(error.message)
+        if not uri.startswith("dpe://"):
+            if error.code == RESOURCE_NOT_FOUND:
+                return NotFoundError(words, details={"uri": uri})
+            return InternalError(words)
+        address = parse_dpe_uri(uri)
+        code = FINDER_CODES[address.level] if error.code == RESOURCE_NOT_FOUND else error.code
+        if code not in FINDER_CODES:
+            return InternalError(words)
+        details: dict[str, Any] = {"doc_ref": address.doc_ref}
+        if code == PageOutOfRangeError.code:
+            details = {"page_index": address.page_index, "page_count": self._page_count(address)}
+        elif code == ElementNotFoundError.code:
+            details = {"element_id": address.element_id}
+        return error_for(code, words, {key: value for key, value in details.items() if value is not None})
+
+    def _page_count(self, address: ParsedDPEUri) -> int | None:
+        found = (view.document_of(address) for view in self.mcp_manager.views)
+        filed = next((item.shown for item in found if item is not None), None)
+        return filed.document["page_count"] if filed is not None else None
+
+    def _on_resources_changed(self, kind: str, set_changed: bool) -> None:
+        """Tell the office; of a changed list only if all servers together list something else than before."""
+        if set_changed:
+            views = self.mcp_manager.views
+            listed = frozenset(uri for view in views for uri in (view.windows if kind == "windows" else view.documents))
+            if listed == self._listed[kind]:
+                return
+            self._listed[kind] = listed
+        self._announcer.announce(UPDATE_DESKTOP_EVENT if kind == "windows" else UPDATE_FINDER_EVENT)
 
     # ----------------------------------------------------------------------------------------------------------- inputs
 

@@ -50,6 +50,8 @@ class ServerStatus:
     """Why it is in this state, where that is not plain."""
     restarts: int = 0
     tools: int = 0
+    windows: int = 0
+    documents: int = 0
     server_info: str | None = None
     protocol_version: str | None = None
     pid: int | None = None

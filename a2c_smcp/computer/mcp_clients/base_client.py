@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 import anyio
 import mcp_types as types
-from mcp.client.subscriptions import SubscriptionLost, ToolsListChanged, listen
+from mcp.client.subscriptions import ResourcesListChanged, SubscriptionLost, ToolsListChanged, listen
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ValidationError
@@ -29,6 +29,7 @@ from a2c_smcp.computer.mcp_clients.model import BaseServerConfig
 from a2c_smcp.computer.mcp_clients.policy import Backoff, Policy
 from a2c_smcp.computer.mcp_clients.processes import STDERR_LINES, Children
 from a2c_smcp.computer.mcp_clients.session import Session
+from a2c_smcp.computer.resources import ResourceView
 from a2c_smcp.computer.types import ServerState, ServerStatus
 from a2c_smcp.errors import ToolFailedError
 from a2c_smcp.utils.results import CallToolResult
@@ -87,6 +88,7 @@ class MCPClient(ABC):
         on_change: Callable[[MCPClient], None],
         children: Children,
         policy: Policy,
+        show: Callable[[str, Session], ResourceView],
     ) -> None:
         self.config = config
         self.name = config.name
@@ -95,6 +97,7 @@ class MCPClient(ABC):
         self._on_change = on_change
         self._children = children
         self._policy = policy
+        self._show = show
         self._owner: asyncio.Task[None] | None = None
         self._scope: anyio.CancelScope | None = None
         self._stop = asyncio.Event()
@@ -111,12 +114,19 @@ class MCPClient(ABC):
         self._reason: str | None = None
         self._restarts = 0
         self._notes: tuple[str, ...] = ()
+        self.view: ResourceView | None = None
+        """Its windows and documents, as long as it is ready."""
         self.tools: tuple[types.Tool, ...] = ()
         """What the server offers, as long as it is ready."""
         self.known: frozenset[str] = frozenset((*config.tool_meta, *config.forbidden_tools))
         """The names of what it offered when it was last ready; before that, of what is configured."""
 
     # ---------------------------------------------------------------------------------------------- what a manager does
+
+    @property
+    def session(self) -> Session | None:
+        """The connection, as long as it is ready."""
+        return self._session
 
     @property
     def state(self) -> ServerState:
@@ -170,7 +180,9 @@ class MCPClient(ABC):
             protocol_version=session.protocol_version if session is not None else None,
             pid=self._link.pid if self._link is not None else None,
             stderr=tuple(self._stderr) if failing else (),
-            notes=self._notes,
+            windows=len(self.view.windows) if self.view is not None else 0,
+            documents=len(self.view.documents) if self.view is not None else 0,
+            notes=(*self._notes, *map(self._redact, self.view.problems() if self.view is not None else ())),
         )
 
     async def call_tool(self, tool: str, arguments: dict[str, Any], label: str) -> CallToolResult:
@@ -269,6 +281,8 @@ class MCPClient(ABC):
             parameters = await self._resolve(self.config)
             async with self._connected(parameters, link) as session, anyio.create_task_group() as helpers:
                 self._session = session
+                self.view = self._show(self.name, session)
+                helpers.start_soon(self.view.run)
                 helpers.start_soon(self._keep_tools, session)
                 helpers.start_soon(self._check_health, session, link)
                 if session.protocol_version in MODERN_PROTOCOL_VERSIONS:
@@ -330,12 +344,17 @@ class MCPClient(ABC):
         """The connection is of no more use to anybody."""
         self._session = None
         self.tools = ()
+        view, self.view = self.view, None
+        if view is not None:
+            view.close()
 
     # -------------------------------------------------------------------------------------------- while it is connected
 
     def _on_notice(self, method: str, params: Mapping[str, Any]) -> None:
         if method == "notifications/tools/list_changed":
             self._stale.set()
+        elif self.view is not None:
+            self.view.on_notice(method, params.get("uri"))
 
     async def _keep_tools(self, session: Session) -> None:
         """Read the tool list again when the server says so; a storm of notices is one reading at a time."""
@@ -413,20 +432,31 @@ class MCPClient(ABC):
         pause = self._policy.first_delay
         while True:
             try:
-                async with listen(session, tools_list_changed=True) as subscription:
+                async with listen(session, tools_list_changed=True, resources_list_changed=True) as subscription:
                     pause = self._policy.first_delay
                     async for event in subscription:
-                        if isinstance(event, ToolsListChanged):
-                            self._stale.set()
-                self._stale.set()  # what changes until we listen again is not told
+                        self._on_event(event)
+                self._on_gap()
             except SubscriptionLost:
-                self._stale.set()
+                self._on_gap()
             except (MCPError, TimeoutError) as error:
                 logger.debug("[%s] it lets nobody listen: %s", self.name, error)
                 if isinstance(error, MCPError) and error.code in (types.METHOD_NOT_FOUND, types.INVALID_PARAMS):
                     return
             await anyio.sleep(pause)
             pause = min(2 * pause, self._policy.longest_delay)
+
+    def _on_event(self, event: object) -> None:
+        if isinstance(event, ToolsListChanged):
+            self._stale.set()
+        elif isinstance(event, ResourcesListChanged) and self.view is not None:
+            self.view.list_changed()
+
+    def _on_gap(self) -> None:
+        """What changes until we listen again is not told."""
+        self._stale.set()
+        if self.view is not None:
+            self.view.list_changed()
 
     # ------------------------------------------------------------------------------------------------------------ words
 

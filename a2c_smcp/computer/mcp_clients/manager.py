@@ -11,6 +11,7 @@ from typing import Any
 
 from mcp_types import Tool
 
+from a2c_smcp.computer.cache import ByteBudget
 from a2c_smcp.computer.inputs.providers import InputMissing
 from a2c_smcp.computer.inputs.resolver import InputResolver
 from a2c_smcp.computer.inputs.secrets import replace_secrets
@@ -19,14 +20,19 @@ from a2c_smcp.computer.mcp_clients.http_client import HttpClient
 from a2c_smcp.computer.mcp_clients.model import BaseServerConfig, MCPServerConfig
 from a2c_smcp.computer.mcp_clients.policy import Policy
 from a2c_smcp.computer.mcp_clients.processes import Children
+from a2c_smcp.computer.mcp_clients.session import Session
 from a2c_smcp.computer.mcp_clients.sse_client import SseClient
 from a2c_smcp.computer.mcp_clients.stdio_client import StdioClient
+from a2c_smcp.computer.resources import ResourceView
 from a2c_smcp.computer.tools import DescribedTools, ServerTools, ToolBook, describe_tools, write_book
 from a2c_smcp.computer.types import ServerStatus
 from a2c_smcp.errors import NotFoundError, ToolTimedOutError
 from a2c_smcp.utils.results import CallToolResult
 
 logger = logging.getLogger(__name__)
+
+CACHE_BYTES = 64_000_000
+"""What all windows and documents of a Computer may take in memory."""
 
 _CLIENTS: dict[str, type[MCPClient]] = {"stdio": StdioClient, "sse": SseClient, "streamable": HttpClient}
 _RUNNING_FIELDS = ("type", "server_parameters", "disabled")
@@ -50,6 +56,9 @@ class MCPServerManager:
         on_tools_changed: Callable[[], None] | None = None,
         on_config_changed: Callable[[], None] | None = None,
         on_status_changed: Callable[[str], None] | None = None,
+        on_resources_changed: Callable[[str, bool], None] | None = None,
+        require_subscribe: bool = True,
+        cache_bytes: int = CACHE_BYTES,
     ) -> None:
         self.policy = replace(policy or Policy(), **({} if auto_reconnect else {"restart": False}))
         self.auto_connect = auto_connect
@@ -57,6 +66,9 @@ class MCPServerManager:
         self._on_tools_changed = on_tools_changed
         self._on_config_changed = on_config_changed
         self._on_status_changed = on_status_changed
+        self._on_resources_changed = on_resources_changed
+        self._require_subscribe = require_subscribe
+        self._budget = ByteBudget(cache_bytes)
         self._clients: dict[str, MCPClient] = {}
         self._turns: dict[str, asyncio.Lock] = {}
         self._children = Children()
@@ -75,6 +87,20 @@ class MCPServerManager:
     def book(self) -> ToolBook:
         """The tools of all servers."""
         return self._book
+
+    @property
+    def views(self) -> list[ResourceView]:
+        """The windows and documents of the servers that are ready, in configuration order."""
+        return [client.view for client in self._clients.values() if client.view is not None]
+
+    def session(self, name: str) -> Session | None:
+        """The connection to a server, if it is ready."""
+        client = self._clients.get(name)
+        return client.session if client is not None else None
+
+    async def list_windows(self, window_uri: str | None = None) -> list[tuple[str, str]]:
+        """Server and URI of every window, in listing order; or of one window."""
+        return [(view.server, uri) for view in self.views for uri in view.windows if window_uri in (None, uri)]
 
     def script(self, name: str) -> str | None:
         """The VRL script for a server's results, if it has one."""
@@ -200,6 +226,18 @@ class MCPServerManager:
             on_change=self._changed,
             children=self._children,
             policy=self.policy,
+            show=self._show,
+        )
+
+    def _show(self, server: str, session: Session) -> ResourceView:
+        """A view of a server that has just become ready."""
+
+        def on_change(kind: str, set_changed: bool) -> None:
+            if self._on_resources_changed is not None:
+                self._on_resources_changed(kind, set_changed)
+
+        return ResourceView(
+            server, session, require_subscribe=self._require_subscribe, budget=self._budget, on_change=on_change
         )
 
     async def _resolve(self, config: BaseServerConfig) -> dict[str, Any]:

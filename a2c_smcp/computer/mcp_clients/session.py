@@ -7,6 +7,8 @@ result twice and then checks it with whatever the server's schema makes it do. T
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import AsyncGenerator
 from typing import Any, cast
 
 import mcp_types as types
@@ -18,6 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from a2c_smcp.computer.mcp_clients.conversation import Conversation, OnProgress
 from a2c_smcp.computer.mcp_clients.schemas import OutputSchema
 from a2c_smcp.errors import ToolFailedError
+from a2c_smcp.smcp import ResourceContents
 from a2c_smcp.utils.results import CallToolResult
 
 MAX_PAGES = 1_000
@@ -25,6 +28,8 @@ MAX_NAME = 256
 
 _tools = TypeAdapter(types.Tool)
 _results = TypeAdapter(CallToolResult)
+_resources = TypeAdapter(types.Resource)
+_templates = TypeAdapter(types.ResourceTemplate)
 
 
 class Session(ClientSession):
@@ -43,21 +48,11 @@ class Session(ClientSession):
         """
         tools: dict[str, types.Tool] = {}
         problems: list[str] = []
-        cursors: set[str] = set()
-        params: dict[str, Any] = {}
-        for _ in range(MAX_PAGES):
-            page = await self._ask("tools/list", params)
-            listed = page.get("tools")
-            if not isinstance(listed, list):
-                problems.append("its answer to tools/list holds no list of tools")
-                break
-            for data in cast("list[Any]", listed):
+        try:
+            async for data in self._pages("tools/list", "tools"):
                 self._take_tool(data, tools, problems)
-            cursor = page.get("nextCursor")
-            if not isinstance(cursor, str) or not cursor or cursor in cursors:
-                break
-            cursors.add(cursor)
-            params = {"cursor": cursor}
+        except _NoList as error:
+            problems.append(str(error))
         listing = self._absorb_tool_listing(types.ListToolsResult(tools=list(tools.values())), complete=True)
         self._schemas = {tool.name: OutputSchema(tool.output_schema) for tool in listing.tools if tool.output_schema}
         return listing.tools, problems
@@ -84,6 +79,51 @@ class Session(ClientSession):
                 raise ToolFailedError(f"the tool's structured content breaks its own schema: {complaint}")
         return result
 
+    async def all_resources(self) -> list[types.Resource]:
+        """All pages of the resource list; what is not well formed is left out.
+
+        Raises:
+            MCPError: the server refused, or is gone.
+        """
+        found: dict[str, types.Resource] = {}
+        async for data in self._pages("resources/list", "resources"):
+            with contextlib.suppress(ValidationError):
+                resource = _resources.validate_python(data, by_name=False)
+                found.setdefault(resource.uri, resource)
+        return list(found.values())
+
+    async def all_templates(self) -> list[types.ResourceTemplate]:
+        """All pages of the list of resource templates; what is not well formed is left out.
+
+        Raises:
+            MCPError: the server refused, or is gone.
+        """
+        found: list[types.ResourceTemplate] = []
+        async for data in self._pages("resources/templates/list", "resourceTemplates"):
+            with contextlib.suppress(ValidationError):
+                found.append(_templates.validate_python(data, by_name=False))
+        return found
+
+    async def read(self, uri: str) -> list[ResourceContents]:
+        """The contents of a resource, as MCP writes them.
+
+        Raises:
+            MCPError: the server refused, or is gone.
+        """
+        answer = await self._ask("resources/read", {"uri": uri})
+        contents = answer.get("contents")
+        if not isinstance(contents, list) or not all(_is_content(part) for part in cast("list[Any]", contents)):
+            raise MCPError(code=types.INTERNAL_ERROR, message="its answer to resources/read holds no contents")
+        return cast("list[ResourceContents]", contents)
+
+    async def watch(self, uri: str, on: bool = True) -> None:
+        """Have the server tell of changes of a resource, or no more (before 2026-07-28).
+
+        Raises:
+            MCPError: the server refused, or is gone.
+        """
+        await self._ask("resources/subscribe" if on else "resources/unsubscribe", {"uri": uri})
+
     async def ping(self) -> None:
         """Get any answer at all; an error is one as well.
 
@@ -95,6 +135,23 @@ class Session(ClientSession):
         except MCPError as error:
             if error.code == types.CONNECTION_CLOSED:
                 raise
+
+    async def _pages(self, method: str, key: str) -> AsyncGenerator[Any]:
+        """Everything that a list holds, page after page, as long as they are new."""
+        cursors: set[str] = set()
+        params: dict[str, Any] = {}
+        for _ in range(MAX_PAGES):
+            page = await self._ask(method, params)
+            listed = page.get(key)
+            if not isinstance(listed, list):
+                raise _NoList(f"its answer to {method} holds no list of {key}")
+            for data in cast("list[Any]", listed):
+                yield data
+            cursor = page.get("nextCursor")
+            if not isinstance(cursor, str) or not cursor or cursor in cursors:
+                return
+            cursors.add(cursor)
+            params = {"cursor": cursor}
 
     def _take_tool(self, data: Any, tools: dict[str, types.Tool], problems: list[str]) -> None:
         try:
@@ -117,6 +174,22 @@ class Session(ClientSession):
         options: CallOptions = {}
         self._stamp(data, options)
         return await self._conversation.ask(method, data["params"], options, on_progress)
+
+
+class _NoList(MCPError):
+    """A list that is none."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(code=types.INTERNAL_ERROR, message=message)
+
+
+def _is_content(part: Any) -> bool:
+    if not isinstance(part, dict):
+        return False
+    content = cast("dict[str, Any]", part)
+    return isinstance(content.get("uri"), str) and (
+        isinstance(content.get("text"), str) or isinstance(content.get("blob"), str)
+    )
 
 
 def _places(error: ValidationError) -> str:

@@ -9,19 +9,28 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import orjson
 
+from a2c_smcp.computer.finder.organize import DEFAULT_LIMIT
 from a2c_smcp.errors import InternalError, MalformedRequestError, NotFoundError, SMCPError, TooLargeError
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.wire import CLIENT_PREFIX, NOTIFY_PREFIX, check_payload, check_timeout, refusal
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
     GET_CONFIG_EVENT,
+    GET_DESKTOP_EVENT,
+    GET_FINDER_EVENT,
     GET_TOOLS_EVENT,
+    READ_RESOURCE_EVENT,
     SMCP_NAMESPACE,
     TOOL_CALL_EVENT,
     UPDATE_CONFIG_EVENT,
+    UPDATE_DESKTOP_EVENT,
+    UPDATE_FINDER_EVENT,
     UPDATE_TOOL_LIST_EVENT,
     GetComputerConfigReq,
+    GetDeskTopReq,
+    GetFinderReq,
     GetToolsReq,
+    ReadResourceReq,
     ToolCallReq,
     UpdateComputerConfigReq,
 )
@@ -78,6 +87,9 @@ class SMCPComputerClient(OfficeClient):
             TOOL_CALL_EVENT: self.on_tool_call,
             GET_TOOLS_EVENT: self.on_get_tools,
             GET_CONFIG_EVENT: self.on_get_config,
+            GET_DESKTOP_EVENT: self.on_get_desktop,
+            GET_FINDER_EVENT: self.on_get_finder,
+            READ_RESOURCE_EVENT: self.on_read_resource,
         }.items():
             self.on(event, functools.partial(self._answer, event, handler), namespace=SMCP_NAMESPACE)
         self.on(CANCEL_TOOL_CALL_NOTIFICATION, self.on_tool_call_cancel, namespace=SMCP_NAMESPACE)
@@ -126,6 +138,14 @@ class SMCPComputerClient(OfficeClient):
         """Say that the tools changed, if there is an office to say it to."""
         await self.emit_update(UPDATE_TOOL_LIST_EVENT)
 
+    async def emit_refresh_desktop(self) -> None:
+        """Say that windows changed, if there is an office to say it to."""
+        await self.emit_update(UPDATE_DESKTOP_EVENT)
+
+    async def emit_refresh_finder(self) -> None:
+        """Say that documents changed, if there is an office to say it to."""
+        await self.emit_update(UPDATE_FINDER_EVENT)
+
     # --------------------------------------------------------------------------------------------------------- requests
 
     @answers(TOOL_CALL_EVENT)
@@ -145,6 +165,29 @@ class SMCPComputerClient(OfficeClient):
     async def on_get_config(self, data: GetComputerConfigReq) -> Any:
         """The configuration of this Computer, without secrets."""
         return self.computer.get_config()
+
+    @answers(GET_DESKTOP_EVENT)
+    async def on_get_desktop(self, data: GetDeskTopReq) -> dict[str, Any]:
+        """The windows of this Computer."""
+        desktops = await self.computer.get_desktop(size=data.get("desktop_size"), window_uri=data.get("window"))
+        return {"desktops": desktops, "req_id": data["req_id"]}
+
+    @answers(GET_FINDER_EVENT)
+    async def on_get_finder(self, data: GetFinderReq) -> dict[str, Any]:
+        """The documents of this Computer."""
+        offset, limit = data.get("offset"), data.get("limit")
+        documents, total = await self.computer.get_finder(
+            data.get("keywords"),
+            data.get("file_type"),
+            0 if offset is None else offset,
+            DEFAULT_LIMIT if limit is None else limit,
+        )
+        return {"documents": documents, "total_count": total, "req_id": data["req_id"]}
+
+    @answers(READ_RESOURCE_EVENT)
+    async def on_read_resource(self, data: ReadResourceReq) -> dict[str, Any]:
+        """One resource, as its MCP server gives it."""
+        return {"contents": await self.computer.read_resource(data["uri"]), "req_id": data["req_id"]}
 
     async def on_tool_call_cancel(self, data: Any = None, *_: Any) -> None:
         """The Agent does not want a result any more."""

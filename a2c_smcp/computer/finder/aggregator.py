@@ -1,0 +1,72 @@
+"""The catalogue of all documents of all MCP servers, and the way from an address to the server that answers it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+
+from a2c_smcp.computer.finder.organize import DEFAULT_LIMIT, Shelf, browse, shelve
+from a2c_smcp.computer.order import UsedServers
+from a2c_smcp.computer.resources import ResourceView
+from a2c_smcp.errors import DocumentNotFoundError
+from a2c_smcp.smcp import DPEDocumentSummary
+from a2c_smcp.utils.dpe_uri import ParsedDPEUri
+
+logger = logging.getLogger(__name__)
+
+
+class FinderAggregator:
+    """Keeps each server's documents in their order until one of them changes."""
+
+    def __init__(self, views: Callable[[], Sequence[ResourceView]]) -> None:
+        self._views = views
+        self._shelves: dict[ResourceView, tuple[int, Shelf]] = {}
+        self._warned: set[str] = set()
+
+    async def find(
+        self,
+        keywords: Iterable[str] | None,
+        file_type: str | None,
+        history: UsedServers | None,
+        offset: int = 0,
+        limit: int = DEFAULT_LIMIT,
+        *,
+        patience: float,
+    ) -> tuple[list[DPEDocumentSummary], int]:
+        """One page of what matches, and how many match in all.
+
+        Raises:
+            MalformedRequestError: `offset` or `limit` is negative.
+        """
+        views = self._views()
+        shelves = await asyncio.gather(*(self._shelf(view, patience) for view in views))
+        self._shelves = {view: self._shelves[view] for view in views}
+        by_server = {view.server: shelf for view, shelf in zip(views, shelves, strict=True) if shelf}
+        return browse(by_server, keywords, file_type, history, offset, limit)
+
+    def server_of(self, address: ParsedDPEUri) -> str:
+        """The server that answers an address: the one that lists its document, else the first that has its host.
+
+        Raises:
+            DocumentNotFoundError: no server has this host.
+        """
+        host = address.host.lower()
+        candidates = [view for view in self._views() if host in view.hosts]
+        if not candidates:
+            details = {"doc_ref": address.doc_ref} if address.doc_ref is not None else None
+            raise DocumentNotFoundError(f"no MCP server has documents at {address.host}", details=details)
+        if len(candidates) > 1 and host not in self._warned:
+            self._warned.add(host)
+            names = ", ".join(view.server for view in candidates)
+            logger.warning("several MCP servers have documents at %s: %s", address.host, names)
+        owner = next((view for view in candidates if view.document_of(address) is not None), candidates[0])
+        return owner.server
+
+    async def _shelf(self, view: ResourceView, patience: float) -> Shelf:
+        filed = await view.filed(patience)
+        revision, shelf = self._shelves.get(view, (-1, ()))
+        if revision != view.revision:
+            revision, shelf = view.revision, shelve(filed)
+            self._shelves[view] = revision, shelf
+        return shelf
