@@ -96,3 +96,10 @@ async def eventually(condition: Callable[[], object]) -> None:
 
 def received(path: Path, method: str) -> list[dict[str, Any]]:
     return [message for message in read_log(path) if message.get("method") == method]
+
+
+def shelves(name: str = "shelves", *flags: str, **fields: Any) -> MCPServerConfig:
+    """A server of `tests/servers/shelves.py`, with windows and documents."""
+    fields.setdefault("default_tool_meta", AUTO)
+    command = {"command": sys.executable, "args": [str(SERVERS / "shelves.py"), *flags]}
+    return server_from({**command, **fields}, name)

@@ -1,0 +1,222 @@
+"""§9 and §10: the Finder as an Agent uses it, through Server and Computer, from real MCP servers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from a2c_smcp.computer.types import ServerState
+from tests.computer.hosting import eventually, received, shelves
+from tests.computer.offices import Office, office
+from tests.support.peer import request
+
+pytestmark = pytest.mark.anyio
+
+
+async def finder(here: Office, **fields: Any) -> tuple[list[dict[str, Any]], int]:
+    answer = await here.agent.ask("client:get_finder", request(**fields))
+    assert answer["req_id"] == "r1", answer
+    return answer["documents"], answer["total_count"]
+
+
+async def refs(here: Office, **fields: Any) -> list[str]:
+    return [document["doc_ref"] for document in (await finder(here, **fields))[0]]
+
+
+async def read(here: Office, uri: str) -> Any:
+    """A resource's JSON, or the error."""
+    answer = await here.agent.ask("client:read_resource", request(uri=uri))
+    return answer["error"] if "error" in answer else json.loads(answer["contents"][0]["text"])
+
+
+def reads(log: Path) -> list[str]:
+    return [message["params"]["uri"] for message in received(log, "resources/read")]
+
+
+async def settled(here: Office, name: str = "shelves", count: int = 1) -> None:
+    await eventually(lambda: here.computer.status_of(name).documents == count)
+
+
+# ------------------------------------------------------------------------------------------------------------ catalogue
+
+
+@pytest.mark.parametrize("flags", [[], ["--no-catalogue"]])
+async def test_a_document_is_summarised_with_its_server(flags: list[str]) -> None:
+    async with office(shelves("shelves", "--documents", "5", *flags)) as here:
+        await settled(here, count=5)
+        documents, total = await finder(here, limit=1)
+        assert total == 5
+        assert documents == [
+            {
+                "doc_ref": "d00004",
+                "uri": "dpe://shelf/d00004",
+                "file_uri": "file:///d00004.pdf",
+                "file_type": "pdf",
+                "title": "Document 4",
+                "page_count": 3,
+                "server": "shelves",
+                "summary": "about d00004",
+                "last_modified": "2026-01-05",
+            }
+        ]
+
+
+async def test_the_catalogue_is_one_read_where_a_host_has_one(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with office(shelves("shelves", "--documents", "300", "--log", str(log))) as here:
+        await settled(here, count=300)
+        await eventually(lambda: len(received(log, "resources/subscribe")) == 300)
+        assert (await finder(here))[1] == 300
+        assert reads(log) == ["dpe://shelf"]
+        for _ in range(3):
+            await finder(here, keywords=["document"])
+        assert len(reads(log)) == 1
+
+
+async def test_after_one_document_changed_one_is_read(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with office(shelves("shelves", "--documents", "30", "--log", str(log))) as here:
+        await settled(here, count=30)
+        await eventually(lambda: len(received(log, "resources/subscribe")) == 30)
+        await finder(here)
+        await here.call(
+            "set_document", {"ref": "d00007", "fields": {"title": "Changed", "last_modified": "2027-01-01"}}
+        )
+        assert await here.agent.hear("notify:update_finder") == {"computer": "pc"}
+        assert (await refs(here))[0] == "d00007"
+        assert reads(log) == ["dpe://shelf", "dpe://shelf/d00007"]
+
+
+async def test_filters_and_pages() -> None:
+    async with office(shelves("shelves", "--documents", "30")) as here:
+        await settled(here, count=30)
+        await here.call("set_document", {"ref": "x", "fields": {"title": "Budget", "keywords": ["money"]}})
+        await settled(here, count=31)
+        await here.call("set_document", {"ref": "y", "fields": {"title": "Sheet", "file_type": "xlsx"}})
+        await settled(here, count=32)
+        assert await refs(here, keywords=["MONEY", "nothing"]) == ["x"]
+        assert await refs(here, file_type="xlsx") == ["y"]
+        assert len(await refs(here)) == 20
+        assert len(await refs(here, offset=20)) == 12
+        assert await finder(here, limit=0) == ([], 32)
+        wrongs: list[dict[str, Any]] = [{"offset": -1}, {"limit": -1}, {"limit": "x"}, {"keywords": "x"}]
+        for wrong in wrongs:
+            answer = await here.agent.ask("client:get_finder", request(**wrong))
+            assert answer["error"]["code"] == 400
+
+
+async def test_a_document_that_cannot_be_summarised_is_left_out_alone() -> None:
+    async with office(shelves("shelves", "--documents", "2", "--no-catalogue")) as here:
+        await settled(here, count=2)
+        await here.call("set_document", {"ref": "empty", "fields": {"page_count": 0}})
+        await here.call("set_document", {"ref": "odd", "fields": {"page_count": "many"}})
+        await here.call("set_document", {"ref": "paged", "fields": {"with_page": True}})
+        await settled(here, count=5)
+        await here.call("break", {"uri": "dpe://shelf/d00000", "how": "error"})
+        assert sorted(await refs(here)) == ["d00001", "paged"]
+        notes = " ".join(here.computer.status_of("shelves").notes)
+        assert all(ref in notes for ref in ("d00000", "empty", "odd"))
+
+
+async def test_documents_that_come_and_go_are_announced_and_windows_are_not() -> None:
+    async with office(shelves("shelves", "--documents", "1")) as here:
+        await settled(here)
+        here.agent.heard.clear()
+        await here.call("set_document", {"ref": "new", "fields": {}})
+        assert await here.agent.hear("notify:update_finder") == {"computer": "pc"}
+        assert sorted(await refs(here)) == ["d00000", "new"]
+        await here.call("drop_document", {"ref": "d00000"})
+        await here.agent.hear("notify:update_finder")
+        assert await refs(here) == ["new"]
+        assert "notify:update_desktop" not in [event for event, _ in await here.agent.has_heard()]
+
+
+async def test_when_a_server_dies_its_documents_go_and_come_back_with_it() -> None:
+    async with office(shelves("shelves", "--documents", "2")) as here:
+        await settled(here, count=2)
+        assert len(await refs(here)) == 2
+        here.agent.heard.clear()
+        await here.call("exit", {"code": 1})
+        await here.agent.hear("notify:update_finder")
+        await here.computer.until_state("shelves", ServerState.READY)
+        await settled(here, count=2)
+        assert len(await refs(here)) == 2
+
+
+# ---------------------------------------------------------------------------------------------------------- read bridge
+
+
+async def test_progressive_navigation_from_catalogue_to_element() -> None:
+    async with office(shelves("shelves", "--documents", "2")) as here:
+        await settled(here, count=2)
+        catalogue = await read(here, "dpe://shelf")
+        assert catalogue["total_count"] == 2
+        document = await read(here, catalogue["documents"][0]["uri"])
+        assert document["page_count"] == 3
+        pages = await read(here, f"{document['uri']}?depth=pages&offset=1&limit=1")
+        assert [page["page_index"] for page in pages["pages"]] == [1]
+        page = await read(here, f"{pages['pages'][0]['uri']}?categories=table,text")
+        assert [element["category"] for element in page["elements"]] == ["text", "table"]
+        assert (await read(here, f"{pages['pages'][0]['uri']}?format=markdown"))["content_markdown"]
+        element = await read(here, f"{document['uri']}/elements/{page['elements'][0]['element_id']}")
+        assert element["content"] == {"text": "Words"}
+
+
+@pytest.mark.parametrize("flags", [[], ["--plain-errors"]])
+@pytest.mark.parametrize(
+    ("uri", "code", "details"),
+    [
+        ("dpe://shelf/nothing", 4201, {"doc_ref": "nothing"}),
+        ("dpe://elsewhere/d00000", 4201, {"doc_ref": "d00000"}),
+        ("dpe://shelf/d00000/pages/99", 4202, {"page_index": 99, "page_count": 3}),
+        ("dpe://shelf/d00000/elements/e99", 4203, {"element_id": "e99"}),
+        ("dpe://", 4204, None),
+        ("dpe://shelf/d00000/pages/x", 4204, None),
+        ("dpe://shelf/d00000?limit=0", 4204, None),
+        ("window://shelf/nothing", 404, {"uri": "window://shelf/nothing"}),
+        ("file:///etc/passwd", 404, {"uri": "file:///etc/passwd"}),
+    ],
+)
+async def test_each_error_arrives_with_its_code_and_details(
+    uri: str, code: int, details: dict[str, Any] | None, flags: list[str]
+) -> None:
+    async with office(shelves("shelves", "--documents", "1", *flags)) as here:
+        await settled(here)
+        await finder(here)
+        error = await read(here, uri)
+        assert error["code"] == code
+        if details is not None:
+            assert error["details"] == details
+
+
+async def test_windows_and_what_is_listed_can_be_read_as_they_are() -> None:
+    async with office(shelves("shelves", "--windows", "1", "--documents", "1")) as here:
+        await settled(here)
+        answer = await here.agent.ask("client:read_resource", request(uri="window://shelf/w0000"))
+        assert answer["contents"] == [{"uri": "window://shelf/w0000", "text": "window 0 "}]
+        answer = await here.agent.ask("client:read_resource", request(uri="note://readme"))
+        assert answer["contents"] == [{"uri": "note://readme", "text": "read me"}]
+
+
+async def test_a_server_that_fails_to_read_is_an_internal_fault_with_its_words() -> None:
+    async with office(shelves("shelves", "--documents", "1")) as here:
+        await settled(here)
+        await here.call("break", {"uri": "dpe://shelf/d00000", "how": "error"})
+        error = await read(here, "dpe://shelf/d00000")
+        assert (error["code"], "cannot read" in error["message"]) == (500, True)
+
+
+async def test_of_two_servers_with_one_host_the_one_that_lists_the_document_answers() -> None:
+    first = shelves("a", "--documents", "1")
+    second = shelves("b", "--documents", "2", "--prefix", "b_")
+    async with office(first, second) as here:
+        await settled(here, "a")
+        await settled(here, "b", 2)
+        await here.call("b_set_document", {"ref": "d00001", "fields": {"title": "Only in b"}})
+        await here.call("set_document", {"ref": "d00000", "fields": {"title": "The one of a"}})
+        assert (await read(here, "dpe://SHELF/d00001"))["title"] == "Only in b"
+        assert (await read(here, "dpe://shelf/d00000"))["title"] == "The one of a"
+        assert (await read(here, "dpe://shelf"))["total_count"] == 1
