@@ -8,10 +8,10 @@ import time
 
 import uvloop
 
-from benchmarks import calls, idle, joining, members, relay, starting, tools
+from benchmarks import calls, desktop, finder, idle, joining, members, relay, starting, tools
 from benchmarks.support import Row, table
 
-PARTS = ("joining", "members", "relay", "calls", "tools", "starting", "idle")
+PARTS = ("joining", "members", "relay", "calls", "tools", "desktop", "finder", "starting", "idle")
 
 
 def main() -> int:
@@ -35,6 +35,10 @@ def main() -> int:
         rows += uvloop.run(calls.measure(calls.QUICK if options.quick else calls.FULL, floor))
     if options.only in (None, "tools"):
         rows += uvloop.run(tools.measure(4 if options.quick else 20, floor))
+    if options.only in (None, "desktop"):
+        rows += uvloop.run(desktop.measure(desktop.QUICK if options.quick else desktop.FULL, floor))
+    if options.only in (None, "finder"):
+        rows += uvloop.run(finder.measure(finder.QUICK if options.quick else finder.FULL, floor))
     if options.only in (None, "starting"):
         rows += uvloop.run(starting.measure(rounds=2 if options.quick else 9))
     if options.only in (None, "idle"):

@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import Any, TypeAlias
 
 import socketio
 
@@ -18,6 +18,7 @@ from benchmarks.computers import NAME, enter, plain_client
 
 _TIMEOUT = 60
 _PATIENCE = 120.0
+_WARM_UP = 10
 
 Ask = Callable[[], Awaitable[None]]
 """One request and its answer."""
@@ -30,6 +31,10 @@ class Sample:
     latency: float
     wall: float
     cpu: float
+
+
+Pair: TypeAlias = tuple[Sample, Sample]
+"""A round of the floor and one of ours, taken in turns."""
 
 
 class Agent:
@@ -75,3 +80,21 @@ async def measure_round(ask: Ask, calls: int, concurrency: int, cpu_seconds: Cal
                 workers.create_task(work())
         wall = time.perf_counter() - started
     return Sample(median(latencies), wall / calls, (cpu_seconds() - cpu) / calls)
+
+
+async def take_turns(ways: tuple[Ask, Ask], rounds: int, calls: int) -> list[Pair]:
+    """Rounds of the floor and of ours, one call at a time, by the clock; who begins changes."""
+    floor, ours = ways
+    for ask in ways:
+        await measure_round(ask, _WARM_UP, 1, no_cpu)
+    pairs: list[Pair] = []
+    for number in range(rounds):
+        order = (floor, ours) if number % 2 else (ours, floor)
+        samples = {ask: await measure_round(ask, calls, 1, no_cpu) for ask in order}
+        pairs.append((samples[floor], samples[ours]))
+    return pairs
+
+
+def no_cpu() -> float:
+    """For rounds whose CPU time nobody wants to know."""
+    return 0.0

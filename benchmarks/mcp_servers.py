@@ -53,22 +53,21 @@ async def direct_session(line: list[str]) -> AsyncGenerator[ClientSession]:
 
 
 @contextlib.asynccontextmanager
-async def direct_sessions(lines: list[list[str]]) -> AsyncGenerator[None]:
+async def direct_sessions(lines: list[list[str]]) -> AsyncGenerator[list[ClientSession]]:
     """Many at once, each in a task of its own; entered when all are ready."""
     over = asyncio.Event()
-    ready = [asyncio.get_running_loop().create_future() for _ in lines]
+    ready: list[asyncio.Future[ClientSession]] = [asyncio.get_running_loop().create_future() for _ in lines]
 
-    async def live(line: list[str], is_ready: asyncio.Future[None]) -> None:
-        async with direct_session(line):
-            is_ready.set_result(None)
+    async def live(line: list[str], is_ready: asyncio.Future[ClientSession]) -> None:
+        async with direct_session(line) as session:
+            is_ready.set_result(session)
             await over.wait()
 
     async with asyncio.TaskGroup() as tasks:
         for line, is_ready in zip(lines, ready, strict=True):
             tasks.create_task(live(line, is_ready))
         try:
-            await asyncio.gather(*ready)
-            yield
+            yield await asyncio.gather(*ready)
         finally:
             over.set()
 

@@ -107,6 +107,11 @@ def cpu_seconds(pid: int) -> float:
     return times.user + times.system
 
 
+def resident_bytes(pid: int) -> int:
+    """The memory that a process has in use."""
+    return cast("Any", psutil.Process(pid)).memory_info().rss
+
+
 @dataclass(frozen=True, slots=True)
 class ServerProcess:
     """A running server, and what it used so far."""
@@ -119,7 +124,7 @@ class ServerProcess:
         return cpu_seconds(self.pid)
 
     def resident_bytes(self) -> int:
-        return cast("Any", psutil.Process(self.pid)).memory_info().rss
+        return resident_bytes(self.pid)
 
 
 @contextlib.contextmanager

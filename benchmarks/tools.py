@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from a2c_smcp import smcp
-from benchmarks.agent import Agent, Ask, Sample, measure_round
+from benchmarks.agent import Agent, Ask, Pair, take_turns
 from benchmarks.computers import computing
 from benchmarks.mcp_servers import arguments, received
 from benchmarks.servers import running
@@ -23,7 +23,6 @@ SERVERS, TOOLS = 20, 20
 TARGET = 1.5
 
 _ROUND = 15
-_WARM_UP = 10
 
 
 async def measure(rounds: int, floor_kind: str = "floor") -> list[Row]:
@@ -49,7 +48,7 @@ async def measure(rounds: int, floor_kind: str = "floor") -> list[Row]:
             _asking(lambda: agent.ask(smcp.GET_TOOLS_EVENT)),
         )
         before = Counter(received(logs))
-        samples = await _take_turns(ways, rounds)
+        samples = await take_turns(ways, rounds, _ROUND)
         heard = Counter(received(logs)) - before
         if set(heard) - {"ping"}:
             raise RuntimeError(f"MCP servers were asked for what is known: {heard}")
@@ -65,23 +64,7 @@ def _asking(request: Callable[[], Any]) -> Ask:
     return ask
 
 
-async def _take_turns(ways: tuple[Ask, Ask], rounds: int) -> list[tuple[Sample, Sample]]:
-    floor, ours = ways
-    for ask in ways:
-        await measure_round(ask, _WARM_UP, 1, _no_cpu)
-    pairs: list[tuple[Sample, Sample]] = []
-    for number in range(rounds):
-        order = (floor, ours) if number % 2 else (ours, floor)
-        samples = {ask: await measure_round(ask, _ROUND, 1, _no_cpu) for ask in order}
-        pairs.append((samples[floor], samples[ours]))
-    return pairs
-
-
-def _no_cpu() -> float:
-    return 0.0
-
-
-def _row(size: int, pairs: Sequence[tuple[Sample, Sample]]) -> Row:
+def _row(size: int, pairs: Sequence[Pair]) -> Row:
     return Row(
         f"get_tools, {SERVERS} × {TOOLS} tools, {size / 1_000:.0f} kB, p50",
         f"{median(floor.latency for floor, _ in pairs) * 1e6:,.0f} µs",

@@ -19,6 +19,7 @@ from a2c_smcp.computer.announcer import Announcer
 from a2c_smcp.computer.calls import ToolCalls
 from a2c_smcp.computer.desktop.organize import arrange
 from a2c_smcp.computer.finder.aggregator import FinderAggregator
+from a2c_smcp.computer.finder.completion import complete_uri
 from a2c_smcp.computer.finder.organize import DEFAULT_LIMIT
 from a2c_smcp.computer.history import History
 from a2c_smcp.computer.inputs.resolver import InputResolver
@@ -274,6 +275,10 @@ class Computer:
             raise TimedOutError(f"MCP server {server} did not answer within {READ_TIMEOUT:g} s") from None
         except MCPError as error:
             raise self._read_failure(uri, error) from None
+
+    async def acomplete_uri(self, start: str) -> list[str]:
+        """Addresses that begin with `start`: what is listed, and the pages and elements that MCP servers offer."""
+        return await complete_uri(start, self.mcp_manager.views, self._finder.server_of, self.mcp_manager.session)
 
     def _server_of(self, uri: str) -> str:
         if uri.startswith("dpe://"):

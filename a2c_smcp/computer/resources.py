@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Collection, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -61,7 +61,7 @@ class Item(Generic[T]):
     changes: int = 0
     problem: str | None = None
     failed_at: float = float("-inf")
-    reading: asyncio.Task[None] | None = None
+    reading: asyncio.Task[T | None] | None = None
     address: ParsedDPEUri | None = field(default=None, repr=False)
 
 
@@ -115,10 +115,10 @@ class ResourceView:
         """The windows that can be shown, in listing order."""
         await self._be_listed(patience)
         wanted = [item for item in self.windows.values() if uri in (None, item.uri)]
-        await self._refresh(wanted, self._read_window, patience)
+        shown = await self._refresh(wanted, self._read_window, patience)
         for item in wanted:
             self._budget.use(item)
-        return [item.shown for item in wanted if item.shown is not None]
+        return [shown[item] for item in wanted if item in shown]
 
     async def filed(self, patience: float) -> list[Filed]:
         """The documents that can be found, in listing order."""
@@ -126,8 +126,9 @@ class ResourceView:
         stale = [item for item in self.documents.values() if self._needs_reading(item)]
         if len(stale) > CATALOGUE_PAYS:
             await self._read_catalogues(stale, patience)
-        await self._refresh(stale, self._read_document, patience)
-        return [item.shown for item in self.documents.values() if item.shown is not None]
+        items = self.documents.values()
+        shown = await self._refresh(items, self._read_document, patience)
+        return [shown[item] for item in items if item in shown]
 
     def holds(self, uri: str) -> bool:
         """Whether the server lists this resource."""
@@ -295,47 +296,65 @@ class ResourceView:
         return item.problem is None or asyncio.get_running_loop().time() - item.failed_at >= RETRY_PAUSE
 
     async def _refresh(
-        self, items: Iterable[Item[T]], read: Callable[[Item[T]], Coroutine[Any, Any, None]], patience: float
-    ) -> None:
-        """Read what changed, each once, side by side; wait for it, but not for ever."""
-        reads: list[asyncio.Task[None]] = []
+        self, items: Collection[Item[T]], read: Callable[[Item[T]], Coroutine[Any, Any, T | None]], patience: float
+    ) -> dict[Item[T], T]:
+        """Read what changed, each once, side by side; wait for it, but not for ever. What there is to show then.
+
+        It is held here while the others are read: there may not be room to keep all of it.
+        """
+        shown = {item: item.shown for item in items if item.shown is not None}
+        reads: dict[asyncio.Task[T | None], Item[T]] = {}
         for item in items:
             if self._needs_reading(item):
                 if item.reading is None:
                     item.reading = asyncio.create_task(self._read_one(item, read), name=f"read {item.uri}")
-                reads.append(item.reading)
-        if reads:
-            _, late = await asyncio.wait(reads, timeout=patience)
-            for task in late:
-                task.add_done_callback(lambda _: self._on_change(self._kind_of(items), False))
+                reads[item.reading] = item
+        if not reads:
+            return shown
+        done, late = await asyncio.wait(reads, timeout=patience)
+        for task in late:
+            task.add_done_callback(lambda _: self._on_change(self._kind_of(items), False))
+        for task in done:
+            item = reads[task]
+            if task.cancelled() or item.problem is not None:
+                continue  # gone, or what was there before stays
+            if (read_now := task.result()) is not None:
+                shown[item] = read_now
+            else:
+                shown.pop(item, None)
+        return shown
 
     def _kind_of(self, items: Iterable[Item[Any]]) -> str:
         return "windows" if any(item.address is None for item in items) else "documents"
 
-    async def _read_one(self, item: Item[T], read: Callable[[Item[T]], Coroutine[Any, Any, None]]) -> None:
-        changes = item.changes
+    async def _read_one(self, item: Item[T], read: Callable[[Item[T]], Coroutine[Any, Any, T | None]]) -> T | None:
         try:
             async with self._readers:
                 changes = item.changes
                 with anyio.fail_after(READ_TIMEOUT):
-                    await read(item)
+                    shown = await read(item)
             item.problem = None
             item.is_fresh = item.changes == changes  # it may have changed while we read
+            return shown
         except (MCPError, TimeoutError, ValueError) as error:
             item.problem = str(error) or "no answer in time"
             item.failed_at = asyncio.get_running_loop().time()
             logger.warning("%s of %s cannot be read: %s", item.uri, self.server, item.problem)
+            return None
         finally:
             item.reading = None
 
-    async def _read_window(self, item: WindowItem) -> None:
+    async def _read_window(self, item: WindowItem) -> Pane | None:
         contents = await self._session.read(item.uri)
-        item.shown = render(Window(self.server, item.uri, contents))
-        self._keep(item, len(item.shown.rendered) if item.shown is not None else 0)
+        item.shown = pane = render(Window(self.server, item.uri, contents))
+        self._keep(item, len(pane.rendered) if pane is not None else 0)
+        return pane
 
-    async def _read_document(self, item: DocumentItem) -> None:
+    async def _read_document(self, item: DocumentItem) -> Filed:
         contents = await self._session.read(item.uri)
-        self._file(item, read_document(self.server, item.uri, item.name, item.description, _text(contents)))
+        filed = read_document(self.server, item.uri, item.name, item.description, _text(contents))
+        self._file(item, filed)
+        return filed
 
     async def _read_catalogues(self, items: list[DocumentItem], patience: float) -> None:
         """Level 0 of a host tells of many documents at once, where the host has one."""

@@ -39,6 +39,7 @@ class Options:
     api_key_header: str
     allow_all: bool
     keyring: bool
+    require_subscribe: bool
     start_timeout: float
     log_level: str
     log_format: str
@@ -83,6 +84,14 @@ def computer(
     keyring: Annotated[
         bool, typer.Option("--keyring", help="Remember passwords in the system's keyring.", rich_help_panel=_TOOLS)
     ] = False,
+    require_subscribe: Annotated[
+        bool,
+        typer.Option(
+            "--require-subscribe/--no-require-subscribe",
+            help="Show windows and documents only of servers that tell of their changes.",
+            rich_help_panel=_TOOLS,
+        ),
+    ] = True,
     start_timeout: Annotated[
         float, typer.Option(help="Seconds an MCP server gets to start.", rich_help_panel=_TOOLS)
     ] = 60,
@@ -127,6 +136,7 @@ def computer(
         api_key_header=api_key_header,
         allow_all=allow_all,
         keyring=keyring,
+        require_subscribe=require_subscribe,
         start_timeout=start_timeout,
         log_level=level,
         log_format=log_format,

@@ -42,6 +42,7 @@ class Host:
             confirm_callback=allow_everything if options.allow_all else None,
             input_resolver=self.resolver,
             policy=Policy(start_timeout=options.start_timeout),
+            require_subscribe=options.require_subscribe,
         )
         self.client = SMCPComputerClient(computer=self.computer)
         self.client.on("connect_error", self._on_connect_error, namespace=SMCP_NAMESPACE)

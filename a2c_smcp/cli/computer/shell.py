@@ -9,7 +9,7 @@ import logging
 import shlex
 import sys
 import uuid
-from collections.abc import Awaitable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Iterable
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,6 +24,7 @@ from a2c_smcp.cli.computer.progress import boot_with_progress
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.mcp_clients.config_file import ConfigError, LoadedConfig, load_config, server_from
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, MCPServerInput
+from a2c_smcp.computer.resources import ResourceView
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.utils.text import printable
 
@@ -229,6 +230,47 @@ class Shell:
         The configuration as an Agent may see it."""
         print(json.dumps(self._computer.get_config(), indent=2, ensure_ascii=False))
 
+    async def do_windows(self) -> None:
+        """windows
+        The windows of all servers."""
+        views.show(views.listed((uri, server, "") for server, uri in await self._computer.mcp_manager.list_windows()))
+
+    async def do_desktop(self, *words: str) -> None:
+        """desktop [SIZE] [URI]
+        What an Agent sees of the windows."""
+        size = int(words[0]) if words and words[0].lstrip("-").isdecimal() else None
+        uris = words[1:] if size is not None else words
+        if len(uris) > 1:
+            raise UsageError("usage: " + usage_of(self.do_desktop))
+        for shown in await self._computer.get_desktop(size, uris[0] if uris else None):
+            views.show(views.window(shown))
+
+    async def do_documents(self) -> None:
+        """documents
+        The documents of all servers."""
+        known = [(uri, view.server, item.name) for view in self._views() for uri, item in view.documents.items()]
+        views.show(views.listed(known))
+
+    async def do_finder(self, *words: str) -> None:
+        """finder [KEYWORD…] [--type TYPE]
+        The documents that match, the first 20."""
+        keywords, file_type = list(words), None
+        if "--type" in keywords:
+            at = keywords.index("--type")
+            if at + 1 >= len(keywords):
+                raise UsageError("usage: " + usage_of(self.do_finder))
+            file_type = keywords[at + 1]
+            del keywords[at : at + 2]
+        views.show(views.documents(*await self._computer.get_finder(keywords or None, file_type)))
+
+    async def do_read(self, uri: str) -> None:
+        """read URI
+        A document, page, element, window or any other resource."""
+        views.show(*views.resource(await self._computer.read_resource(views.as_markdown(uri))))
+
+    def _views(self) -> list[ResourceView]:
+        return self._computer.mcp_manager.views
+
     # ----------------------------------------------------------------------------------------------------------- acting
 
     async def do_call(self, tool: str, *arguments: str) -> None:
@@ -376,8 +418,19 @@ class ShellCompleter(Completer):
     def __init__(self, host: Host) -> None:
         self._host = host
 
+    async def get_completions_async(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> AsyncGenerator[Completion]:
+        """What could stand at the cursor; addresses are asked for."""
+        command, _, start = document.text_before_cursor.rpartition(" ")
+        if command.split(" ")[0] in ("read", "desktop"):
+            for uri in await self._host.computer.acomplete_uri(start):
+                yield Completion(uri, start_position=-len(start))
+        for completion in self.get_completions(document, complete_event):
+            yield completion
+
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """What could stand at the cursor."""
+        """What could stand at the cursor, as far as that is known here."""
         words = document.text_before_cursor.split(" ")
         start = words[-1]
         for word in self._choices(words[:-1]):

@@ -9,7 +9,9 @@ from typing import Any, cast
 
 from mcp_types import AudioContent, EmbeddedResource, ImageContent, ResourceLink, TextContent
 from rich.console import Console, RenderableType
+from rich.markdown import Markdown
 from rich.markup import escape as escape_markup
+from rich.panel import Panel
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -17,6 +19,9 @@ from a2c_smcp.cli.computer.progress import SYMBOLS
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.computer.tools import ToolBook
 from a2c_smcp.computer.types import ServerState, ServerStatus, ToolCallRecord
+from a2c_smcp.errors import InvalidDPEUriError
+from a2c_smcp.smcp import DPEDocumentSummary, ResourceContents
+from a2c_smcp.utils.dpe_uri import parse_dpe_uri
 from a2c_smcp.utils.results import CallToolResult
 from a2c_smcp.utils.text import printable
 
@@ -42,7 +47,17 @@ def servers(statuses: list[ServerStatus]) -> RenderableType:
     if not statuses:
         return "no MCP servers are configured"
     table = Table(
-        "", "server", "type", "state", "since", "tools", "restarts", Column("software", no_wrap=True), box=None
+        "",
+        "server",
+        "type",
+        "state",
+        "since",
+        "tools",
+        "windows",
+        "documents",
+        "restarts",
+        Column("software", no_wrap=True),
+        box=None,
     )
     for status in statuses:
         table.add_row(
@@ -52,6 +67,8 @@ def servers(statuses: list[ServerStatus]) -> RenderableType:
             status.state.value,
             status.since.astimezone().strftime("%H:%M:%S"),
             str(status.tools),
+            str(status.windows),
+            str(status.documents),
             str(status.restarts),
             escape(status.server_info or ""),
         )
@@ -92,6 +109,69 @@ def tools(book: ToolBook, server: str | None = None) -> RenderableType:
         asks = "no" if entry.meta.auto_apply else "yes"
         table.add_row(escape(name), escape(entry.server), asks, " ".join(names), escape(description))
     return table
+
+
+def listed(entries: Iterable[tuple[str, str, str]]) -> RenderableType:
+    """Addresses, their servers and names."""
+    table = Table(Column("uri", overflow="fold"), "server", "name", box=None)
+    for uri, server, name in entries:
+        table.add_row(escape(uri), escape(server), escape(name))
+    return table if table.row_count else "none"
+
+
+def window(shown: str) -> RenderableType:
+    """One window of the Desktop."""
+    uri, _, body = shown.partition("\n\n")
+    return Panel(Text(printable(body)), title=escape(uri), title_align="left")
+
+
+def documents(page: list[DPEDocumentSummary], total: int) -> RenderableType:
+    """A page of the catalogue."""
+    if not page:
+        return f"none of {total}" if total else "no documents"
+    table = Table("title", "type", "pages", "changed", "server", Column("uri", overflow="fold"), box=None)
+    table.caption = f"{len(page)} of {total}"
+    for entry in page:
+        changed = entry.get("last_modified", "")[:10]
+        cells = (entry["title"], entry["file_type"], str(entry["page_count"]), changed, entry["server"], entry["uri"])
+        table.add_row(*map(escape, cells))
+    return table
+
+
+def as_markdown(uri: str) -> str:
+    """The address at which a page or an element is given as a person wants to read it."""
+    try:
+        address = parse_dpe_uri(uri)
+    except InvalidDPEUriError:
+        return uri
+    if address.level < 2 or "format" in address.query_params:
+        return uri
+    return f"{uri}{'&' if '?' in uri else '?'}format=markdown"
+
+
+def resource(contents: list[ResourceContents]) -> Iterable[RenderableType]:
+    """What a resource holds: markdown rendered, JSON in order, text as it is."""
+    for part in contents:
+        words = part.get("text")
+        if words is None:
+            yield Text(
+                f"[{printable(part.get('mimeType', 'binary'))}, {len(part.get('blob', '')) * 3 // 4} bytes]", "dim"
+            )
+            continue
+        try:
+            data: Any = json.loads(words)
+        except ValueError:
+            data = None
+        markdown = cast("dict[str, Any]", data).get("content_markdown") if isinstance(data, dict) else None
+        if isinstance(markdown, str):
+            yield Text(printable(str(cast("dict[str, Any]", data).get("title", ""))), "bold")
+            yield Markdown(printable(markdown))
+        elif part.get("mimeType") == "text/markdown":
+            yield Markdown(printable(words))
+        elif isinstance(data, dict | list):
+            yield Text(printable(json.dumps(data, indent=2, ensure_ascii=False)))
+        else:
+            yield Text(printable(words))
 
 
 def result(found: CallToolResult) -> Iterable[RenderableType]:

@@ -1,0 +1,154 @@
+"""The catalogue comes from memory: a page costs little, however many documents there are, and nothing is read twice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from a2c_smcp import smcp
+from benchmarks.agent import measure_round, no_cpu
+from benchmarks.servers import cpu_seconds, resident_bytes
+from benchmarks.shelves import SERVERS, ShelvedComputer, Shelves, read_plainly, shelved
+from benchmarks.support import Row
+
+FIRST_TARGET = 1.3
+CPU_TARGET = 5.0
+"""Milliseconds of the Computer per request."""
+MEMORY_TARGET = 60.0
+"""Megabytes."""
+PAGE = 20
+
+QUERIES: Mapping[str, dict[str, Any]] = {
+    "no filter": {},
+    "keywords": {"keywords": ["document 77", "nowhere", "of no document"]},
+    "file_type": {"file_type": "pdf"},
+}
+"""The keywords are looked for in every document, most of them in vain; every document is a PDF."""
+
+_CHANGED = {"title": "something else", "file_type": "docx"}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much to look at, and how often."""
+
+    documents: int
+    starts: int
+    """How often all processes are started anew."""
+    requests: int
+
+
+FULL = Plan(documents=10_000, starts=3, requests=300)
+QUICK = Plan(documents=500, starts=1, requests=40)
+
+
+@dataclass(slots=True)
+class _Found:
+    """What was measured, once for every start."""
+
+    plain: list[float] = field(default_factory=list[float])
+    first: dict[bool, list[float]] = field(default_factory=lambda: {True: [], False: []})
+    """By whether the servers have a catalogue."""
+    grown: dict[bool, list[float]] = field(default_factory=lambda: {True: [], False: []})
+    cpu: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in QUERIES})
+    reads: list[int] = field(default_factory=list[int])
+
+
+async def measure(plan: Plan, agent_kind: str = "floor") -> list[Row]:
+    """The first catalogue, beside a client that does nothing but read; then pages of it, and a change."""
+    found = _Found()
+    for number in range(plan.starts):
+        for has_catalogue in (True, False) if number % 2 else (False, True):
+            shelves = Shelves(documents=plan.documents, has_catalogue=has_catalogue)
+            if not has_catalogue:
+                found.plain.append(await read_plainly(shelves))
+            async with shelved(shelves, agent_kind) as computer:
+                await _measure_one(computer, has_catalogue, plan, found)
+    return _rows(plan.documents, found)
+
+
+async def _measure_one(computer: ShelvedComputer, has_catalogue: bool, plan: Plan, found: _Found) -> None:
+    before = resident_bytes(computer.process.pid)
+    found.first[has_catalogue].append(await _first_look(computer, plan.documents))
+    found.grown[has_catalogue].append((resident_bytes(computer.process.pid) - before) / 1e6)
+    expected = SERVERS if has_catalogue else SERVERS + plan.documents
+    if computer.reads() != expected:
+        raise RuntimeError(f"{computer.reads()} reads instead of {expected}")
+    if has_catalogue:
+        for name, query in QUERIES.items():
+            found.cpu[name].append(await _cpu_per_page(computer, query, plan.requests))
+        if computer.reads() != expected:
+            raise RuntimeError("MCP servers were asked for what is known")
+    found.reads.append(await _reads_after_change(computer, plan.documents))
+
+
+async def _first_look(computer: ShelvedComputer, documents: int) -> float:
+    """Seconds until the whole catalogue is there. An answer that came too early is asked for again."""
+    began, total = time.perf_counter(), 0
+    while total < documents:
+        total = (await _page(computer))["total_count"]
+    return time.perf_counter() - began
+
+
+async def _cpu_per_page(computer: ShelvedComputer, query: dict[str, Any], requests: int) -> float:
+    """Milliseconds of the Computer's process."""
+
+    async def ask() -> None:
+        await _page(computer, **query)
+
+    await measure_round(ask, requests // 10, 1, no_cpu)
+    sample = await measure_round(ask, requests, 1, lambda: cpu_seconds(computer.process.pid))
+    return sample.cpu * 1e3
+
+
+async def _page(computer: ShelvedComputer, **query: Any) -> Any:
+    answer = await computer.agent.ask(smcp.GET_FINDER_EVENT, limit=PAGE, **query)
+    if len(answer.get("documents", ())) > PAGE or "total_count" not in answer:
+        raise RuntimeError(f"not a page of documents: {str(answer)[:300]}")
+    return answer
+
+
+async def _reads_after_change(computer: ShelvedComputer, documents: int) -> int:
+    """How many documents are read after one of them changed."""
+    fields = {"ref": "d00003", "fields": _CHANGED}
+    await computer.agent.call_tool(f"s{SERVERS - 1}_set_document", fields)
+    before = computer.reads()
+    changed = (await _page(computer, file_type=_CHANGED["file_type"]))["documents"]
+    if [document["title"] for document in changed] != [_CHANGED["title"]]:
+        raise RuntimeError(f"the document is not what it is now: {changed}")
+    if (total := (await _page(computer))["total_count"]) != documents:
+        raise RuntimeError(f"{total} documents instead of {documents}")
+    return computer.reads() - before
+
+
+def _rows(documents: int, found: _Found) -> list[Row]:
+    what = f"get_finder, {documents:,} documents"
+    cpu = {name: median(values) for name, values in found.cpu.items()}
+    grown = {kind: median(values) for kind, values in found.grown.items()}
+    reads = max(found.reads)
+    return [
+        *(
+            Row(f"{what}, {name}, CPU (ratio: ms)", "-", f"{value:.2f} ms", value, CPU_TARGET)
+            for name, value in cpu.items()
+        ),
+        _first_row(f"{what}, first, by level 1 (floor: plain reads)", found.plain, found.first[False]),
+        _first_row(f"{what}, first, by level 0 (floor: plain reads)", found.plain, found.first[True]),
+        Row(f"{what}, one changed (ratio: reads)", "-", f"{reads} read", reads, 1.0),
+        *(
+            Row(f"{what}, memory by level {level} (ratio: MB)", "-", f"{value:.1f} MB", value, MEMORY_TARGET)
+            for level, value in ((1, grown[False]), (0, grown[True]))
+        ),
+    ]
+
+
+def _first_row(what: str, floors: Sequence[float], ours: Sequence[float]) -> Row:
+    return Row(
+        what,
+        f"{median(floors) * 1e3:,.0f} ms",
+        f"{median(ours) * 1e3:,.0f} ms",
+        median(mine / floor for floor, mine in zip(floors, ours, strict=True)),
+        FIRST_TARGET,
+    )

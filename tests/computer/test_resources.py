@@ -1,0 +1,225 @@
+"""Views of windows and documents against a server in memory: whatever happens in whatever order, they end up right."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import mcp_types as types
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from a2c_smcp.computer import resources
+from a2c_smcp.computer.cache import ByteBudget
+from a2c_smcp.computer.mcp_clients.conversation import Conversation
+from a2c_smcp.computer.mcp_clients.session import Session
+from a2c_smcp.computer.resources import ResourceView
+from tests.computer.hosting import eventually, hosting, shelves
+from tests.support.running import PATIENCE
+
+HELLO: dict[str, Any] = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {"resources": {"subscribe": True, "listChanged": True}},
+    "serverInfo": {"name": "memory", "version": "1"},
+}
+
+
+class MemoryServer:
+    """Windows and documents in memory. It tells of changes those who subscribed, as a server should."""
+
+    def __init__(self) -> None:
+        self.contents: dict[str, str] = {}
+        self.broken: set[str] = set()
+        self.subscribed: set[str] = set()
+        self.reads: list[str] = []
+        self.view: ResourceView | None = None
+        self.conversation = Conversation(self._take, self._on_notice)
+
+    def _on_notice(self, method: str, params: Any) -> None:
+        if self.view is not None:
+            self.view.on_notice(method, params.get("uri"))
+
+    def _take(self, message: dict[str, Any], headers: Any) -> None:
+        if "id" not in message:
+            return
+        params: dict[str, Any] = message.get("params") or {}
+        reply: dict[str, Any] = {"jsonrpc": "2.0", "id": message["id"]}
+        match message["method"]:
+            case "initialize":
+                reply["result"] = HELLO
+            case "resources/list":
+                reply["result"] = {"resources": [{"uri": uri, "name": uri} for uri in self.contents]}
+            case "resources/subscribe":
+                self.subscribed.add(params["uri"])
+                reply["result"] = {}
+            case "resources/read" if params["uri"] in self.contents and params["uri"] not in self.broken:
+                self.reads.append(params["uri"])
+                reply["result"] = {"contents": [{"uri": params["uri"], "text": self.contents[params["uri"]]}]}
+            case _:
+                reply["error"] = {"code": -32002, "message": "not here"}
+        asyncio.get_running_loop().call_soon(self.conversation.receive, reply)
+
+    def tell(self, method: str, **params: Any) -> None:
+        self.conversation.receive({"jsonrpc": "2.0", "method": f"notifications/resources/{method}", "params": params})
+
+    def put(self, uri: str, content: str) -> None:
+        is_new = uri not in self.contents
+        self.contents[uri] = content
+        if is_new:
+            self.subscribed.discard(uri)
+            self.tell("list_changed")
+        elif uri in self.subscribed:
+            self.tell("updated", uri=uri)
+
+    def drop(self, uri: str) -> None:
+        if self.contents.pop(uri, None) is not None:
+            self.tell("list_changed")
+
+
+@asynccontextmanager
+async def viewing(server: MemoryServer, budget: int = 1_000_000) -> AsyncGenerator[ResourceView]:
+    info = types.Implementation(name="test", version="1")
+    async with asyncio.timeout(PATIENCE), Session(server.conversation, info) as session:
+        await session.initialize()
+        view = ResourceView(
+            "memory", session, require_subscribe=True, budget=ByteBudget(budget), on_change=lambda kind, changed: None
+        )
+        server.view = view
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(view.run)
+            yield view
+            view.close()
+            tasks.cancel_scope.cancel()
+
+
+async def shown(view: ResourceView) -> tuple[set[str], set[str]]:
+    panes = {pane.rendered for pane in await view.panes(PATIENCE)}
+    titles = {filed.document["title"] for filed in await view.filed(PATIENCE)}
+    return panes, titles
+
+
+def document(title: str) -> str:
+    return json.dumps({"title": title, "page_count": 1})
+
+
+URIS = ["window://m/a", "window://m/b?priority=3", "dpe://m/x", "dpe://m/y", "note://n"]
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(["put", "drop", "break", "mend", "look", "notice", "relist", "wait"]),
+        st.sampled_from(URIS),
+        st.sampled_from(["one", "two", "three"]),
+    ),
+    max_size=25,
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(steps, st.sampled_from([50, 1_000_000]))
+def test_any_sequence_of_changes_failures_and_looks_ends_as_a_fresh_view_would(
+    happenings: list[tuple[str, str, str]], budget: int
+) -> None:
+    async def live() -> None:
+        server = MemoryServer()
+        async with viewing(server, budget) as view:
+            for what, uri, text in happenings:
+                match what:
+                    case "put":
+                        server.put(uri, document(text) if uri.startswith("dpe") else text)
+                    case "drop":
+                        server.drop(uri)
+                    case "break":
+                        server.broken.add(uri)
+                    case "mend":
+                        server.broken.discard(uri)
+                    case "notice":
+                        server.tell("updated", uri=uri)
+                    case "relist":
+                        server.tell("list_changed")
+                    case "look":
+                        await shown(view)
+                    case _:
+                        await anyio.lowlevel.checkpoint()
+            for uri in server.broken:
+                if uri in server.subscribed:
+                    server.tell("updated", uri=uri)  # a server that works again says so
+            server.broken.clear()
+            expected = (
+                {f"{uri}\n\n{text}" for uri, text in server.contents.items() if uri.startswith("window://")},
+                {json.loads(text)["title"] for uri, text in server.contents.items() if uri.startswith("dpe://")},
+            )
+            while await shown(view) != expected:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(resources, "LIST_PAUSE", 0.0)
+        patch.setattr(resources, "RETRY_PAUSE", 0.0)
+        asyncio.run(live())
+
+
+@pytest.mark.anyio
+async def test_however_many_ask_at_a_time_each_window_is_read_once() -> None:
+    server = MemoryServer()
+    for number in range(20):
+        server.contents[f"window://m/{number}"] = str(number)
+    async with viewing(server) as view:
+        await eventually(lambda: len(server.subscribed) == 20)
+        answers = await asyncio.gather(*(view.panes(PATIENCE) for _ in range(10)))
+        assert all(len(answer) == 20 for answer in answers)
+        assert len(server.reads) == 20
+
+
+@pytest.mark.anyio
+async def test_what_changes_while_it_is_read_is_read_again() -> None:
+    server = MemoryServer()
+    server.contents["window://m/a"] = "old"
+    async with viewing(server) as view:
+        await eventually(lambda: server.subscribed)
+        looking = asyncio.ensure_future(view.panes(PATIENCE))
+        await eventually(lambda: server.reads)
+        server.put("window://m/a", "new")
+        await looking
+        assert [pane.rendered for pane in await view.panes(PATIENCE)] == ["window://m/a\n\nnew"]
+
+
+@pytest.mark.anyio
+async def test_what_has_no_room_to_be_kept_is_shown_all_the_same() -> None:
+    server = MemoryServer()
+    for number in range(5):
+        server.contents[f"window://m/{number}"] = "x" * 100
+        server.contents[f"dpe://m/{number}"] = document(str(number))
+    async with viewing(server, budget=150) as view:
+        await eventually(lambda: len(server.subscribed) == 10)
+        for _ in range(3):
+            assert [len(found) for found in await shown(view)] == [5, 5]
+
+
+def test_the_budget_forgets_what_was_used_longest_ago() -> None:
+    forgotten: list[str] = []
+    budget = ByteBudget(100)
+    for name in "abc":
+        budget.keep(name, 40, lambda name=name: forgotten.append(name))
+        budget.use("a")
+    assert forgotten == ["b"]
+    budget.release("a")
+    assert budget.used == 40
+    budget.keep("huge", 1_000, lambda: forgotten.append("huge"))
+    assert forgotten == ["b", "c"]
+
+
+@pytest.mark.anyio
+async def test_addresses_are_completed_from_document_to_page_to_element() -> None:
+    async with hosting(shelves("shelves", "--windows", "1", "--documents", "2")) as computer:
+        await eventually(lambda: computer.status_of("shelves").documents == 2)
+        assert await computer.acomplete_uri("window://") == ["window://shelf/w0000"]
+        assert "dpe://shelf/d00001" in await computer.acomplete_uri("dpe://shelf/d0")
+        assert await computer.acomplete_uri("dpe://shelf/d00001/pages/") == [
+            f"dpe://shelf/d00001/pages/{number}" for number in range(3)
+        ]
+        assert await computer.acomplete_uri("dpe://shelf/d00001/elements/e2") == ["dpe://shelf/d00001/elements/e2"]
+        for nothing in ("dpe://nobody/d/pages/", "dpe://shelf/zzz/pages/", "mailto:"):
+            assert await computer.acomplete_uri(nothing) == []
