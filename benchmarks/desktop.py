@@ -72,9 +72,7 @@ async def _first_look(computer: ShelvedComputer, windows: int) -> float:
     return took
 
 
-async def _look_again(
-    computer: ShelvedComputer, plan: Plan, floor_kind: str
-) -> tuple[int, list[tuple[Sample, Sample]]]:
+async def _look_again(computer: ShelvedComputer, plan: Plan, floor_kind: str) -> tuple[int, list[Pair]]:
     """The floor relays the very same answer, from a Computer that has nothing but it."""
     async with contextlib.AsyncExitStack() as stack:
         answer_file = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "answer.json"
