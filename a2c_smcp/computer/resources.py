@@ -106,6 +106,8 @@ class ResourceView:
         self._by_address: dict[tuple[str, str | None], DocumentItem] = {}
         self.gated_count = 0
         """Windows and documents that are there and not shown, for want of `resources.subscribe`."""
+        self.documents_are_settled = False
+        """Whether all documents have been read since the last change: `filed` would give what it gave."""
         self.revision = 0
         """Grows whenever what `filed` holds changes."""
 
@@ -128,6 +130,7 @@ class ResourceView:
             await self._read_catalogues(stale, patience)
         items = self.documents.values()
         shown = await self._refresh(items, self._read_document, patience)
+        self.documents_are_settled = self._tells and all(item.is_fresh and item.is_watched for item in items)
         return [shown[item] for item in items if item in shown]
 
     def holds(self, uri: str) -> bool:
@@ -171,7 +174,7 @@ class ResourceView:
             return
         if uri.startswith("window://"):
             if (window := self.windows.get(uri)) is not None:
-                _outdate(window)
+                self._outdate(window)
             self._on_change("windows", False)
         elif uri.startswith("dpe://"):
             self._outdate_documents(uri)
@@ -186,11 +189,11 @@ class ResourceView:
         if document is None and address.doc_ref is not None:
             document = self.document_of(address)
         if document is not None:
-            _outdate(document)
+            self._outdate(document)
         elif address.doc_ref is None:  # a whole catalogue
             for item in self.documents.values():
                 if item.address is not None and item.address.host.lower() == address.host.lower():
-                    _outdate(item)
+                    self._outdate(item)
 
     async def run(self) -> None:
         """List, and list again whenever the server says so, as long as the connection lives."""
@@ -230,6 +233,7 @@ class ResourceView:
         }
         self._by_address = {_key(address): self.documents[resource.uri] for resource, address in documents}
         self.hosts = frozenset(host for host, _ in self._by_address)
+        self.documents_are_settled = False
         self.revision += 1
         self._drop(item for uri, item in old_windows.items() if uri not in self.windows)
         self._drop(item for uri, item in old_documents.items() if uri not in self.documents)
@@ -257,7 +261,7 @@ class ResourceView:
             async with limit:
                 try:
                     await self._session.watch(item.uri)
-                    _be_watched(item)
+                    self._be_watched(item)
                 except MCPError as error:
                     logger.debug("%s cannot be watched: %s", item.uri, error)
 
@@ -271,7 +275,7 @@ class ResourceView:
         try:
             async with listen(self._session, resource_subscriptions=[item.uri for item in items]) as subscription:
                 for item in items:
-                    _be_watched(item)
+                    self._be_watched(item)
                 async for event in subscription:
                     if isinstance(event, ResourceUpdated):
                         self.updated(event.uri)
@@ -279,7 +283,7 @@ class ResourceView:
             logger.debug("nobody tells of changes of %s any more: %s", self.server, error)
         for item in items:
             item.is_watched = False
-            _outdate(item)
+            self._outdate(item)
 
     # ---------------------------------------------------------------------------------------------------------- reading
 
@@ -393,9 +397,25 @@ class ResourceView:
         def forget() -> None:
             item.shown = None
             item.is_fresh = False
+            self._unsettle(item)
             self.revision += 1
 
         self._budget.keep(item, size, forget)
+
+    def _outdate(self, item: Item[Any]) -> None:
+        item.changes += 1
+        item.is_fresh = False
+        item.problem = None
+        self._unsettle(item)
+
+    def _unsettle(self, item: Item[Any]) -> None:
+        if item.address is not None:
+            self.documents_are_settled = False
+
+    def _be_watched(self, item: Item[Any]) -> None:
+        """From now on changes are told; what was read before that may have changed untold."""
+        item.is_watched = True
+        self._outdate(item)
 
     def close(self) -> None:
         """The connection has ended."""
@@ -418,24 +438,13 @@ class ResourceView:
                 item.reading.cancel()
 
 
-def _outdate(item: Item[Any]) -> None:
-    item.changes += 1
-    item.is_fresh = False
-    item.problem = None
-
-
-def _be_watched(item: Item[Any]) -> None:
-    """From now on changes are told; what was read before that may have changed untold."""
-    item.is_watched = True
-    _outdate(item)
-
-
 def _renamed(item: Item[Any] | None, resource: types.Resource, address: ParsedDPEUri | None = None) -> Item[Any]:
     if item is None:
         return Item(resource.uri, resource.name, resource.description, address=address)
     if (item.name, item.description) != (resource.name, resource.description):
         item.name, item.description = resource.name, resource.description
-        _outdate(item)
+        item.changes += 1
+        item.is_fresh = False
     return item
 
 

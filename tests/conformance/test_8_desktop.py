@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from a2c_smcp.computer.mcp_clients.config_file import server_from
 from a2c_smcp.computer.types import ServerState
-from tests.computer.hosting import eventually, received, shelves
+from tests.computer.hosting import AUTO, SERVERS, eventually, received, shelves
 from tests.computer.offices import Office, office
 from tests.support.peer import request
 
@@ -19,6 +22,12 @@ async def desktop(here: Office, **fields: Any) -> list[str]:
     answer = await here.agent.ask("client:get_desktop", request(**fields))
     assert answer["req_id"] == "r1"
     return answer["desktops"]
+
+
+async def until_seen(here: Office, condition: Callable[[list[str]], bool]) -> None:
+    """Look, and look again whenever the Desktop is said to have changed, as an Agent does."""
+    while not condition(await desktop(here)):
+        assert await here.agent.hear("notify:update_desktop") == {"computer": "pc"}
 
 
 def reads(log: Path) -> list[str]:
@@ -66,8 +75,7 @@ async def test_an_unchanged_desktop_costs_no_mcp_traffic_and_a_changed_window_on
             assert len(await desktop(here)) == 20
         assert len(reads(log)) == 20
         await here.call("set_window", {"uri": "window://shelf/w0007", "text": "changed"})
-        assert await here.agent.hear("notify:update_desktop") == {"computer": "pc"}
-        assert "window://shelf/w0007\n\nchanged" in await desktop(here)
+        await until_seen(here, lambda shown: "window://shelf/w0007\n\nchanged" in shown)
         assert reads(log)[20:] == ["window://shelf/w0007"]
         assert len(received(log, "resources/list")) == 1
 
@@ -77,19 +85,18 @@ async def test_windows_that_come_and_go_are_announced() -> None:
         await settled(here)
         assert len(await desktop(here)) == 1
         await here.call("set_window", {"uri": "window://shelf/new?priority=9", "text": "new"})
-        await here.agent.hear("notify:update_desktop")
-        assert (await desktop(here))[0] == "window://shelf/new?priority=9\n\nnew"
+        await until_seen(here, lambda shown: shown[0] == "window://shelf/new?priority=9\n\nnew")
         await here.call("drop_window", {"uri": "window://shelf/w0000"})
-        await here.agent.hear("notify:update_desktop")
-        assert len(await desktop(here)) == 1
+        await until_seen(here, lambda shown: len(shown) == 1)
 
 
 async def test_a_list_that_did_not_change_is_not_announced() -> None:
     async with office(shelves("shelves", "--windows", "1")) as here:
         await settled(here)
+        await until_seen(here, lambda shown: len(shown) == 1)
         await here.call("relist", {"count": 50})
         await here.call("set_window", {"uri": "window://shelf/new", "text": "new"})
-        await here.agent.hear("notify:update_desktop")
+        await until_seen(here, lambda shown: len(shown) == 2)
         assert [event for event, _ in await here.agent.has_heard() if event == "notify:update_desktop"] == []
 
 
@@ -113,7 +120,6 @@ async def test_a_failing_read_drops_that_window_alone_and_keeps_its_last_content
         assert any("w0001" in note for note in here.computer.status_of("shelves").notes)
         assert len(await desktop(here, window="window://shelf/w0002")) == 1
         await here.call("break", {"uri": "window://shelf/w0002", "how": "error"})
-        await here.agent.hear("notify:update_desktop")
         assert "window://shelf/w0002\n\nwindow 2 " in await desktop(here)
 
 
@@ -125,10 +131,8 @@ async def test_a_slow_window_does_not_hold_up_the_others_and_is_announced_when_i
         await settled(here, count=3)
         await here.call("break", {"uri": "window://shelf/w0001", "how": "slow"})
         assert len(await desktop(here)) == 2
-        here.agent.heard.clear()
         await here.call("release")
-        await here.agent.hear("notify:update_desktop")
-        assert len(await desktop(here)) == 3
+        await until_seen(here, lambda shown: len(shown) == 3)
 
 
 async def test_blobs_and_nonsense_are_left_out() -> None:
@@ -155,6 +159,17 @@ async def test_when_a_server_dies_its_windows_go_and_come_back_with_it() -> None
         await here.computer.until_state("a", ServerState.READY)
         await settled(here, "a", 2)
         assert len(await desktop(here)) == 3
+
+
+async def test_a_2026_07_28_server_is_listened_to() -> None:
+    modern = server_from(
+        {"command": sys.executable, "args": [str(SERVERS / "modern.py")], "default_tool_meta": AUTO}, "modern"
+    )
+    async with office(modern) as here:
+        assert here.computer.status_of("modern").protocol_version == "2026-07-28"
+        for content in ("one", "two", "three"):
+            await here.call("set_window", {"text": content})
+            await until_seen(here, lambda shown, content=content: shown == [f"window://modern/w\n\n{content}"])
 
 
 async def test_without_subscribe_windows_are_gated_and_the_gate_can_be_lifted() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,12 @@ async def read(here: Office, uri: str) -> Any:
     """A resource's JSON, or the error."""
     answer = await here.agent.ask("client:read_resource", request(uri=uri))
     return answer["error"] if "error" in answer else json.loads(answer["contents"][0]["text"])
+
+
+async def until_found(here: Office, condition: Callable[[list[str]], bool]) -> None:
+    """Look, and look again whenever the Finder is said to have changed, as an Agent does."""
+    while not condition(await refs(here)):
+        assert await here.agent.hear("notify:update_finder") == {"computer": "pc"}
 
 
 def reads(log: Path) -> list[str]:
@@ -85,8 +92,7 @@ async def test_after_one_document_changed_one_is_read(tmp_path: Path) -> None:
         await here.call(
             "set_document", {"ref": "d00007", "fields": {"title": "Changed", "last_modified": "2027-01-01"}}
         )
-        assert await here.agent.hear("notify:update_finder") == {"computer": "pc"}
-        assert (await refs(here))[0] == "d00007"
+        await until_found(here, lambda found: found[0] == "d00007")
         assert reads(log) == ["dpe://shelf", "dpe://shelf/d00007"]
 
 
@@ -124,13 +130,10 @@ async def test_a_document_that_cannot_be_summarised_is_left_out_alone() -> None:
 async def test_documents_that_come_and_go_are_announced_and_windows_are_not() -> None:
     async with office(shelves("shelves", "--documents", "1")) as here:
         await settled(here)
-        here.agent.heard.clear()
         await here.call("set_document", {"ref": "new", "fields": {}})
-        assert await here.agent.hear("notify:update_finder") == {"computer": "pc"}
-        assert sorted(await refs(here)) == ["d00000", "new"]
+        await until_found(here, lambda found: sorted(found) == ["d00000", "new"])
         await here.call("drop_document", {"ref": "d00000"})
-        await here.agent.hear("notify:update_finder")
-        assert await refs(here) == ["new"]
+        await until_found(here, lambda found: found == ["new"])
         assert "notify:update_desktop" not in [event for event, _ in await here.agent.has_heard()]
 
 

@@ -282,7 +282,7 @@ def test_status_says_how_each_server_is(tmp_path: Path) -> None:
     outcome = a2c("computer", "--config", str(config), "status")
     assert outcome.returncode == 0, outcome.stderr
     assert outcome.stderr == ""
-    assert re.search(r"raw +stdio +ready .* 15 +0 +raw 1\.0\.0", outcome.stdout)
+    assert re.search(r"raw +stdio +ready .* 15 +0 +0 +0 +raw 1\.0\.0", outcome.stdout)
     assert re.search(r"off +stdio +disabled", outcome.stdout)
     machine = a2c("computer", "--config", str(config), "status", "--json")
     assert machine.returncode == 0
@@ -401,7 +401,8 @@ def test_help_is_aligned_and_names_every_command(tmp_path: Path) -> None:
     assert done.returncode == 0
     lines = [line for line in done.stdout.splitlines() if line.startswith("  ")]
     names = {"status", "tools", "call", "servers", "add", "rm", "start", "stop", "inputs", "history", "join", "leave"}
-    assert {line.split()[0] for line in lines} == names | {"config", "help", "quit"}
+    names |= {"config", "help", "quit", "windows", "desktop", "documents", "finder", "read"}
+    assert {line.split()[0] for line in lines} == names
     starts = {found.start() for line in lines if (found := re.search(r"(?<= )[A-Z][a-z]+ .*\.$", line))}
     assert len(starts) == 1, done.stdout
 

@@ -28,8 +28,10 @@ class Server:
 
     def __init__(self, log: str | None) -> None:
         self.log_file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644) if log else None
-        self.tools = ["echo", "grow"]
+        self.tools = ["echo", "grow", "set_window"]
         self.listeners: set[str | int] = set()
+        self.windows: dict[str, str] = {}
+        self.watchers: dict[str | int, list[str]] = {}
 
     def run(self) -> None:
         """Serve until standard input ends."""
@@ -49,6 +51,7 @@ class Server:
         self.log(method=method, id=request_id, params=params)
         if method == "notifications/cancelled":
             self.listeners.discard(params["requestId"])
+            self.watchers.pop(params["requestId"], None)
         if method is None or request_id is None:
             return
         try:
@@ -71,26 +74,52 @@ class Server:
             raise unsupported(meta[f"{KEY}protocolVersion"])
         match method:
             case "server/discover":
-                capabilities = {"tools": {"listChanged": True}}
+                capabilities = {"tools": {"listChanged": True}, "resources": {"listChanged": True, "subscribe": True}}
                 return {"supportedVersions": [VERSION], "capabilities": capabilities, **uncached()}
             case "tools/list":
                 return {"tools": [definition(name) for name in self.tools], **uncached()}
             case "tools/call":
                 return self.call(params["name"], params.get("arguments") or {})
+            case "resources/list":
+                return {"resources": [{"uri": uri, "name": uri} for uri in self.windows], **uncached()}
+            case "resources/read":
+                content = {"uri": params["uri"], "text": self.windows[params["uri"]]}
+                return {"contents": [content], **uncached()}
             case "subscriptions/listen":
-                wanted = params.get("notifications", {}).get("toolsListChanged") is True
-                honored = {"toolsListChanged": True} if wanted else {}
-                self.notify("subscriptions/acknowledged", _meta=subscription(request_id), notifications=honored)
-                if wanted:
-                    self.listeners.add(request_id)
+                self.listen(request_id, params.get("notifications", {}))
                 return None
             case _:
                 raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method}")
+
+    def listen(self, request_id: str | int, wanted: dict[str, Any]) -> None:
+        """Open a stream for what is wanted, and say so."""
+        honored = {key: True for key in ("toolsListChanged", "resourcesListChanged") if wanted.get(key) is True}
+        uris: list[str] = wanted.get("resourceSubscriptions") or []
+        notifications = {**honored, **({"resourceSubscriptions": uris} if uris else {})}
+        self.notify("subscriptions/acknowledged", _meta=subscription(request_id), notifications=notifications)
+        if honored:
+            self.listeners.add(request_id)
+        if uris:
+            self.watchers[request_id] = uris
+
+    def set_window(self, uri: str, content: str) -> dict[str, Any]:
+        """Show something, and tell those who listen."""
+        is_new = uri not in self.windows
+        self.windows[uri] = content
+        if is_new:
+            for listener in self.listeners:
+                self.notify("resources/list_changed", _meta=subscription(listener))
+        for watcher, uris in self.watchers.items():
+            if uri in uris:
+                self.notify("resources/updated", _meta=subscription(watcher), uri=uri)
+        return text("set")
 
     def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Run a tool: `grow` adds one, all others echo."""
         if name not in self.tools:
             raise RpcError(INVALID_PARAMS, f"Unknown tool: {name}")
+        if name == "set_window":
+            return self.set_window("window://modern/w", arguments["text"])
         if name != "grow":
             return text(arguments["text"])
         if arguments["name"] not in self.tools:

@@ -42,7 +42,7 @@ class FinderAggregator:
         views = self._views()
         shelves = await asyncio.gather(*(self._shelf(view, patience) for view in views))
         self._shelves = {view: self._shelves[view] for view in views}
-        by_server = {view.server: shelf for view, shelf in zip(views, shelves, strict=True) if shelf}
+        by_server = {view.server: shelf for view, shelf in zip(views, shelves, strict=True) if shelf.documents}
         return browse(by_server, keywords, file_type, history, offset, limit)
 
     def server_of(self, address: ParsedDPEUri) -> str:
@@ -64,8 +64,10 @@ class FinderAggregator:
         return owner.server
 
     async def _shelf(self, view: ResourceView, patience: float) -> Shelf:
+        revision, shelf = self._shelves.get(view, (-1, Shelf()))
+        if view.documents_are_settled and revision == view.revision:
+            return shelf
         filed = await view.filed(patience)
-        revision, shelf = self._shelves.get(view, (-1, ()))
         if revision != view.revision:
             revision, shelf = view.revision, shelve(filed)
             self._shelves[view] = revision, shelf

@@ -6,10 +6,10 @@ shelves, so that a request costs a look at each document and no sorting.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import chain, islice
 
 from a2c_smcp.computer.order import UsedServers, in_order_of_use
 from a2c_smcp.errors import InvalidDPEUriError, MalformedRequestError
@@ -34,8 +34,23 @@ class Filed:
     """Negative seconds since 1970; infinite when unknown. The smallest comes first."""
 
 
-Shelf = Sequence[Filed]
-"""One server's documents, in their order."""
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """One server's documents, in their order. What is searched lies side by side: thousands are looked at each time."""
+
+    documents: Sequence[DPEDocumentSummary] = ()
+    types: Sequence[str] = ()
+    words: Sequence[str] = ()
+
+    def matching(self, wanted: Sequence[str], file_type: str | None) -> Sequence[int]:
+        """Where the documents are that match, in order."""
+        found: Sequence[int] = range(len(self.documents))
+        if file_type:
+            found = [at for at, kind in enumerate(self.types) if kind == file_type]
+        if wanted:
+            matches = {at for word in wanted for at, text in enumerate(self.words) if word in text}
+            found = [at for at in found if at in matches]
+        return found
 
 
 def file(document: DPEDocumentSummary) -> Filed | None:
@@ -51,7 +66,12 @@ def file(document: DPEDocumentSummary) -> Filed | None:
 
 def shelve(filed: Iterable[Filed]) -> Shelf:
     """Put one server's documents, given in listing order, into their order: the newest first."""
-    return sorted(filed, key=lambda entry: entry.age)
+    ordered = sorted(filed, key=lambda entry: entry.age)
+    return Shelf(
+        [entry.document for entry in ordered],
+        [sys.intern(entry.document["file_type"]) for entry in ordered],
+        [entry.words for entry in ordered],
+    )
 
 
 def browse(
@@ -72,17 +92,14 @@ def browse(
     limit = min(limit, MAX_LIMIT)
     ordered = [shelves[server] for server in in_order_of_use(shelves, history)]
     wanted = [word.replace(_BETWEEN_FIELDS, " ").lower() for word in keywords or () if word.strip()]
-    if not wanted and not file_type:
-        page = islice(chain.from_iterable(ordered), offset, offset + limit)
-        return [entry.document for entry in page], sum(map(len, ordered))
-    found = [
-        entry.document
-        for shelf in ordered
-        for entry in shelf
-        if (not file_type or entry.document["file_type"] == file_type)
-        and (not wanted or any(word in entry.words for word in wanted))
-    ]
-    return found[offset : offset + limit], len(found)
+    page: list[DPEDocumentSummary] = []
+    total = 0
+    for shelf in ordered:
+        found = shelf.matching(wanted, file_type)
+        start = max(offset - total, 0)
+        page += [shelf.documents[at] for at in found[start : start + limit - len(page)]]
+        total += len(found)
+    return page, total
 
 
 def organize_finder(
