@@ -236,8 +236,7 @@ class Computer:
         """Every window of every MCP server, rendered, in the protocol's order; or at most `size`, or one of them."""
         if size is not None and size <= 0:
             return []
-        views = self.mcp_manager.views
-        panes = await asyncio.gather(*(view.panes(PATIENCE, window_uri) for view in views))
+        panes = await asyncio.gather(*(view.panes(PATIENCE, window_uri) for view in self.mcp_manager.views))
         return arrange(chain.from_iterable(panes), size, self._history)
 
     async def get_finder(
@@ -264,7 +263,11 @@ class Computer:
             TimedOutError: the server did not answer in time.
             SMCPError: the server failed.
         """
-        server = self._server_of(uri)
+        try:
+            server = self._server_of(uri)
+        except (NotFoundError, DocumentNotFoundError):
+            await self._be_listed()  # a server that has just started may not have been asked yet
+            server = self._server_of(uri)
         session = self.mcp_manager.session(server)
         if session is None:
             raise NotFoundError(f"MCP server {server} is not there now")
@@ -274,11 +277,15 @@ class Computer:
         except TimeoutError:
             raise TimedOutError(f"MCP server {server} did not answer within {READ_TIMEOUT:g} s") from None
         except MCPError as error:
-            raise self._read_failure(uri, error) from None
+            raise self._read_failure(uri, server, error) from None
 
     async def acomplete_uri(self, start: str) -> list[str]:
         """Addresses that begin with `start`: what is listed, and the pages and elements that MCP servers offer."""
         return await complete_uri(start, self.mcp_manager.views, self._finder.server_of, self.mcp_manager.session)
+
+    async def _be_listed(self) -> None:
+        deadline = asyncio.get_running_loop().time() + PATIENCE
+        await asyncio.gather(*(view.be_listed(deadline) for view in self.mcp_manager.views))
 
     def _server_of(self, uri: str) -> str:
         if uri.startswith("dpe://"):
@@ -289,7 +296,7 @@ class Computer:
             raise NotFoundError("no MCP server lists this resource", details={"uri": uri})
         return owner.server
 
-    def _read_failure(self, uri: str, error: MCPError) -> SMCPError:
+    def _read_failure(self, uri: str, server: str, error: MCPError) -> SMCPError:
         """The protocol's error for what an MCP server said."""
         words = self._resolver.secrets.redact(error.message)
         if not uri.startswith("dpe://"):
@@ -302,13 +309,13 @@ class Computer:
             return InternalError(words)
         details: dict[str, Any] = {"doc_ref": address.doc_ref}
         if code == PageOutOfRangeError.code:
-            details = {"page_index": address.page_index, "page_count": self._page_count(address)}
+            details = {"page_index": address.page_index, "page_count": self._page_count(server, address)}
         elif code == ElementNotFoundError.code:
             details = {"element_id": address.element_id}
         return error_for(code, words, {key: value for key, value in details.items() if value is not None})
 
-    def _page_count(self, address: ParsedDPEUri) -> int | None:
-        found = (view.document_of(address) for view in self.mcp_manager.views)
+    def _page_count(self, server: str, address: ParsedDPEUri) -> int | None:
+        found = (view.document_of(address) for view in self.mcp_manager.views if view.server == server)
         filed = next((item.shown for item in found if item is not None), None)
         return filed.document["page_count"] if filed is not None else None
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Coroutine, Iterable
+import sys
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -40,7 +41,12 @@ RETRY_PAUSE = 5.0
 """Seconds before a failed read is tried again, unless the server says that something changed."""
 LIST_PAUSE = 0.1
 """Seconds between two readings of a list that keeps changing."""
+LONGEST_PAUSE = 30.0
+SLOT_SECONDS = 1.0
+"""After this a read that still runs does not count among the readers any more: it may hang."""
 WATCHERS = 8
+WATCH_TIMEOUT = 10.0
+MAX_NOTES = 10
 CATALOGUE_PAYS = 3
 """Documents to be read above which their host's catalogue is asked first."""
 
@@ -58,6 +64,9 @@ class Item(Generic[T]):
     """The last good content, made ready to be shown."""
     is_fresh: bool = False
     is_watched: bool = False
+    is_being_watched: bool = False
+    was_missed: bool = False
+    """Whether somebody left before it was read: then its content is news."""
     changes: int = 0
     problem: str | None = None
     failed_at: float = float("-inf")
@@ -104,6 +113,8 @@ class ResourceView:
         self.hosts: frozenset[str] = frozenset()
         """The hosts of its documents, in lower case."""
         self._by_address: dict[tuple[str, str | None], DocumentItem] = {}
+        self._list_problem: str | None = None
+        self._catalogues: dict[str, asyncio.Task[dict[str, dict[str, Any]] | None]] = {}
         self.gated_count = 0
         """Windows and documents that are there and not shown, for want of `resources.subscribe`."""
         self.documents_are_settled = False
@@ -115,23 +126,33 @@ class ResourceView:
 
     async def panes(self, patience: float, uri: str | None = None) -> list[Pane]:
         """The windows that can be shown, in listing order."""
-        await self._be_listed(patience)
-        wanted = [item for item in self.windows.values() if uri in (None, item.uri)]
-        shown = await self._refresh(wanted, self._read_window, patience)
-        for item in wanted:
+        deadline = _now() + patience
+        await self.be_listed(deadline)
+        held = await self._refresh(self._chosen(uri), self._read_window, deadline)
+        panes: list[Pane] = []
+        for item in self._chosen(uri):
             self._budget.use(item)
-        return [shown[item] for item in wanted if item in shown]
+            if (pane := item.shown or held.get(item)) is not None:
+                panes.append(pane)
+        return panes
 
-    async def filed(self, patience: float) -> list[Filed]:
-        """The documents that can be found, in listing order."""
-        await self._be_listed(patience)
+    def _chosen(self, uri: str | None) -> list[WindowItem]:
+        return [item for item in self.windows.values() if uri in (None, item.uri)]
+
+    async def filed(self, patience: float) -> tuple[int, list[Filed]]:
+        """The documents that can be found, in listing order, and the revision this is."""
+        deadline = _now() + patience
+        await self.be_listed(deadline)
         stale = [item for item in self.documents.values() if self._needs_reading(item)]
+        held: dict[DocumentItem, Filed] = {}
         if len(stale) > CATALOGUE_PAYS:
-            await self._read_catalogues(stale, patience)
-        items = self.documents.values()
-        shown = await self._refresh(items, self._read_document, patience)
+            held = await self._read_catalogues(stale, deadline)
+        unread = [item for item in self.documents.values() if item not in held]
+        held |= await self._refresh(unread, self._read_document, deadline)
+        items = self.documents.values()  # as they are now: the list may have changed meanwhile
         self.documents_are_settled = self._tells and all(item.is_fresh and item.is_watched for item in items)
-        return [shown[item] for item in items if item in shown]
+        found = [filed for item in items if (filed := item.shown or held.get(item)) is not None]
+        return self.revision, found
 
     def holds(self, uri: str) -> bool:
         """Whether the server lists this resource."""
@@ -143,11 +164,16 @@ class ResourceView:
 
     def problems(self) -> list[str]:
         """What its owner should know."""
+        items: list[Item[Any]] = [*self.windows.values(), *self.documents.values()]
+        failing = [item for item in items if item.problem is not None]
         found = [
             f"{item.uri} cannot be read: {item.problem}{'; its last content is shown' if item.shown else ''}"
-            for item in (*self.windows.values(), *self.documents.values())
-            if item.problem is not None
+            for item in failing[:MAX_NOTES]
         ]
+        if len(failing) > MAX_NOTES:
+            found.append(f"{len(failing) - MAX_NOTES} more cannot be read")
+        if self._list_problem is not None:
+            found.append(f"its resources cannot be listed: {self._list_problem}")
         if self.gated_count:
             found.append(
                 f"its {self.gated_count} windows and documents are not shown: it does not advertise "
@@ -202,29 +228,41 @@ class ResourceView:
             return
         async with anyio.create_task_group() as self._tasks:
             self._stale_list.set()
+            pause = LIST_PAUSE
             while True:
                 await self._stale_list.wait()
                 self._stale_list.clear()
-                await self._list()
+                if await self._list():
+                    pause = LIST_PAUSE
+                else:
+                    self._stale_list.set()
+                    pause = min(2 * pause, LONGEST_PAUSE)
                 self._listed.set()
-                await anyio.sleep(LIST_PAUSE)
+                await anyio.sleep(pause)
 
-    async def _list(self) -> None:
+    async def _list(self) -> bool:
+        """Read the list; whether that worked."""
         try:
             with anyio.fail_after(READ_TIMEOUT):
                 resources = await self._session.all_resources()
-        except (MCPError, TimeoutError) as error:
-            if isinstance(error, MCPError) and error.code == types.CONNECTION_CLOSED:
-                raise
-            logger.warning("the resources of %s cannot be listed: %s", self.server, str(error) or "no answer")
-            return
+        except (MCPError, TimeoutError) as error:  # whether the connection lives is for others to find out
+            problem = str(error) or "no answer in time"
+            if problem != self._list_problem:
+                logger.warning("the resources of %s cannot be listed: %s", self.server, problem)
+            self._list_problem = problem
+            return False
+        self._list_problem = None
+        self._take(resources)
+        return True
+
+    def _take(self, resources: list[types.Resource]) -> None:
         windows = [resource for resource in resources if is_window_uri(resource.uri)]
         documents = [(resource, address) for resource in resources if (address := _document_address(resource.uri))]
+        taken = {resource.uri for resource in windows} | {resource.uri for resource, _ in documents}
+        self.others = frozenset(resource.uri for resource in resources if resource.uri not in taken)
         if self.is_gated:
             self.gated_count = len(windows) + len(documents)
             return
-        taken = {resource.uri for resource in windows} | {resource.uri for resource, _ in documents}
-        self.others = frozenset(resource.uri for resource in resources if resource.uri not in taken)
         old_windows, old_documents = self.windows, self.documents
         self.windows = {resource.uri: _renamed(old_windows.get(resource.uri), resource) for resource in windows}
         self.documents = {
@@ -248,9 +286,11 @@ class ResourceView:
     def _watch_new(self) -> None:
         """Have the server tell of the changes of what is new."""
         items: list[Item[Any]] = [*self.windows.values(), *self.documents.values()]
-        new = [item for item in items if not item.is_watched]
+        new = [item for item in items if not item.is_watched and not item.is_being_watched]
         if not new or not self._tells or self._tasks is None:
             return
+        for item in new:
+            item.is_being_watched = True
         if self._session.protocol_version in MODERN_PROTOCOL_VERSIONS:
             self._tasks.start_soon(self._listen_for, new)
         else:
@@ -260,10 +300,13 @@ class ResourceView:
         async def one(item: Item[Any]) -> None:
             async with limit:
                 try:
-                    await self._session.watch(item.uri)
+                    with anyio.fail_after(WATCH_TIMEOUT):
+                        await self._session.watch(item.uri)
                     self._be_watched(item)
-                except MCPError as error:
+                except (MCPError, TimeoutError) as error:
                     logger.debug("%s cannot be watched: %s", item.uri, error)
+                finally:
+                    item.is_being_watched = False
 
         limit = asyncio.Semaphore(WATCHERS)
         async with anyio.create_task_group() as tasks:
@@ -272,86 +315,96 @@ class ResourceView:
 
     async def _listen_for(self, items: list[Item[Any]]) -> None:
         """A 2026-07-28 server tells only those who listen, and those only of what they named."""
-        try:
-            async with listen(self._session, resource_subscriptions=[item.uri for item in items]) as subscription:
-                for item in items:
-                    self._be_watched(item)
-                async for event in subscription:
-                    if isinstance(event, ResourceUpdated):
-                        self.updated(event.uri)
-        except (MCPError, SubscriptionLost, TimeoutError) as error:
-            logger.debug("nobody tells of changes of %s any more: %s", self.server, error)
-        for item in items:
-            item.is_watched = False
-            self._outdate(item)
+        pause = LIST_PAUSE
+        while items := [item for item in items if item.uri in self.windows or item.uri in self.documents]:
+            try:
+                async with listen(self._session, resource_subscriptions=[item.uri for item in items]) as subscription:
+                    honored = set(subscription.honored.resource_subscriptions or ())
+                    for item in items:
+                        if item.uri in honored:
+                            self._be_watched(item)
+                    async for event in subscription:
+                        pause = LIST_PAUSE
+                        if isinstance(event, ResourceUpdated):
+                            self.updated(event.uri)
+            except (MCPError, SubscriptionLost, TimeoutError) as error:
+                logger.debug("nobody tells of changes of %s any more: %s", self.server, error)
+            for item in items:
+                item.is_watched = False
+                self._outdate(item)
+            pause = min(2 * pause, LONGEST_PAUSE)
+            await anyio.sleep(pause)
 
     # ---------------------------------------------------------------------------------------------------------- reading
 
-    async def _be_listed(self, patience: float) -> None:
-        with anyio.move_on_after(patience):
+    async def be_listed(self, deadline: float) -> None:
+        """Wait until the server has been asked what it has; if it does not tell of changes, ask it again."""
+        with anyio.move_on_after(max(deadline - _now(), 0)):
             await self._listed.wait()
-        if not self._tells and not self.is_gated and self._has_resources:  # nobody tells us: look again
-            with anyio.move_on_after(patience):
+            if not self._tells and not self.is_gated and self._has_resources:
                 await self._list()
 
     def _needs_reading(self, item: Item[Any]) -> bool:
         if item.is_fresh and item.is_watched:
             return False
-        return item.problem is None or asyncio.get_running_loop().time() - item.failed_at >= RETRY_PAUSE
+        return item.problem is None or _now() - item.failed_at >= RETRY_PAUSE
 
     async def _refresh(
-        self, items: Collection[Item[T]], read: Callable[[Item[T]], Coroutine[Any, Any, T | None]], patience: float
+        self, items: Iterable[Item[T]], read: Callable[[Item[T]], Coroutine[Any, Any, T | None]], deadline: float
     ) -> dict[Item[T], T]:
-        """Read what changed, each once, side by side; wait for it, but not for ever. What there is to show then.
+        """Read what changed, each once, side by side; wait for it, but not beyond the deadline.
 
-        It is held here while the others are read: there may not be room to keep all of it.
+        What was read is given back too: there may not be room to keep all of it.
         """
-        shown = {item: item.shown for item in items if item.shown is not None}
         reads: dict[asyncio.Task[T | None], Item[T]] = {}
+        held: dict[Item[T], T] = {}
         for item in items:
             if self._needs_reading(item):
                 if item.reading is None:
                     item.reading = asyncio.create_task(self._read_one(item, read), name=f"read {item.uri}")
                 reads[item.reading] = item
+            elif item.shown is not None:
+                held[item] = item.shown
         if not reads:
-            return shown
-        done, late = await asyncio.wait(reads, timeout=patience)
+            return held
+        done, late = await asyncio.wait(reads, timeout=max(deadline - _now(), 0))
         for task in late:
-            task.add_done_callback(lambda _: self._on_change(self._kind_of(items), False))
+            reads[task].was_missed = True
         for task in done:
-            item = reads[task]
-            if task.cancelled() or item.problem is not None:
-                continue  # gone, or what was there before stays
-            if (read_now := task.result()) is not None:
-                shown[item] = read_now
-            else:
-                shown.pop(item, None)
-        return shown
-
-    def _kind_of(self, items: Iterable[Item[Any]]) -> str:
-        return "windows" if any(item.address is None for item in items) else "documents"
+            if not task.cancelled() and (shown := task.result()) is not None:
+                held[reads[task]] = shown
+        return held
 
     async def _read_one(self, item: Item[T], read: Callable[[Item[T]], Coroutine[Any, Any, T | None]]) -> T | None:
+        before, changes = item.shown, item.changes
+        await self._readers.acquire()
+        slot = asyncio.get_running_loop().call_later(SLOT_SECONDS, self._readers.release)
         try:
-            async with self._readers:
-                changes = item.changes
-                with anyio.fail_after(READ_TIMEOUT):
-                    shown = await read(item)
+            changes = item.changes
+            with anyio.fail_after(READ_TIMEOUT):
+                shown = await read(item)
             item.problem = None
             item.is_fresh = item.changes == changes  # it may have changed while we read
+            if item.was_missed and shown != before:
+                self._on_change("windows" if item.address is None else "documents", False)
             return shown
-        except (MCPError, TimeoutError, ValueError) as error:
-            item.problem = str(error) or "no answer in time"
-            item.failed_at = asyncio.get_running_loop().time()
-            logger.warning("%s of %s cannot be read: %s", item.uri, self.server, item.problem)
+        except Exception as error:  # of a server, in whatever it answers: it costs this one resource
+            if item.changes == changes:  # else there is something new to be read
+                item.problem = str(error) or "no answer in time"
+                item.failed_at = _now()
+                logger.warning("%s of %s cannot be read: %s", item.uri, self.server, item.problem)
             return None
         finally:
+            item.was_missed = False
             item.reading = None
+            if not slot.cancelled() and slot.when() > _now():
+                slot.cancel()
+                self._readers.release()  # a slow read gave its place away long ago
 
     async def _read_window(self, item: WindowItem) -> Pane | None:
         contents = await self._session.read(item.uri)
         item.shown = pane = render(Window(self.server, item.uri, contents))
-        self._keep(item, len(pane.rendered) if pane is not None else 0)
+        self._keep(item, sys.getsizeof(pane.rendered) if pane is not None else 0)
         return pane
 
     async def _read_document(self, item: DocumentItem) -> Filed:
@@ -360,38 +413,56 @@ class ResourceView:
         self._file(item, filed)
         return filed
 
-    async def _read_catalogues(self, items: list[DocumentItem], patience: float) -> None:
+    async def _read_catalogues(self, items: list[DocumentItem], deadline: float) -> dict[DocumentItem, Filed]:
         """Level 0 of a host tells of many documents at once, where the host has one."""
-        by_host: dict[str, list[DocumentItem]] = {}
+        by_host: dict[str, list[tuple[DocumentItem, int]]] = {}
         for item in items:
             if item.address is not None and item.address.host not in self._no_catalogue and item.reading is None:
-                by_host.setdefault(item.address.host, []).append(item)
-        for host, its_items in by_host.items():
-            changes = {item: item.changes for item in its_items}
-            try:
-                with anyio.fail_after(patience):
-                    catalogue = read_catalogue(_text(await self._session.read(build_dpe_uri(host))))
-            except (MCPError, TimeoutError, ValueError) as error:
-                logger.debug("%s has no catalogue: %s", host, error)
-                self._no_catalogue.add(host)
-                continue
-            for item in its_items:
-                data = catalogue.get(item.address.doc_ref or "") if item.address is not None else None
-                filed = None
-                if data is not None:
-                    try:
-                        filed = read_document(self.server, item.uri, item.name, item.description, data)
-                    except ValueError:
-                        continue  # level 1 may know better
-                if filed is not None:
-                    self._file(item, filed)
-                    item.problem = None
-                    item.is_fresh = item.changes == changes[item]
+                by_host.setdefault(item.address.host, []).append((item, item.changes))
+        if not by_host:
+            return {}
+        tasks = {host: self._catalogue_of(host) for host in by_host}
+        await asyncio.wait(tasks.values(), timeout=max(deadline - _now(), 0))
+        held: dict[DocumentItem, Filed] = {}
+        for host, task in tasks.items():
+            catalogue = task.result() if task.done() and not task.cancelled() else None
+            for item, changes in by_host[host] if catalogue is not None else ():
+                data = catalogue.get(item.address.doc_ref or "") if catalogue and item.address is not None else None
+                if data is None or self.documents.get(item.uri) is not item:
+                    continue
+                try:
+                    filed = read_document(self.server, item.uri, item.name, item.description, data)
+                except ValueError:
+                    continue  # level 1 may know better
+                self._file(item, filed)
+                item.problem = None
+                item.is_fresh = item.changes == changes
+                held[item] = filed
+        return held
+
+    def _catalogue_of(self, host: str) -> asyncio.Task[dict[str, dict[str, Any]] | None]:
+        """The reading of a host's catalogue, one for all who ask."""
+        task = self._catalogues.get(host)
+        if task is None:
+            task = self._catalogues[host] = asyncio.create_task(self._read_catalogue(host), name=f"catalogue {host}")
+            task.add_done_callback(lambda _: self._catalogues.pop(host, None))
+        return task
+
+    async def _read_catalogue(self, host: str) -> dict[str, dict[str, Any]] | None:
+        try:
+            with anyio.fail_after(READ_TIMEOUT):
+                return read_catalogue(_text(await self._session.read(build_dpe_uri(host))))
+        except TimeoutError:
+            return None
+        except Exception as error:  # of a server, in whatever it answers: then document by document
+            logger.debug("%s has no catalogue: %s", host, error)
+            self._no_catalogue.add(host)
+            return None
 
     def _file(self, item: DocumentItem, filed: Filed) -> None:
         item.shown = filed
         self.revision += 1
-        self._keep(item, 4 * len(filed.words) + 1_000)
+        self._keep(item, 2 * sys.getsizeof(filed.words) + sum(map(sys.getsizeof, filed.document.values())) + 1_000)
 
     def _keep(self, item: Item[Any], size: int) -> None:
         def forget() -> None:
@@ -425,6 +496,8 @@ class ResourceView:
         self.windows, self.documents, self._by_address = {}, {}, {}
         self.others, self.hosts = frozenset(), frozenset()
         self.revision += 1
+        for task in self._catalogues.values():
+            task.cancel()
         self._listed.set()
         if had_windows:
             self._on_change("windows", True)
@@ -459,12 +532,16 @@ def _document_address(uri: str) -> ParsedDPEUri | None:
     return address if address.level == 1 else None
 
 
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
 def _key(address: ParsedDPEUri) -> tuple[str, str | None]:
     return address.host.lower(), address.doc_ref
 
 
 def _text(contents: list[ResourceContents]) -> str:
-    text = next((part["text"] for part in contents if "text" in part), None)
+    text = next((text for part in contents if isinstance(text := part.get("text"), str)), None)
     if text is None:
         raise ValueError("it has no text")
     return text

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from a2c_smcp.computer import resources
 from a2c_smcp.computer.cache import ByteBudget
+from a2c_smcp.computer.finder.aggregator import FinderAggregator
 from a2c_smcp.computer.mcp_clients.conversation import Conversation
 from a2c_smcp.computer.mcp_clients.session import Session
 from a2c_smcp.computer.resources import ResourceView
@@ -36,7 +37,12 @@ class MemoryServer:
         self.contents: dict[str, str] = {}
         self.broken: set[str] = set()
         self.subscribed: set[str] = set()
+        self._replies: list[asyncio.Future[None]] = []
         self.reads: list[str] = []
+        self.nulls = False
+        self.failing_lists = 0
+        self.held = asyncio.Event()
+        self.held.set()
         self.view: ResourceView | None = None
         self.conversation = Conversation(self._take, self._on_notice)
 
@@ -52,6 +58,9 @@ class MemoryServer:
         match message["method"]:
             case "initialize":
                 reply["result"] = HELLO
+            case "resources/list" if self.failing_lists:
+                self.failing_lists -= 1
+                reply["error"] = {"code": -32000, "message": "try again"}
             case "resources/list":
                 reply["result"] = {"resources": [{"uri": uri, "name": uri} for uri in self.contents]}
             case "resources/subscribe":
@@ -59,10 +68,17 @@ class MemoryServer:
                 reply["result"] = {}
             case "resources/read" if params["uri"] in self.contents and params["uri"] not in self.broken:
                 self.reads.append(params["uri"])
-                reply["result"] = {"contents": [{"uri": params["uri"], "text": self.contents[params["uri"]]}]}
+                content: dict[str, Any] = {"uri": params["uri"], "text": self.contents[params["uri"]]}
+                if self.nulls:
+                    content |= {"text": None, "blob": "AAAA"}
+                reply["result"] = {"contents": [content]}
             case _:
                 reply["error"] = {"code": -32002, "message": "not here"}
-        asyncio.get_running_loop().call_soon(self.conversation.receive, reply)
+        self._replies.append(asyncio.ensure_future(self._reply(reply)))
+
+    async def _reply(self, reply: dict[str, Any]) -> None:
+        await self.held.wait()
+        self.conversation.receive(reply)
 
     def tell(self, method: str, **params: Any) -> None:
         self.conversation.receive({"jsonrpc": "2.0", "method": f"notifications/resources/{method}", "params": params})
@@ -99,7 +115,7 @@ async def viewing(server: MemoryServer, budget: int = 1_000_000) -> AsyncGenerat
 
 async def shown(view: ResourceView) -> tuple[set[str], set[str]]:
     panes = {pane.rendered for pane in await view.panes(PATIENCE)}
-    titles = {filed.document["title"] for filed in await view.filed(PATIENCE)}
+    titles = {filed.document["title"] for filed in (await view.filed(PATIENCE))[1]}
     return panes, titles
 
 
@@ -184,6 +200,47 @@ async def test_what_changes_while_it_is_read_is_read_again() -> None:
         server.put("window://m/a", "new")
         await looking
         assert [pane.rendered for pane in await view.panes(PATIENCE)] == ["window://m/a\n\nnew"]
+
+
+@pytest.mark.anyio
+async def test_a_list_that_changes_while_documents_are_read_is_what_everybody_sees_in_the_end() -> None:
+    server = MemoryServer()
+    for ref in "abc":
+        server.contents[f"dpe://m/{ref}"] = document(ref)
+    async with viewing(server) as view:
+        finder = FinderAggregator(lambda: [view])
+        await eventually(lambda: len(server.subscribed) == 3)
+        server.held.clear()
+        asking = asyncio.ensure_future(finder.find(None, None, None, patience=PATIENCE))
+        await eventually(lambda: server.reads)
+        server.drop("dpe://m/b")
+        server.put("dpe://m/new", document("new"))
+        server.held.set()
+        await asking
+        await eventually(lambda: "dpe://m/new" in view.documents and "dpe://m/b" not in view.documents)
+        documents, total = await finder.find(None, None, None, patience=PATIENCE)
+        assert ({entry["title"] for entry in documents}, total) == ({"a", "c", "new"}, 3)
+
+
+@pytest.mark.anyio
+async def test_a_list_that_cannot_be_read_is_tried_again_and_harms_nothing() -> None:
+    server = MemoryServer()
+    server.failing_lists = 2
+    server.contents["window://m/a"] = "here"
+    async with viewing(server) as view:
+        await eventually(view.problems)
+        await eventually(lambda: view.windows)
+        assert view.problems() == []
+
+
+@pytest.mark.anyio
+async def test_contents_with_nulls_are_read_as_if_they_were_not_there() -> None:
+    server = MemoryServer()
+    server.nulls = True
+    server.contents |= {"window://m/a": "x", "dpe://m/d": document("d")}
+    async with viewing(server) as view:
+        await eventually(lambda: len(server.subscribed) == 2)
+        assert await shown(view) == (set(), set())
 
 
 @pytest.mark.anyio

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import json
 import logging
+import re
 import shlex
 import sys
 import uuid
@@ -238,7 +239,7 @@ class Shell:
     async def do_desktop(self, *words: str) -> None:
         """desktop [SIZE] [URI]
         What an Agent sees of the windows."""
-        size = int(words[0]) if words and words[0].lstrip("-").isdecimal() else None
+        size = int(words[0]) if words and re.fullmatch("-?[0-9]+", words[0]) else None
         uris = words[1:] if size is not None else words
         if len(uris) > 1:
             raise UsageError("usage: " + usage_of(self.do_desktop))

@@ -146,6 +146,7 @@ def as_markdown(uri: str) -> str:
         return uri
     if address.level < 2 or "format" in address.query_params:
         return uri
+    uri = uri.partition("#")[0]
     return f"{uri}{'&' if '?' in uri else '?'}format=markdown"
 
 

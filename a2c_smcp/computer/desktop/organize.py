@@ -40,7 +40,7 @@ def render(window: Window) -> Pane | None:
     except ValueError as error:
         logger.warning("the window %s of %s is left out: %s", window.uri, window.server, error)
         return None
-    texts = [part["text"] for part in window.contents if "text" in part]
+    texts = [text for part in window.contents if isinstance(text := part.get("text"), str)]
     if len(texts) < len(window.contents):
         logger.warning("parts of the window %s of %s are no text and not shown", window.uri, window.server)
     if not texts:

@@ -41,7 +41,8 @@ class FinderAggregator:
         """
         views = self._views()
         shelves = await asyncio.gather(*(self._shelf(view, patience) for view in views))
-        self._shelves = {view: self._shelves[view] for view in views}
+        present = set(self._views())
+        self._shelves = {view: shelf for view, shelf in self._shelves.items() if view in present}
         by_server = {view.server: shelf for view, shelf in zip(views, shelves, strict=True) if shelf.documents}
         return browse(by_server, keywords, file_type, history, offset, limit)
 
@@ -67,8 +68,9 @@ class FinderAggregator:
         revision, shelf = self._shelves.get(view, (-1, Shelf()))
         if view.documents_are_settled and revision == view.revision:
             return shelf
-        filed = await view.filed(patience)
-        if revision != view.revision:
-            revision, shelf = view.revision, shelve(filed)
-            self._shelves[view] = revision, shelf
+        found_revision, filed = await view.filed(patience)
+        revision, shelf = self._shelves.get(view, (-1, Shelf()))
+        if revision != found_revision:
+            shelf = shelve(filed)
+            self._shelves[view] = found_revision, shelf
         return shelf

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -46,7 +47,10 @@ async def complete_uri(
     if session is None:
         return []
     values = await _ask(session, address, step["kind"], step["start"])
-    found = [build_dpe_uri(address.host, address.doc_ref, f"{step['kind']}/{value}") for value in values]
+    found: list[str] = []
+    for value in values:
+        with contextlib.suppress(ValueError):  # a value that no address can hold
+            found.append(build_dpe_uri(address.host, address.doc_ref, f"{step['kind']}/{value}"))
     return _beginning_with(start, found)
 
 

@@ -23,7 +23,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ValidationError
 
 import a2c_smcp
-from a2c_smcp.computer.mcp_clients.conversation import Conversation
+from a2c_smcp.computer.mcp_clients.conversation import CLOSED, Conversation
 from a2c_smcp.computer.mcp_clients.link import Link
 from a2c_smcp.computer.mcp_clients.model import BaseServerConfig
 from a2c_smcp.computer.mcp_clients.policy import Backoff, Policy
@@ -212,7 +212,7 @@ class MCPClient(ABC):
         except MCPError as error:
             if error.code == types.CONNECTION_CLOSED:  # ours, or a code that the server has a use of its own for
                 link.doubt()
-                if error.message == "Connection closed" and (loss := await self._describe_loss(link)):
+                if error.message == CLOSED and (loss := await self._describe_loss(link)):
                     raise ServerGone(loss) from None
             raise ToolFailedError(self._redact(error.message), details={"mcp_code": error.code}) from None
         except ToolFailedError as error:
@@ -380,7 +380,7 @@ class MCPClient(ABC):
         try:
             tools, problems = await session.all_tools()
         except MCPError as error:
-            if error.code == types.CONNECTION_CLOSED:
+            if error.code == types.CONNECTION_CLOSED and error.message == CLOSED:
                 raise
             capabilities = session.server_capabilities
             if error.code == types.METHOD_NOT_FOUND and (capabilities is None or capabilities.tools is None):
@@ -433,12 +433,12 @@ class MCPClient(ABC):
         while True:
             try:
                 async with listen(session, tools_list_changed=True, resources_list_changed=True) as subscription:
-                    pause = self._policy.first_delay
+                    self._on_gap()
                     async for event in subscription:
+                        pause = self._policy.first_delay
                         self._on_event(event)
-                self._on_gap()
-            except SubscriptionLost:
-                self._on_gap()
+            except SubscriptionLost as error:
+                logger.debug("[%s] nobody tells of changes any more: %s", self.name, error)
             except (MCPError, TimeoutError) as error:
                 logger.debug("[%s] it lets nobody listen: %s", self.name, error)
                 if isinstance(error, MCPError) and error.code in (types.METHOD_NOT_FOUND, types.INVALID_PARAMS):
@@ -453,7 +453,7 @@ class MCPClient(ABC):
             self.view.list_changed()
 
     def _on_gap(self) -> None:
-        """What changes until we listen again is not told."""
+        """What changed while nobody listened was not told."""
         self._stale.set()
         if self.view is not None:
             self.view.list_changed()
