@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -32,6 +33,8 @@ from a2c_smcp.utils.results import CallToolResult, to_wire
 
 logger = logging.getLogger(__name__)
 
+MAX_QUESTIONS = 64
+"""Blocking confirmations that are open at a time: each has a thread."""
 VRL_GRACE = 2.0
 """Seconds that a script may take beyond the call's time-out: the Server waits 5."""
 
@@ -45,7 +48,7 @@ class _Call:
     parameters: dict[str, Any]
     timeout: float | None
     deadline: float | None
-    task: asyncio.Task[CallToolResult] | None = None
+    task: asyncio.Task[CallToolResult] = field(init=False)
     waiters: int = 0
     server: str = ""
     error: str | None = None
@@ -68,6 +71,7 @@ class ToolCalls:
         self._redact = redact
         self._running: dict[str, _Call] = {}
         self._transformer = Transformer()
+        self._questions = threading.BoundedSemaphore(MAX_QUESTIONS)
 
     async def execute(
         self, req_id: str, tool: str, parameters: dict[str, Any], timeout: float | None
@@ -80,7 +84,6 @@ class ToolCalls:
             call.task = asyncio.create_task(self._run(call), name=f"call {req_id}")
             call.task.add_done_callback(lambda _: self._end(call))
             self._running[req_id] = call
-        assert call.task is not None
         call.waiters += 1
         try:
             return await asyncio.shield(call.task)
@@ -96,16 +99,16 @@ class ToolCalls:
     def cancel(self, req_id: str) -> bool:
         """End a running call now; whether there was one."""
         call = self._running.get(req_id)
-        if call is None or call.task is None:
+        if call is None:
             return False
         call.task.cancel()
         return True
 
     async def aclose(self) -> None:
         """End every call."""
-        tasks = [call.task for call in self._running.values() if call.task is not None]
-        for call in tuple(self._running.values()):
-            self.cancel(call.req_id)
+        tasks = [call.task for call in self._running.values()]
+        for task in tasks:
+            task.cancel()
         if tasks:
             await asyncio.wait(tasks)
         await self._transformer.aclose()
@@ -163,6 +166,8 @@ class ToolCalls:
             if _is_cancelled_itself():
                 raise
             allowed = False  # the callback's own way to say no
+        except ConfirmationRequiredError:
+            raise
         except Exception as error:
             logger.exception("the confirmation callback failed", extra={"req_id": call.req_id})
             raise ConfirmationRequiredError(f"asking for confirmation failed: {type(error).__name__}") from error
@@ -173,7 +178,16 @@ class ToolCalls:
         arguments = call.req_id, entry.server, call.tool, call.parameters
         if inspect.iscoroutinefunction(confirm):
             return bool(await confirm(*arguments))
-        answer = await in_thread(confirm, *arguments)  # it may wait for a person: never on the loop
+        if not self._questions.acquire(blocking=False):
+            raise ConfirmationRequiredError(f"{MAX_QUESTIONS} calls wait for confirmation already")
+
+        def ask() -> bool | Awaitable[bool]:
+            try:
+                return confirm(*arguments)
+            finally:
+                self._questions.release()  # not before it is answered, even if nobody waits for that any more
+
+        answer = await in_thread(ask)  # it may wait for a person: never on the loop
         return bool(await answer if inspect.isawaitable(answer) else answer)
 
     async def _transform(self, script: str, call: _Call, result: CallToolResult) -> None:
@@ -195,7 +209,6 @@ class ToolCalls:
 
     def _end(self, call: _Call) -> None:
         """The call is over, however it ended, even before it began: remember it."""
-        assert call.task is not None
         del self._running[call.req_id]
         error = "cancelled" if call.task.cancelled() else call.error
         record = ToolCallRecord(

@@ -95,6 +95,7 @@ class Computer:
         on_status_changed: Callable[[str], None] | None = None,
         require_subscribe: bool = True,
         cache_bytes: int = CACHE_BYTES,
+        patience: float = PATIENCE,
     ) -> None:
         self.name = name
         self._resolver = input_resolver or InputResolver()
@@ -120,6 +121,7 @@ class Computer:
             require_subscribe=require_subscribe,
             cache_bytes=cache_bytes,
         )
+        self._patience = patience
         self._finder = FinderAggregator(lambda: self.mcp_manager.views)
         self._listed: dict[str, frozenset[str]] = {"windows": frozenset(), "documents": frozenset()}
         self._calls = ToolCalls(self.mcp_manager, self._history, confirm_callback, self._resolver.secrets.redact)
@@ -236,7 +238,7 @@ class Computer:
         """Every window of every MCP server, rendered, in the protocol's order; or at most `size`, or one of them."""
         if size is not None and size <= 0:
             return []
-        panes = await asyncio.gather(*(view.panes(PATIENCE, window_uri) for view in self.mcp_manager.views))
+        panes = await asyncio.gather(*(view.panes(self._patience, window_uri) for view in self.mcp_manager.views))
         return arrange(chain.from_iterable(panes), size, self._history)
 
     async def get_finder(
@@ -251,7 +253,7 @@ class Computer:
         Raises:
             MalformedRequestError: `offset` or `limit` is negative.
         """
-        return await self._finder.find(keywords, file_type, self._history, offset, limit, patience=PATIENCE)
+        return await self._finder.find(keywords, file_type, self._history, offset, limit, patience=self._patience)
 
     async def read_resource(self, uri: str) -> list[ResourceContents]:
         """Read a document, page, element or window, or anything else that some MCP server lists.
@@ -284,7 +286,7 @@ class Computer:
         return await complete_uri(start, self.mcp_manager.views, self._finder.server_of, self.mcp_manager.session)
 
     async def _be_listed(self) -> None:
-        deadline = asyncio.get_running_loop().time() + PATIENCE
+        deadline = asyncio.get_running_loop().time() + self._patience
         await asyncio.gather(*(view.be_listed(deadline) for view in self.mcp_manager.views))
 
     def _server_of(self, uri: str) -> str:

@@ -92,11 +92,13 @@ class ResourceView:
         require_subscribe: bool,
         budget: ByteBudget,
         on_change: Callable[[str, bool], None],
+        redact: Callable[[str], str],
     ) -> None:
         self.server = server
         self._session = session
         self._budget = budget
         self._on_change = on_change
+        self._redact = redact
         self._readers = asyncio.Semaphore(READERS)
         self._stale_list = asyncio.Event()
         self._listed = asyncio.Event()
@@ -246,7 +248,7 @@ class ResourceView:
             with anyio.fail_after(READ_TIMEOUT):
                 resources = await self._session.all_resources()
         except (MCPError, TimeoutError) as error:  # whether the connection lives is for others to find out
-            problem = str(error) or "no answer in time"
+            problem = self._in_words(error)
             if problem != self._list_problem:
                 logger.warning("the resources of %s cannot be listed: %s", self.server, problem)
             self._list_problem = problem
@@ -304,7 +306,7 @@ class ResourceView:
                         await self._session.watch(item.uri)
                     self._be_watched(item)
                 except (MCPError, TimeoutError) as error:
-                    logger.debug("%s cannot be watched: %s", item.uri, error)
+                    logger.debug("%s cannot be watched: %s", item.uri, self._in_words(error))
                 finally:
                     item.is_being_watched = False
 
@@ -328,7 +330,7 @@ class ResourceView:
                         if isinstance(event, ResourceUpdated):
                             self.updated(event.uri)
             except (MCPError, SubscriptionLost, TimeoutError) as error:
-                logger.debug("nobody tells of changes of %s any more: %s", self.server, error)
+                logger.debug("nobody tells of changes of %s any more: %s", self.server, self._in_words(error))
             for item in items:
                 item.is_watched = False
                 self._outdate(item)
@@ -390,7 +392,7 @@ class ResourceView:
             return shown
         except Exception as error:  # of a server, in whatever it answers: it costs this one resource
             if item.changes == changes:  # else there is something new to be read
-                item.problem = str(error) or "no answer in time"
+                item.problem = self._in_words(error)
                 item.failed_at = _now()
                 logger.warning("%s of %s cannot be read: %s", item.uri, self.server, item.problem)
             return None
@@ -455,9 +457,13 @@ class ResourceView:
         except TimeoutError:
             return None
         except Exception as error:  # of a server, in whatever it answers: then document by document
-            logger.debug("%s has no catalogue: %s", host, error)
+            logger.debug("%s has no catalogue: %s", host, self._in_words(error))
             self._no_catalogue.add(host)
             return None
+
+    def _in_words(self, error: Exception) -> str:
+        """What went wrong, without the secrets that a server may have put into it."""
+        return self._redact(str(error)) or "no answer in time"
 
     def _file(self, item: DocumentItem, filed: Filed) -> None:
         item.shown = filed

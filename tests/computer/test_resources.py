@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -98,12 +98,19 @@ class MemoryServer:
 
 
 @asynccontextmanager
-async def viewing(server: MemoryServer, budget: int = 1_000_000) -> AsyncGenerator[ResourceView]:
+async def viewing(
+    server: MemoryServer, budget: int = 1_000_000, redact: Callable[[str], str] = str
+) -> AsyncGenerator[ResourceView]:
     info = types.Implementation(name="test", version="1")
     async with asyncio.timeout(PATIENCE), Session(server.conversation, info) as session:
         await session.initialize()
         view = ResourceView(
-            "memory", session, require_subscribe=True, budget=ByteBudget(budget), on_change=lambda kind, changed: None
+            "memory",
+            session,
+            require_subscribe=True,
+            budget=ByteBudget(budget),
+            on_change=lambda kind, changed: None,
+            redact=redact,
         )
         server.view = view
         async with anyio.create_task_group() as tasks:
@@ -241,6 +248,19 @@ async def test_contents_with_nulls_are_read_as_if_they_were_not_there() -> None:
     async with viewing(server) as view:
         await eventually(lambda: len(server.subscribed) == 2)
         assert await shown(view) == (set(), set())
+
+
+@pytest.mark.anyio
+async def test_a_secret_in_a_servers_error_is_in_no_log_and_no_note(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    server = MemoryServer()
+    server.contents["window://m/a"] = "x"
+    server.broken.add("window://m/a")
+    async with viewing(server, redact=lambda text: text.replace("not here", "hidden")) as view:
+        await eventually(lambda: server.subscribed)
+        assert await view.panes(PATIENCE) == []
+        assert "hidden" in view.problems()[0]
+    assert "not here" not in caplog.text
 
 
 @pytest.mark.anyio

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from a2c_smcp.computer.announcer import Announcer
+from a2c_smcp.computer.calls import MAX_QUESTIONS
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.inputs.resolver import InputResolver
 from a2c_smcp.computer.mcp_clients.config_file import server_from
@@ -38,6 +39,21 @@ async def test_confirmations_that_never_come_are_in_nobodys_way() -> None:
         async with asyncio.timeout(PATIENCE):
             await computer.mcp_manager.astop_client("raw")
         gate.set()
+
+
+async def test_more_questions_than_anybody_answers_are_refused_at_once() -> None:
+    gate = threading.Event()
+
+    def confirm(*_: Any) -> bool:
+        return gate.wait(PATIENCE * 3)
+
+    async with hosting(raw("raw", default_tool_meta=None), confirm_callback=confirm) as computer:
+        calls = [asyncio.ensure_future(computer.call("echo", req_id=f"r{n}", text="x")) for n in range(MAX_QUESTIONS)]
+        await eventually(lambda: threading.active_count() > MAX_QUESTIONS)
+        assert code_of(await computer.call("echo", req_id="one more", text="x")) == 4005
+        gate.set()
+        assert {code_of(result) for result in await asyncio.gather(*calls)} == {None}
+        assert code_of(await computer.call("echo", text="x")) is None
 
 
 async def test_a_callback_that_is_cancelled_says_no() -> None:

@@ -123,11 +123,8 @@ async def test_a_failing_read_drops_that_window_alone_and_keeps_its_last_content
         assert "window://shelf/w0002\n\nwindow 2 " in await desktop(here)
 
 
-async def test_a_slow_window_does_not_hold_up_the_others_and_is_announced_when_it_comes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("a2c_smcp.computer.computer.PATIENCE", 0.3)
-    async with office(shelves("shelves", "--windows", "3")) as here:
+async def test_a_slow_window_does_not_hold_up_the_others_and_is_announced_when_it_comes() -> None:
+    async with office(shelves("shelves", "--windows", "3"), patience=0.3) as here:
         await settled(here, count=3)
         await here.call("break", {"uri": "window://shelf/w0001", "how": "slow"})
         assert len(await desktop(here)) == 2

@@ -182,7 +182,7 @@ class MCPClient(ABC):
             stderr=tuple(self._stderr) if failing else (),
             windows=len(self.view.windows) if self.view is not None else 0,
             documents=len(self.view.documents) if self.view is not None else 0,
-            notes=(*self._notes, *map(self._redact, self.view.problems() if self.view is not None else ())),
+            notes=(*self._notes, *(self.view.problems() if self.view is not None else ())),
         )
 
     async def call_tool(self, tool: str, arguments: dict[str, Any], label: str) -> CallToolResult:

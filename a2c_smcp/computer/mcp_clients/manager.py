@@ -237,7 +237,12 @@ class MCPServerManager:
                 self._on_resources_changed(kind, set_changed)
 
         return ResourceView(
-            server, session, require_subscribe=self._require_subscribe, budget=self._budget, on_change=on_change
+            server,
+            session,
+            require_subscribe=self._require_subscribe,
+            budget=self._budget,
+            on_change=on_change,
+            redact=self._resolver.secrets.redact,
         )
 
     async def _resolve(self, config: BaseServerConfig) -> dict[str, Any]:

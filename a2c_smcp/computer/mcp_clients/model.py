@@ -248,8 +248,7 @@ MCPServerConfig: TypeAlias = Annotated[
 
 
 def _server(config: BaseServerConfig) -> StdioServerConfig | StreamableHttpServerConfig | SseServerConfig:
-    assert isinstance(config, StdioServerConfig | StreamableHttpServerConfig | SseServerConfig)
-    return config
+    return cast("StdioServerConfig | StreamableHttpServerConfig | SseServerConfig", config)
 
 
 # --------------------------------------------------------------------------------------------------------------- inputs
