@@ -67,6 +67,18 @@ class InternalError(SMCPError, code=500, summary="internal fault"):
     """Something broke that is not the sender's fault."""
 
 
+class NotSupportedError(SMCPError, code=501, summary="not supported by that peer"):
+    """The other side does not know this request. Never on the wire: it is how a null answer reads."""
+
+
+class InvalidAnswerError(SMCPError, code=502, summary="the answer cannot be understood"):
+    """The other side answered something that is no answer. Never on the wire."""
+
+
+class NotConnectedError(SMCPError, ConnectionError, code=503, summary="not connected to the Server"):
+    """There is no connection to the Server, or it broke before the answer came. Never on the wire."""
+
+
 class ToolNotFoundError(SMCPError, code=4001, summary="tool unknown"):
     """No such tool on that Computer."""
 

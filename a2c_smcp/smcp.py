@@ -14,6 +14,10 @@ from a2c_smcp.types import Attributes, Role
 
 SMCP_NAMESPACE: Final = "/smcp"
 
+CLIENT_PREFIX: Final = "client:"
+SERVER_PREFIX: Final = "server:"
+NOTIFY_PREFIX: Final = "notify:"
+
 # ----------------------------------------------------------------- events: Agent -> Server -> one Computer, with an ack
 TOOL_CALL_EVENT: Final = "client:tool_call"
 GET_TOOLS_EVENT: Final = "client:get_tools"

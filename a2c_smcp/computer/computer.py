@@ -232,7 +232,7 @@ class Computer:
     def confirm_callback(self, callback: ConfirmCallback | None) -> None:
         self._calls.confirm = callback
 
-    # ---------------------------------------------------------------------------------------------- windows, documents
+    # ----------------------------------------------------------------------------------------------- windows, documents
 
     async def get_desktop(self, size: int | None = None, window_uri: str | None = None) -> list[Desktop]:
         """Every window of every MCP server, rendered, in the protocol's order; or at most `size`, or one of them."""

@@ -22,6 +22,7 @@ from a2c_smcp.errors import (
     SMCPError,
     TimedOutError,
 )
+from a2c_smcp.protocol.answers import refusal
 from a2c_smcp.protocol.effects import (
     Call,
     CallerGone,
@@ -41,7 +42,8 @@ from a2c_smcp.protocol.effects import (
 from a2c_smcp.protocol.flow import Flow
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.office import Member, Move, admit, dismiss
-from a2c_smcp.protocol.wire import CLIENT_PREFIX, NOTIFY_PREFIX, check_payload, check_timeout, refusal
+from a2c_smcp.protocol.wire import check_payload, check_timeout
+from a2c_smcp.smcp import CLIENT_PREFIX, NOTIFY_PREFIX
 from a2c_smcp.types import Role
 
 ServerFlow: TypeAlias = Flow[World, Any]

@@ -1,4 +1,4 @@
-"""Checks of what comes in, built once, and the refusals that go out.
+"""Checks of the requests that come in, built once.
 
 A payload is checked, never rewritten: what is forwarded is what was sent.
 """
@@ -11,11 +11,8 @@ from typing import Any, cast
 from pydantic import TypeAdapter, ValidationError
 
 from a2c_smcp import smcp
-from a2c_smcp.errors import MalformedRequestError, SMCPError, to_payload
+from a2c_smcp.errors import MalformedRequestError
 from a2c_smcp.protocol.limits import Limits
-
-CLIENT_PREFIX = "client:"
-NOTIFY_PREFIX = "notify:"
 
 _SHAPES: dict[str, Any] = {
     smcp.TOOL_CALL_EVENT: smcp.ToolCallReq,
@@ -43,7 +40,6 @@ _IDENTIFIERS = {
     for event, shape in _SHAPES.items()
 }
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-_TWO_VALUE_EVENTS = frozenset((smcp.JOIN_OFFICE_EVENT, smcp.LEAVE_OFFICE_EVENT))
 
 
 def check_payload(event: str, data: Any, limits: Limits) -> dict[str, Any]:
@@ -74,22 +70,6 @@ def check_timeout(event: str, data: dict[str, Any], limits: Limits) -> int:
     if event == smcp.TOOL_CALL_EVENT:
         raise MalformedRequestError(f"timeout: must be an integer 1–{limits.tool_timeout}")
     return limits.default_timeout
-
-
-def refusal(event: object, error: SMCPError) -> Any:
-    """The ack that refuses a request, in the form its event is answered."""
-    if event in _TWO_VALUE_EVENTS:
-        return False, f"{error.message} ({error.code})"
-    payload = to_payload(error)
-    if event != smcp.TOOL_CALL_EVENT:
-        return payload
-    return {  # an error envelope and a valid CallToolResult at once: either kind of reader sees it
-        **payload,
-        "content": [{"type": "text", "text": f"{error.message} (error {error.code})"}],
-        "structuredContent": {"error": error.message, "error_type": type(error).__name__},
-        "isError": True,
-        "meta": {"error_code": error.code},
-    }
 
 
 def _check_identifier(field: str, value: Any, max_length: int) -> None:

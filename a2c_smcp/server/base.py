@@ -27,17 +27,18 @@ from a2c_smcp.errors import (
     RateLimitedError,
     SMCPError,
 )
+from a2c_smcp.protocol.answers import refusal
 from a2c_smcp.protocol.effects import Registry, World
 from a2c_smcp.protocol.flow import Do, Flow, MaybeAwaitable
 from a2c_smcp.protocol.grants import EVERYTHING, Grant
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.server import Answer, Request, answer, depart
-from a2c_smcp.protocol.wire import CLIENT_PREFIX, refusal
 from a2c_smcp.server.auth import Headers
 from a2c_smcp.server.connections import Connections, client_of
 from a2c_smcp.server.handlers import Handler
 from a2c_smcp.server.in_flight import FutureT, InFlight
 from a2c_smcp.server.registry import MemoryRegistry
+from a2c_smcp.smcp import CLIENT_PREFIX
 from a2c_smcp.transport.packet import Unreadable
 
 logger = logging.getLogger(__name__)

@@ -1,66 +1,102 @@
 """A Socket.IO client that stays in its office: it reconnects whatever ended the connection, and joins again.
 
 What the library leaves out: a connection that the Server ended (it restarts, say) is not tried again, an attempt gets
-one second, and a room is forgotten.
+one second, a request waits for its time-out even when the connection is gone, and a room is forgotten.
 """
 
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
-import random
-import re
-from typing import Any, ClassVar, cast
+import sys
+from functools import partial
+from typing import Any
 
 import socketio
-from socketio.exceptions import SocketIOError
+from socketio.exceptions import ConnectionError as SocketIOConnectionError
+from socketio.exceptions import DisconnectedError as SocketIODisconnectedError
+from socketio.exceptions import TimeoutError as SocketIOTimeoutError
+from socketio.packet import EVENT
 
-from a2c_smcp.smcp import JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT, SMCP_NAMESPACE, EnterOfficeReq, LeaveOfficeReq
-from a2c_smcp.transport.packet import SMCPPacket
-from a2c_smcp.types import Role
+from a2c_smcp.errors import InvalidAnswerError, NotConnectedError, TimedOutError
+from a2c_smcp.protocol.client import ClientWorld, Seat, enter, leave, rejoin
+from a2c_smcp.protocol.flow import Flow, ResultT, run_async
+from a2c_smcp.protocol.limits import Limits
+from a2c_smcp.transport.membership import (
+    CONNECT_SECONDS,
+    WEBSOCKET_FIRST,
+    CannotConnectError,
+    Membership,
+    arguments,
+    in_plain_words,
+    with_defaults,
+)
+from a2c_smcp.transport.packet import Unreadable
 
 logger = logging.getLogger(__name__)
 
-CONNECT_SECONDS = 15.0
-ASK_SECONDS = 15.0
-FIRST_DELAY = 0.5
-LONGEST_DELAY = 30.0
 
-_CODE = re.compile(r"\((\d+)\)$")
+class OfficeClient(Membership, socketio.AsyncClient):
+    """A `socketio.AsyncClient` that is a member of an office. `max_message_bytes` is the most that the Server takes."""
 
+    office_id: str | None
 
-class OfficeRefusedError(RuntimeError):
-    """The Server did not let us in, or out."""
-
-    def __init__(self, reason: str, *, is_refusal: bool = False) -> None:
-        super().__init__(reason)
-        self.is_refusal = is_refusal
-        """Whether the Server said no, rather than nothing that can be understood."""
-        found = _CODE.search(reason)
-        self.code = int(found[1]) if found else None
-        """The protocol's code for it, where the Server gave one."""
-
-
-class OfficeClient(socketio.AsyncClient):
-    """A member of an office, or one to be. `office_id` is None while it is in none."""
-
-    role: ClassVar[Role]
-    forbidden_prefixes: ClassVar[tuple[str, ...]] = ()
-    """Events that this role may not send."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        options.setdefault("serializer", SMCPPacket.limited_to(1 << 40))  # what the Server lets pass we read
-        options.setdefault("handle_sigint", False)
+    def __init__(self, *args: Any, max_message_bytes: int = Limits().message_bytes, **options: Any) -> None:
         options.setdefault("websocket_extra_options", {"max_msg_size": 0})
-        options.setdefault("reconnection_delay", FIRST_DELAY)
-        options.setdefault("reconnection_delay_max", LONGEST_DELAY)
-        options.setdefault("randomization_factor", FIRST_DELAY / 2)
-        super().__init__(*args, **options)
-        self.office_id: str | None = None
-        self._seat: tuple[str, str] | None = None
+        super().__init__(*args, **with_defaults(options, max_message_bytes))
+        self._take_no_seat()
+        self._pending: set[asyncio.Future[Any]] = set()
         self._rejoining: asyncio.Task[None] | None = None
         self._moving = asyncio.Lock()
         self._leaving = False
+
+    # ------------------------------------------------------------------------------------------------------- connecting
+
+    async def connect(self, url: str, *args: Any, **options: Any) -> None:
+        """Connect; see `socketio.AsyncClient.connect`."""
+        self._leaving = False
+        self._refusal = None
+        options.setdefault("wait_timeout", CONNECT_SECONDS)
+        options.setdefault("namespaces", [self.namespace])
+        await super().connect(url, *args, **options)
+
+    async def reach(self, url: str, **options: Any) -> None:
+        """Connect, over WebSocket or else over HTTP, and say in plain words why not.
+
+        Raises:
+            NotAuthenticatedError: the Server wants another key.
+            ForbiddenError: the Server does not want us.
+            NotConnectedError: the Server cannot be reached, or takes no further connection now.
+        """
+        problem = ""
+        for transports in WEBSOCKET_FIRST if options.get("transports") is None else [options["transports"]]:
+            try:
+                await self.connect(url, **{**options, "transports": transports})
+                return
+            except SocketIOConnectionError as error:
+                problem = str(error)
+                if (refusal := self._why_refused(url)) is not None:
+                    raise refusal from None
+            except ValueError as error:
+                raise CannotConnectError(f"{url}: {error}") from None
+        raise CannotConnectError(f"cannot reach {url}: {in_plain_words(problem)}")
+
+    async def disconnect(self) -> None:
+        """Disconnect, and stay disconnected."""
+        self._leaving = True
+        self.office_id = None
+        self._seat = None
+        self._stop_rejoining()
+        if not self.connected:
+            await self.shutdown()  # an attempt to come back may be under way, and may succeed
+            self._reconnect_task = None
+        if self.connected:
+            await super().disconnect()
+        else:
+            await self.eio.disconnect()  # an attempt that failed leaves its HTTP session open
+
+    # ---------------------------------------------------------------------------------------------------------- sending
 
     async def emit(self, event: str, data: Any = None, namespace: str | None = None, callback: Any = None) -> None:
         """Send an event.
@@ -68,34 +104,82 @@ class OfficeClient(socketio.AsyncClient):
         Raises:
             ValueError: this role may not send it.
         """
-        if event.startswith(self.forbidden_prefixes):
-            raise ValueError(f"{self.role} clients do not send {event}")
-        await super().emit(event, data, namespace=namespace, callback=callback)
+        self._check_event(event)
+        await super().emit(event, data, namespace=namespace or self.namespace, callback=callback)
 
-    async def connect(self, url: str, *args: Any, **options: Any) -> None:
-        """Connect; see `socketio.AsyncClient.connect`."""
-        self._leaving = False
-        options.setdefault("wait_timeout", CONNECT_SECONDS)
-        options.setdefault("namespaces", [SMCP_NAMESPACE])
-        await super().connect(url, *args, **options)
+    async def call(self, event: str, data: Any = None, namespace: str | None = None, timeout: float = 60) -> Any:
+        """Send an event and wait for its ack, as `socketio.AsyncClient.call`; a lost connection ends it at once.
 
-    async def disconnect(self) -> None:
-        """Disconnect, and stay disconnected."""
-        self._leaving = True
-        self.office_id = self._seat = None
-        self._stop_rejoining()
-        if self.connected:
-            await super().disconnect()
-        else:
-            await self.shutdown()
-            await self.eio.disconnect()  # an attempt that failed leaves its HTTP session open
+        Raises:
+            ValueError: this role may not send it.
+            socketio.exceptions.TimeoutError: there is no ack in time.
+            socketio.exceptions.DisconnectedError: there is no connection, or it broke.
+        """
+        self._check_event(event)
+        if namespace not in (None, self.namespace):
+            return await super().call(event, data, namespace=namespace, timeout=timeout)
+        try:
+            return await self.ask(event, data, timeout)
+        except TimedOutError:
+            raise SocketIOTimeoutError from None
+        except NotConnectedError as error:
+            raise SocketIODisconnectedError(error.message) from None
+
+    async def ask(self, event: str, data: Any, timeout: float) -> Any:
+        """Send a request and wait for its ack; several ack arguments come as a tuple.
+
+        Raises:
+            TimedOutError: no ack within `timeout` seconds.
+            NotConnectedError: there is no connection, or it broke.
+        """
+        answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        ack_id = self._generate_ack_id(self.namespace, partial(_settle, answered))
+        acks = self.callbacks[self.namespace]
+        self._pending.add(answered)
+        try:
+            if self.namespace not in self.namespaces:
+                raise NotConnectedError
+            packet = self.packet_class(EVENT, namespace=self.namespace, data=[event, *arguments(data)], id=ack_id)
+            await self._send_packet(packet)
+            async with asyncio.timeout(timeout):
+                return await answered
+        except TimeoutError:
+            raise TimedOutError(f"no answer to {event} within {timeout:g} s") from None
+        finally:
+            self._pending.discard(answered)
+            acks.pop(ack_id, None)
+
+    async def tell(self, event: str, data: Any) -> None:
+        """Send an event that needs no ack.
+
+        Raises:
+            NotConnectedError: there is no connection.
+        """
+        if self.namespace not in self.namespaces:
+            raise NotConnectedError
+        await super().emit(event, data, namespace=self.namespace)
+
+    async def pause(self, seconds: float) -> None:
+        """Wait."""
+        await asyncio.sleep(seconds)
+
+    async def load(self, module: str) -> Any:
+        """Import a module in a thread, unless it is there."""
+        return sys.modules.get(module) or await asyncio.to_thread(importlib.import_module, module)
+
+    async def _run(self, flow: Flow[ClientWorld, ResultT]) -> ResultT:
+        return await run_async(flow, self)
 
     # ---------------------------------------------------------------------------------------------------------- offices
 
-    @property
-    def wanted_office(self) -> str | None:
-        """The office this client is in, or means to be in again as soon as it can."""
-        return self._seat[0] if self._seat is not None else None
+    async def take(self, seat: Seat) -> None:
+        """Enter an office; one at a time.
+
+        Raises:
+            OfficeRefusedError: the Server refuses, or gives no valid answer.
+        """
+        async with self._moving:
+            await self._run(enter(seat))
 
     async def _join(self, office_id: str, name: str) -> None:
         """Take a seat, and take it again after every reconnection.
@@ -103,56 +187,20 @@ class OfficeClient(socketio.AsyncClient):
         Raises:
             OfficeRefusedError: the Server refuses, or gives no valid answer.
         """
-        async with self._moving:
-            await self._enter(office_id, name)
-            self._seat = office_id, name
+        seat = Seat(office_id, name)
+        await self.take(seat)
+        self._seat = seat
 
     async def _leave(self, office_id: str) -> None:
         """Leave; whatever the Server says, we are out."""
         self._stop_rejoining()
         async with self._moving:
             self._seat = None
-            try:
-                request = LeaveOfficeReq(office_id=office_id)
-                _check_two_values(await self.call(LEAVE_OFFICE_EVENT, request, SMCP_NAMESPACE, ASK_SECONDS))
-            except SocketIOError as error:
-                raise OfficeRefusedError(f"no answer from the Server: {str(error) or type(error).__name__}") from error
-            finally:
-                self.office_id = None
-
-    async def _enter(self, office_id: str, name: str) -> None:
-        before, self.office_id = self.office_id, office_id  # before the call: traffic may come before its answer
-        entered = False
-        try:
-            request = EnterOfficeReq(role=self.role, name=name, office_id=office_id)
-            ack = await self.call(JOIN_OFFICE_EVENT, request, SMCP_NAMESPACE, ASK_SECONDS)
-            _check_two_values(ack)
-            entered = True
-        except OfficeRefusedError as error:
-            self.office_id = before if error.is_refusal else None  # refused: we are still where we were
-            raise
-        except SocketIOError as error:
-            raise OfficeRefusedError(f"no answer from the Server: {str(error) or type(error).__name__}") from error
-        finally:
-            if not entered and self.office_id == office_id:
-                self.office_id = None
+            await self._run(leave(office_id))
 
     async def _rejoin(self) -> None:
-        """Take the seat again; the Server may still hold it for the connection that broke."""
-        delay = FIRST_DELAY
-        while self._seat is not None:
-            office_id, name = self._seat
-            try:
-                async with self._moving:
-                    await self._enter(office_id, name)
-            except OfficeRefusedError as error:
-                logger.warning("cannot rejoin office %s yet: %s", office_id, error)
-                await asyncio.sleep(delay * random.uniform(0.75, 1.25))
-                delay = min(2 * delay, LONGEST_DELAY)
-            else:
-                logger.info("back in office %s as %s", office_id, name)
-                await self._on_rejoined()
-                return
+        if await self._run(rejoin()):
+            await self._on_rejoined()
 
     def _stop_rejoining(self) -> None:
         if self._rejoining is not None:
@@ -162,40 +210,48 @@ class OfficeClient(socketio.AsyncClient):
     async def _on_rejoined(self) -> None:
         """For subclasses: what to do once back."""
 
+    def _on_lost(self) -> None:
+        """For subclasses: what to do when the connection is gone."""
+
     # The library's own hooks rather than its events: a program may have handlers of its own for those.
 
     async def _handle_connect(self, namespace: str | None, data: Any) -> None:
         await super()._handle_connect(namespace, data)
-        if self._seat is not None:
+        if self._seat is not None and namespace == self.namespace:
             self._stop_rejoining()  # the question it waits for went down with the old connection
             self._rejoining = asyncio.create_task(self._rejoin(), name="rejoin")
 
+    async def _handle_error(self, namespace: str | None, data: Any) -> None:
+        self._refusal = data
+        await super()._handle_error(namespace, data)
+
     async def _handle_eio_disconnect(self, reason: Any) -> None:
-        self._lose_office()
         await super()._handle_eio_disconnect(reason)
+        self._lose_connection()
 
     async def _handle_disconnect(self, namespace: str | None) -> None:
-        self._lose_office()
         await super()._handle_disconnect(namespace)
+        self._lose_connection()
         if self.reconnection and not self._leaving and not self.connected and not self._reconnect_task:
             self._reconnect_task = self.start_background_task(self._handle_reconnect)
 
-    def _lose_office(self) -> None:
+    def _lose_connection(self) -> None:
         self._stop_rejoining()
+        for answered in self._pending:
+            if not answered.done():
+                answered.set_exception(NotConnectedError("the connection to the Server broke before the answer came"))
         if self.office_id is not None:
             self.office_id = None
             logger.warning("the connection to the Server is lost; trying to come back")
+            self._on_lost()
 
 
-def _check_two_values(ack: Any) -> None:
-    """Read `true, null` or `false, reason`, as two arguments or as one array of two.
-
-    Raises:
-        OfficeRefusedError: it says no, or nothing that can be understood.
-    """
-    values = tuple(cast("list[Any]", ack)) if isinstance(ack, list | tuple) else (ack,)
-    if values and values[0] is True:
+def _settle(answered: asyncio.Future[Any], *ack: Any) -> None:
+    """Hand an ack over to whoever waits for it."""
+    if answered.done():
         return
-    if len(values) > 1 and values[0] is False:
-        raise OfficeRefusedError(str(values[1] or "refused"), is_refusal=True)
-    raise OfficeRefusedError("the Server gave no valid answer")
+    value = ack[0] if len(ack) == 1 else ack or None
+    if isinstance(value, Unreadable):
+        answered.set_exception(InvalidAnswerError(value.error.message))
+    else:
+        answered.set_result(value)

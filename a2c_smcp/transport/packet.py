@@ -13,7 +13,7 @@ import orjson
 from socketio.packet import ACK, BINARY_ACK, BINARY_EVENT, EVENT, Packet
 
 from a2c_smcp.errors import MalformedRequestError, SMCPError, TooLargeError
-from a2c_smcp.protocol.wire import refusal
+from a2c_smcp.protocol.answers import refusal
 from a2c_smcp.smcp import TOOL_CALL_EVENT
 
 
@@ -47,11 +47,13 @@ class SMCPPacket(Packet):
 
     json = _Json
     max_bytes = 10_000_000
+    max_sent_bytes: int | None = None
+    """What the other side takes of an event; None when it is not for us to say."""
 
     @classmethod
-    def limited_to(cls, max_bytes: int) -> type[SMCPPacket]:
-        """This class with another size limit."""
-        return type("SMCPPacket", (cls,), {"max_bytes": max_bytes})
+    def limited_to(cls, max_bytes: int, *, sent: int | None = None) -> type[SMCPPacket]:
+        """This class with other size limits."""
+        return type("SMCPPacket", (cls,), {"max_bytes": max_bytes, "max_sent_bytes": sent})
 
     @classmethod
     def data_is_binary(cls, data: Any) -> bool:
@@ -81,9 +83,15 @@ class SMCPPacket(Packet):
 
         Raises:
             MalformedRequestError: an event cannot be written.
+            TooLargeError: the other side would not take it.
         """
         try:
-            return super().encode()
+            encoded = super().encode()
+            if self.max_sent_bytes is not None and self.packet_type == EVENT and isinstance(encoded, str):
+                size = _utf8_length(encoded, self.max_sent_bytes)
+                if size > self.max_sent_bytes:
+                    raise TooLargeError(f"a message of {size} bytes; the Server takes at most {self.max_sent_bytes}")
+            return encoded
         except (TypeError, ValueError, RecursionError):
             error = MalformedRequestError("payload: cannot be written as JSON, or is nested too deep")
         if self.packet_type != ACK:

@@ -138,3 +138,5 @@ _PARAMETERS: dict[str, tuple[Callable[[str], bool], str]] = {
     "limit": (_is_limit, "an integer 1–100"),
     "categories": (lambda text: ELEMENT_TYPES.issuperset(text.split(",")), "a comma list of element types"),
 }
+QUERY_KEYS = frozenset(_PARAMETERS)
+"""The keys that the protocol knows; any other belongs to the MCP server."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import mcp_types
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 
 class CallToolResult(mcp_types.CallToolResult):
@@ -48,3 +48,23 @@ def from_wire(wire: dict[str, Any]) -> CallToolResult:
     if "meta" in wire:
         wire = {key: value for key, value in wire.items() if key != "meta"} | {"_meta": wire["meta"]}
     return _results.validate_python(wire)
+
+
+def timed_out(seconds: float) -> CallToolResult:
+    """What an Agent gets when it has waited long enough."""
+    return _results.validate_python(
+        {
+            "content": [{"type": "text", "text": "Tool call timeout"}],
+            "isError": True,
+            "structuredContent": {"error": f"no result within {seconds:g} s", "error_type": "ToolTimedOutError"},
+            "_meta": {"timeout": True, "error_code": 4004},
+        }
+    )
+
+
+def explain(error: ValueError) -> str:
+    """What is wrong with data that is no result, without the data."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    return "; ".join(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in problems[:4])

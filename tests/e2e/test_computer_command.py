@@ -162,7 +162,7 @@ def test_a_wrong_api_key_is_one_clear_line(tmp_path: Path) -> None:
         flags = office_flags(server, config, "--log-level", "warning")
         outcome = a2c("computer", "--no-interactive", *flags, env={"A2C_API_KEY": "wrong-key"})
     assert outcome.returncode == 1
-    assert "the Server refuses this Computer: not authenticated" in outcome.stderr
+    assert "refuses this connection: not authenticated" in outcome.stderr
     assert "wrong-key" not in outcome.stderr + outcome.stdout
     assert len(outcome.stderr.splitlines()) == 1, outcome.stderr
 

@@ -6,9 +6,7 @@ import asyncio
 import logging
 import random
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, cast
-
-from socketio.exceptions import ConnectionError as CannotConnect
+from typing import TYPE_CHECKING, Any, Self
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.inputs.providers import InputMissing, Keyring
@@ -16,7 +14,7 @@ from a2c_smcp.computer.inputs.render import input_ids
 from a2c_smcp.computer.inputs.resolver import InputResolver
 from a2c_smcp.computer.mcp_clients.policy import Policy
 from a2c_smcp.computer.socketio.client import OfficeRefusedError, SMCPComputerClient
-from a2c_smcp.smcp import SMCP_NAMESPACE
+from a2c_smcp.errors import ForbiddenError, NotAuthenticatedError
 from a2c_smcp.utils.logger import RedactingFormatter
 
 if TYPE_CHECKING:
@@ -45,8 +43,6 @@ class Host:
             require_subscribe=options.require_subscribe,
         )
         self.client = SMCPComputerClient(computer=self.computer)
-        self.client.on("connect_error", self._on_connect_error, namespace=SMCP_NAMESPACE)
-        self._refusal: Any = None
         for handler in logging.getLogger().handlers:
             inner = handler.formatter or logging.Formatter()
             handler.setFormatter(RedactingFormatter(inner, self.resolver.secrets.redact))
@@ -81,22 +77,10 @@ class Host:
         key = self.options.api_key
         header = self.options.api_key_header
         credentials = {"headers": {header: key}, "auth": {header: key}} if key else {}
-        problem = ""
-        for transports in (["websocket"], None):
-            self._refusal = None
-            try:
-                await self.client.connect(url, transports=transports, **credentials)
-                return
-            except CannotConnect as error:
-                problem = str(error)
-            except ValueError as error:
-                raise ConnectionError(f"{url}: {error}") from None
-            if (refusal := _read_refusal(self._refusal)) is not None:
-                reason, code = refusal
-                if code in (401, 403):
-                    raise NotAllowed(f"the Server refuses this Computer: {reason} (at {url}; is A2C_API_KEY right?)")
-                raise ConnectionError(f"the Server at {url} says: {reason}")
-        raise ConnectionError(f"cannot reach {url}: {_in_plain_words(problem)}")
+        try:
+            await self.client.reach(url, **credentials)
+        except (NotAuthenticatedError, ForbiddenError) as error:
+            raise NotAllowed(f"{error.message} (is A2C_API_KEY right?)") from None
 
     async def join(self, url: str, office: str) -> None:
         """Connect and join; as long as nobody is there to answer, or the name is taken, try again.
@@ -118,30 +102,6 @@ class Host:
                 logger.warning("%s; trying again in %.0f s", error, delay)
             await asyncio.sleep(delay * random.uniform(0.75, 1.25))
             delay = min(2 * delay, LONGEST_DELAY)
-
-    def _on_connect_error(self, data: Any = None) -> None:
-        self._refusal = data
-
-
-def _read_refusal(data: Any) -> tuple[str, int | None] | None:
-    """Message and code of a refused connection; None when it was not the Server that refused."""
-    if not isinstance(data, dict):
-        return None
-    refusal = cast("dict[str, Any]", data)
-    details = refusal.get("data")
-    code = cast("dict[str, Any]", details).get("code") if isinstance(details, dict) else None
-    return str(refusal.get("message") or "refused"), code if isinstance(code, int) else None
-
-
-def _in_plain_words(problem: str) -> str:
-    """What the HTTP library says, for a person."""
-    if "Connect call failed" in problem:
-        return "nobody answers there"
-    if any(sign in problem for sign in ("getaddrinfo", "Name or service", "nodename nor servname", "name resolution")):
-        return "there is no such host"
-    if "Unexpected" in problem or "Invalid" in problem:
-        return "what answers there is no A2C Server"
-    return problem
 
 
 def allow_everything(req_id: str, server: str, tool: str, parameters: dict[str, Any]) -> bool:

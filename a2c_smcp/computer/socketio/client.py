@@ -11,14 +11,18 @@ import orjson
 
 from a2c_smcp.computer.finder.organize import DEFAULT_LIMIT
 from a2c_smcp.errors import InternalError, MalformedRequestError, NotFoundError, SMCPError, TooLargeError
+from a2c_smcp.protocol.answers import refusal
+from a2c_smcp.protocol.client import OfficeRefusedError
 from a2c_smcp.protocol.limits import Limits
-from a2c_smcp.protocol.wire import CLIENT_PREFIX, NOTIFY_PREFIX, check_payload, check_timeout, refusal
+from a2c_smcp.protocol.wire import check_payload, check_timeout
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
+    CLIENT_PREFIX,
     GET_CONFIG_EVENT,
     GET_DESKTOP_EVENT,
     GET_FINDER_EVENT,
     GET_TOOLS_EVENT,
+    NOTIFY_PREFIX,
     READ_RESOURCE_EVENT,
     SMCP_NAMESPACE,
     TOOL_CALL_EVENT,
@@ -34,7 +38,7 @@ from a2c_smcp.smcp import (
     ToolCallReq,
     UpdateComputerConfigReq,
 )
-from a2c_smcp.transport.async_client import OfficeClient, OfficeRefusedError
+from a2c_smcp.transport.async_client import OfficeClient
 from a2c_smcp.types import Role
 from a2c_smcp.utils.results import to_wire
 
@@ -79,7 +83,7 @@ class SMCPComputerClient(OfficeClient):
     def __init__(
         self, *args: Any, computer: Computer, max_message_bytes: int = _LIMITS.message_bytes, **kwargs: Any
     ) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, max_message_bytes=max_message_bytes, **kwargs)
         self.computer = computer
         self._max_message_bytes = max_message_bytes
         computer.socketio_client = self

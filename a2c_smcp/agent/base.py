@@ -1,0 +1,140 @@
+"""What both forms of the Agent share: who it is, what it knows of its office, and what a program's handler is told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from a2c_smcp.agent.auth import AgentAuthProvider
+from a2c_smcp.errors import ForbiddenError, SMCPError, error_for
+from a2c_smcp.protocol import agent as requests
+from a2c_smcp.protocol.client import ClientWorld, OfficeRefusedError
+from a2c_smcp.protocol.flow import Flow
+from a2c_smcp.protocol.upkeep import Change, Fetch, Kind, Upkeep
+from a2c_smcp.smcp import NOTIFY_PREFIX, GetComputerConfigRet, GetFinderRet, SMCPTool
+from a2c_smcp.transport.membership import Membership
+from a2c_smcp.types import Role
+
+REQUEST_SECONDS = 20.0
+SETTLE_SECONDS = 5.0
+
+_HANDLERS = {
+    "enter": "on_computer_enter_office",
+    "leave": "on_computer_leave_office",
+    "config": "on_computer_update_config",
+    "tools": "on_tools_received",
+    "desktop": "on_desktop_updated",
+    "finder": "on_finder_updated",
+    "disconnected": "on_disconnected",
+    "rejoined": "on_rejoined",
+}
+_IMPLIED: tuple[tuple[str, Kind], ...] = (("on_desktop_updated", "desktop"), ("on_finder_updated", "finder"))
+
+
+class AgentBase(Membership):
+    """An Agent. `keep` names what is fetched whenever it changes, beside the tools: "config", "desktop", "finder"; the
+    latter two are also kept when the event handler wants to hear of them."""
+
+    role: ClassVar[Role] = "agent"
+    forbidden_prefixes: ClassVar[tuple[str, ...]] = (NOTIFY_PREFIX,)
+
+    def _be(self, auth_provider: AgentAuthProvider, event_handler: Any, keep: Iterable[Kind]) -> None:
+        self.auth_provider = auth_provider
+        self.event_handler = event_handler
+        self.name = auth_provider.get_agent_id()
+        implied: list[Kind] = [kind for method, kind in _IMPLIED if hasattr(event_handler, method)]
+        self._upkeep = Upkeep(("tools", *keep, *implied))
+
+    # -------------------------------------------------------------------------------------------------- what is offered
+
+    @property
+    def computers(self) -> tuple[str, ...]:
+        """The Computers in the office, in order of arrival."""
+        return tuple(self._upkeep.offers)
+
+    @property
+    def tools(self) -> Mapping[str, list[SMCPTool]]:
+        """The tools of each Computer; empty as long as they are not known."""
+        offers = dict(self._upkeep.offers)
+        return MappingProxyType({computer: offer.get("tools", []) for computer, offer in offers.items()})
+
+    @property
+    def desktops(self) -> Mapping[str, list[str]]:
+        """The windows of each Computer, where they are kept."""
+        return self._kept("desktop")
+
+    @property
+    def finders(self) -> Mapping[str, GetFinderRet]:
+        """The first documents of each Computer, where they are kept."""
+        return self._kept("finder")
+
+    @property
+    def configs(self) -> Mapping[str, GetComputerConfigRet]:
+        """The configuration of each Computer, where it is kept."""
+        return self._kept("config")
+
+    def _kept(self, kind: Kind) -> Mapping[str, Any]:
+        offers = dict(self._upkeep.offers)
+        return MappingProxyType({computer: offer[kind] for computer, offer in offers.items() if kind in offer})
+
+    def _fetching(self, fetch: Fetch) -> Flow[ClientWorld, Any]:
+        """Fetch what keeps us current."""
+        computer = fetch.computer
+        if computer is None:
+            members = yield from requests.list_computers(self.name, self.office_id or "", REQUEST_SECONDS)
+            return [member["name"] for member in members]
+        match fetch.kind:
+            case "config":
+                return (yield from requests.get_config(self.name, computer, REQUEST_SECONDS))
+            case "desktop":
+                answer = yield from requests.get_desktop(self.name, computer, None, None, REQUEST_SECONDS)
+                return answer["desktops"]
+            case "finder":
+                return (
+                    yield from requests.get_finder(
+                        self.name, computer, None, None, 0, requests.DEFAULT_LIMIT, REQUEST_SECONDS
+                    )
+                )
+            case _:
+                return (yield from requests.get_tools(self.name, computer, REQUEST_SECONDS))["tools"]
+
+    # ---------------------------------------------------------------------------------------------------------- handler
+
+    def _tell_handler(self, change: Change) -> Any:
+        """Call the program's handler, if it wants to hear of this; what it returns may have to be awaited."""
+        method = getattr(self.event_handler, _HANDLERS[change.kind], None)
+        if method is None:
+            return None
+        match change.kind:
+            case "enter" | "leave":
+                return method(change.data, self)
+            case "config":
+                return method({"computer": change.computer}, self)
+            case "disconnected" | "rejoined":
+                return method(self)
+            case _:
+                return method(change.computer, change.data, self)
+
+    # ------------------------------------------------------------------------------------------------------- connecting
+
+    def _credentials(self, given: dict[str, Any]) -> dict[str, Any]:
+        """What is shown to the Server; the provider is asked again for every reconnection."""
+        provided = {
+            "headers": self.auth_provider.get_connection_headers,
+            "auth": self.auth_provider.get_connection_auth,
+        }
+        return {**provided, **given}
+
+    def _seat_for(self, office_id: str | None, agent_name: str | None) -> tuple[str, str]:
+        config = self.auth_provider.get_agent_config()
+        return office_id or config["office_id"], agent_name or config["agent"]
+
+
+def typed(error: OfficeRefusedError) -> SMCPError:
+    """The refusal of an office as an error of the protocol."""
+    if isinstance(error.__cause__, SMCPError):
+        return error.__cause__
+    reason = re.sub(r" \(\d+\)$", "", str(error))
+    return error_for(error.code, reason) if error.code is not None else ForbiddenError(reason)

@@ -1,0 +1,349 @@
+"""The Agent for programs with an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakSet
+
+from a2c_smcp.agent.auth import AgentAuthProvider, DefaultAgentAuthProvider
+from a2c_smcp.agent.base import REQUEST_SECONDS, SETTLE_SECONDS, AgentBase, typed
+from a2c_smcp.agent.mailbox import Mailbox
+from a2c_smcp.agent.types import AgentEventHandler, AsyncAgentEventHandler
+from a2c_smcp.errors import SMCPError
+from a2c_smcp.protocol import agent as requests
+from a2c_smcp.protocol.client import OfficeRefusedError
+from a2c_smcp.protocol.upkeep import Actions, Change, Fetch, Kind
+from a2c_smcp.smcp import (
+    NOTIFY_PREFIX,
+    SMCP_NAMESPACE,
+    DPEDocumentSummary,
+    GetComputerConfigRet,
+    GetDeskTopRet,
+    GetFinderRet,
+    GetToolsRet,
+    ReadResourceRet,
+    SessionInfo,
+)
+from a2c_smcp.transport.async_client import OfficeClient
+
+if TYPE_CHECKING:
+    from a2c_smcp.utils.results import CallToolResult
+
+logger = logging.getLogger(__name__)
+
+
+class AsyncSMCPAgentClient(AgentBase, OfficeClient):
+    """An Agent: a `socketio.AsyncClient` that uses what the Computers of its office offer."""
+
+    def __init__(
+        self,
+        auth_provider: AgentAuthProvider,
+        event_handler: AsyncAgentEventHandler | AgentEventHandler | Any = None,
+        *,
+        keep: Iterable[Kind] = (),
+        **socketio_kwargs: Any,
+    ) -> None:
+        super().__init__(**socketio_kwargs)
+        self._be(auth_provider, event_handler, keep)
+        self._work: set[asyncio.Task[Any]] = set()
+        self._listeners: WeakSet[Changes] = WeakSet()
+        self._teller: asyncio.Task[None] | None = None
+        self._progress = asyncio.Event()
+
+    # ------------------------------------------------------------------------------------------------- coming and going
+
+    @classmethod
+    @asynccontextmanager
+    async def in_office(
+        cls,
+        url: str,
+        office_id: str,
+        name: str,
+        *,
+        api_key: str | None = None,
+        event_handler: AsyncAgentEventHandler | AgentEventHandler | Any = None,
+        **options: Any,
+    ) -> AsyncGenerator[Self]:
+        """An Agent in an office, for as long as the block runs; the tools of everybody there are known.
+
+        Raises:
+            SMCPError: the Server cannot be reached, or refuses.
+        """
+        client = cls(DefaultAgentAuthProvider(name, office_id, api_key), event_handler, **options)
+        try:
+            await client.connect_to_server(url)
+            await client.join_office()
+            await client.settle()
+            yield client
+        finally:
+            await client.disconnect()
+
+    async def connect_to_server(self, url: str, namespace: str = SMCP_NAMESPACE, **kwargs: Any) -> None:
+        """Connect to a Server. Further options are those of `socketio.AsyncClient.connect`.
+
+        Raises:
+            NotAuthenticatedError: the Server wants another key.
+            NotConnectedError: the Server cannot be reached.
+        """
+        self.namespace = namespace
+        await self.reach(url, **self._credentials(kwargs))
+
+    async def join_office(
+        self, office_id: str | None = None, agent_name: str | None = None, namespace: str | None = None
+    ) -> None:
+        """Join an office, and know who is there; from now on also after every reconnection.
+
+        Raises:
+            OfficeFullError: the office has an Agent.
+            SMCPError: the Server refuses for another reason, or does not answer.
+        """
+        office, name = self._seat_for(office_id, agent_name)
+        try:
+            await self._join(office, name)
+        except OfficeRefusedError as error:
+            raise typed(error) from None
+        self.name = name
+        await self._look_around(office)
+
+    async def leave_office(self, office_id: str | None = None, namespace: str | None = None) -> None:
+        """Leave. Whatever the Server says, this Agent is out.
+
+        Raises:
+            SMCPError: the Server says that we were not in.
+        """
+        self._upkeep.leave()
+        try:
+            await self._leave(office_id or self.wanted_office or "")
+        except OfficeRefusedError as error:
+            raise typed(error) from None
+
+    async def disconnect(self) -> None:
+        """Leave the Server for good; what is being waited for ends."""
+        self._upkeep.leave()
+        await super().disconnect()
+        for listener in list(self._listeners):
+            listener.close()
+        work = self._work - {task for task in (asyncio.current_task(),) if task is not None}
+        for task in work:
+            task.cancel()
+        await asyncio.gather(*work, return_exceptions=True)
+
+    async def settle(self, timeout: float = SETTLE_SECONDS) -> bool:
+        """Wait until what the Computers offer is known; False when that takes longer than `timeout` seconds."""
+        try:
+            async with asyncio.timeout(timeout):
+                while not self._upkeep.is_settled:
+                    self._progress.clear()
+                    await self._progress.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    # --------------------------------------------------------------------------------------------------------- requests
+
+    async def emit_tool_call(
+        self, computer: str, tool_name: str, params: Mapping[str, Any], timeout: float
+    ) -> CallToolResult:
+        """Call a tool. A tool that fails gives a result with `isError`; so does one that takes longer than `timeout`
+        seconds, after it was cancelled where it runs.
+
+        Raises:
+            NotFoundError: there is no such Computer.
+            SMCPError: the request is refused for another reason.
+        """
+        return await self._run(requests.call_tool(self.name, computer, tool_name, params, timeout))
+
+    async def get_tools_from_computer(self, computer: str, timeout: float = REQUEST_SECONDS) -> GetToolsRet:
+        """The tools of a Computer, asked for now."""
+        return await self._run(requests.get_tools(self.name, computer, timeout))
+
+    async def get_config_from_computer(self, computer: str, timeout: float = REQUEST_SECONDS) -> GetComputerConfigRet:
+        """The configuration of a Computer, without its secrets."""
+        return await self._run(requests.get_config(self.name, computer, timeout))
+
+    async def get_desktop_from_computer(
+        self, computer: str, *, size: int | None = None, window: str | None = None, timeout: float = REQUEST_SECONDS
+    ) -> GetDeskTopRet:
+        """The windows of a Computer: at most `size`, or the one at the address `window`."""
+        return await self._run(requests.get_desktop(self.name, computer, size, window, timeout))
+
+    async def get_computers_in_office(self, office_id: str, timeout: float = REQUEST_SECONDS) -> list[SessionInfo]:
+        """The Computers in this Agent's office, asked for now."""
+        return await self._run(requests.list_computers(self.name, office_id, timeout))
+
+    async def get_finder(
+        self,
+        computer: str,
+        keywords: Sequence[str] | None = None,
+        file_type: str | None = None,
+        offset: int = 0,
+        limit: int = requests.DEFAULT_LIMIT,
+        timeout: float = REQUEST_SECONDS,
+    ) -> GetFinderRet:
+        """A page of a Computer's documents; any keyword that matches suffices."""
+        return await self._run(requests.get_finder(self.name, computer, keywords, file_type, offset, limit, timeout))
+
+    # -------------------------------------------------------------------------------------------------------- documents
+
+    async def read_contents(self, computer: str, uri: str, timeout: float = REQUEST_SECONDS) -> ReadResourceRet:
+        """Any resource, as its MCP server gives it."""
+        return await self._run(requests.read_resource_contents(self.name, computer, uri, timeout))
+
+    async def read_resource(self, computer: str, uri: str, timeout: float = REQUEST_SECONDS) -> dict[str, Any]:
+        """The body at a `dpe://` address, as an object; of any other resource the MCP answer (`contents`)."""
+        return await self._run(requests.read_resource(self.name, computer, uri, timeout))
+
+    async def read_document_metadata(self, computer: str, uri: str, timeout: float = REQUEST_SECONDS) -> dict[str, Any]:
+        """Title, type, number of pages … of a document."""
+        return await self.read_resource(computer, requests.document_uri(uri), timeout)
+
+    async def read_document_pages(
+        self, computer: str, uri: str, offset: int = 0, limit: int = 20, timeout: float = REQUEST_SECONDS
+    ) -> dict[str, Any]:
+        """The same with the index of its pages."""
+        return await self.read_resource(computer, requests.pages_uri(uri, offset, limit), timeout)
+
+    async def read_page(
+        self,
+        computer: str,
+        uri: str,
+        page_index: int,
+        format: str = "json",
+        categories: Sequence[str] | None = None,
+        timeout: float = REQUEST_SECONDS,
+    ) -> dict[str, Any]:
+        """A page with its elements; `format` is json, markdown or text."""
+        return await self.read_resource(computer, requests.page_uri(uri, page_index, format, categories), timeout)
+
+    async def read_element(
+        self, computer: str, uri: str, element_id: str, format: str = "json", timeout: float = REQUEST_SECONDS
+    ) -> dict[str, Any]:
+        """One element in full."""
+        return await self.read_resource(computer, requests.element_uri(uri, element_id, format), timeout)
+
+    async def iter_documents(
+        self, computer: str, keywords: Sequence[str] | None = None, file_type: str | None = None
+    ) -> AsyncIterator[DPEDocumentSummary]:
+        """All documents that match, however many; fetched as they are wanted."""
+        offset = 0
+        while True:
+            page = await self.get_finder(computer, keywords, file_type, offset, requests.LARGEST_LIMIT)
+            for document in page["documents"]:
+                yield document
+            offset += len(page["documents"])
+            if not page["documents"] or offset >= page["total_count"]:
+                return
+
+    async def iter_pages(
+        self, computer: str, uri: str, format: str = "json", categories: Sequence[str] | None = None
+    ) -> AsyncIterator[dict[str, Any]]:
+        """All pages of a document, one after another."""
+        document = await self.read_document_metadata(computer, uri)
+        for index in range(requests.page_count(document)):
+            yield await self.read_page(computer, uri, index, format, categories)
+
+    # ----------------------------------------------------------------------------------------------------- what changes
+
+    def changes(self) -> Changes:
+        """What changes from now on, until this Agent disconnects: `async for change in agent.changes()`."""
+        listener = Changes()
+        self._listeners.add(listener)
+        return listener
+
+    async def _look_around(self, office_id: str) -> None:
+        for action in self._upkeep.join(office_id):
+            if isinstance(action, Fetch):
+                await self._fetch(action)
+
+    def _perform(self, actions: Actions) -> None:
+        for action in actions:
+            if isinstance(action, Fetch):
+                self._start(self._fetch(action))
+            else:
+                self._announce(action)
+        self._progress.set()
+
+    async def _fetch(self, fetch: Fetch) -> None:
+        if fetch.delay:
+            await asyncio.sleep(fetch.delay)
+        if not self._upkeep.begin(fetch, time.monotonic()):
+            return
+        try:
+            outcome = await self._run(self._fetching(fetch))
+        except SMCPError as error:
+            outcome = error
+        self._perform(self._upkeep.end(fetch, outcome, time.monotonic()))
+
+    def _announce(self, change: Change) -> None:
+        for listener in list(self._listeners):
+            listener.put(change)
+
+    async def _tell_handlers(self, changes: Changes) -> None:
+        """Call the program's handler, for one change after another."""
+        async for change in changes:
+            try:
+                told = self._tell_handler(change)
+                if inspect.isawaitable(told):
+                    await told
+            except Exception:
+                logger.exception("the event handler failed at %s", change.kind)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._work.add(task)
+        task.add_done_callback(self._work.discard)
+        return task
+
+    async def _handle_connect(self, namespace: str | None, data: Any) -> None:
+        if self._teller is None or self._teller.done():
+            self._teller = self._start(self._tell_handlers(self.changes()))
+        await super()._handle_connect(namespace, data)
+
+    async def _handle_event(self, namespace: str | None, id: int | None, data: list[Any]) -> None:
+        if namespace == self.namespace and data[0].startswith(NOTIFY_PREFIX):
+            self._perform(self._upkeep.hear(data[0], data[1] if len(data) > 1 else None, time.monotonic()))
+        await super()._handle_event(namespace, id, data)
+
+    async def _on_rejoined(self) -> None:
+        self._announce(Change("rejoined"))
+        if self.office_id is not None:
+            self._perform(self._upkeep.join(self.office_id))
+
+    def _on_lost(self) -> None:
+        self._perform(self._upkeep.lose())
+
+
+class Changes:
+    """What changes, as it comes. `close` ends it, after what came before."""
+
+    def __init__(self) -> None:
+        self._mailbox = Mailbox()
+        self._news = asyncio.Event()
+        self._closed = False
+
+    def put(self, change: Change) -> None:
+        """Something changed."""
+        self._mailbox.put(change)
+        self._news.set()
+
+    def close(self) -> None:
+        """Nothing more will come."""
+        self._closed = True
+        self._news.set()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Change:
+        while (change := self._mailbox.take()) is None:
+            if self._closed:
+                raise StopAsyncIteration
+            self._news.clear()
+            await self._news.wait()
+        return change

@@ -1,0 +1,345 @@
+"""The Agent for programs without an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import threading
+import time
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakSet
+
+from a2c_smcp.agent.auth import AgentAuthProvider, DefaultAgentAuthProvider
+from a2c_smcp.agent.base import REQUEST_SECONDS, SETTLE_SECONDS, AgentBase, typed
+from a2c_smcp.agent.mailbox import Mailbox
+from a2c_smcp.agent.types import AgentEventHandler, AsyncAgentEventHandler
+from a2c_smcp.errors import SMCPError
+from a2c_smcp.protocol import agent as requests
+from a2c_smcp.protocol.client import OfficeRefusedError
+from a2c_smcp.protocol.upkeep import Actions, Change, Fetch, Kind
+from a2c_smcp.smcp import (
+    NOTIFY_PREFIX,
+    SMCP_NAMESPACE,
+    DPEDocumentSummary,
+    GetComputerConfigRet,
+    GetDeskTopRet,
+    GetFinderRet,
+    GetToolsRet,
+    ReadResourceRet,
+    SessionInfo,
+)
+from a2c_smcp.transport.sync_client import SyncOfficeClient
+
+if TYPE_CHECKING:
+    from a2c_smcp.utils.results import CallToolResult
+
+logger = logging.getLogger(__name__)
+
+
+class SMCPAgentClient(AgentBase, SyncOfficeClient):
+    """An Agent: a `socketio.Client` that uses what the Computers of its office offer."""
+
+    def __init__(
+        self,
+        auth_provider: AgentAuthProvider,
+        event_handler: AsyncAgentEventHandler | AgentEventHandler | Any = None,
+        *,
+        keep: Iterable[Kind] = (),
+        **socketio_kwargs: Any,
+    ) -> None:
+        super().__init__(**socketio_kwargs)
+        self._be(auth_provider, event_handler, keep)
+        self._listeners: WeakSet[Changes] = WeakSet()
+        self._teller: threading.Thread | None = None
+        self._progress = threading.Condition()
+        """Whoever looks at the upkeep, or changes it, holds it."""
+
+    # ------------------------------------------------------------------------------------------------- coming and going
+
+    @classmethod
+    @contextmanager
+    def in_office(
+        cls,
+        url: str,
+        office_id: str,
+        name: str,
+        *,
+        api_key: str | None = None,
+        event_handler: AsyncAgentEventHandler | AgentEventHandler | Any = None,
+        **options: Any,
+    ) -> Generator[Self]:
+        """An Agent in an office, for as long as the block runs; the tools of everybody there are known.
+
+        Raises:
+            SMCPError: the Server cannot be reached, or refuses.
+        """
+        client = cls(DefaultAgentAuthProvider(name, office_id, api_key), event_handler, **options)
+        try:
+            client.connect_to_server(url)
+            client.join_office()
+            client.settle()
+            yield client
+        finally:
+            client.disconnect()
+
+    def connect_to_server(self, url: str, namespace: str = SMCP_NAMESPACE, **kwargs: Any) -> None:
+        """Connect to a Server. Further options are those of `socketio.Client.connect`.
+
+        Raises:
+            NotAuthenticatedError: the Server wants another key.
+            NotConnectedError: the Server cannot be reached.
+        """
+        self.namespace = namespace
+        self.reach(url, **self._credentials(kwargs))
+
+    def join_office(
+        self, office_id: str | None = None, agent_name: str | None = None, namespace: str | None = None
+    ) -> None:
+        """Join an office, and know who is there; from now on also after every reconnection.
+
+        Raises:
+            OfficeFullError: the office has an Agent.
+            SMCPError: the Server refuses for another reason, or does not answer.
+        """
+        office, name = self._seat_for(office_id, agent_name)
+        try:
+            self._join(office, name)
+        except OfficeRefusedError as error:
+            raise typed(error) from None
+        self.name = name
+        self._look_around(office)
+
+    def leave_office(self, office_id: str | None = None, namespace: str | None = None) -> None:
+        """Leave. Whatever the Server says, this Agent is out.
+
+        Raises:
+            SMCPError: the Server says that we were not in.
+        """
+        with self._progress:
+            self._upkeep.leave()
+        try:
+            self._leave(office_id or self.wanted_office or "")
+        except OfficeRefusedError as error:
+            raise typed(error) from None
+
+    def disconnect(self) -> None:
+        """Leave the Server for good; what is being waited for ends."""
+        with self._progress:
+            self._upkeep.leave()
+        super().disconnect()
+        for listener in list(self._listeners):
+            listener.close()
+
+    def settle(self, timeout: float = SETTLE_SECONDS) -> bool:
+        """Wait until what the Computers offer is known; False when that takes longer than `timeout` seconds."""
+        with self._progress:
+            return self._progress.wait_for(lambda: self._upkeep.is_settled, timeout)
+
+    # --------------------------------------------------------------------------------------------------------- requests
+
+    def emit_tool_call(
+        self, computer: str, tool_name: str, params: Mapping[str, Any], timeout: float
+    ) -> CallToolResult:
+        """Call a tool. A tool that fails gives a result with `isError`; so does one that takes longer than `timeout`
+        seconds, after it was cancelled where it runs.
+
+        Raises:
+            NotFoundError: there is no such Computer.
+            SMCPError: the request is refused for another reason.
+        """
+        return self._run(requests.call_tool(self.name, computer, tool_name, params, timeout))
+
+    def get_tools_from_computer(self, computer: str, timeout: float = REQUEST_SECONDS) -> GetToolsRet:
+        """The tools of a Computer, asked for now."""
+        return self._run(requests.get_tools(self.name, computer, timeout))
+
+    def get_config_from_computer(self, computer: str, timeout: float = REQUEST_SECONDS) -> GetComputerConfigRet:
+        """The configuration of a Computer, without its secrets."""
+        return self._run(requests.get_config(self.name, computer, timeout))
+
+    def get_desktop_from_computer(
+        self, computer: str, *, size: int | None = None, window: str | None = None, timeout: float = REQUEST_SECONDS
+    ) -> GetDeskTopRet:
+        """The windows of a Computer: at most `size`, or the one at the address `window`."""
+        return self._run(requests.get_desktop(self.name, computer, size, window, timeout))
+
+    def get_computers_in_office(self, office_id: str, timeout: float = REQUEST_SECONDS) -> list[SessionInfo]:
+        """The Computers in this Agent's office, asked for now."""
+        return self._run(requests.list_computers(self.name, office_id, timeout))
+
+    def get_finder(
+        self,
+        computer: str,
+        keywords: Sequence[str] | None = None,
+        file_type: str | None = None,
+        offset: int = 0,
+        limit: int = requests.DEFAULT_LIMIT,
+        timeout: float = REQUEST_SECONDS,
+    ) -> GetFinderRet:
+        """A page of a Computer's documents; any keyword that matches suffices."""
+        return self._run(requests.get_finder(self.name, computer, keywords, file_type, offset, limit, timeout))
+
+    # -------------------------------------------------------------------------------------------------------- documents
+
+    def read_contents(self, computer: str, uri: str, timeout: float = REQUEST_SECONDS) -> ReadResourceRet:
+        """Any resource, as its MCP server gives it."""
+        return self._run(requests.read_resource_contents(self.name, computer, uri, timeout))
+
+    def read_resource(self, computer: str, uri: str, timeout: float = REQUEST_SECONDS) -> dict[str, Any]:
+        """The body at a `dpe://` address, as an object; of any other resource the MCP answer (`contents`)."""
+        return self._run(requests.read_resource(self.name, computer, uri, timeout))
+
+    def read_document_metadata(self, computer: str, uri: str, timeout: float = REQUEST_SECONDS) -> dict[str, Any]:
+        """Title, type, number of pages … of a document."""
+        return self.read_resource(computer, requests.document_uri(uri), timeout)
+
+    def read_document_pages(
+        self, computer: str, uri: str, offset: int = 0, limit: int = 20, timeout: float = REQUEST_SECONDS
+    ) -> dict[str, Any]:
+        """The same with the index of its pages."""
+        return self.read_resource(computer, requests.pages_uri(uri, offset, limit), timeout)
+
+    def read_page(
+        self,
+        computer: str,
+        uri: str,
+        page_index: int,
+        format: str = "json",
+        categories: Sequence[str] | None = None,
+        timeout: float = REQUEST_SECONDS,
+    ) -> dict[str, Any]:
+        """A page with its elements; `format` is json, markdown or text."""
+        return self.read_resource(computer, requests.page_uri(uri, page_index, format, categories), timeout)
+
+    def read_element(
+        self, computer: str, uri: str, element_id: str, format: str = "json", timeout: float = REQUEST_SECONDS
+    ) -> dict[str, Any]:
+        """One element in full."""
+        return self.read_resource(computer, requests.element_uri(uri, element_id, format), timeout)
+
+    def iter_documents(
+        self, computer: str, keywords: Sequence[str] | None = None, file_type: str | None = None
+    ) -> Iterator[DPEDocumentSummary]:
+        """All documents that match, however many; fetched as they are wanted."""
+        offset = 0
+        while True:
+            page = self.get_finder(computer, keywords, file_type, offset, requests.LARGEST_LIMIT)
+            yield from page["documents"]
+            offset += len(page["documents"])
+            if not page["documents"] or offset >= page["total_count"]:
+                return
+
+    def iter_pages(
+        self, computer: str, uri: str, format: str = "json", categories: Sequence[str] | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """All pages of a document, one after another."""
+        document = self.read_document_metadata(computer, uri)
+        for index in range(requests.page_count(document)):
+            yield self.read_page(computer, uri, index, format, categories)
+
+    # ----------------------------------------------------------------------------------------------------- what changes
+
+    def changes(self) -> Changes:
+        """What changes from now on, until this Agent disconnects: `for change in agent.changes()`."""
+        listener = Changes()
+        self._listeners.add(listener)
+        return listener
+
+    def _look_around(self, office_id: str) -> None:
+        with self._progress:
+            actions = self._upkeep.join(office_id)
+        for action in actions:
+            if isinstance(action, Fetch):
+                self._fetch(action)
+
+    def _perform(self, actions: Actions) -> None:
+        """Act; whoever calls it holds `_progress`."""
+        for action in actions:
+            if isinstance(action, Fetch):
+                self.start_background_task(self._fetch, action)
+            else:
+                self._announce(action)
+        self._progress.notify_all()
+
+    def _fetch(self, fetch: Fetch) -> None:
+        try:
+            if fetch.delay:
+                self.pause(fetch.delay)
+            with self._progress:
+                if not self._upkeep.begin(fetch, time.monotonic()):
+                    return
+            outcome = self._run(self._fetching(fetch))
+        except SMCPError as error:
+            outcome = error
+        with self._progress:
+            self._perform(self._upkeep.end(fetch, outcome, time.monotonic()))
+
+    def _announce(self, change: Change) -> None:
+        for listener in list(self._listeners):
+            listener.put(change)
+
+    def _tell_handlers(self, changes: Changes) -> None:
+        """Call the program's handler, for one change after another."""
+        for change in changes:
+            try:
+                told = self._tell_handler(change)
+                if inspect.iscoroutine(told):
+                    asyncio.run(told)
+            except Exception:
+                logger.exception("the event handler failed at %s", change.kind)
+
+    def _handle_connect(self, namespace: str | None, data: Any) -> None:
+        if self._teller is None or not self._teller.is_alive():
+            self._teller = self.start_background_task(self._tell_handlers, self.changes())
+        super()._handle_connect(namespace, data)
+
+    def _on_event(self, event: str, data: list[Any]) -> None:
+        if event.startswith(NOTIFY_PREFIX):
+            with self._progress:
+                self._perform(self._upkeep.hear(event, data[0] if data else None, time.monotonic()))
+
+    def _on_rejoined(self) -> None:
+        office_id = self.office_id
+        with self._progress:
+            self._announce(Change("rejoined"))
+            if office_id is not None:
+                self._perform(self._upkeep.join(office_id))
+
+    def _on_lost(self) -> None:
+        with self._progress:
+            self._perform(self._upkeep.lose())
+
+
+class Changes:
+    """What changes, as it comes. `close` ends it, after what came before."""
+
+    def __init__(self) -> None:
+        self._mailbox = Mailbox()
+        self._news = threading.Condition()
+        self._closed = False
+
+    def put(self, change: Change) -> None:
+        """Something changed."""
+        with self._news:
+            self._mailbox.put(change)
+            self._news.notify()
+
+    def close(self) -> None:
+        """Nothing more will come."""
+        with self._news:
+            self._closed = True
+            self._news.notify_all()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Change:
+        with self._news:
+            self._news.wait_for(lambda: len(self._mailbox) or self._closed)
+            change = self._mailbox.take()
+        if change is None:
+            raise StopIteration
+        return change

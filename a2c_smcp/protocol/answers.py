@@ -1,0 +1,197 @@
+"""Answers: the acks that refuse a request, and the reading of what a peer answered.
+
+A peer may be of any make and age. The envelope of an answer must be right; an item in a list that is not is left out
+with a warning, and takes no other with it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, NoReturn, cast
+
+from a2c_smcp import smcp
+from a2c_smcp.errors import (
+    InternalError,
+    InvalidAnswerError,
+    NotSupportedError,
+    SMCPError,
+    error_for,
+    from_payload,
+    to_payload,
+)
+
+logger = logging.getLogger(__name__)
+
+_TWO_VALUE_EVENTS = frozenset((smcp.JOIN_OFFICE_EVENT, smcp.LEAVE_OFFICE_EVENT))
+_SUMMARY_FIELDS = ("doc_ref", "uri", "file_uri", "file_type", "title", "server")
+
+
+def refusal(event: object, error: SMCPError) -> Any:
+    """The ack that refuses a request, in the form its event is answered."""
+    if event in _TWO_VALUE_EVENTS:
+        return False, f"{error.message} ({error.code})"
+    payload = to_payload(error)
+    if event != smcp.TOOL_CALL_EVENT:
+        return payload
+    return {  # an error envelope and a valid CallToolResult at once: either kind of reader sees it
+        **payload,
+        "content": [{"type": "text", "text": f"{error.message} (error {error.code})"}],
+        "structuredContent": {"error": error.message, "error_type": type(error).__name__},
+        "isError": True,
+        "meta": {"error_code": error.code},
+    }
+
+
+# -------------------------------------------------------------------------------------------------------------- reading
+
+
+def read_object(ack: Any, req_id: str | None = None) -> dict[str, Any]:
+    """The object in an ack.
+
+    Raises:
+        SMCPError: of the class that owns the code, when the ack is an error: nested, flat, or a mere text.
+        NotSupportedError: it is null, as of a peer that does not know the event.
+        InvalidAnswerError: it is no object, or answers another request.
+    """
+    if ack is None:
+        raise NotSupportedError
+    if not isinstance(ack, dict):
+        raise InvalidAnswerError(f"an object is expected, not {_kind_of(ack)}")
+    answer = cast("dict[str, Any]", ack)
+    error = from_payload(answer) or _odd_error(answer)
+    if error is not None:
+        raise error
+    if req_id is not None and answer.get("req_id", req_id) != req_id:
+        raise InvalidAnswerError("the answer belongs to another request: its req_id is not ours")
+    return answer
+
+
+def read_tools(ack: Any, req_id: str) -> smcp.GetToolsRet:
+    """The answer to `client:get_tools`."""
+    answer = read_object(ack, req_id)
+    return {"tools": _items(answer, "tools", _tool), "req_id": req_id}
+
+
+def read_desktop(ack: Any, req_id: str) -> smcp.GetDeskTopRet:
+    """The answer to `client:get_desktop`."""
+    answer = read_object(ack, req_id)
+    return {"desktops": _items(answer, "desktops", _text), "req_id": req_id}
+
+
+def read_finder(ack: Any, req_id: str) -> smcp.GetFinderRet:
+    """The answer to `client:get_finder`."""
+    answer = read_object(ack, req_id)
+    documents = _items(answer, "documents", _summary)
+    total = answer.get("total_count")
+    if type(total) is not int or total < 0:
+        raise InvalidAnswerError("total_count: a number is expected")
+    return {"documents": documents, "total_count": total, "req_id": req_id}
+
+
+def read_contents(ack: Any, req_id: str) -> smcp.ReadResourceRet:
+    """The answer to `client:read_resource`."""
+    answer = read_object(ack, req_id)
+    return {"contents": _items(answer, "contents", _part), "req_id": req_id}
+
+
+def read_config(ack: Any, req_id: str) -> smcp.GetComputerConfigRet:
+    """The answer to `client:get_config`."""
+    answer = read_object(ack, req_id)
+    if not isinstance(answer.get("servers"), dict):
+        raise InvalidAnswerError("servers: an object is expected")
+    return cast("smcp.GetComputerConfigRet", answer)
+
+
+def read_roster(ack: Any, req_id: str) -> list[smcp.SessionInfo]:
+    """The answer to `server:list_room`."""
+    return _items(read_object(ack, req_id), "sessions", _session)
+
+
+def read_two_values(ack: Any) -> str | None:
+    """The reason of a refusal; None when the answer is yes. Two arguments, or one array of two.
+
+    Raises:
+        InvalidAnswerError: it says neither.
+    """
+    values = tuple(cast("list[Any]", ack)) if isinstance(ack, list | tuple) else (ack,)
+    if values and values[0] is True:
+        return None
+    if len(values) > 1 and values[0] is False:
+        return str(values[1] or "refused")
+    raise InvalidAnswerError("the Server gave no valid answer")
+
+
+def _odd_error(answer: dict[str, Any]) -> SMCPError | None:
+    """An error that is not written as it should be: `{code, message}`, or `{error: text}`."""
+    code, message, text = answer.get("code"), answer.get("message"), answer.get("error")
+    if type(code) is int and isinstance(message, str):
+        details = answer.get("details")
+        return error_for(code, message, cast("dict[str, Any]", details) if isinstance(details, dict) else None)
+    return InternalError(text) if isinstance(text, str) and text else None
+
+
+def _items(answer: dict[str, Any], field: str, check: Callable[[Any], Any]) -> list[Any]:
+    listed = answer.get(field)
+    if not isinstance(listed, list):
+        raise InvalidAnswerError(f"{field}: a list is expected, not {_kind_of(listed)}")
+    found: list[Any] = []
+    for position, item in enumerate(cast("list[Any]", listed)):
+        try:
+            found.append(check(item))
+        except _Unusable as problem:
+            logger.warning("an answer's %s.%d is left out: %s", field, position, problem)
+    return found
+
+
+class _Unusable(Exception):
+    pass
+
+
+def _fail(problem: str) -> NoReturn:
+    raise _Unusable(problem)
+
+
+def _fields(item: Any, *texts: str) -> dict[str, Any]:
+    if not isinstance(item, dict):
+        _fail(f"an object is expected, not {_kind_of(item)}")
+    found = cast("dict[str, Any]", item)
+    for name in texts:
+        if not isinstance(found.get(name), str):
+            _fail(f"{name}: a text is expected, not {_kind_of(found.get(name))}")
+    return found
+
+
+def _tool(item: Any) -> dict[str, Any]:
+    tool = _fields(item, "name")
+    if not isinstance(tool.get("params_schema"), dict):
+        _fail("params_schema: an object is expected")
+    if isinstance(tool.get("description"), str) and "return_schema" in tool:
+        return tool
+    return {**tool, "description": tool.get("description") or "", "return_schema": tool.get("return_schema")}
+
+
+def _text(item: Any) -> str:
+    return item if isinstance(item, str) else _fail(f"a text is expected, not {_kind_of(item)}")
+
+
+def _summary(item: Any) -> dict[str, Any]:
+    summary = _fields(item, *_SUMMARY_FIELDS)
+    return summary if type(summary.get("page_count")) is int else _fail("page_count: a number is expected")
+
+
+def _part(item: Any) -> dict[str, Any]:
+    part = _fields(item, "uri")
+    if not isinstance(part.get("text"), str) and not isinstance(part.get("blob"), str):
+        _fail("neither text nor blob")
+    return part
+
+
+def _session(item: Any) -> dict[str, Any]:
+    return _fields(item, "name", "role")
+
+
+def _kind_of(value: Any) -> str:
+    return {"NoneType": "null", "str": "a text", "list": "a list", "dict": "an object"}.get(
+        type(value).__name__, f"a {type(value).__name__}"
+    )

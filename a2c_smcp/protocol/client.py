@@ -1,0 +1,211 @@
+"""What every client of the Server does: it asks, takes a seat in an office, and takes it again when it was lost."""
+
+from __future__ import annotations
+
+import logging
+import random
+import re
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from a2c_smcp.errors import InvalidAnswerError, SMCPError
+from a2c_smcp.protocol.answers import read_two_values
+from a2c_smcp.protocol.flow import Effect, Flow, MaybeAwaitable
+from a2c_smcp.smcp import JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT, EnterOfficeReq, LeaveOfficeReq
+from a2c_smcp.types import Role
+
+logger = logging.getLogger(__name__)
+
+ASK_SECONDS = 15.0
+FIRST_DELAY = 0.5
+LONGEST_DELAY = 30.0
+
+_CODE = re.compile(r"\((\d+)\)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A place in an office, and under which name."""
+
+    office_id: str
+    name: str
+
+
+class ClientWorld(Protocol):
+    """What a client offers to the flows below."""
+
+    office_id: str | None
+    """The office the client is in, as far as it knows."""
+    role: ClassVar[Role]
+    """What the client is in an office."""
+
+    @property
+    def seat(self) -> Seat | None:
+        """The seat that the client means to have."""
+        ...
+
+    def ask(self, event: str, data: Any, timeout: float) -> MaybeAwaitable[Any]:
+        """Send a request and wait for its ack; several ack arguments come as a tuple.
+
+        Raises:
+            TimedOutError: no ack within `timeout` seconds.
+            NotConnectedError: there is no connection, or it broke.
+        """
+        ...
+
+    def tell(self, event: str, data: Any) -> MaybeAwaitable[None]:
+        """Send an event that needs no ack."""
+        ...
+
+    def pause(self, seconds: float) -> MaybeAwaitable[None]:
+        """Wait."""
+        ...
+
+    def take(self, seat: Seat) -> MaybeAwaitable[None]:
+        """Run `enter`, one at a time."""
+        ...
+
+    def load(self, module: str) -> MaybeAwaitable[Any]:
+        """Import a module that is slow to import."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ask(Effect[ClientWorld, Any]):
+    """Send a request and wait for its ack."""
+
+    event: str
+    data: Any
+    timeout: float
+
+    def perform(self, world: ClientWorld) -> MaybeAwaitable[Any]:
+        """Do so."""
+        return world.ask(self.event, self.data, self.timeout)
+
+
+@dataclass(frozen=True, slots=True)
+class Tell(Effect[ClientWorld, None]):
+    """Send an event that needs no ack."""
+
+    event: str
+    data: Any
+
+    def perform(self, world: ClientWorld) -> MaybeAwaitable[None]:
+        """Do so."""
+        return world.tell(self.event, self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class Pause(Effect[ClientWorld, None]):
+    """Wait."""
+
+    seconds: float
+
+    def perform(self, world: ClientWorld) -> MaybeAwaitable[None]:
+        """Do so."""
+        return world.pause(self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Take(Effect[ClientWorld, None]):
+    """Enter an office, while nothing else enters or leaves."""
+
+    seat: Seat
+
+    def perform(self, world: ClientWorld) -> MaybeAwaitable[None]:
+        """Do so."""
+        return world.take(self.seat)
+
+
+@dataclass(frozen=True, slots=True)
+class Load(Effect[ClientWorld, Any]):
+    """Import a module that is slow to import, where it hinders nobody."""
+
+    module: str
+
+    def perform(self, world: ClientWorld) -> MaybeAwaitable[Any]:
+        """Do so."""
+        return world.load(self.module)
+
+
+class Myself(Effect[ClientWorld, ClientWorld]):
+    """The client that runs the flow."""
+
+    def perform(self, world: ClientWorld) -> ClientWorld:
+        """It."""
+        return world
+
+
+class OfficeRefusedError(RuntimeError):
+    """The Server did not let us in, or out."""
+
+    def __init__(self, reason: str, *, is_refusal: bool = False) -> None:
+        super().__init__(reason)
+        self.is_refusal = is_refusal
+        """Whether the Server said no, rather than nothing that can be understood."""
+        found = _CODE.search(reason)
+        self.code = int(found[1]) if found else None
+        """The protocol's code for it, where the Server gave one."""
+
+
+def enter(seat: Seat) -> Flow[ClientWorld, None]:
+    """Join an office.
+
+    Raises:
+        OfficeRefusedError: the Server refuses, or gives no valid answer.
+    """
+    me = yield from Myself()
+    before, me.office_id = me.office_id, seat.office_id  # before the request: traffic may come before its answer
+    try:
+        request = EnterOfficeReq(role=me.role, name=seat.name, office_id=seat.office_id)
+        yield from _request(JOIN_OFFICE_EVENT, request)
+    except OfficeRefusedError as error:
+        me.office_id = before if error.is_refusal else None  # refused: we are still where we were
+        raise
+    except BaseException:
+        me.office_id = None
+        raise
+
+
+def leave(office_id: str) -> Flow[ClientWorld, None]:
+    """Leave an office; whatever the Server says, we are out.
+
+    Raises:
+        OfficeRefusedError: the Server says that we were not in, or nothing.
+    """
+    me = yield from Myself()
+    try:
+        yield from _request(LEAVE_OFFICE_EVENT, LeaveOfficeReq(office_id=office_id))
+    finally:
+        me.office_id = None
+
+
+def rejoin() -> Flow[ClientWorld, bool]:
+    """Take the seat again, however long it takes: the Server may still hold it for the connection that broke.
+
+    False when the seat is not wanted any more.
+    """
+    me = yield from Myself()
+    delay = FIRST_DELAY
+    while (seat := me.seat) is not None:
+        try:
+            yield from Take(seat)
+        except OfficeRefusedError as error:
+            logger.warning("cannot rejoin office %s yet: %s", seat.office_id, error)
+            yield from Pause(delay * random.uniform(0.75, 1.25))
+            delay = min(2 * delay, LONGEST_DELAY)
+        else:
+            logger.info("back in office %s as %s", seat.office_id, seat.name)
+            return True
+    return False
+
+
+def _request(event: str, request: EnterOfficeReq | LeaveOfficeReq) -> Flow[ClientWorld, None]:
+    try:
+        reason = read_two_values((yield from Ask(event, request, ASK_SECONDS)))
+    except InvalidAnswerError as error:
+        raise OfficeRefusedError(error.message) from error
+    except SMCPError as error:
+        raise OfficeRefusedError(f"no answer from the Server: {error.message}") from error
+    if reason is not None:
+        raise OfficeRefusedError(reason, is_refusal=True)

@@ -1,0 +1,237 @@
+"""What the Computers of an office offer, kept current: told what happened, it says what to fetch and what has changed.
+
+It does nothing itself and waits for nothing. For each Computer and each kind of thing at most one fetch is under way;
+what is announced meanwhile is fetched once more afterwards, and not more often than every `INTERVAL` seconds. A fetch
+that failed is tried again where that may help.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, cast
+
+from a2c_smcp import smcp
+from a2c_smcp.errors import SMCPError
+
+logger = logging.getLogger(__name__)
+
+INTERVAL = 0.1
+FIRST_RETRY = 0.5
+LONGEST_RETRY = 30.0
+
+Kind: TypeAlias = Literal["tools", "config", "desktop", "finder"]
+ChangeKind: TypeAlias = Literal["enter", "leave", "tools", "config", "desktop", "finder", "disconnected", "rejoined"]
+
+_UPDATES: dict[str, tuple[Kind, ...]] = {
+    smcp.UPDATE_CONFIG_NOTIFICATION: ("config", "tools"),
+    smcp.UPDATE_TOOL_LIST_NOTIFICATION: ("tools",),
+    smcp.UPDATE_DESKTOP_NOTIFICATION: ("desktop",),
+    smcp.UPDATE_FINDER_NOTIFICATION: ("finder",),
+}
+_WORTH_RETRYING = frozenset((408, 429, 500))
+_NO_WONDER = frozenset((404, 503))
+"""The Computer, or we, have gone: a notice tells of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something that changed. `data` is what is there now, as far as the Agent keeps it; else None."""
+
+    kind: ChangeKind
+    computer: str | None = None
+    data: Any = None
+
+
+@dataclass(eq=False, slots=True)
+class _Job:
+    """The fetches of one thing, one after another."""
+
+    is_wanted: bool = False
+    """A fetch is under way, or about to be."""
+    is_outdated: bool = False
+    """What is being fetched has changed since."""
+    started: float = -INTERVAL
+    failures: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Something to fetch after `delay` seconds: `begin` before it, `end` after it. No Computer: who is there."""
+
+    computer: str | None
+    kind: Kind | None
+    delay: float
+    job: _Job = field(repr=False)
+
+
+Action: TypeAlias = Change | Fetch
+Actions: TypeAlias = list[Action]
+
+
+class Upkeep:
+    """The offers of all Computers in the office. `keep` names the kinds that are fetched without being asked for."""
+
+    def __init__(self, keep: Iterable[Kind] = ("tools",)) -> None:
+        self.keep: tuple[Kind, ...] = tuple(dict.fromkeys(keep))
+        self.offers: dict[str, dict[Kind, Any]] = {}
+        """By Computer, in order of arrival."""
+        self._office_id: str | None = None
+        self._jobs: dict[tuple[str | None, Kind | None], _Job] = {}
+        self._heard: list[tuple[str, bool]] | None = None
+        """Who came (or went) while the roster is being asked for."""
+        self._has_roster = False
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether everything was fetched that is known to be there, or could not be."""
+        return not any(job.is_wanted and not job.failures for job in self._jobs.values())
+
+    # ----------------------------------------------------------------------------------------------------- what happens
+
+    def join(self, office_id: str) -> Actions:
+        """We are in an office: who else is?"""
+        if office_id != self._office_id:
+            self.leave()
+        self._office_id = office_id
+        return self._want(None, None, 0.0)
+
+    def leave(self) -> None:
+        """We are in no office any more, and know nothing."""
+        self._office_id = None
+        self._has_roster = False
+        self.offers = {}
+        self._jobs = {}
+        self._heard = None
+
+    def lose(self) -> Actions:
+        """The connection broke. What was known stays, until we are back and look again."""
+        self._jobs = {}
+        self._heard = None
+        return [Change("disconnected")]
+
+    def hear(self, event: str, data: Any, now: float) -> Actions:
+        """A notification."""
+        if self._office_id is None or not isinstance(data, dict):
+            return []
+        notice = cast("dict[str, Any]", data)
+        computer = notice.get("computer")
+        if not isinstance(computer, str):
+            return []
+        if event == smcp.ENTER_OFFICE_NOTIFICATION:
+            self._note(computer, True)
+            return self._greet(computer, now, Change("enter", computer, notice))
+        if event == smcp.LEAVE_OFFICE_NOTIFICATION:
+            self._note(computer, False)
+            return self._dismiss(computer, notice)
+        if computer not in self.offers:
+            return []  # we are about to learn of it
+        actions: Actions = []
+        for kind in _UPDATES.get(event, ()):
+            if kind in self.keep:
+                actions += self._want(computer, kind, now)
+            else:
+                actions.append(Change(kind, computer))
+        return actions
+
+    def begin(self, fetch: Fetch, now: float) -> bool:
+        """The delay of a fetch is over; whether it is still wanted."""
+        if self._jobs.get((fetch.computer, fetch.kind)) is not fetch.job:
+            return False
+        fetch.job.started = now
+        fetch.job.is_outdated = False
+        if fetch.computer is None:
+            self._heard = []
+        return True
+
+    def end(self, fetch: Fetch, outcome: Any, now: float) -> Actions:
+        """A fetch is over; `outcome` is what was fetched, or the `SMCPError` why not."""
+        job = fetch.job
+        if self._jobs.get((fetch.computer, fetch.kind)) is not job:
+            return []
+        job.is_wanted = False
+        actions: Actions = []
+        if isinstance(outcome, SMCPError):
+            retry = self._failed(fetch, outcome)
+            if retry is not None:
+                return [retry]
+        else:
+            job.failures = 0
+            actions += self._store(fetch, outcome, now)
+        if job.is_outdated:
+            actions += self._want(fetch.computer, fetch.kind, now)
+        return actions
+
+    # -------------------------------------------------------------------------------------------------------- the rules
+
+    def _want(self, computer: str | None, kind: Kind | None, now: float) -> Actions:
+        job = self._jobs.setdefault((computer, kind), _Job())
+        if job.is_wanted:
+            job.is_outdated = True
+            return []
+        job.is_wanted = True
+        return [Fetch(computer, kind, max(0.0, job.started + INTERVAL - now), job)]
+
+    def _failed(self, fetch: Fetch, error: SMCPError) -> Fetch | None:
+        what = f"{fetch.kind} of {fetch.computer}" if fetch.computer is not None else "members of the office"
+        if error.code not in _WORTH_RETRYING:
+            if error.code not in _NO_WONDER:
+                logger.warning("cannot fetch the %s: %s (%d)", what, error.message, error.code)
+            return None
+        job = fetch.job
+        job.is_wanted = True
+        delay = min(FIRST_RETRY * 2**job.failures, LONGEST_RETRY) * random.uniform(0.75, 1.25)
+        job.failures += 1
+        logger.warning("cannot fetch the %s: %s (%d); once more in %.1f s", what, error.message, error.code, delay)
+        return Fetch(fetch.computer, fetch.kind, delay, job)
+
+    def _store(self, fetch: Fetch, outcome: Any, now: float) -> Actions:
+        if fetch.computer is None or fetch.kind is None:
+            return self._compare(cast("list[str]", outcome), now)
+        if fetch.computer not in self.offers:
+            return []
+        self.offers[fetch.computer][fetch.kind] = outcome
+        return [Change(fetch.kind, fetch.computer, outcome)]
+
+    def _compare(self, present: list[str], now: float) -> Actions:
+        """Make what we know of the members what the Server knows; what was heard since we asked is newer."""
+        here = dict.fromkeys(present)
+        for computer, entered in self._heard or ():
+            if entered:
+                here[computer] = None
+            else:
+                here.pop(computer, None)
+        actions: Actions = []
+        for computer in [known for known in self.offers if known not in here]:
+            actions += self._dismiss(computer, self._notice(computer))
+        for computer in here:
+            is_news = self._has_roster and computer not in self.offers  # it came while we were away
+            actions += self._greet(
+                computer, now, Change("enter", computer, self._notice(computer)) if is_news else None
+            )
+        self._heard = None
+        self._has_roster = True
+        return actions
+
+    def _note(self, computer: str, entered: bool) -> None:
+        if self._heard is not None:
+            self._heard.append((computer, entered))
+
+    def _greet(self, computer: str, now: float, change: Change | None) -> Actions:
+        self.offers.setdefault(computer, {})
+        actions: Actions = [change] if change is not None else []
+        for kind in self.keep:
+            actions += self._want(computer, kind, now)
+        return actions
+
+    def _dismiss(self, computer: str, notice: Mapping[str, Any]) -> Actions:
+        for kind in self.keep:
+            self._jobs.pop((computer, kind), None)
+        if self.offers.pop(computer, None) is None:
+            return []
+        return [Change("leave", computer, notice)]
+
+    def _notice(self, computer: str) -> dict[str, Any]:
+        return {"office_id": self._office_id, "computer": computer}

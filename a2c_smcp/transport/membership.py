@@ -1,0 +1,117 @@
+"""What the asynchronous and the blocking client share: their seat, their limits, and how a failed connection reads."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, cast
+
+from socketio.exceptions import ConnectionError as SocketIOConnectionError
+
+from a2c_smcp.errors import ForbiddenError, NotAuthenticatedError, NotConnectedError, error_for
+from a2c_smcp.protocol.client import FIRST_DELAY, LONGEST_DELAY, Seat
+from a2c_smcp.smcp import SMCP_NAMESPACE
+from a2c_smcp.transport.packet import SMCPPacket
+from a2c_smcp.types import Role
+
+CONNECT_SECONDS = 15.0
+ENDLESS = 1 << 40
+
+WEBSOCKET_FIRST = (["websocket"], None)
+"""Straight to WebSocket; where something in between does not let it pass, HTTP long-polling."""
+
+
+class CannotConnectError(NotConnectedError, SocketIOConnectionError):
+    """The Server cannot be reached, or takes no further connection now."""
+
+
+class NotLetInError(NotAuthenticatedError, SocketIOConnectionError):
+    """The Server wants another key."""
+
+
+class NotWelcomeError(ForbiddenError, SocketIOConnectionError):
+    """The Server knows who we are and does not want us."""
+
+
+class Membership:
+    """A member of an office, or one to be. `office_id` is None while it is in none."""
+
+    role: ClassVar[Role]
+    forbidden_prefixes: ClassVar[tuple[str, ...]] = ()
+    """Events that this role may not send."""
+
+    office_id: str | None
+    _seat: Seat | None
+    _refusal: Any
+
+    def _take_no_seat(self) -> None:
+        self.office_id = None
+        self._seat = None
+        self._refusal = None
+        self.namespace = SMCP_NAMESPACE
+
+    @property
+    def seat(self) -> Seat | None:
+        """The seat this client has, or means to have again as soon as it can."""
+        return self._seat
+
+    @property
+    def wanted_office(self) -> str | None:
+        """The office this client is in, or means to be in again as soon as it can."""
+        return self._seat.office_id if self._seat is not None else None
+
+    def _check_event(self, event: str) -> None:
+        """Raise `ValueError` if this role may not send the event."""
+        if event.startswith(self.forbidden_prefixes):
+            raise ValueError(f"{self.role} clients do not send {event}")
+
+    def _why_refused(self, url: str) -> CannotConnectError | NotLetInError | NotWelcomeError | None:
+        """Why the Server did not let us in; None when it was not the Server that refused."""
+        if (refusal := _read_refusal(self._refusal)) is None:
+            return None
+        reason, code = refusal
+        if code == NotAuthenticatedError.code:
+            return NotLetInError(f"the Server at {url} refuses this connection: {reason}")
+        if code == ForbiddenError.code:
+            return NotWelcomeError(f"the Server at {url} refuses this connection: {reason}")
+        error = CannotConnectError(f"the Server at {url} says: {reason}")
+        if code is not None:
+            error.code = error_for(code).code
+        return error
+
+
+def arguments(data: Any) -> list[Any]:
+    """What is sent with an event: several arguments in a tuple, one, or none."""
+    if isinstance(data, tuple):
+        return list(cast("tuple[Any, ...]", data))
+    return [] if data is None else [data]
+
+
+def with_defaults(options: dict[str, Any], max_message_bytes: int) -> dict[str, Any]:
+    """The options of a Socket.IO client, completed; what the Server lets pass we read."""
+    return {
+        "serializer": SMCPPacket.limited_to(ENDLESS, sent=max_message_bytes),
+        "handle_sigint": False,
+        "reconnection_delay": FIRST_DELAY,
+        "reconnection_delay_max": LONGEST_DELAY,
+        "randomization_factor": FIRST_DELAY / 2,
+        **options,
+    }
+
+
+def _read_refusal(data: Any) -> tuple[str, int | None] | None:
+    if not isinstance(data, dict):
+        return None
+    refusal = cast("dict[str, Any]", data)
+    details = refusal.get("data")
+    code = cast("dict[str, Any]", details).get("code") if isinstance(details, dict) else None
+    return str(refusal.get("message") or "refused"), code if isinstance(code, int) else None
+
+
+def in_plain_words(problem: str) -> str:
+    """What an HTTP library says, for a person."""
+    if "Connect call failed" in problem or "Connection refused" in problem or problem == "Connection error":
+        return "nobody answers there"
+    if any(sign in problem for sign in ("getaddrinfo", "Name or service", "nodename nor servname", "name resolution")):
+        return "there is no such host"
+    if "Unexpected" in problem or "Invalid" in problem:
+        return "what answers there is no A2C Server"
+    return problem

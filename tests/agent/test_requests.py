@@ -1,0 +1,302 @@
+"""What an Agent asks for, and what it gets: from real Computers with real MCP servers."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+import socketio.exceptions
+
+from a2c_smcp.agent import AsyncSMCPAgentClient, SMCPAgentClient
+from a2c_smcp.errors import (
+    CrossOfficeError,
+    DocumentNotFoundError,
+    ElementNotFoundError,
+    InvalidDPEUriError,
+    MalformedRequestError,
+    NotAuthenticatedError,
+    NotConnectedError,
+    NotFoundError,
+    NotInOfficeError,
+    OfficeFullError,
+    PageOutOfRangeError,
+    SMCPError,
+    TooLargeError,
+)
+from a2c_smcp.server import DefaultAuthenticationProvider
+from tests.agent.forms import Form, Stage, stage
+from tests.computer.hosting import eventually, raw, read_log, received, shelves
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_ten_lines(scene: Stage) -> None:
+    await scene.computer(raw())
+    if scene.form == "async":
+        async with AsyncSMCPAgentClient.in_office(scene.server.url, "office", "agent") as agent:
+            assert "echo" in [tool["name"] for tool in agent.tools["pc"]]
+            result = await agent.emit_tool_call("pc", "echo", {"text": "hi"}, 10)
+    else:
+
+        def program() -> Any:
+            with SMCPAgentClient.in_office(scene.server.url, "office", "agent") as agent:
+                assert "echo" in [tool["name"] for tool in agent.tools["pc"]]
+                return agent.emit_tool_call("pc", "echo", {"text": "hi"}, 10)
+
+        result = await asyncio.to_thread(program)
+    assert result.content[0].text == "hi"
+    assert await scene.people.member("agent", "next", "office"), "the seat is free again"
+
+
+async def test_a_result_reads_by_attribute_and_by_wire_name(scene: Stage) -> None:
+    await scene.computer(raw())
+    agent = await scene.agent()
+    result = await agent.emit_tool_call("pc", "echo", {"text": "hi"}, 10)
+    assert (result.isError, result.is_error) == (False, False)
+    assert result.structuredContent == result.structured_content
+
+
+async def test_a_tool_that_fails_is_a_result_and_not_an_exception(scene: Stage) -> None:
+    await scene.computer(raw())
+    agent = await scene.agent()
+    assert (await agent.emit_tool_call("pc", "fail", {}, 10)).isError
+    unknown = await agent.emit_tool_call("pc", "no_such_tool", {}, 10)
+    assert unknown.isError
+    assert unknown.meta["error_code"] == 4001
+
+
+async def test_pictures_and_links_arrive_whole(scene: Stage) -> None:
+    computer = await scene.computer(raw())
+    agent = await scene.agent()
+    here = await computer.call("media")
+    there = await agent.emit_tool_call("pc", "media", {}, 10)
+    assert there.content == here.content
+    assert {part.type for part in there.content} >= {"image", "audio", "resource", "resource_link"}
+
+
+async def test_what_a_computer_offers(scene: Stage) -> None:
+    computer = await scene.computer(shelves("s", "--windows", "3", "--documents", "2"))
+    agent = await scene.agent()
+    assert [member["name"] for member in await agent.get_computers_in_office("office")] == ["pc"]
+    tools = await agent.get_tools_from_computer("pc")
+    assert [tool["name"] for tool in tools["tools"]] == computer.tool_names()
+    assert (await agent.get_config_from_computer("pc"))["servers"]["s"]["type"] == "stdio"
+    assert (await agent.get_desktop_from_computer("pc"))["desktops"] == await computer.get_desktop()
+    one = await agent.get_desktop_from_computer("pc", size=1)
+    assert one["desktops"] == await computer.get_desktop(1)
+    uri = one["desktops"][0].partition("\n")[0]
+    assert (await agent.get_desktop_from_computer("pc", window=uri))["desktops"] == one["desktops"]
+    finder = await agent.get_finder("pc")
+    assert (finder["documents"], finder["total_count"]) == await computer.get_finder()
+
+
+async def test_a_document_is_walked_from_the_catalogue_to_an_element(scene: Stage) -> None:
+    await scene.computer(shelves("s", "--documents", "3"))
+    agent = await scene.agent()
+    document = (await agent.get_finder("pc", limit=1))["documents"][0]
+    uri = document["uri"]
+    assert (await agent.read_document_metadata("pc", uri))["page_count"] == 3
+    index = await agent.read_document_pages("pc", uri, offset=1, limit=1)
+    assert [page["page_index"] for page in index["pages"]] == [1]
+    page = await agent.read_page("pc", uri, 1)
+    element = page["elements"][0]["element_id"]
+    assert (await agent.read_element("pc", uri, element))["element_id"] == element
+    only = await agent.read_page("pc", uri, 1, categories=["heading"])
+    assert {found["category"] for found in only["elements"]} == {"heading"}
+    assert "# " in (await agent.read_page("pc", uri, 1, format="markdown"))["content_markdown"]
+    inside = await agent.read_page("pc", f"{uri}/elements/{element}?format=text", 0)
+    assert inside["page_index"] == 0, "any address inside a document names the document"
+
+
+async def test_pages_and_documents_are_iterated_over(scene: Stage) -> None:
+    await scene.computer(shelves("s", "--documents", "230"))
+    agent = await scene.agent()
+    documents = await agent.each(agent.iter_documents("pc"))
+    assert len({document["uri"] for document in documents}) == 230
+    found = await agent.each(agent.iter_documents("pc", keywords=["Document 22"]))
+    assert 0 < len(found) < 230
+    pages = await agent.each(agent.iter_pages("pc", documents[0]["uri"]))
+    assert [page["page_index"] for page in pages] == [0, 1, 2]
+
+
+async def test_a_resource_that_is_no_document_is_the_mcp_answer(scene: Stage) -> None:
+    await scene.computer(shelves("s", "--windows", "1"))
+    agent = await scene.agent()
+    window = (await agent.get_desktop_from_computer("pc"))["desktops"][0].partition("\n")[0]
+    answer = await agent.read_resource("pc", window)
+    assert answer["contents"][0]["uri"] == window
+    assert (await agent.read_contents("pc", window))["contents"] == answer["contents"]
+
+
+@pytest.mark.parametrize(
+    ("uri", "error"),
+    [
+        ("dpe://shelf/nothing", DocumentNotFoundError),
+        ("dpe://shelf/d00000/pages/99", PageOutOfRangeError),
+        ("dpe://shelf/d00000/elements/nothing", ElementNotFoundError),
+        ("dpe://shelf/d00000/pages/x", InvalidDPEUriError),
+    ],
+)
+async def test_a_document_that_is_not_there_is_an_error_with_its_code(
+    scene: Stage, uri: str, error: type[SMCPError]
+) -> None:
+    await scene.computer(shelves("s", "--documents", "1"))
+    agent = await scene.agent()
+    with pytest.raises(error) as caught:
+        await agent.read_resource("pc", uri)
+    assert caught.value.code == error.code
+
+
+async def test_a_computer_that_is_not_there(scene: Stage) -> None:
+    await scene.fake("elsewhere", office="another")
+    agent = await scene.agent()
+    with pytest.raises(NotFoundError):
+        await agent.emit_tool_call("nobody", "echo", {}, 5)
+    with pytest.raises(NotFoundError):
+        await agent.get_tools_from_computer("nobody")
+    with pytest.raises(CrossOfficeError):
+        await agent.get_finder("elsewhere")
+
+
+async def test_who_is_in_no_office_is_refused(scene: Stage) -> None:
+    agent = scene.visitor()
+    with pytest.raises(NotConnectedError):
+        await agent.get_tools_from_computer("pc")
+    await agent.connect_to_server(scene.server.url)
+    with pytest.raises(NotInOfficeError):
+        await agent.get_tools_from_computer("pc")
+    await agent.join_office("office", "agent")
+    with pytest.raises(CrossOfficeError):
+        await agent.get_computers_in_office("another")
+    await agent.leave_office("office")
+    assert agent.computers == ()
+    with pytest.raises(NotInOfficeError):
+        await agent.get_tools_from_computer("pc")
+
+
+async def test_of_two_agents_one_gets_the_office(scene: Stage) -> None:
+    rivals = [scene.visitor(f"agent-{number}") for number in range(2)]
+    for rival in rivals:
+        await rival.connect_to_server(scene.server.url)
+    outcomes = await asyncio.gather(*(rival.join_office() for rival in rivals), return_exceptions=True)
+    loser = next(number for number, outcome in enumerate(outcomes) if outcome is not None)
+    assert isinstance(outcomes[loser], OfficeFullError)
+    assert rivals[loser].office_id is None
+    assert rivals[1 - loser].office_id == "office"
+    await rivals[1 - loser].leave_office()
+    await rivals[loser].join_office()
+    assert rivals[loser].office_id == "office"
+
+
+async def test_a_wrong_key_is_not_let_in(form: Form) -> None:
+    async with stage(form, auth_provider=DefaultAuthenticationProvider("right")) as scene:
+        agent = scene.visitor()
+        with pytest.raises(NotAuthenticatedError) as caught:
+            await agent.connect_to_server(scene.server.url)
+        assert isinstance(caught.value, socketio.exceptions.ConnectionError), "as programs for socketio expect"
+        await agent.connect_to_server(scene.server.url, headers={"x-api-key": "right"})
+        assert agent.connected
+
+
+async def test_a_server_that_is_not_there(scene: Stage) -> None:
+    scene.network.down = True
+    agent = scene.visitor()
+    with pytest.raises(NotConnectedError):
+        await agent.connect_to_server(scene.network.url)
+    with pytest.raises(NotConnectedError):
+        await agent.connect_to_server("nonsense")
+    scene.network.down = False
+    await agent.connect_to_server(scene.network.url)
+    assert agent.connected, "it can be tried again"
+
+
+async def test_an_agent_does_not_send_what_only_the_server_may(scene: Stage) -> None:
+    computer = await scene.fake()
+    agent = await scene.agent()
+    for send in (agent.emit, agent.call):
+        with pytest.raises(ValueError, match="notify:"):
+            await send("notify:enter_office", {"office_id": "office", "computer": "pc"})
+    assert not computer.heard[1:]
+
+
+async def test_plain_socketio_still_works(scene: Stage) -> None:
+    await scene.fake()
+    agent = await scene.agent()
+    payload = {"agent": "agent", "req_id": "r1", "office_id": "office"}
+    answer = await agent.call("server:list_room", payload, namespace="/smcp")
+    assert len(answer["sessions"]) == 2
+    assert await agent.call("server:list_room", payload) == answer
+
+
+# ------------------------------------------------------------------------------------------- time-outs and cancellation
+
+
+async def test_a_call_that_takes_too_long_is_cancelled_where_it_runs(scene: Stage, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    await scene.computer(raw("raw", "--log", str(log)))
+    agent = await scene.agent()
+    result = await agent.emit_tool_call("pc", "sleep", {"seconds": 60}, 0.5)
+    assert result.isError
+    assert result.content[0].text == "Tool call timeout"
+    assert result.meta["timeout"] is True
+    await eventually(lambda: received(log, "notifications/cancelled"))
+
+
+async def test_a_call_that_nobody_waits_for_is_cancelled_where_it_runs(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with stage("async") as scene:
+        await scene.computer(raw("raw", "--log", str(log)))
+        agent = await scene.agent()
+        call = asyncio.create_task(agent.emit_tool_call("pc", "sleep", {"seconds": 60}, 60))
+        await eventually(lambda: received(log, "tools/call"))
+        call.cancel()
+        await eventually(lambda: received(log, "notifications/cancelled"))
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert not (await agent.emit_tool_call("pc", "echo", {"text": "on"}, 10)).isError
+
+
+async def test_a_request_without_an_answer_times_out(scene: Stage) -> None:
+    silent = await scene.fake()
+    silent.answer = lambda event, data: asyncio.Event().wait()
+    agent = await scene.agent()
+    with pytest.raises(SMCPError) as caught:
+        await agent.get_finder("pc", timeout=0.2)
+    assert caught.value.code == 408
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf"), True, "10", 4000])
+async def test_a_timeout_must_be_a_number_of_seconds(scene: Stage, timeout: Any) -> None:
+    await scene.fake()
+    agent = await scene.agent()
+    with pytest.raises(MalformedRequestError):
+        await agent.emit_tool_call("pc", "echo", {}, timeout)
+
+
+@pytest.mark.parametrize("params", [None, [1], "text", {"a": object()}])
+async def test_parameters_must_be_an_object_of_json(scene: Stage, params: Any) -> None:
+    await scene.fake()
+    agent = await scene.agent()
+    with pytest.raises(MalformedRequestError):
+        await agent.emit_tool_call("pc", "echo", params, 5)
+    assert await agent.get_computers_in_office("office"), "the connection lives on"
+
+
+async def test_what_the_server_would_not_take_is_not_sent(scene: Stage) -> None:
+    await scene.computer(raw())
+    agent = await scene.agent()
+    with pytest.raises(TooLargeError):
+        await agent.emit_tool_call("pc", "echo", {"text": "x" * 10_000_001}, 10)
+    assert not (await agent.emit_tool_call("pc", "echo", {"text": "x" * 5_000_000}, 30)).isError
+
+
+async def test_two_hundred_calls_at_once(scene: Stage, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    await scene.computer(raw("raw", "--log", str(log)))
+    agent = await scene.agent()
+    calls = [agent.emit_tool_call("pc", "echo", {"text": str(number)}, 30) for number in range(200)]
+    results = await asyncio.gather(*calls)
+    assert [result.content[0].text for result in results] == [str(number) for number in range(200)]
+    assert len([line for line in read_log(log) if line.get("method") == "tools/call"]) == 200

@@ -1,0 +1,61 @@
+"""A TCP proxy between a client and the Server: a network that can be cut, or lead elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+
+class Network:
+    """Leads to `target`. While it is `down`, nobody gets through."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+        self.url = ""
+        self.down = False
+        self._wires: set[asyncio.StreamWriter] = set()
+
+    def cut(self) -> None:
+        """Drop every connection, at once and without a farewell."""
+        for wire in list(self._wires):
+            wire.transport.abort()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self.down:
+            writer.transport.abort()
+            return
+        host, _, port = self.target.rpartition("/")[2].partition(":")
+        try:
+            far_reader, far_writer = await asyncio.open_connection(host, int(port))
+        except OSError:
+            writer.transport.abort()
+            return
+        self._wires |= {writer, far_writer}
+        try:
+            await asyncio.gather(self._pump(reader, far_writer), self._pump(far_reader, writer))
+        finally:
+            self._wires -= {writer, far_writer}
+            writer.transport.abort()
+            far_writer.transport.abort()
+
+    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(65536):
+                writer.write(data)
+                await writer.drain()
+        writer.transport.abort()
+
+
+@asynccontextmanager
+async def network(target: str) -> AsyncGenerator[Network]:
+    """A network to the Server at `target`; clients use its `url`."""
+    wires = Network(target)
+    server = await asyncio.start_server(wires.serve, "127.0.0.1", 0)
+    wires.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    try:
+        yield wires
+    finally:
+        server.close()
+        wires.cut()
