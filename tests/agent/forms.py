@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -28,23 +28,26 @@ class Driven:
         self.client = client
 
     def __getattr__(self, name: str) -> Any:
-        value = getattr(self.client, name)
+        value: Any = getattr(self.client, name)
         if not callable(value) or name.startswith("iter_") or name == "changes":
             return value
 
+        method: Callable[..., Any] = value
+
         async def act(*args: Any, **options: Any) -> Any:
             if self.form == "sync":
-                return await asyncio.to_thread(value, *args, **options)
-            return await value(*args, **options)
+                return await asyncio.to_thread(method, *args, **options)
+            return await method(*args, **options)
 
         return act
 
-    async def each(self, items: AsyncIterator[Any] | Iterator[Any], count: int | None = None) -> list[Any]:
+    async def each(self, items: Any, count: int | None = None) -> list[Any]:
         """The first `count` items of an iteration of the client, or all."""
         found: list[Any] = []
         async with asyncio.timeout(PATIENCE):
             while count is None or len(found) < count:
-                if isinstance(items, AsyncIterator):
+                item: Any
+                if self.form == "async":
                     item = await anext(items, _END)
                 else:
                     item = await asyncio.to_thread(next, items, _END)

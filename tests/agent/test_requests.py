@@ -27,7 +27,7 @@ from a2c_smcp.errors import (
 )
 from a2c_smcp.server import DefaultAuthenticationProvider
 from tests.agent.forms import Form, Stage, stage
-from tests.computer.hosting import eventually, raw, read_log, received, shelves
+from tests.computer.hosting import eventually, raw, read_log, received, shelves, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -46,7 +46,7 @@ async def test_ten_lines(scene: Stage) -> None:
                 return agent.emit_tool_call("pc", "echo", {"text": "hi"}, 10)
 
         result = await asyncio.to_thread(program)
-    assert result.content[0].text == "hi"
+    assert text_of(result) == "hi"
     assert await scene.people.member("agent", "next", "office"), "the seat is free again"
 
 
@@ -267,12 +267,12 @@ async def test_a_request_without_an_answer_times_out(scene: Stage) -> None:
     assert caught.value.code == 408
 
 
-@pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf"), True, "10", 4000])
-async def test_a_timeout_must_be_a_number_of_seconds(scene: Stage, timeout: Any) -> None:
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), True, "10", 4000])
+async def test_a_timeout_must_be_a_number_of_seconds(scene: Stage, seconds: Any) -> None:
     await scene.fake()
     agent = await scene.agent()
     with pytest.raises(MalformedRequestError):
-        await agent.emit_tool_call("pc", "echo", {}, timeout)
+        await agent.emit_tool_call("pc", "echo", {}, seconds)
 
 
 @pytest.mark.parametrize("params", [None, [1], "text", {"a": object()}])

@@ -170,8 +170,9 @@ async def test_a_tool_result_that_is_none(scene: Stage, answer: Any, error: type
 
 async def test_one_bad_item_takes_no_other_with_it(scene: Stage) -> None:
     peer = await scene.fake()
-    good = {"name": "good", "params_schema": {}}
-    peer.answer = lambda event, data: {"tools": [good, {"name": 1}, None, {"name": "half"}]}
+    good: dict[str, Any] = {"name": "good", "params_schema": {}}
+    listed: list[Any] = [good, {"name": 1}, None, {"name": "half"}]
+    peer.answer = lambda event, data: {"tools": listed}
     agent = await scene.agent()
     answer = await agent.get_tools_from_computer("pc")
     assert answer["tools"] == [{**good, "description": "", "return_schema": None}]
@@ -202,7 +203,8 @@ async def test_a_document_that_does_not_say_how_many_pages_it_has(scene: Stage, 
 async def test_notices_that_make_no_sense_are_ignored(scene: Stage) -> None:
     diary = Diary()
     agent = await scene.agent(handler=diary)
-    for data in (None, [], "pc", {}, {"computer": 1}, {"computer": None}):
+    nonsense: list[Any] = [None, [], "pc", {}, {"computer": 1}, {"computer": None}]
+    for data in nonsense:
         await scene.server_says("notify:enter_office", data)
         await scene.server_says("notify:update_tool_list", data)
     await scene.server_says("notify:something_new", {"computer": "pc"})
@@ -213,5 +215,5 @@ async def test_notices_that_make_no_sense_are_ignored(scene: Stage) -> None:
 
 
 def tools_answer(event: str, data: Any) -> Any:
-    tool = {"name": "tool", "description": "", "params_schema": {}, "return_schema": None}
+    tool: dict[str, Any] = {"name": "tool", "description": "", "params_schema": {}, "return_schema": None}
     return {"tools": [tool], "req_id": data["req_id"]}

@@ -44,9 +44,9 @@ async def test_tools_follow_the_computer(scene: Stage) -> None:
     await scene.computer(raw())
     agent = await scene.agent(handler=diary)
     before = {tool["name"] for tool in agent.tools["pc"]}
-    await agent.emit_tool_call("pc", "grow", {}, 10)
+    await agent.emit_tool_call("pc", "grow", {"name": "grown"}, 10)
     await diary.until(lambda: {tool["name"] for tool in agent.tools["pc"]} > before)
-    await agent.emit_tool_call("pc", "shrink", {}, 10)
+    await agent.emit_tool_call("pc", "shrink", {"name": "grown"}, 10)
     await diary.until(lambda: {tool["name"] for tool in agent.tools["pc"]} == before)
 
 
@@ -69,7 +69,12 @@ async def test_windows_and_documents_are_fetched_for_who_wants_to_hear(scene: St
     assert agent.finders["pc"]["total_count"] == 1
     await agent.emit_tool_call("pc", "set_window", {"uri": "window://shelf/new", "text": "new"}, 10)
     await diary.until(lambda: any("new" in window for window in agent.desktops["pc"]))
-    await agent.emit_tool_call("pc", "set_document", {"ref": "new", "title": "new"}, 10)
+    await agent.emit_tool_call(
+        "pc",
+        "set_document",
+        {"ref": "new", "fields": {"title": "new", "page_count": 1, "file_uri": "file:///n", "file_type": "txt"}},
+        10,
+    )
     await diary.until(lambda: agent.finders["pc"]["total_count"] == 2)
     assert diary.count("desktop") >= 2
     assert diary.count("finder") >= 2
