@@ -24,7 +24,7 @@ class Driven:
     """An Agent whose methods are awaited, whichever form it has: a blocking one works in threads."""
 
     def __init__(self, form: Form, client: Any) -> None:
-        self.form = form
+        self.form: Form = form
         self.client = client
 
     def __getattr__(self, name: str) -> Any:

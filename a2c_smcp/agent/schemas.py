@@ -1,0 +1,68 @@
+"""JSON schemas of tools' parameters, made such that every model takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+_COMBINATORS = ("anyOf", "oneOf", "allOf")
+_CHOICE_NAMES = ("computer", "target_computer", "a2c_computer")
+
+
+def object_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema of type object with its properties at the top: models refuse alternatives there.
+
+    Properties of alternatives are offered side by side, and none of them is required.
+    """
+    fitting = {key: value for key, value in schema.items() if key not in ("$schema", "$id", *_COMBINATORS)}
+    properties = _object(fitting.get("properties"))
+    for combinator in _COMBINATORS:
+        branches = schema.get(combinator)
+        for branch in cast("list[Any]", branches) if isinstance(branches, list) else []:
+            properties = _object(_resolved(branch, schema).get("properties")) | properties
+    fitting["type"] = "object"
+    fitting["properties"] = properties
+    required = fitting.get("required")
+    if required is not None:
+        listed = cast("list[Any]", required) if isinstance(required, list) else []
+        fitting["required"] = [name for name in listed if name in properties]
+    return fitting
+
+
+def with_choice(
+    schema: dict[str, Any], computers: tuple[str, ...], *, must_choose: bool = True
+) -> tuple[dict[str, Any], str | None]:
+    """The schema with a parameter to choose a Computer, and that parameter's name; None when there is no choice."""
+    if len(computers) < 2:
+        return schema, None
+    properties = schema["properties"]
+    key = next((name for name in _CHOICE_NAMES if name not in properties), _free_name(properties))
+    choice = {"type": "string", "enum": list(computers), "description": "The computer to use."}
+    return {
+        **schema,
+        "properties": {key: choice, **properties},
+        "required": [*([key] if must_choose else []), *(schema.get("required") or ())],
+    }, key
+
+
+def _free_name(properties: Mapping[str, Any]) -> str:
+    number = 2
+    while f"computer_{number}" in properties:
+        number += 1
+    return f"computer_{number}"
+
+
+def _resolved(branch: Any, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """An alternative, or what it refers to inside the same schema."""
+    found = _object(branch)
+    reference = found.get("$ref")
+    if not isinstance(reference, str) or not reference.startswith("#/"):
+        return found
+    place: Any = schema
+    for step in reference[2:].split("/"):
+        place = _object(place).get(step.replace("~1", "/").replace("~0", "~"))
+    return _object(place)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return dict(cast("dict[str, Any]", value)) if isinstance(value, dict) else {}
