@@ -17,7 +17,6 @@ from mcp_types import TextContent
 from a2c_smcp.computer.history import History
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
 from a2c_smcp.computer.mcp_clients.model import A2C_VRL_TRANSFORMED
-from a2c_smcp.computer.threads import in_thread
 from a2c_smcp.computer.tools import Entry
 from a2c_smcp.computer.types import ConfirmCallback, ToolCallRecord
 from a2c_smcp.computer.vrl import RUN_SECONDS, Transformer
@@ -30,6 +29,7 @@ from a2c_smcp.errors import (
     ToolTimedOutError,
 )
 from a2c_smcp.utils.results import CallToolResult, to_wire
+from a2c_smcp.utils.threads import in_thread
 
 logger = logging.getLogger(__name__)
 

@@ -183,8 +183,8 @@ def call(
 
     A VALUE is text where the tool wants text, else JSON (count=3, on=true, tags='["a"]'); key:=value is always JSON.
     """
+    from a2c_smcp.cli.arguments import read_arguments
     from a2c_smcp.cli.computer import one_shot
-    from a2c_smcp.cli.computer.arguments import read_arguments
 
     def read(schema: dict[str, Any] | None) -> dict[str, Any]:
         return read_arguments(arguments or [], params, schema)
@@ -194,12 +194,11 @@ def call(
 
 def _run(options: Options, main: Callable[[Host], Awaitable[int]]) -> None:
     """Read the configuration, make the Computer, and run until it is done."""
-    import asyncio
     import logging
-    import sys
 
     from a2c_smcp.cli.computer.host import Host
     from a2c_smcp.cli.config import load
+    from a2c_smcp.cli.running import run_until_done
     from a2c_smcp.utils.logger import configure_logging
 
     configure_logging(options.log_level, "json" if options.log_format == "json" else "human")
@@ -215,15 +214,4 @@ def _run(options: Options, main: Callable[[Host], Awaitable[int]]) -> None:
         async with Host(options, loaded) as host:
             return await main(host)
 
-    loop_factory = None
-    if sys.platform != "win32":
-        import uvloop
-
-        loop_factory = uvloop.new_event_loop
-    with asyncio.Runner(loop_factory=loop_factory) as runner:
-        try:
-            code = runner.run(run())
-        except KeyboardInterrupt:
-            code = 130
-    if code:
-        raise typer.Exit(code)
+    run_until_done(run())

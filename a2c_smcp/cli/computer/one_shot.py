@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from a2c_smcp.cli.computer import views
-from a2c_smcp.cli.computer.console import Questions
 from a2c_smcp.cli.computer.host import Host, allow_everything
 from a2c_smcp.cli.computer.progress import boot_with_progress
+from a2c_smcp.cli.computer.questions import Questions
+from a2c_smcp.cli.views import print_json, result, show
 from a2c_smcp.computer.types import ServerState
 from a2c_smcp.utils.results import to_wire
 
@@ -23,9 +23,9 @@ async def status(host: Host, as_json: bool) -> int:
     await _boot(host)
     statuses = host.computer.status
     if as_json:
-        _print_json([status.to_json() for status in statuses])
+        print_json([status.to_json() for status in statuses])
     else:
-        views.show(views.servers(statuses), *views.details(statuses))
+        show(views.servers(statuses), *views.details(statuses))
     return 0 if all(s.state in (ServerState.READY, ServerState.DISABLED) for s in statuses) else 1
 
 
@@ -34,9 +34,9 @@ async def tools(host: Host, as_json: bool) -> int:
     await _boot(host)
     found = await host.computer.aget_available_tools()
     if as_json:
-        _print_json(found)
+        print_json(found)
     else:
-        views.show(views.tools(host.computer.mcp_manager.book))
+        show(views.tools(host.computer.mcp_manager.book))
     return 0
 
 
@@ -50,12 +50,12 @@ async def call(host: Host, tool: str, read: ReadArguments, seconds: int, as_json
         print(f"a2c: {error}", file=sys.stderr)
         return 2
     host.computer.confirm_callback = allow_everything
-    result = await host.computer.aexecute_tool("one-shot", tool, parameters, seconds)
+    found = await host.computer.aexecute_tool("one-shot", tool, parameters, seconds)
     if as_json:
-        _print_json(to_wire(result))
+        print_json(to_wire(found))
     else:
-        views.show(*views.result(result))
-    return 1 if result.is_error else 0
+        show(*result(found))
+    return 1 if found.is_error else 0
 
 
 async def _boot(host: Host) -> None:
@@ -63,7 +63,3 @@ async def _boot(host: Host) -> None:
         host.resolver.prompter = Questions()
         await host.ask_inputs()
     await boot_with_progress(host)
-
-
-def _print_json(value: Any) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False))

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 import logging
 import re
-import shlex
 import sys
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
 from typing import Any, cast
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
+from a2c_smcp.cli.arguments import read_arguments
 from a2c_smcp.cli.computer import views
-from a2c_smcp.cli.computer.arguments import read_arguments
-from a2c_smcp.cli.computer.console import Console, Interrupted, Pipe, Questions, Terminal, prompt_session
 from a2c_smcp.cli.computer.host import Host, NotAllowed
 from a2c_smcp.cli.computer.progress import boot_with_progress
+from a2c_smcp.cli.computer.questions import Questions
+from a2c_smcp.cli.console import Console, Interrupted, Pipe, Terminal, history_file, prompt_session
+from a2c_smcp.cli.shell import CommandShell, UsageError, commands_of, usage_of
+from a2c_smcp.cli.views import as_markdown, documents, resource, result, show, window
 from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.inputs.secrets import looks_secret
 from a2c_smcp.computer.mcp_clients.config_file import ConfigError, LoadedConfig, load_config, server_from
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, MCPServerInput
 from a2c_smcp.computer.resources import ResourceView
-from a2c_smcp.errors import SMCPError
 from a2c_smcp.utils.text import printable
 
 logger = logging.getLogger("a2c.computer")
@@ -35,17 +36,13 @@ MAX_SHOWN = 4_000
 """Characters of a call's arguments that the question shows."""
 
 
-class UsageError(ValueError):
-    """A command that was typed wrong."""
-
-
 async def converse(host: Host) -> int:
     """Ask for inputs, start the servers, and take commands until the owner leaves."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return await Shell(host, Pipe()).run()
     host.resolver.prompter = Questions()
     await host.ask_inputs()
-    terminal = Terminal(f"{host.computer.name}> ", ShellCompleter(host))
+    terminal = Terminal(f"{host.computer.name}> ", ShellCompleter(host), history_file("computer", _may_hold_secret))
     shell = Shell(host, terminal)
     host.resolver.prompter = _InterruptingQuestions(terminal)
     await boot_with_progress(host)
@@ -107,43 +104,43 @@ class Confirmations:
         return next((config for config in self._computer.mcp_servers if config.name == server), None)
 
 
-class Shell:
-    """Reads commands and runs them."""
+class Shell(CommandShell):
+    """The commands of a Computer's owner."""
+
+    expected_errors = (*CommandShell.expected_errors, ConfigError)
+    farewell = "Stop everything and leave."
 
     def __init__(self, host: Host, console: Console) -> None:
+        super().__init__(console)
         self._host = host
         self._computer = host.computer
-        self._console = console
         self._confirmations = Confirmations(host.computer, console if isinstance(console, Terminal) else None)
         if not host.options.allow_all:
             host.computer.confirm_callback = self._confirmations.confirm
-        self._failed = False
         self._background: set[asyncio.Future[None]] = set()
 
     async def run(self, *, booted: bool = False) -> int:
-        """Until the end of input, `quit`, or Ctrl-D. From a pipe, the exit code is 1 if any command failed."""
+        """Until the owner leaves. From a pipe, the exit code is 1 if any command failed."""
         if not booted:
             await boot_with_progress(self._host)
         await self._join_at_start()
-        while (line := await self._console.read()) is not None:
-            if not await self._run_line(line):
-                break
+        await self.take_commands()
         for work in self._background:
             work.cancel()
-        return 1 if self._failed and isinstance(self._console, Pipe) else 0
+        return 1 if self.failed and isinstance(self.console, Pipe) else 0
 
     async def _join_at_start(self) -> None:
         options = self._host.options
         statuses = self._computer.status
         ready = sum(status.active for status in statuses)
         tools = len(self._computer.mcp_manager.book.tools)
-        if isinstance(self._console, Terminal):
+        if isinstance(self.console, Terminal):
             print(f"{ready} of {len(statuses)} MCP servers ready, {tools} tools.")
         if options.url is not None:
-            await self._guarded(self._connect(options.url, options.office))
-            if options.office is not None and not self._host.client.connected and isinstance(self._console, Terminal):
+            await self.guarded(self._connect(options.url, options.office))
+            if options.office is not None and not self._host.client.connected and isinstance(self.console, Terminal):
                 self._background.add(asyncio.create_task(self._keep_trying(options.url, options.office)))
-        if isinstance(self._console, Terminal):
+        if isinstance(self.console, Terminal):
             print("Type help for the commands, Ctrl-D to leave.")
 
     async def _keep_trying(self, url: str, office: str) -> None:
@@ -152,79 +149,32 @@ class Shell:
             await self._host.join(url, office)
             print(f"in office {office} as {self._computer.name}")
         except NotAllowed as error:
-            self._complain(str(error))
-
-    async def _run_line(self, line: str) -> bool:
-        """Run one line; False when it was the last."""
-        try:
-            words = shlex.split(line, comments=True)
-        except ValueError as error:
-            self._complain(str(error))
-            return True
-        if not words:
-            return True
-        name, arguments = words[0].lower(), words[1:]
-        if name in ("quit", "exit"):
-            return False
-        command = getattr(self, f"do_{name}", None)
-        if command is None:
-            self._complain(f"{name}: no such command; type help")
-            return True
-        try:
-            inspect.signature(command).bind(*arguments)
-        except TypeError:
-            self._complain(f"usage: {usage_of(command)}")
-            return True
-        await self._guarded(self._console.attend(command(*arguments)))
-        return True
-
-    async def _guarded(self, work: Awaitable[None]) -> None:
-        try:
-            await work
-        except Interrupted:
-            self._complain("interrupted")
-        except (SMCPError, ConfigError, UsageError, ConnectionError, RuntimeError, OSError) as error:
-            self._complain(printable(str(error)))
-        except Exception as error:  # a command that breaks must not take the Computer with it
-            logger.exception("the command failed")
-            self._complain(printable(f"that failed: {type(error).__name__}: {error}"))
-
-    def _complain(self, message: str) -> None:
-        self._failed = True
-        print(message, file=sys.stderr)
+            self.complain(str(error))
 
     # --------------------------------------------------------------------------------------------------- looking around
-
-    async def do_help(self) -> None:
-        """help
-        Show this."""
-        for command in commands():
-            usage, text = described(command)
-            print(f"  {usage:<48} {text}")
-        print(f"  {'quit':<48} Stop everything and leave.")
 
     async def do_status(self) -> None:
         """status
         The connection, the servers, and what is wrong with them."""
         client = self._host.client
         where = f"in office {client.office_id}" if client.office_id else "connected" if client.connected else "offline"
-        views.show(f"{self._computer.name}: {where}", views.servers(self._computer.status))
-        views.show(*views.details(self._computer.status))
+        show(f"{self._computer.name}: {where}", views.servers(self._computer.status))
+        show(*views.details(self._computer.status))
 
     async def do_servers(self) -> None:
         """servers
         The MCP servers and their states."""
-        views.show(views.servers(self._computer.status))
+        show(views.servers(self._computer.status))
 
     async def do_tools(self, server: str | None = None) -> None:
         """tools [SERVER]
         The tools an Agent sees."""
-        views.show(views.tools(self._computer.mcp_manager.book, server))
+        show(views.tools(self._computer.mcp_manager.book, server))
 
     async def do_history(self) -> None:
         """history
         The last calls."""
-        views.show(views.history(await self._computer.aget_tool_call_history()))
+        show(views.history(await self._computer.aget_tool_call_history()))
 
     async def do_config(self) -> None:
         """config
@@ -234,7 +184,7 @@ class Shell:
     async def do_windows(self) -> None:
         """windows
         The windows of all servers."""
-        views.show(views.listed((uri, server, "") for server, uri in await self._computer.mcp_manager.list_windows()))
+        show(views.listed((uri, server, "") for server, uri in await self._computer.mcp_manager.list_windows()))
 
     async def do_desktop(self, *words: str) -> None:
         """desktop [SIZE] [URI]
@@ -244,13 +194,13 @@ class Shell:
         if len(uris) > 1:
             raise UsageError("usage: " + usage_of(self.do_desktop))
         for shown in await self._computer.get_desktop(size, uris[0] if uris else None):
-            views.show(views.window(shown))
+            show(window(shown))
 
     async def do_documents(self) -> None:
         """documents
         The documents of all servers."""
         known = [(uri, view.server, item.name) for view in self._views() for uri, item in view.documents.items()]
-        views.show(views.listed(known))
+        show(views.listed(known))
 
     async def do_finder(self, *words: str) -> None:
         """finder [KEYWORD…] [--type TYPE]
@@ -262,12 +212,12 @@ class Shell:
                 raise UsageError("usage: " + usage_of(self.do_finder))
             file_type = keywords[at + 1]
             del keywords[at : at + 2]
-        views.show(views.documents(*await self._computer.get_finder(keywords or None, file_type)))
+        show(documents(*await self._computer.get_finder(keywords or None, file_type)))
 
     async def do_read(self, uri: str) -> None:
         """read URI
         A document, page, element, window or any other resource."""
-        views.show(*views.resource(await self._computer.read_resource(views.as_markdown(uri))))
+        show(*resource(await self._computer.read_resource(as_markdown(uri))))
 
     def _views(self) -> list[ResourceView]:
         return self._computer.mcp_manager.views
@@ -285,11 +235,11 @@ class Shell:
         req_id = uuid.uuid4().hex
         self._confirmations.own_calls.add(req_id)
         try:
-            result = await self._computer.aexecute_tool(req_id, tool, parameters, 600)
+            found = await self._computer.aexecute_tool(req_id, tool, parameters, 600)
         finally:
             self._confirmations.own_calls.discard(req_id)
-        views.show(*views.result(result))
-        self._failed |= result.is_error
+        show(*result(found))
+        self.failed |= found.is_error
 
     async def do_add(self, *words: str) -> None:
         """add FILE | NAME COMMAND… | NAME URL | NAME JSON
@@ -314,8 +264,8 @@ class Shell:
         else:
             raise UsageError("usage: " + usage_of(self.do_add))
         print(f"starting {', '.join(config.name for config in configs)} …")
-        if isinstance(self._console, Terminal):  # a start may take a minute: the prompt comes back at once
-            self._background.add(asyncio.create_task(self._guarded(self._add(configs))))
+        if isinstance(self.console, Terminal):  # a start may take a minute: the prompt comes back at once
+            self._background.add(asyncio.create_task(self.guarded(self._add(configs))))
         else:
             await self._add(configs)
 
@@ -323,7 +273,7 @@ class Shell:
         await asyncio.gather(*map(self._computer.aadd_or_aupdate_server, configs))
         names = {config.name for config in configs}
         changed = [status for status in self._computer.status if status.name in names]
-        views.show(views.servers(changed), *views.details(changed))
+        show(views.servers(changed), *views.details(changed))
 
     async def do_rm(self, server: str) -> None:
         """rm SERVER
@@ -359,7 +309,7 @@ class Shell:
             await self._host.resolver.forget(input_id)
         elif action is not None:
             raise UsageError("usage: " + usage_of(self.do_inputs))
-        views.show(views.inputs(self._computer.inputs, self._computer.list_input_values()))
+        show(views.inputs(self._computer.inputs, self._computer.list_input_values()))
 
     # ------------------------------------------------------------------------------------------------------- the office
 
@@ -390,27 +340,17 @@ class Shell:
 
     async def _show_one(self, name: str) -> None:
         chosen = [status for status in self._computer.status if status.name == name]
-        views.show(views.servers(chosen), *views.details(chosen))
+        show(views.servers(chosen), *views.details(chosen))
+
+
+def _may_hold_secret(line: str) -> bool:
+    words = line.split()
+    has_value = words[:2] == ["inputs", "set"] or "{" in line
+    return has_value or any("=" in word and looks_secret(word.partition("=")[0]) for word in words)
 
 
 def _load(name: str) -> LoadedConfig:
     return load_config(Path(name).expanduser())
-
-
-def commands() -> list[Any]:
-    """The commands, in the order in which they are written."""
-    return [method for name, method in vars(Shell).items() if name.startswith("do_")]
-
-
-def described(command: Any) -> tuple[str, str]:
-    """Usage and help of a command."""
-    usage, _, text = (command.__doc__ or "").partition("\n")
-    return usage.strip(), text.strip()
-
-
-def usage_of(command: Any) -> str:
-    """How a command is typed."""
-    return described(command)[0]
 
 
 class ShellCompleter(Completer):
@@ -441,7 +381,7 @@ class ShellCompleter(Completer):
     def _choices(self, before: list[str]) -> Iterable[str]:
         computer = self._host.computer
         if not before:
-            return [*(usage_of(command).split()[0] for command in commands()), "quit"]
+            return [*(usage_of(command).split()[0] for command in commands_of(Shell)), "quit"]
         match before[0]:
             case "start" | "stop" | "rm" | "tools" if len(before) == 1:
                 return [config.name for config in computer.mcp_servers]

@@ -3,43 +3,19 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable
 from typing import Any, cast
 
-from mcp_types import AudioContent, EmbeddedResource, ImageContent, ResourceLink, TextContent
-from rich.console import Console, RenderableType
-from rich.markdown import Markdown
-from rich.markup import escape as escape_markup
-from rich.panel import Panel
+from rich.console import RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
 from a2c_smcp.cli.computer.progress import SYMBOLS
+from a2c_smcp.cli.views import escape
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.computer.tools import ToolBook
 from a2c_smcp.computer.types import ServerState, ServerStatus, ToolCallRecord
-from a2c_smcp.errors import InvalidDPEUriError
-from a2c_smcp.smcp import DPEDocumentSummary, ResourceContents
-from a2c_smcp.utils.dpe_uri import parse_dpe_uri
-from a2c_smcp.utils.results import CallToolResult
 from a2c_smcp.utils.text import printable
-
-
-def escape(text: str) -> str:
-    """Text from elsewhere as rich shall show it: as it is."""
-    return escape_markup(printable(text))
-
-
-WIDE = 200
-"""Columns where there is no terminal to fill."""
-
-
-def show(*parts: RenderableType) -> None:
-    """Print to standard output."""
-    console = Console() if sys.stdout.isatty() else Console(width=WIDE)
-    for part in parts:
-        console.print(part)
 
 
 def servers(statuses: list[ServerStatus]) -> RenderableType:
@@ -117,78 +93,6 @@ def listed(entries: Iterable[tuple[str, str, str]]) -> RenderableType:
     for uri, server, name in entries:
         table.add_row(escape(uri), escape(server), escape(name))
     return table if table.row_count else "none"
-
-
-def window(shown: str) -> RenderableType:
-    """One window of the Desktop."""
-    uri, _, body = shown.partition("\n\n")
-    return Panel(Text(printable(body)), title=escape(uri), title_align="left")
-
-
-def documents(page: list[DPEDocumentSummary], total: int) -> RenderableType:
-    """A page of the catalogue."""
-    if not page:
-        return f"none of {total}" if total else "no documents"
-    table = Table("title", "type", "pages", "changed", "server", Column("uri", overflow="fold"), box=None)
-    table.caption = f"{len(page)} of {total}"
-    for entry in page:
-        changed = entry.get("last_modified", "")[:10]
-        cells = (entry["title"], entry["file_type"], str(entry["page_count"]), changed, entry["server"], entry["uri"])
-        table.add_row(*map(escape, cells))
-    return table
-
-
-def as_markdown(uri: str) -> str:
-    """The address at which a page or an element is given as a person wants to read it."""
-    try:
-        address = parse_dpe_uri(uri)
-    except InvalidDPEUriError:
-        return uri
-    if address.level < 2 or "format" in address.query_params:
-        return uri
-    uri = uri.partition("#")[0]
-    return f"{uri}{'&' if '?' in uri else '?'}format=markdown"
-
-
-def resource(contents: list[ResourceContents]) -> Iterable[RenderableType]:
-    """What a resource holds: markdown rendered, JSON in order, text as it is."""
-    for part in contents:
-        words = part.get("text")
-        if words is None:
-            yield Text(
-                f"[{printable(part.get('mimeType', 'binary'))}, {len(part.get('blob', '')) * 3 // 4} bytes]", "dim"
-            )
-            continue
-        try:
-            data: Any = json.loads(words)
-        except ValueError:
-            data = None
-        markdown = cast("dict[str, Any]", data).get("content_markdown") if isinstance(data, dict) else None
-        if isinstance(markdown, str):
-            yield Text(printable(str(cast("dict[str, Any]", data).get("title", ""))), "bold")
-            yield Markdown(printable(markdown))
-        elif part.get("mimeType") == "text/markdown":
-            yield Markdown(printable(words))
-        elif isinstance(data, dict | list):
-            yield Text(printable(json.dumps(data, indent=2, ensure_ascii=False)))
-        else:
-            yield Text(printable(words))
-
-
-def result(found: CallToolResult) -> Iterable[RenderableType]:
-    """A tool's result."""
-    for part in found.content:
-        match part:
-            case TextContent():
-                yield Text(printable(part.text), style="red" if found.is_error else "")
-            case ImageContent() | AudioContent():
-                yield Text(f"[{part.type}, {printable(part.mime_type)}, {len(part.data) * 3 // 4} bytes]", style="dim")
-            case ResourceLink():
-                yield Text(f"[link to {printable(part.uri)}]", style="dim")
-            case EmbeddedResource():
-                yield Text(f"[resource {printable(part.resource.uri)}]", style="dim")
-    if not found.content and found.structured_content is not None:
-        yield Text(printable(json.dumps(found.structured_content, indent=2, ensure_ascii=False)), style="dim")
 
 
 def history(records: Iterable[ToolCallRecord]) -> RenderableType:

@@ -11,18 +11,11 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.completion import Completer, WordCompleter
+from prompt_toolkit.completion import Completer
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.patch_stdout import patch_stdout
 
-from a2c_smcp.computer.inputs.secrets import looks_secret
-from a2c_smcp.computer.mcp_clients.model import (
-    MCPServerCommandInput,
-    MCPServerInput,
-    MCPServerPickStringInput,
-)
-from a2c_smcp.computer.threads import in_thread
-from a2c_smcp.utils.text import printable
+from a2c_smcp.utils.threads import in_thread
 
 T = TypeVar("T")
 
@@ -35,48 +28,6 @@ def prompt_session(*arguments: Any, **options: Any) -> PromptSession[str]:
     """A prompt that remembers nothing unless told to."""
     options.setdefault("history", InMemoryHistory())
     return PromptSession(*arguments, interrupt_exception=Interrupted, **options)
-
-
-class Questions:
-    """Asks for inputs at a terminal, one at a time."""
-
-    def __init__(self) -> None:
-        self._turn = asyncio.Lock()
-
-    async def ask(self, wanted: MCPServerInput) -> str | None:
-        """What the person says; None when they press Ctrl-C or Ctrl-D."""
-        async with self._turn:
-            try:
-                return await self._ask(wanted)
-            except (EOFError, Interrupted):
-                return None
-
-    async def _ask(self, wanted: MCPServerInput) -> str | None:
-        if isinstance(wanted, MCPServerCommandInput):
-            return None
-        label = printable(f"{wanted.description or wanted.id} [{wanted.id}]")
-        default = wanted.default or ""
-        if isinstance(wanted, MCPServerPickStringInput):
-            return await self._pick(label, wanted.options, default)
-        secret = bool(wanted.password)
-        hint = f" ({default})" if default and not secret else ""
-        answer = await prompt_session().prompt_async(f"{label}{hint}: ", is_password=secret)
-        return answer or None
-
-    async def _pick(self, label: str, options: list[str], default: str) -> str | None:
-        print(f"{label}:")
-        for number, option in enumerate(options, 1):
-            print(f"  {number}. {option}{'  (default)' if option == default else ''}")
-        session = prompt_session(completer=WordCompleter(options, sentence=True))
-        while True:
-            answer = (await session.prompt_async("number or text: ")).strip()
-            if not answer:
-                return default or None
-            if answer in options:
-                return answer
-            if answer.isdecimal() and 1 <= int(answer) <= len(options):
-                return options[int(answer) - 1]
-            print("that is none of them")
 
 
 class Console(Protocol):
@@ -107,8 +58,8 @@ class Pipe:
 class Terminal:
     """A prompt with completion and history. A question takes its place; what was typed so far comes back after it."""
 
-    def __init__(self, prompt: str, completer: Completer) -> None:
-        self._session = prompt_session(prompt, completer=completer, history=_history(), complete_while_typing=False)
+    def __init__(self, prompt: str, completer: Completer, history: History) -> None:
+        self._session = prompt_session(prompt, completer=completer, history=history, complete_while_typing=False)
         self._draft = ""
         self._questions: asyncio.Queue[_Question] = asyncio.Queue()
 
@@ -210,22 +161,23 @@ class _Question:
             self._asking.cancel()
 
 
-def _history() -> History:
+def history_file(name: str, is_secret: Callable[[str], bool]) -> History:
+    """What was typed, kept for the next time; lines that may hold a secret are not written down."""
     folder = Path(os.environ.get("XDG_STATE_HOME", Path.home() / ".local" / "state")) / "a2c"
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        file = folder / "computer-history"
+        file = folder / f"{name}-history"
         os.close(os.open(file, os.O_CREAT | os.O_APPEND, 0o600))
-        return _DiscreetHistory(str(file))
     except OSError:
         return InMemoryHistory()
+    return _DiscreetHistory(str(file), is_secret)
 
 
 class _DiscreetHistory(FileHistory):
-    """Lines that may hold a secret are not written down."""
+    def __init__(self, file: str, is_secret: Callable[[str], bool]) -> None:
+        super().__init__(file)
+        self._is_secret = is_secret
 
     def store_string(self, string: str) -> None:
-        words = string.split()
-        has_value = words[:2] == ["inputs", "set"] or "{" in string
-        if not has_value and not any("=" in word and looks_secret(word.partition("=")[0]) for word in words):
+        if not self._is_secret(string):
             super().store_string(string)

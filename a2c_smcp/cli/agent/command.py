@@ -1,0 +1,206 @@
+"""`a2c agent`: the options and what they start."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from a2c_smcp.cli.errors import fail
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from a2c_smcp.cli.agent.visit import Visit
+
+app = typer.Typer(help="Be an Agent: use what the Computers of an office offer.", invoke_without_command=True)
+
+_OFFICE = "The office"
+_OUTPUT = "Output"
+
+Json = Annotated[bool, typer.Option("--json", help="Print data for a program.")]
+Computer = Annotated[str | None, typer.Option("--computer", "-c", help="Only this Computer.", show_default="all")]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `a2c agent` was asked for."""
+
+    url: str
+    office: str
+    name: str
+    api_key: str | None
+    api_key_header: str
+    timeout: float
+    log_level: str
+
+
+@app.callback()
+def agent(
+    context: typer.Context,
+    url: Annotated[
+        str, typer.Option(envvar="A2C_URL", help="The Server.", rich_help_panel=_OFFICE)
+    ] = "http://127.0.0.1:8000",
+    office: Annotated[
+        str | None, typer.Option(envvar="A2C_OFFICE", help="The office to join.", rich_help_panel=_OFFICE)
+    ] = None,
+    name: Annotated[
+        str, typer.Option(envvar="A2C_AGENT_NAME", help="What this Agent is called there.", rich_help_panel=_OFFICE)
+    ] = "a2c-agent",
+    api_key: Annotated[
+        str | None,
+        typer.Option(help="Key or token for the Server; better in A2C_API_KEY.", rich_help_panel=_OFFICE),
+    ] = None,
+    api_key_header: Annotated[str, typer.Option(help="HTTP header of the key.", rich_help_panel=_OFFICE)] = "x-api-key",
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a Computer gets to answer.")] = 20,
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.", rich_help_panel=_OUTPUT)] = "warning",
+) -> None:
+    """Be an Agent: see what the Computers of an office offer, and use it.
+
+        a2c agent --url https://hub.example.com --office acme tools
+
+    Without a subcommand it opens a prompt (try `help` there). An office has one Agent: while this one is in, another is
+    refused.
+
+    Exit codes: 0 done; 1 failed or refused; 2 typed wrong; 3 the Server cannot be reached, or the office not be joined;
+    4 no such Computer, tool or document; 5 timed out; 130 interrupted.
+    """
+    context.obj = Options(
+        url=url,
+        office=office or "",
+        name=name,
+        api_key=api_key or os.environ.get("A2C_API_KEY"),
+        api_key_header=api_key_header,
+        timeout=timeout,
+        log_level=log_level.lower(),
+    )
+    if context.invoked_subcommand is None:
+        from a2c_smcp.cli.agent.shell import converse
+
+        _run(context.obj, converse)
+
+
+@app.command()
+def computers(context: typer.Context, as_json: Json = False) -> None:
+    """Who is in the office, and how many tools each Computer has."""
+    from a2c_smcp.cli.agent import one_shot
+
+    _run(context.obj, lambda visit: one_shot.computers(visit, as_json))
+
+
+@app.command()
+def tools(
+    context: typer.Context,
+    computer: Annotated[str | None, typer.Argument(help="Only of this Computer.")] = None,
+    as_json: Json = False,
+) -> None:
+    """The tools of all Computers, or of one."""
+    from a2c_smcp.cli.agent import one_shot
+
+    _run(context.obj, lambda visit: one_shot.tools(visit, computer, as_json))
+
+
+@app.command()
+def call(
+    context: typer.Context,
+    computer: Annotated[str, typer.Argument(help="Where the tool is.")],
+    tool: Annotated[str, typer.Argument(help="The tool's name, as `tools` shows it.")],
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...")] = None,
+    params: Annotated[str | None, typer.Option(help="All parameters as a JSON object.")] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that the tool gets.")] = 60,
+    as_json: Json = False,
+) -> None:
+    """Call a tool. Exit code 1 if the tool fails.
+
+    A VALUE is text where the tool wants text, else JSON (count=3, on=true, tags='["a"]'); key:=value is always JSON.
+    """
+    from a2c_smcp.cli.agent import one_shot
+
+    _run(context.obj, lambda visit: one_shot.call(visit, computer, tool, arguments or [], params, timeout, as_json))
+
+
+@app.command()
+def desktop(
+    context: typer.Context,
+    computer: Computer = None,
+    size: Annotated[int | None, typer.Option(help="At most this many windows of each Computer.")] = None,
+    window: Annotated[str | None, typer.Option(help="Only the window at this window:// address.")] = None,
+    as_json: Json = False,
+) -> None:
+    """What the windows of the Computers show."""
+    from a2c_smcp.cli.agent import one_shot
+
+    _run(context.obj, lambda visit: one_shot.desktop(visit, computer, size, window, as_json))
+
+
+@app.command()
+def finder(
+    context: typer.Context,
+    keywords: Annotated[list[str] | None, typer.Argument(metavar="[KEYWORD]...", help="Any of these.")] = None,
+    file_type: Annotated[str | None, typer.Option("--type", help="Only this type, such as pdf.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All of them, not only the first 20.")] = False,
+    computer: Computer = None,
+    as_json: Json = False,
+) -> None:
+    """The documents that match."""
+    from a2c_smcp.cli.agent import one_shot
+
+    _run(context.obj, lambda visit: one_shot.finder(visit, computer, keywords, file_type, everything, as_json))
+
+
+@app.command()
+def read(
+    context: typer.Context,
+    uri: Annotated[str, typer.Argument(help="A dpe:// or window:// address, or that of any other resource.")],
+    markdown: Annotated[bool, typer.Option("--markdown", help="As markdown text, not rendered.")] = False,
+    computer: Computer = None,
+    as_json: Json = False,
+) -> None:
+    """A document, a page, an element, a window or any other resource."""
+    from a2c_smcp.cli.agent import one_shot
+
+    _run(context.obj, lambda visit: one_shot.read(visit, computer, uri, markdown, as_json))
+
+
+@app.command()
+def tree(
+    context: typer.Context,
+    uri: Annotated[str, typer.Argument(help="The dpe:// address of a document.")],
+    computer: Computer = None,
+    as_json: Json = False,
+) -> None:
+    """A document as a tree: its pages and their elements."""
+    from a2c_smcp.cli.agent import one_shot
+
+    _run(context.obj, lambda visit: one_shot.tree(visit, computer, uri, as_json))
+
+
+@app.command()
+def watch(
+    context: typer.Context,
+    count: Annotated[int | None, typer.Option(min=1, help="End after this many changes.")] = None,
+    as_json: Json = False,
+) -> None:
+    """What changes in the office, as it comes, one line for each; until Ctrl-C."""
+    from a2c_smcp.cli.agent import one_shot
+
+    _run(context.obj, lambda visit: one_shot.watch(visit, count, as_json))
+
+
+def _run(options: Options, main: Callable[[Visit], Awaitable[int]]) -> None:
+    """Join the office, do something there, and leave."""
+    from a2c_smcp.cli.agent.visit import visiting
+    from a2c_smcp.cli.running import run_until_done
+    from a2c_smcp.utils.logger import configure_logging
+
+    if not options.office:
+        fail("which office? --office NAME, or A2C_OFFICE", 2)
+    if not re.match(r"(https?|wss?)://[^/]", options.url):
+        fail(f"--url {options.url}: an address such as http://127.0.0.1:8000 is expected", 2)
+    if options.log_level not in ("debug", "info", "warning", "error"):
+        fail("--log-level is debug, info, warning or error", 2)
+    configure_logging(options.log_level, "human")
+    run_until_done(visiting(options, main))

@@ -1,0 +1,194 @@
+"""Commands that join an office, do one thing there, and leave."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import Any, cast
+
+from a2c_smcp.cli import views as shared
+from a2c_smcp.cli.agent import views
+from a2c_smcp.cli.agent.visit import FAILED, WRONG, Visit, complain, exit_code
+from a2c_smcp.cli.arguments import read_arguments
+from a2c_smcp.cli.views import print_json, show
+from a2c_smcp.errors import InvalidDPEUriError, SMCPError, error_for
+from a2c_smcp.protocol.agent import page_count
+from a2c_smcp.smcp import DPEDocumentSummary
+from a2c_smcp.utils.dpe_uri import parse_dpe_uri
+
+PAGES_AT_ONCE = 8
+
+
+async def computers(visit: Visit, as_json: bool) -> int:
+    """Who is there."""
+    members = await visit.agent.get_computers_in_office(visit.options.office, visit.options.timeout)
+    offered = visit.agent.tools
+    if as_json:
+        print_json([{"name": each["name"], "tools": len(offered.get(each["name"], []))} for each in members])
+    else:
+        show(views.computers({each["name"]: offered.get(each["name"], []) for each in members}))
+    return 0
+
+
+async def tools(visit: Visit, computer: str | None, as_json: bool) -> int:
+    """What they can do."""
+    offered = {each: visit.agent.tools[each] for each in visit.chosen(computer)}
+    if as_json:
+        print_json(offered if computer is None else offered[computer])
+    else:
+        show(views.tools(offered))
+    return 0
+
+
+async def call(
+    visit: Visit, computer: str, tool: str, words: list[str], params: str | None, seconds: float, as_json: bool
+) -> int:
+    """One call."""
+    visit.chosen(computer)
+    schema = visit.tool(computer, tool)
+    try:
+        parameters = read_arguments(words, params, schema)
+    except ValueError as error:
+        complain(str(error))
+        return WRONG
+    found = await visit.agent.emit_tool_call(computer, tool, parameters, seconds)
+    if as_json:
+        from a2c_smcp.utils.results import to_wire
+
+        print_json(to_wire(found))
+    else:
+        show(*shared.result(found))
+    if not found.is_error:
+        return 0
+    code = (found.meta or {}).get("error_code")
+    return exit_code(error_for(code)) if isinstance(code, int) else FAILED
+
+
+async def desktop(visit: Visit, computer: str | None, size: int | None, window: str | None, as_json: bool) -> int:
+    """What the windows show."""
+
+    async def look(each: str) -> list[str]:
+        answer = await visit.agent.get_desktop_from_computer(
+            each, size=size, window=window, timeout=visit.options.timeout
+        )
+        return answer["desktops"]
+
+    found, code = await _of_each(visit, computer, look)
+    if as_json:
+        print_json(found)
+        return code
+    for each, windows in found.items():
+        if len(found) > 1:
+            show(f"[bold]{shared.escape(each)}[/]")
+        show(*(map(shared.window, windows) if windows else ["no windows"]))
+    return code
+
+
+async def finder(
+    visit: Visit,
+    computer: str | None,
+    keywords: list[str] | None,
+    file_type: str | None,
+    everything: bool,
+    as_json: bool,
+) -> int:
+    """The documents that match."""
+
+    async def find(each: str) -> tuple[list[DPEDocumentSummary], int]:
+        if everything:
+            listed = [found async for found in visit.agent.iter_documents(each, keywords, file_type)]
+            return listed, len(listed)
+        answer = await visit.agent.get_finder(each, keywords, file_type, timeout=visit.options.timeout)
+        return answer["documents"], answer["total_count"]
+
+    found, code = await _of_each(visit, computer, find)
+    if as_json:
+        print_json({each: {"documents": listed, "total_count": total} for each, (listed, total) in found.items()})
+    else:
+        listed = [(each, document) for each, (documents, _) in found.items() for document in documents]
+        show(views.documents(listed, sum(total for _, total in found.values())))
+    return code
+
+
+async def read(visit: Visit, computer: str | None, uri: str, markdown: bool, as_json: bool) -> int:
+    """One resource."""
+    wanted = shared.as_markdown(uri) if markdown or not as_json else uri
+    _, answer = await visit.find(computer, lambda each: visit.agent.read_contents(each, wanted, visit.options.timeout))
+    contents = answer["contents"]
+    if as_json:
+        print_json(contents)
+    elif markdown:
+        for part in contents:
+            print(_words(part.get("text", "")))
+    else:
+        show(*shared.resource(contents))
+    return 0
+
+
+async def tree(visit: Visit, computer: str | None, uri: str, as_json: bool) -> int:
+    """A document, its pages and their elements."""
+    if parse_dpe_uri(uri).doc_ref is None:
+        raise InvalidDPEUriError(f"{uri} is the address of a catalogue; that of a document is expected")
+    seconds = visit.options.timeout
+    where, document = await visit.find(computer, lambda each: visit.agent.read_document_metadata(each, uri, seconds))
+    slots = asyncio.Semaphore(PAGES_AT_ONCE)
+
+    async def page(index: int) -> dict[str, Any]:
+        async with slots:
+            try:
+                return await visit.agent.read_page(where, uri, index, timeout=seconds)
+            except SMCPError as error:
+                return {"page_index": index, "title": f"cannot be read: {error.message} ({error.code})"}
+
+    pages = await asyncio.gather(*(page(index) for index in range(page_count(document))))
+    if as_json:
+        print_json({**document, "pages": pages})
+    else:
+        show(views.tree(document, list(pages)))
+    return 0
+
+
+async def watch(visit: Visit, count: int | None, as_json: bool) -> int:
+    """Changes, until there were enough."""
+    changes = visit.agent.changes()
+    if not as_json and sys.stderr.isatty():
+        here = ", ".join(visit.agent.computers) or "nobody"
+        print(f"watching {visit.options.office} ({here}); Ctrl-C ends it", file=sys.stderr)
+    seen = 0
+    async for change in changes:
+        if as_json:
+            fields = {"kind": change.kind, "computer": change.computer, "data": change.data}
+            print(json.dumps(fields, ensure_ascii=False), flush=True)
+        else:
+            show(views.change(change))
+            sys.stdout.flush()
+        seen += 1
+        if count is not None and seen >= count:
+            break
+    return 0
+
+
+async def _of_each(visit: Visit, computer: str | None, ask: Any) -> tuple[dict[str, Any], int]:
+    """What the Computers answer, side by side. Whoever cannot answer is named on standard error, and the code is 1."""
+    chosen = visit.chosen(computer)
+    outcomes = await asyncio.gather(*map(ask, chosen), return_exceptions=True)
+    found: dict[str, Any] = {}
+    for each, outcome in zip(chosen, outcomes, strict=True):
+        if not isinstance(outcome, BaseException):
+            found[each] = outcome
+        elif len(chosen) == 1 or not isinstance(outcome, SMCPError):
+            raise outcome
+        else:
+            complain(f"{each}: {outcome.message} ({outcome.code})")
+    return found, 0 if len(found) == len(chosen) else FAILED
+
+
+def _words(text: str) -> str:
+    """The markdown in an answer's envelope, or the answer itself."""
+    try:
+        body: Any = json.loads(text)
+    except ValueError:
+        return text
+    markdown = cast("dict[str, Any]", body).get("content_markdown") if isinstance(body, dict) else None
+    return markdown if isinstance(markdown, str) else text

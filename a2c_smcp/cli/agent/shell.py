@@ -1,0 +1,165 @@
+"""`a2c agent`: the prompt."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncGenerator, Iterable
+from typing import Any, cast
+
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+
+from a2c_smcp.cli.agent import one_shot
+from a2c_smcp.cli.agent.visit import Visit
+from a2c_smcp.cli.console import Console, Pipe, Terminal, history_file
+from a2c_smcp.cli.shell import CommandShell, UsageError, commands_of, usage_of
+from a2c_smcp.cli.views import print_json
+from a2c_smcp.errors import SMCPError
+from a2c_smcp.utils.dpe_uri import is_dpe_uri
+
+CALL_SECONDS = 600
+SHOWN_PAGES = 50
+
+
+async def converse(visit: Visit) -> int:
+    """Take commands until the person leaves."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        shell = Shell(visit, Pipe())
+        await shell.take_commands()
+        return 1 if shell.failed else 0
+    names = ", ".join(visit.agent.computers) or "nobody else yet"
+    print(f"In office {visit.options.office} as {visit.agent.name}, with {names}.")
+    print("Type help for the commands, Ctrl-D to leave.")
+    history = history_file("agent", lambda line: "{" in line or "=" in line)
+    await Shell(visit, Terminal(f"{visit.agent.name}> ", AgentCompleter(visit), history)).take_commands()
+    return 0
+
+
+class Shell(CommandShell):
+    """The commands of an Agent."""
+
+    def __init__(self, visit: Visit, console: Console) -> None:
+        super().__init__(console)
+        self._visit = visit
+
+    async def do_computers(self) -> None:
+        """computers
+        Who is in the office."""
+        await one_shot.computers(self._visit, False)
+
+    async def do_tools(self, computer: str | None = None) -> None:
+        """tools [COMPUTER]
+        The tools of all Computers, or of one."""
+        await one_shot.tools(self._visit, computer, False)
+
+    async def do_call(self, computer: str, tool: str, *arguments: str) -> None:
+        """call COMPUTER TOOL [KEY=VALUE…|JSON]
+        Call a tool."""
+        code = await one_shot.call(self._visit, computer, tool, list(arguments), None, CALL_SECONDS, False)
+        self.failed |= code != 0
+
+    async def do_desktop(self, *words: str) -> None:
+        """desktop [COMPUTER] [SIZE]
+        What the windows show."""
+        sizes = [int(word) for word in words if word.isdecimal()]
+        names = [word for word in words if not word.isdecimal()]
+        if len(sizes) > 1 or len(names) > 1:
+            raise UsageError("usage: " + usage_of(self.do_desktop))
+        await one_shot.desktop(self._visit, names[0] if names else None, sizes[0] if sizes else None, None, False)
+
+    async def do_finder(self, *words: str) -> None:
+        """finder [KEYWORD…] [--type TYPE] [--all]
+        The documents that match."""
+        keywords, file_type = [word for word in words if word != "--all"], None
+        if "--type" in keywords:
+            at = keywords.index("--type")
+            if at + 1 >= len(keywords):
+                raise UsageError("usage: " + usage_of(self.do_finder))
+            file_type = keywords[at + 1]
+            del keywords[at : at + 2]
+        await one_shot.finder(self._visit, None, keywords or None, file_type, "--all" in words, False)
+
+    async def do_read(self, uri: str) -> None:
+        """read URI
+        A document, page, element, window or any other resource."""
+        await one_shot.read(self._visit, None, uri, False, False)
+
+    async def do_tree(self, uri: str) -> None:
+        """tree URI
+        A document as a tree."""
+        await one_shot.tree(self._visit, None, uri, False)
+
+    async def do_config(self, computer: str) -> None:
+        """config COMPUTER
+        A Computer's configuration, without its secrets."""
+        self._visit.chosen(computer)
+        print_json(await self._visit.agent.get_config_from_computer(computer, self._visit.options.timeout))
+
+    async def do_watch(self) -> None:
+        """watch
+        What changes, as it comes; Ctrl-C ends it."""
+        await one_shot.watch(self._visit, None, False)
+
+
+class AgentCompleter(Completer):
+    """Commands, then what the command is about: Computers, tools and their parameters, documents and their pages."""
+
+    def __init__(self, visit: Visit) -> None:
+        self._visit = visit
+
+    async def get_completions_async(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> AsyncGenerator[Completion]:
+        """What could stand at the cursor; addresses are asked for."""
+        command, _, start = document.text_before_cursor.rpartition(" ")
+        if command in ("read", "tree"):
+            for uri in await self._addresses(start):
+                if uri.startswith(start):
+                    yield Completion(uri, start_position=-len(start))
+        for completion in self.get_completions(document, complete_event):
+            yield completion
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """What could stand at the cursor, as far as that is known here."""
+        words = document.text_before_cursor.split(" ")
+        start = words[-1]
+        for word in self._choices(words[:-1]):
+            if word.startswith(start):
+                yield Completion(word, start_position=-len(start))
+
+    def _choices(self, before: list[str]) -> Iterable[str]:
+        agent = self._visit.agent
+        match before:
+            case []:
+                return [*(usage_of(command).split()[0] for command in commands_of(Shell)), "quit"]
+            case ["tools" | "call" | "desktop" | "config"]:
+                return agent.computers
+            case ["call", computer]:
+                return [tool["name"] for tool in agent.tools.get(computer, [])]
+            case ["call", computer, name, *_]:
+                schemas = [tool["params_schema"] for tool in agent.tools.get(computer, []) if tool["name"] == name]
+                properties: Any = schemas[0].get("properties") if schemas else None
+                return [f"{each}=" for each in cast("dict[str, Any]", properties or {})]
+            case ["finder", *_]:
+                return ["--type", "--all"]
+            case _:
+                return []
+
+    async def _addresses(self, start: str) -> list[str]:
+        """Documents; once one is typed out, its pages."""
+        agent = self._visit.agent
+        document = start.partition("/pages")[0].rstrip("/")
+        found: list[str] = []
+        for computer in agent.computers:
+            try:
+                if document != start and is_dpe_uri(document):
+                    answer = await agent.read_document_pages(computer, document, 0, SHOWN_PAGES)
+                    listed = answer.get("pages")
+                    pages = cast("list[Any]", listed) if isinstance(listed, list) else []
+                    found += [f"{document}/pages/{index}" for index in range(len(pages))]
+                else:
+                    answer = await agent.get_finder(computer, limit=100)
+                    found += [entry["uri"] for entry in answer["documents"]]
+            except SMCPError:
+                continue  # another Computer may know
+        return found
