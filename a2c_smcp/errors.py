@@ -165,3 +165,8 @@ def error_for(code: int, message: str | None = None, details: Mapping[str, Any] 
     error = SMCPError(message, details=details)
     error.code = code
     return error
+
+
+def is_known_code(code: int) -> bool:
+    """Whether a class owns `code`."""
+    return code in SMCPError._classes  # pyright: ignore[reportPrivateUsage]

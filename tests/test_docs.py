@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 import signal
 import subprocess
 import sys
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
 from a2c_smcp.computer.mcp_clients.config_file import parse_config
 from tests.e2e.test_server_command import self_signed
+from tests.support.computers import LineProcess, computer_process
 from tests.support.process import A2C, ServerProcess, a2c, server_process
 
 ROOT = Path(__file__).parent.parent
@@ -27,20 +30,32 @@ def blocks(page: Path, language: str) -> list[str]:
 PYTHON = [pytest.param(code, id=f"{page.name}-{n}") for page in PAGES for n, code in enumerate(blocks(page, "python"))]
 
 
+@pytest.fixture(scope="module")
+def demo_office() -> Generator[str]:
+    """A Server, and `my-laptop` in the office `demo`, as in the other terminals of the pages; the Server's address."""
+    flags = ("--config", "examples/mcp.json", "--office", "demo", "--name", "my-laptop")
+    with (
+        server_process() as server,
+        computer_process("--url", server.url, *flags, cwd=ROOT, env={"PYTHON": sys.executable}) as computer,
+    ):
+        computer.wait_for("in office demo")
+        computer.wait_for("2 of 2 MCP servers ready")
+        yield server.url
+
+
 @pytest.mark.parametrize("code", PYTHON)
-def test_python_snippets_run(code: str) -> None:
-    with server_process() as server:
-        program = code.replace("http://127.0.0.1:8000", server.url)
-        outcome = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False, cwd=ROOT
-        )
+def test_python_snippets_run(code: str, demo_office: str) -> None:
+    program = code.replace("http://127.0.0.1:8000", demo_office)
+    outcome = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False, cwd=ROOT
+    )
     assert outcome.returncode == 0, outcome.stderr
     promised = re.findall(r"print\(.*\)  # (.*)$", code, re.MULTILINE)
     assert outcome.stdout.splitlines()[: len(promised)] == promised
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_commands_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, demo_office: str) -> None:
     """In order, in an empty folder that has the files they name; servers are started, asked to stop, and do."""
     self_signed(tmp_path)
     (tmp_path / "server.toml").write_text('log_level = "info"\n')
@@ -63,10 +78,25 @@ def test_commands_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
                 server.close()
         elif command == "a2c" and arguments[0] == "computer" and "--url" in arguments:
             assert_computer_joins(arguments, tmp_path)
+        elif command == "a2c" and arguments[0] == "agent":
+            assert_agent_does_as_promised(arguments, demo_office)
         elif command:
             assert command == "a2c", line
             outcome = a2c(*arguments, cwd=tmp_path)
             assert outcome.returncode == 0, outcome.stderr
+
+
+def assert_agent_does_as_promised(arguments: list[str], url: str) -> None:
+    """It ends well; `watch` sees another Computer come."""
+    if "watch" not in arguments:
+        outcome = a2c(*arguments, env={"A2C_URL": url})
+        assert outcome.returncode == 0, outcome.stderr
+        return
+    with contextlib.closing(LineProcess([*A2C, *arguments], env={"A2C_URL": url})) as watching:
+        flags = ("--config", "examples/mcp.json", "--url", url, "--office", "demo", "--name", "other")
+        with computer_process(*flags, cwd=ROOT, env={"PYTHON": sys.executable}):
+            watching.wait_for("other came")
+        assert watching.process.wait(30) == 0
 
 
 def assert_computer_joins(arguments: list[str], folder: Path) -> None:

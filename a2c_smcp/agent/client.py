@@ -53,7 +53,7 @@ class AsyncSMCPAgentClient(AgentBase, OfficeClient):
         self._be(auth_provider, event_handler, keep)
         self._work: set[asyncio.Task[Any]] = set()
         self._listeners: WeakSet[Changes] = WeakSet()
-        self._teller: asyncio.Task[None] | None = None
+        self._told: Changes | None = None
         self._progress = asyncio.Event()
 
     # ------------------------------------------------------------------------------------------------- coming and going
@@ -97,7 +97,7 @@ class AsyncSMCPAgentClient(AgentBase, OfficeClient):
     async def join_office(
         self, office_id: str | None = None, agent_name: str | None = None, namespace: str | None = None
     ) -> None:
-        """Join an office, and know who is there; from now on also after every reconnection.
+        """Join an office and look who is there; from now on also after every reconnection. `namespace` is not needed.
 
         Raises:
             OfficeFullError: the office has an Agent.
@@ -115,20 +115,23 @@ class AsyncSMCPAgentClient(AgentBase, OfficeClient):
         """Leave. Whatever the Server says, this Agent is out.
 
         Raises:
-            SMCPError: the Server says that we were not in.
+            NotInOfficeError: we are in no office.
+            CrossOfficeError: we are in another than that.
+            SMCPError: the Server says something else.
         """
-        self._upkeep.leave()
+        office = self._office_to_leave(office_id)
         try:
-            await self._leave(office_id or self.wanted_office or "")
+            await self._leave(office)
         except OfficeRefusedError as error:
             raise typed(error) from None
+        finally:
+            self._upkeep.leave()
 
     async def disconnect(self) -> None:
         """Leave the Server for good; what is being waited for ends."""
         self._upkeep.leave()
         await super().disconnect()
-        for listener in list(self._listeners):
-            listener.close()
+        self._on_given_up()
         work = self._work - {task for task in (asyncio.current_task(),) if task is not None}
         for task in work:
             task.cancel()
@@ -257,9 +260,14 @@ class AsyncSMCPAgentClient(AgentBase, OfficeClient):
         return listener
 
     async def _look_around(self, office_id: str) -> None:
-        for action in self._upkeep.join(office_id):
-            if isinstance(action, Fetch):
-                await self._fetch(action)
+        """Learn who is there; who has no time to wait for that leaves it to be done behind the scenes."""
+        try:
+            for action in self._upkeep.join(office_id, time.monotonic()):
+                if isinstance(action, Fetch):
+                    await self._fetch(action)
+        except BaseException:
+            self._perform(self._upkeep.join(office_id, time.monotonic()))
+            raise
 
     def _perform(self, actions: Actions) -> None:
         for action in actions:
@@ -270,14 +278,17 @@ class AsyncSMCPAgentClient(AgentBase, OfficeClient):
         self._progress.set()
 
     async def _fetch(self, fetch: Fetch) -> None:
-        if fetch.delay:
-            await asyncio.sleep(fetch.delay)
-        if not self._upkeep.begin(fetch, time.monotonic()):
-            return
         try:
+            if fetch.delay:
+                await asyncio.sleep(fetch.delay)
+            if not self._upkeep.begin(fetch, time.monotonic()):
+                return
             outcome = await self._run(self._fetching(fetch))
         except SMCPError as error:
             outcome = error
+        except BaseException:
+            self._upkeep.abandon(fetch)
+            raise
         self._perform(self._upkeep.end(fetch, outcome, time.monotonic()))
 
     def _announce(self, change: Change) -> None:
@@ -294,15 +305,15 @@ class AsyncSMCPAgentClient(AgentBase, OfficeClient):
             except Exception:
                 logger.exception("the event handler failed at %s", change.kind)
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
         self._work.add(task)
         task.add_done_callback(self._work.discard)
-        return task
 
     async def _handle_connect(self, namespace: str | None, data: Any) -> None:
-        if self._teller is None or self._teller.done():
-            self._teller = self._start(self._tell_handlers(self.changes()))
+        if self._told is None or self._told.is_closed:
+            self._told = self.changes()
+            self._start(self._tell_handlers(self._told))
         await super()._handle_connect(namespace, data)
 
     async def _handle_event(self, namespace: str | None, id: int | None, data: list[Any]) -> None:
@@ -313,19 +324,23 @@ class AsyncSMCPAgentClient(AgentBase, OfficeClient):
     async def _on_rejoined(self) -> None:
         self._announce(Change("rejoined"))
         if self.office_id is not None:
-            self._perform(self._upkeep.join(self.office_id))
+            self._perform(self._upkeep.join(self.office_id, time.monotonic()))
 
     def _on_lost(self) -> None:
         self._perform(self._upkeep.lose())
+
+    def _on_given_up(self) -> None:
+        for listener in list(self._listeners):
+            listener.close()
 
 
 class Changes:
     """What changes, as it comes. `close` ends it, after what came before."""
 
     def __init__(self) -> None:
+        self.is_closed = False
         self._mailbox = Mailbox()
         self._news = asyncio.Event()
-        self._closed = False
 
     def put(self, change: Change) -> None:
         """Something changed."""
@@ -334,7 +349,7 @@ class Changes:
 
     def close(self) -> None:
         """Nothing more will come."""
-        self._closed = True
+        self.is_closed = True
         self._news.set()
 
     def __aiter__(self) -> Self:
@@ -342,7 +357,7 @@ class Changes:
 
     async def __anext__(self) -> Change:
         while (change := self._mailbox.take()) is None:
-            if self._closed:
+            if self.is_closed:
                 raise StopAsyncIteration
             self._news.clear()
             await self._news.wait()

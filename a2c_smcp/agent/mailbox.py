@@ -2,52 +2,65 @@
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass
-from typing import get_args
+from typing import TypeVar, get_args
 
 from a2c_smcp.protocol.upkeep import Change, Kind
+
+Key = TypeVar("Key")
 
 _STATES = frozenset(get_args(Kind))
 
 
-@dataclass(eq=False, slots=True)
-class _Letter:
-    change: Change
-
-
 class Mailbox:
-    """Changes in order. Who is slow to take them misses nothing: of a state that changed again, the latest is kept."""
+    """Changes in order. Who is slow to take them gets what matters and no more.
+
+    Of a state that changed again, the latest is kept; a Computer that came and went again was never there.
+    """
 
     def __init__(self) -> None:
-        self._letters: deque[_Letter] = deque()
-        self._latest: dict[tuple[str, str | None], _Letter] = {}
+        self._letters: dict[int, Change] = {}
+        self._latest: dict[tuple[str, str | None], int] = {}
         """The letters that a later change of the same state replaces."""
+        self._arrivals: dict[str | None, int] = {}
+        """The letters that tell of Computers which came and have not left since."""
+        self._next = 0
 
     def __len__(self) -> int:
         return len(self._letters)
 
     def put(self, change: Change) -> None:
         """Add a change."""
-        key = change.kind, change.computer
-        letter = self._latest.get(key)
-        if letter is not None:
-            letter.change = change
+        computer = change.computer
+        number = self._latest.get((change.kind, computer))
+        if number is not None:
+            self._letters[number] = change
             return
-        letter = _Letter(change)
-        self._letters.append(letter)
+        if change.kind not in _STATES:  # what came before a Computer went is not what comes after it is back
+            states = [self._latest.pop((kind, computer), None) for kind in _STATES]
+            arrival = self._arrivals.pop(computer, None)
+            if change.kind == "leave" and arrival is not None:
+                for number in (arrival, *states):
+                    if number is not None:
+                        del self._letters[number]
+                return
+        number = self._next = self._next + 1
+        self._letters[number] = change
         if change.kind in _STATES:
-            self._latest[key] = letter
-        else:  # what came before a Computer went is not what comes after it is back
-            for kind in _STATES:
-                self._latest.pop((kind, change.computer), None)
+            self._latest[change.kind, computer] = number
+        elif change.kind == "enter":
+            self._arrivals[computer] = number
 
     def take(self) -> Change | None:
         """The oldest change; None when there is none."""
         if not self._letters:
             return None
-        letter = self._letters.popleft()
-        key = letter.change.kind, letter.change.computer
-        if self._latest.get(key) is letter:
-            del self._latest[key]
-        return letter.change
+        number = next(iter(self._letters))
+        change = self._letters.pop(number)
+        _forget(self._latest, (change.kind, change.computer), number)
+        _forget(self._arrivals, change.computer, number)
+        return change
+
+
+def _forget(letters: dict[Key, int], key: Key, number: int) -> None:
+    if letters.get(key) == number:
+        del letters[key]

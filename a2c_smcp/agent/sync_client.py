@@ -9,11 +9,13 @@ import threading
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakSet
 
 from a2c_smcp.agent.auth import AgentAuthProvider, DefaultAgentAuthProvider
 from a2c_smcp.agent.base import REQUEST_SECONDS, SETTLE_SECONDS, AgentBase, typed
+from a2c_smcp.agent.errands import Errands
 from a2c_smcp.agent.mailbox import Mailbox
 from a2c_smcp.agent.types import AgentEventHandler, AsyncAgentEventHandler
 from a2c_smcp.errors import SMCPError
@@ -53,7 +55,8 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         super().__init__(**socketio_kwargs)
         self._be(auth_provider, event_handler, keep)
         self._listeners: WeakSet[Changes] = WeakSet()
-        self._teller: threading.Thread | None = None
+        self._told: Changes | None = None
+        self._errands = Errands()
         self._progress = threading.Condition()
         """Whoever looks at the upkeep, or changes it, holds it."""
 
@@ -98,7 +101,7 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
     def join_office(
         self, office_id: str | None = None, agent_name: str | None = None, namespace: str | None = None
     ) -> None:
-        """Join an office, and know who is there; from now on also after every reconnection.
+        """Join an office and look who is there; from now on also after every reconnection. `namespace` is not needed.
 
         Raises:
             OfficeFullError: the office has an Agent.
@@ -116,22 +119,26 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         """Leave. Whatever the Server says, this Agent is out.
 
         Raises:
-            SMCPError: the Server says that we were not in.
+            NotInOfficeError: we are in no office.
+            CrossOfficeError: we are in another than that.
+            SMCPError: the Server says something else.
         """
-        with self._progress:
-            self._upkeep.leave()
+        office = self._office_to_leave(office_id)
         try:
-            self._leave(office_id or self.wanted_office or "")
+            self._leave(office)
         except OfficeRefusedError as error:
             raise typed(error) from None
+        finally:
+            with self._progress:
+                self._upkeep.leave()
 
     def disconnect(self) -> None:
         """Leave the Server for good; what is being waited for ends."""
         with self._progress:
             self._upkeep.leave()
+        self._errands.drop()
         super().disconnect()
-        for listener in list(self._listeners):
-            listener.close()
+        self._on_given_up()
 
     def settle(self, timeout: float = SETTLE_SECONDS) -> bool:
         """Wait until what the Computers offer is known; False when that takes longer than `timeout` seconds."""
@@ -245,35 +252,44 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
     def changes(self) -> Changes:
         """What changes from now on, until this Agent disconnects: `for change in agent.changes()`."""
         listener = Changes()
-        self._listeners.add(listener)
+        with self._progress:
+            self._listeners.add(listener)
         return listener
 
     def _look_around(self, office_id: str) -> None:
-        with self._progress:
-            actions = self._upkeep.join(office_id)
-        for action in actions:
-            if isinstance(action, Fetch):
-                self._fetch(action)
+        """Learn who is there; who has no time to wait for that leaves it to be done behind the scenes."""
+        try:
+            with self._progress:
+                actions = self._upkeep.join(office_id, time.monotonic())
+            for action in actions:
+                if isinstance(action, Fetch):
+                    self._fetch(action)
+        except BaseException:
+            with self._progress:
+                self._perform(self._upkeep.join(office_id, time.monotonic()))
+            raise
 
     def _perform(self, actions: Actions) -> None:
         """Act; whoever calls it holds `_progress`."""
         for action in actions:
             if isinstance(action, Fetch):
-                self.start_background_task(self._fetch, action)
+                self._errands.add(partial(self._fetch, action), action.delay)
             else:
                 self._announce(action)
         self._progress.notify_all()
 
     def _fetch(self, fetch: Fetch) -> None:
         try:
-            if fetch.delay:
-                self.pause(fetch.delay)
             with self._progress:
                 if not self._upkeep.begin(fetch, time.monotonic()):
                     return
             outcome = self._run(self._fetching(fetch))
         except SMCPError as error:
             outcome = error
+        except BaseException:
+            with self._progress:
+                self._upkeep.abandon(fetch)
+            raise
         with self._progress:
             self._perform(self._upkeep.end(fetch, outcome, time.monotonic()))
 
@@ -292,8 +308,9 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
                 logger.exception("the event handler failed at %s", change.kind)
 
     def _handle_connect(self, namespace: str | None, data: Any) -> None:
-        if self._teller is None or not self._teller.is_alive():
-            self._teller = self.start_background_task(self._tell_handlers, self.changes())
+        if self._told is None or self._told.is_closed:
+            self._told = self.changes()
+            self.start_background_task(self._tell_handlers, self._told)
         super()._handle_connect(namespace, data)
 
     def _on_event(self, event: str, data: list[Any]) -> None:
@@ -306,20 +323,26 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         with self._progress:
             self._announce(Change("rejoined"))
             if office_id is not None:
-                self._perform(self._upkeep.join(office_id))
+                self._perform(self._upkeep.join(office_id, time.monotonic()))
 
     def _on_lost(self) -> None:
         with self._progress:
             self._perform(self._upkeep.lose())
+
+    def _on_given_up(self) -> None:
+        with self._progress:
+            listeners = list(self._listeners)
+        for listener in listeners:
+            listener.close()
 
 
 class Changes:
     """What changes, as it comes. `close` ends it, after what came before."""
 
     def __init__(self) -> None:
+        self.is_closed = False
         self._mailbox = Mailbox()
         self._news = threading.Condition()
-        self._closed = False
 
     def put(self, change: Change) -> None:
         """Something changed."""
@@ -330,7 +353,7 @@ class Changes:
     def close(self) -> None:
         """Nothing more will come."""
         with self._news:
-            self._closed = True
+            self.is_closed = True
             self._news.notify_all()
 
     def __iter__(self) -> Self:
@@ -338,7 +361,7 @@ class Changes:
 
     def __next__(self) -> Change:
         with self._news:
-            self._news.wait_for(lambda: len(self._mailbox) or self._closed)
+            self._news.wait_for(lambda: len(self._mailbox) or self.is_closed)
             change = self._mailbox.take()
         if change is None:
             raise StopIteration

@@ -6,6 +6,8 @@ from typing import NoReturn
 
 import typer
 
+INTERRUPTED = 130
+
 
 def fail(message: str, code: int = 1) -> NoReturn:
     """End the command with one line on standard error."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -11,6 +12,7 @@ import a2c_smcp
 from a2c_smcp.cli import config, keys, server
 from a2c_smcp.cli.agent import command as agent
 from a2c_smcp.cli.computer import command as computer
+from a2c_smcp.cli.errors import INTERRUPTED
 
 app = typer.Typer(
     name="a2c",
@@ -48,10 +50,23 @@ def options(
 def main() -> None:
     """The entry point of the `a2c` command."""
     debug = "--debug" in sys.argv
+    _have_standard_streams()
     try:
         app()
+    except KeyboardInterrupt:  # before a command has begun
+        sys.exit(INTERRUPTED)
     except Exception as error:
         if debug:
             raise
         print(f"a2c: {type(error).__name__}: {error} (--debug shows where)", file=sys.stderr)
         sys.exit(1)
+
+
+def _have_standard_streams() -> None:
+    """Whoever starts us may have closed them; the next file or socket would take their numbers."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))

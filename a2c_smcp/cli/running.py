@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-INTERRUPTED = 130
+from a2c_smcp.cli.errors import INTERRUPTED
 
 
 def run_until_done(main: Coroutine[Any, Any, int]) -> None:

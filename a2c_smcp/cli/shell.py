@@ -69,6 +69,8 @@ class CommandShell:
             await work
         except Interrupted:
             self.complain("interrupted")
+        except SMCPError as error:
+            self.complain(printable(f"{error.message} ({error.code})"))
         except self.expected_errors as error:
             self.complain(printable(str(error)))
         except Exception as error:  # a command that breaks must not take everything with it

@@ -35,7 +35,7 @@ def show(*parts: RenderableType) -> None:
     """Print to standard output."""
     console = Console() if sys.stdout.isatty() else Console(width=WIDE)
     for part in parts:
-        console.print(part)
+        console.print(part, soft_wrap=isinstance(part, Text))  # a text has no lines but its own
 
 
 def window(shown: str) -> RenderableType:
@@ -57,17 +57,18 @@ def documents(page: list[DPEDocumentSummary], total: int) -> RenderableType:
     return table
 
 
-def as_markdown(uri: str) -> str:
-    """The address at which a document, page or element is given as a person wants to read it."""
+def as_markdown(uri: str, *, index: bool = True) -> str:
+    """The address at which a document, page or element is given as a person wants to read it; of a document that is
+    the index of its pages, or else its text as well."""
     try:
         address = parse_dpe_uri(uri)
     except InvalidDPEUriError:
         return uri
-    wish = {1: ("depth", "pages"), 2: ("format", "markdown"), 3: ("format", "markdown")}.get(address.level)
-    if wish is None or {"format", "depth"} & set(address.query_params):
+    if (index and address.level == 0) or {"format", "depth"} & set(address.query_params):
         return uri
+    wish = "depth=pages" if index and address.level == 1 else "format=markdown"
     uri = uri.partition("#")[0]
-    return f"{uri}{'&' if '?' in uri else '?'}{'='.join(wish)}"
+    return f"{uri}{'&' if '?' in uri else '?'}{wish}"
 
 
 def document(body: dict[str, Any]) -> Iterable[RenderableType]:
@@ -85,6 +86,9 @@ def document(body: dict[str, Any]) -> Iterable[RenderableType]:
         for page in cast("list[Any]", listed):
             cells = [str(cast("dict[str, Any]", page).get(key, "")) for key in _PAGE] if isinstance(page, dict) else []
             table.add_row(*map(escape, cells))
+        total = body.get("page_total")
+        if isinstance(total, int) and total > table.row_count:
+            table.caption = f"{table.row_count} of {total} pages"
         yield table
 
 
@@ -130,10 +134,17 @@ def result(found: CallToolResult) -> Iterable[RenderableType]:
                 yield Text(f"[link to {printable(part.uri)}]", style="dim")
             case "resource":
                 yield Text(f"[resource {printable(part.resource.uri)}]", style="dim")
+                if isinstance(words := getattr(part.resource, "text", None), str):
+                    yield Text(printable(words))
     if not found.content and found.structured_content is not None:
         yield Text(printable(json.dumps(found.structured_content, indent=2, ensure_ascii=False)), style="dim")
 
 
 def print_json(value: Any) -> None:
     """Print data for a program."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    print(as_json(value, indent=2))
+
+
+def as_json(value: Any, indent: int | None = None) -> str:
+    """Data for a program; what could harm a terminal is escaped, which JSON reads as the same."""
+    return printable(json.dumps(value, indent=indent, ensure_ascii=False))

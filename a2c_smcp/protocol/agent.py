@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import math
 import uuid
 from collections.abc import Mapping, Sequence
@@ -24,12 +25,14 @@ from a2c_smcp.protocol.answers import (
     read_roster,
     read_tools,
 )
-from a2c_smcp.protocol.client import Ask, ClientWorld, Load, Tell
+from a2c_smcp.protocol.client import Ask, ClientWorld, Load, Tell, check_seconds
 from a2c_smcp.protocol.flow import Flow
 from a2c_smcp.utils.dpe_uri import QUERY_KEYS, build_dpe_uri, is_dpe_uri, parse_dpe_uri
 
 if TYPE_CHECKING:
     from a2c_smcp.utils.results import CallToolResult
+
+logger = logging.getLogger(__name__)
 
 _RESULTS = "a2c_smcp.utils.results"
 DEFAULT_LIMIT = 20
@@ -45,8 +48,9 @@ def call_tool(
         MalformedRequestError: `timeout` is no number of seconds.
         SMCPError: the Server, or the Computer, refuses the request.
     """
-    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout < math.inf:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise MalformedRequestError("timeout: a number of seconds is expected")
+    seconds = check_seconds(timeout)
+    if not isinstance(params, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise MalformedRequestError("params: an object is expected")
     results = yield from Load(_RESULTS)
     req_id = new_id()
     request = smcp.ToolCallReq(
@@ -54,18 +58,19 @@ def call_tool(
         req_id=req_id,
         computer=computer,
         tool_name=tool_name,
-        params=cast("dict[str, Any]", params),
-        timeout=math.ceil(timeout),
+        params=dict(params),
+        timeout=math.ceil(seconds),
     )
+    logger.debug("%s: calling %s of %s", req_id, tool_name, computer)
     try:
-        ack = yield from Ask(smcp.TOOL_CALL_EVENT, request, timeout)
+        ack = yield from Ask(smcp.TOOL_CALL_EVENT, request, seconds)
     except TimedOutError:
+        logger.warning("%s: %s of %s took more than %g s and is cancelled", req_id, tool_name, computer, seconds)
         yield from _cancel(agent, req_id)
-        return results.timed_out(timeout)
-    except Exception:
-        raise  # it never ran, or the Server tells the Computer
-    except BaseException:  # the caller is interrupted, or its task is cancelled: nobody waits for the result
-        yield from _cancel(agent, req_id)
+        return results.timed_out(seconds)
+    except BaseException as error:
+        if not isinstance(error, Exception):  # the caller is interrupted, or its task cancelled: nobody waits any more
+            yield from _cancel(agent, req_id)
         raise
     answer = read_object(ack)
     try:
@@ -208,11 +213,11 @@ def read_body(uri: str, answer: smcp.ReadResourceRet) -> dict[str, Any]:
         return cast("dict[str, Any]", answer)
     try:
         body = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         body = None
     if isinstance(body, dict):
         return cast("dict[str, Any]", body)
-    return _envelope(uri, text, contents[0].get("mimeType", ""))
+    return _envelope(uri, text, str(contents[0].get("mimeType")))
 
 
 def _envelope(uri: str, text: str, mime_type: str) -> dict[str, Any]:

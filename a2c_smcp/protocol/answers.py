@@ -59,7 +59,7 @@ def read_object(ack: Any, req_id: str | None = None) -> dict[str, Any]:
     if not isinstance(ack, dict):
         raise InvalidAnswerError(f"an object is expected, not {_kind_of(ack)}")
     answer = cast("dict[str, Any]", ack)
-    error = from_payload(answer) or _odd_error(answer)
+    error = _any_error(answer)
     if error is not None:
         raise error
     if req_id is not None and answer.get("req_id", req_id) != req_id:
@@ -109,21 +109,31 @@ def read_roster(ack: Any, req_id: str) -> list[smcp.SessionInfo]:
 
 
 def read_two_values(ack: Any) -> str | None:
-    """The reason of a refusal; None when the answer is yes. Two arguments, or one array of two.
+    """The reason of a refusal; None when the answer is yes. Two arguments, or one array of two; or an error after all.
 
     Raises:
-        InvalidAnswerError: it says neither.
+        NotSupportedError: the answer is null.
+        InvalidAnswerError: it says neither yes nor no.
     """
+    if ack is None:
+        raise NotSupportedError
     values = tuple(cast("list[Any]", ack)) if isinstance(ack, list | tuple) else (ack,)
     if values and values[0] is True:
         return None
+    reason: Any = values[1] if len(values) > 1 and values[0] is False else None
+    for value in (*values[:1], reason):
+        error = _any_error(cast("dict[str, Any]", value)) if isinstance(value, dict) else None
+        if error is not None:
+            return f"{error.message} ({error.code})"
     if len(values) > 1 and values[0] is False:
-        return str(values[1] or "refused")
+        return reason if isinstance(reason, str) and reason else "refused"
     raise InvalidAnswerError("the Server gave no valid answer")
 
 
-def _odd_error(answer: dict[str, Any]) -> SMCPError | None:
-    """An error that is not written as it should be: `{code, message}`, or `{error: text}`."""
+def _any_error(answer: dict[str, Any]) -> SMCPError | None:
+    """The error in an answer, also if it is not written as it should be: `{code, message}`, or `{error: text}`."""
+    if (error := from_payload(answer)) is not None:
+        return error
     code, message, text = answer.get("code"), answer.get("message"), answer.get("error")
     if type(code) is int and isinstance(message, str):
         details = answer.get("details")
@@ -166,9 +176,10 @@ def _tool(item: Any) -> dict[str, Any]:
     tool = _fields(item, "name")
     if not isinstance(tool.get("params_schema"), dict):
         _fail("params_schema: an object is expected")
-    if isinstance(tool.get("description"), str) and "return_schema" in tool:
+    description, returned = tool.get("description"), tool.get("return_schema")
+    if isinstance(description, str) and "return_schema" in tool:
         return tool
-    return {**tool, "description": tool.get("description") or "", "return_schema": tool.get("return_schema")}
+    return {**tool, "description": description if isinstance(description, str) else "", "return_schema": returned}
 
 
 def _text(item: Any) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import math
 import random
 import re
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from a2c_smcp.errors import InvalidAnswerError, SMCPError
+from a2c_smcp.errors import InvalidAnswerError, MalformedRequestError, SMCPError, is_known_code
 from a2c_smcp.protocol.answers import read_two_values
 from a2c_smcp.protocol.flow import Effect, Flow, MaybeAwaitable
 from a2c_smcp.smcp import JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT, EnterOfficeReq, LeaveOfficeReq
@@ -19,6 +21,8 @@ logger = logging.getLogger(__name__)
 ASK_SECONDS = 15.0
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 30.0
+LONGEST_WAIT = 1e6
+"""Seconds; what every way to wait takes."""
 
 _CODE = re.compile(r"\((\d+)\)$")
 
@@ -58,11 +62,19 @@ class ClientWorld(Protocol):
         ...
 
     def pause(self, seconds: float) -> MaybeAwaitable[None]:
-        """Wait."""
+        """Wait, but not longer than the connection lasts."""
         ...
 
-    def take(self, seat: Seat) -> MaybeAwaitable[None]:
-        """Run `enter`, one at a time."""
+    def rest(self, seconds: float) -> MaybeAwaitable[bool]:
+        """Wait, without a connection; False when none is wanted any more."""
+        ...
+
+    def redial(self) -> MaybeAwaitable[bool]:
+        """Connect as before; whether the connection still lives."""
+        ...
+
+    def retake(self, seat: Seat) -> MaybeAwaitable[bool]:
+        """Run `enter`, while nothing else enters or leaves; False when there is no need for it any more."""
         ...
 
     def load(self, module: str) -> MaybeAwaitable[Any]:
@@ -107,14 +119,33 @@ class Pause(Effect[ClientWorld, None]):
 
 
 @dataclass(frozen=True, slots=True)
-class Take(Effect[ClientWorld, None]):
-    """Enter an office, while nothing else enters or leaves."""
+class Rest(Effect[ClientWorld, bool]):
+    """Wait without a connection."""
+
+    seconds: float
+
+    def perform(self, world: ClientWorld) -> MaybeAwaitable[bool]:
+        """Do so."""
+        return world.rest(self.seconds)
+
+
+class Redial(Effect[ClientWorld, bool]):
+    """Connect as before."""
+
+    def perform(self, world: ClientWorld) -> MaybeAwaitable[bool]:
+        """Do so."""
+        return world.redial()
+
+
+@dataclass(frozen=True, slots=True)
+class Retake(Effect[ClientWorld, bool]):
+    """Take a seat again."""
 
     seat: Seat
 
-    def perform(self, world: ClientWorld) -> MaybeAwaitable[None]:
+    def perform(self, world: ClientWorld) -> MaybeAwaitable[bool]:
         """Do so."""
-        return world.take(self.seat)
+        return world.retake(self.seat)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +175,19 @@ class OfficeRefusedError(RuntimeError):
         self.is_refusal = is_refusal
         """Whether the Server said no, rather than nothing that can be understood."""
         found = _CODE.search(reason)
-        self.code = int(found[1]) if found else None
+        self.code = int(found[1]) if found and is_known_code(int(found[1])) else None
         """The protocol's code for it, where the Server gave one."""
+
+
+def check_seconds(timeout: Any) -> float:
+    """A time-out as it may be used.
+
+    Raises:
+        MalformedRequestError: it is no number of seconds.
+    """
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout < math.inf:
+        raise MalformedRequestError("timeout: a number of seconds is expected")
+    return min(timeout, LONGEST_WAIT)
 
 
 def enter(seat: Seat) -> Flow[ClientWorld, None]:
@@ -159,11 +201,14 @@ def enter(seat: Seat) -> Flow[ClientWorld, None]:
     try:
         request = EnterOfficeReq(role=me.role, name=seat.name, office_id=seat.office_id)
         yield from _request(JOIN_OFFICE_EVENT, request)
-    except OfficeRefusedError as error:
-        me.office_id = before if error.is_refusal else None  # refused: we are still where we were
-        raise
-    except BaseException:
-        me.office_id = None
+    except BaseException as error:
+        if isinstance(error, OfficeRefusedError) and error.is_refusal:
+            me.office_id = before  # we are still where we were
+            raise
+        # Nobody knows whether the Server let us in: it shall not. It never moves an Agent out of another office.
+        me.office_id = before if me.role == "agent" and before != seat.office_id else None
+        with contextlib.suppress(ConnectionError):
+            yield from Tell(LEAVE_OFFICE_EVENT, LeaveOfficeReq(office_id=seat.office_id))
         raise
 
 
@@ -189,14 +234,32 @@ def rejoin() -> Flow[ClientWorld, bool]:
     delay = FIRST_DELAY
     while (seat := me.seat) is not None:
         try:
-            yield from Take(seat)
+            is_back = yield from Retake(seat)
+            if is_back:
+                logger.info("back in office %s as %s", seat.office_id, seat.name)
+            return is_back
         except OfficeRefusedError as error:
             logger.warning("cannot rejoin office %s yet: %s", seat.office_id, error)
             yield from Pause(delay * random.uniform(0.75, 1.25))
             delay = min(2 * delay, LONGEST_DELAY)
-        else:
-            logger.info("back in office %s as %s", seat.office_id, seat.name)
-            return True
+    return False
+
+
+def come_back(first_delay: float, longest_delay: float, spread: float, attempts: int) -> Flow[ClientWorld, bool]:
+    """Connect again, after growing delays; False when no connection is wanted any more, or after so many attempts."""
+    delay = first_delay
+    tried = 0
+    while (yield from Rest(max(0.0, delay + random.uniform(-spread, spread)))):
+        tried += 1
+        try:
+            if (yield from Redial()):
+                return True
+        except Exception as error:  # also those of whoever provides the credentials
+            logger.info("attempt %d to come back failed: %s", tried, error)
+        if attempts and tried >= attempts:
+            logger.warning("giving up to come back after %d attempts", tried)
+            return False
+        delay = min(2 * delay, longest_delay)
     return False
 
 

@@ -49,11 +49,13 @@ class Change:
 class _Job:
     """The fetches of one thing, one after another."""
 
+    started: float = -INTERVAL
     is_wanted: bool = False
     """A fetch is under way, or about to be."""
+    is_running: bool = False
+    """It is under way."""
     is_outdated: bool = False
     """What is being fetched has changed since."""
-    started: float = -INTERVAL
     failures: int = 0
 
 
@@ -80,6 +82,8 @@ class Upkeep:
         """By Computer, in order of arrival."""
         self._office_id: str | None = None
         self._jobs: dict[tuple[str | None, Kind | None], _Job] = {}
+        self._started: dict[tuple[str | None, Kind | None], float] = {}
+        """When things of Computers that have left were last fetched: who comes and goes costs no more than others."""
         self._heard: list[tuple[str, bool]] | None = None
         """Who came (or went) while the roster is being asked for."""
         self._has_roster = False
@@ -91,12 +95,12 @@ class Upkeep:
 
     # ----------------------------------------------------------------------------------------------------- what happens
 
-    def join(self, office_id: str) -> Actions:
+    def join(self, office_id: str, now: float) -> Actions:
         """We are in an office: who else is?"""
         if office_id != self._office_id:
             self.leave()
         self._office_id = office_id
-        return self._want(None, None, 0.0)
+        return self._want(None, None, now)
 
     def leave(self) -> None:
         """We are in no office any more, and know nothing."""
@@ -104,6 +108,7 @@ class Upkeep:
         self._has_roster = False
         self.offers = {}
         self._jobs = {}
+        self._started = {}
         self._heard = None
 
     def lose(self) -> Actions:
@@ -118,7 +123,7 @@ class Upkeep:
             return []
         notice = cast("dict[str, Any]", data)
         computer = notice.get("computer")
-        if not isinstance(computer, str):
+        if not isinstance(computer, str) or notice.get("office_id", self._office_id) != self._office_id:
             return []
         if event == smcp.ENTER_OFFICE_NOTIFICATION:
             self._note(computer, True)
@@ -141,6 +146,7 @@ class Upkeep:
         if self._jobs.get((fetch.computer, fetch.kind)) is not fetch.job:
             return False
         fetch.job.started = now
+        fetch.job.is_running = True
         fetch.job.is_outdated = False
         if fetch.computer is None:
             self._heard = []
@@ -151,7 +157,7 @@ class Upkeep:
         job = fetch.job
         if self._jobs.get((fetch.computer, fetch.kind)) is not job:
             return []
-        job.is_wanted = False
+        job.is_wanted = job.is_running = False
         actions: Actions = []
         if isinstance(outcome, SMCPError):
             retry = self._failed(fetch, outcome)
@@ -164,12 +170,21 @@ class Upkeep:
             actions += self._want(fetch.computer, fetch.kind, now)
         return actions
 
+    def abandon(self, fetch: Fetch) -> None:
+        """A fetch was given up; it may be wanted again."""
+        if self._jobs.get((fetch.computer, fetch.kind)) is fetch.job:
+            del self._jobs[fetch.computer, fetch.kind]
+
     # -------------------------------------------------------------------------------------------------------- the rules
 
     def _want(self, computer: str | None, kind: Kind | None, now: float) -> Actions:
-        job = self._jobs.setdefault((computer, kind), _Job())
+        key = computer, kind
+        job = self._jobs.get(key) or _Job(self._started.pop(key, -INTERVAL))
+        if job.is_wanted and not job.is_running and job.failures:
+            job = _Job(job.started)  # it waits to be tried again: there is news, so it is tried now
+        self._jobs[key] = job
         if job.is_wanted:
-            job.is_outdated = True
+            job.is_outdated = job.is_running
             return []
         job.is_wanted = True
         return [Fetch(computer, kind, max(0.0, job.started + INTERVAL - now), job)]
@@ -182,7 +197,7 @@ class Upkeep:
             return None
         job = fetch.job
         job.is_wanted = True
-        delay = min(FIRST_RETRY * 2**job.failures, LONGEST_RETRY) * random.uniform(0.75, 1.25)
+        delay = min(FIRST_RETRY * 2 ** min(job.failures, 10), LONGEST_RETRY) * random.uniform(0.75, 1.25)
         job.failures += 1
         logger.warning("cannot fetch the %s: %s (%d); once more in %.1f s", what, error.message, error.code, delay)
         return Fetch(fetch.computer, fetch.kind, delay, job)
@@ -228,7 +243,9 @@ class Upkeep:
 
     def _dismiss(self, computer: str, notice: Mapping[str, Any]) -> Actions:
         for kind in self.keep:
-            self._jobs.pop((computer, kind), None)
+            job = self._jobs.pop((computer, kind), None)
+            if job is not None:
+                self._started[computer, kind] = job.started
         if self.offers.pop(computer, None) is None:
             return []
         return [Change("leave", computer, notice)]

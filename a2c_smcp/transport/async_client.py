@@ -9,18 +9,17 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
-import sys
-from functools import partial
 from typing import Any
 
 import socketio
+from socketio.exceptions import BadNamespaceError
 from socketio.exceptions import ConnectionError as SocketIOConnectionError
 from socketio.exceptions import DisconnectedError as SocketIODisconnectedError
 from socketio.exceptions import TimeoutError as SocketIOTimeoutError
-from socketio.packet import EVENT
+from socketio.packet import DISCONNECT, EVENT
 
 from a2c_smcp.errors import InvalidAnswerError, NotConnectedError, TimedOutError
-from a2c_smcp.protocol.client import ClientWorld, Seat, enter, leave, rejoin
+from a2c_smcp.protocol.client import ClientWorld, Seat, check_seconds, come_back, enter, leave, rejoin
 from a2c_smcp.protocol.flow import Flow, ResultT, run_async
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.transport.membership import (
@@ -29,6 +28,7 @@ from a2c_smcp.transport.membership import (
     CannotConnectError,
     Membership,
     arguments,
+    check_url,
     in_plain_words,
     with_defaults,
 )
@@ -36,9 +36,14 @@ from a2c_smcp.transport.packet import Unreadable
 
 logger = logging.getLogger(__name__)
 
+_loaded: dict[str, Any] = {}
+
 
 class OfficeClient(Membership, socketio.AsyncClient):
-    """A `socketio.AsyncClient` that is a member of an office. `max_message_bytes` is the most that the Server takes."""
+    """A `socketio.AsyncClient` that is a member of an office; it belongs to one event loop.
+
+    `max_message_bytes` is the most that the Server takes.
+    """
 
     office_id: str | None
 
@@ -46,20 +51,45 @@ class OfficeClient(Membership, socketio.AsyncClient):
         options.setdefault("websocket_extra_options", {"max_msg_size": 0})
         super().__init__(*args, **with_defaults(options, max_message_bytes))
         self._take_no_seat()
-        self._pending: set[asyncio.Future[Any]] = set()
+        self._pending: dict[int, asyncio.Future[Any]] = {}
         self._rejoining: asyncio.Task[None] | None = None
         self._moving = asyncio.Lock()
-        self._leaving = False
 
     # ------------------------------------------------------------------------------------------------------- connecting
 
     async def connect(self, url: str, *args: Any, **options: Any) -> None:
         """Connect; see `socketio.AsyncClient.connect`."""
-        self._leaving = False
+        if asyncio.current_task() is not self._reconnect_task:
+            await self._stop_coming_back()
+            self._leaving = False
         self._refusal = None
-        options.setdefault("wait_timeout", CONNECT_SECONDS)
-        options.setdefault("namespaces", [self.namespace])
-        await super().connect(url, *args, **options)
+        wanted = options.setdefault("namespaces", [self.namespace])
+        wait = options.pop("wait", True)
+        seconds = options.pop("wait_timeout", CONNECT_SECONDS)
+        await super().connect(url, *args, wait=False, **options)
+        self.connected = not wait  # not before we are let in
+        if wait:
+            await self._enter_namespaces({wanted} if isinstance(wanted, str) else set(wanted), seconds)
+        self.connected = self._is_established = True
+
+    async def _enter_namespaces(self, wanted: set[str], seconds: float) -> None:
+        """Wait until the Server has let us in. The library's own way to give up would be to disconnect for good."""
+        problem = "the Server does not answer"
+        try:
+            async with asyncio.timeout(seconds):
+                while self.eio.state == "connected" and not wanted <= {*self.namespaces, *self.failed_namespaces}:
+                    self._connect_event.clear()
+                    await self._connect_event.wait()
+            if self.eio.state == "connected" and wanted <= set(self.namespaces):
+                return
+            problem = "the connection broke" if not self.failed_namespaces else "refused"
+        except TimeoutError:
+            pass
+        except BaseException:
+            await self._hang_up()
+            raise
+        await self._hang_up()
+        raise SocketIOConnectionError(problem)
 
     async def reach(self, url: str, **options: Any) -> None:
         """Connect, over WebSocket or else over HTTP, and say in plain words why not.
@@ -69,6 +99,9 @@ class OfficeClient(Membership, socketio.AsyncClient):
             ForbiddenError: the Server does not want us.
             NotConnectedError: the Server cannot be reached, or takes no further connection now.
         """
+        check_url(url)
+        if self.connected:
+            raise CannotConnectError("already connected")
         problem = ""
         for transports in WEBSOCKET_FIRST if options.get("transports") is None else [options["transports"]]:
             try:
@@ -88,13 +121,51 @@ class OfficeClient(Membership, socketio.AsyncClient):
         self.office_id = None
         self._seat = None
         self._stop_rejoining()
-        if not self.connected:
-            await self.shutdown()  # an attempt to come back may be under way, and may succeed
-            self._reconnect_task = None
-        if self.connected:
-            await super().disconnect()
-        else:
-            await self.eio.disconnect()  # an attempt that failed leaves its HTTP session open
+        await self._stop_coming_back()
+        await self._hang_up()
+
+    async def shutdown(self) -> None:
+        """Disconnect, and stay disconnected."""
+        await self.disconnect()
+
+    async def _stop_coming_back(self) -> None:
+        coming_back, self._reconnect_task = self._reconnect_task, None
+        if coming_back is not None and coming_back is not asyncio.current_task():
+            coming_back.cancel()
+            await asyncio.gather(coming_back, return_exceptions=True)
+
+    async def _hang_up(self) -> None:
+        """End the connection, or what there is of it."""
+        for namespace in list(self.namespaces):
+            await self._send_packet(self.packet_class(DISCONNECT, namespace=namespace))
+        is_reader = asyncio.current_task() is self.eio.read_loop_task
+        await self.eio.disconnect(abort=is_reader)  # an attempt that failed leaves its HTTP session open
+        self.namespaces = {}
+        self.connected = False
+
+    async def rest(self, seconds: float) -> bool:
+        """Wait without a connection; False when none is wanted any more."""
+        await asyncio.sleep(seconds)
+        return not self._leaving
+
+    async def redial(self) -> bool:
+        """Connect as before; whether the connection still lives."""
+        await self.connect(
+            self.connection_url,
+            headers=self.connection_headers,
+            auth=self.connection_auth,
+            transports=self.connection_transports,
+            namespaces=self.connection_namespaces,
+            socketio_path=self.socketio_path,
+        )
+        return self.connected
+
+    async def _handle_reconnect(self) -> None:
+        delays = self.reconnection_delay, self.reconnection_delay_max, self.randomization_factor
+        is_back = await self._run(come_back(*delays, self.reconnection_attempts))
+        self._reconnect_task = None
+        if not is_back:
+            self._on_given_up()
 
     # ---------------------------------------------------------------------------------------------------------- sending
 
@@ -113,11 +184,13 @@ class OfficeClient(Membership, socketio.AsyncClient):
         Raises:
             ValueError: this role may not send it.
             socketio.exceptions.TimeoutError: there is no ack in time.
-            socketio.exceptions.DisconnectedError: there is no connection, or it broke.
+            socketio.exceptions.DisconnectedError: the connection broke.
         """
         self._check_event(event)
         if namespace not in (None, self.namespace):
             return await super().call(event, data, namespace=namespace, timeout=timeout)
+        if self.namespace not in self.namespaces:
+            raise BadNamespaceError(f"{self.namespace} is not a connected namespace.")
         try:
             return await self.ask(event, data, timeout)
         except TimedOutError:
@@ -132,22 +205,20 @@ class OfficeClient(Membership, socketio.AsyncClient):
             TimedOutError: no ack within `timeout` seconds.
             NotConnectedError: there is no connection, or it broke.
         """
-        answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        ack_id = self._generate_ack_id(self.namespace, partial(_settle, answered))
-        acks = self.callbacks[self.namespace]
-        self._pending.add(answered)
+        seconds = check_seconds(timeout)
+        if self.namespace not in self.namespaces:
+            raise NotConnectedError
+        number = next(self._numbers)
+        answered = self._pending[number] = asyncio.get_running_loop().create_future()
         try:
-            if self.namespace not in self.namespaces:
-                raise NotConnectedError
-            packet = self.packet_class(EVENT, namespace=self.namespace, data=[event, *arguments(data)], id=ack_id)
+            packet = self.packet_class(EVENT, namespace=self.namespace, data=[event, *arguments(data)], id=number)
             await self._send_packet(packet)
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(seconds):
                 return await answered
         except TimeoutError:
-            raise TimedOutError(f"no answer to {event} within {timeout:g} s") from None
+            raise TimedOutError(f"no answer to {event} within {seconds:g} s") from None
         finally:
-            self._pending.discard(answered)
-            acks.pop(ack_id, None)
+            del self._pending[number]
 
     async def tell(self, event: str, data: Any) -> None:
         """Send an event that needs no ack.
@@ -160,26 +231,19 @@ class OfficeClient(Membership, socketio.AsyncClient):
         await super().emit(event, data, namespace=self.namespace)
 
     async def pause(self, seconds: float) -> None:
-        """Wait."""
+        """Wait; who waits is cancelled when the connection ends."""
         await asyncio.sleep(seconds)
 
     async def load(self, module: str) -> Any:
-        """Import a module in a thread, unless it is there."""
-        return sys.modules.get(module) or await asyncio.to_thread(importlib.import_module, module)
+        """Import a module, in a thread, the first time."""
+        if module not in _loaded:
+            _loaded[module] = await asyncio.to_thread(importlib.import_module, module)
+        return _loaded[module]
 
     async def _run(self, flow: Flow[ClientWorld, ResultT]) -> ResultT:
         return await run_async(flow, self)
 
     # ---------------------------------------------------------------------------------------------------------- offices
-
-    async def take(self, seat: Seat) -> None:
-        """Enter an office; one at a time.
-
-        Raises:
-            OfficeRefusedError: the Server refuses, or gives no valid answer.
-        """
-        async with self._moving:
-            await self._run(enter(seat))
 
     async def _join(self, office_id: str, name: str) -> None:
         """Take a seat, and take it again after every reconnection.
@@ -188,8 +252,9 @@ class OfficeClient(Membership, socketio.AsyncClient):
             OfficeRefusedError: the Server refuses, or gives no valid answer.
         """
         seat = Seat(office_id, name)
-        await self.take(seat)
-        self._seat = seat
+        async with self._moving:
+            await self._run(enter(seat))
+            self._seat = seat
 
     async def _leave(self, office_id: str) -> None:
         """Leave; whatever the Server says, we are out."""
@@ -197,6 +262,18 @@ class OfficeClient(Membership, socketio.AsyncClient):
         async with self._moving:
             self._seat = None
             await self._run(leave(office_id))
+
+    async def retake(self, seat: Seat) -> bool:
+        """Enter an office again; False when that seat is not wanted any more.
+
+        Raises:
+            OfficeRefusedError: the Server refuses, or gives no valid answer.
+        """
+        async with self._moving:
+            if self._seat is not seat or self.office_id == seat.office_id:
+                return False
+            await self._run(enter(seat))
+            return True
 
     async def _rejoin(self) -> None:
         if await self._run(rejoin()):
@@ -211,7 +288,10 @@ class OfficeClient(Membership, socketio.AsyncClient):
         """For subclasses: what to do once back."""
 
     def _on_lost(self) -> None:
-        """For subclasses: what to do when the connection is gone."""
+        """For subclasses: what to do when the office is lost with the connection."""
+
+    def _on_given_up(self) -> None:
+        """For subclasses: what to do when the connection is lost for good."""
 
     # The library's own hooks rather than its events: a program may have handlers of its own for those.
 
@@ -222,36 +302,52 @@ class OfficeClient(Membership, socketio.AsyncClient):
             self._rejoining = asyncio.create_task(self._rejoin(), name="rejoin")
 
     async def _handle_error(self, namespace: str | None, data: Any) -> None:
-        self._refusal = data
+        if namespace == self.namespace:
+            self._refusal = data
         await super()._handle_error(namespace, data)
 
+    async def _handle_ack(self, namespace: str | None, id: int | None, data: list[Any]) -> None:
+        answered = self._pending.get(id or 0) if namespace == self.namespace else None
+        if answered is None:
+            if id:  # the library takes 0 for its counter
+                await super()._handle_ack(namespace, id, data)
+        elif not answered.done():
+            value = data[0] if len(data) == 1 else tuple(data) or None
+            if isinstance(value, Unreadable):
+                answered.set_exception(InvalidAnswerError(value.error.message))
+            else:
+                answered.set_result(value)
+
     async def _handle_eio_disconnect(self, reason: Any) -> None:
-        await super()._handle_eio_disconnect(reason)
+        wanted, self.reconnection = self.reconnection, False  # to come back is our own affair
+        try:
+            await super()._handle_eio_disconnect(reason)
+        finally:
+            self.reconnection = wanted
         self._lose_connection()
 
     async def _handle_disconnect(self, namespace: str | None) -> None:
+        is_entering = not self.connected
         await super()._handle_disconnect(namespace)
-        self._lose_connection()
-        if self.reconnection and not self._leaving and not self.connected and not self._reconnect_task:
-            self._reconnect_task = self.start_background_task(self._handle_reconnect)
+        if namespace == self.namespace and (is_entering or self.connected):
+            await self.eio.disconnect()  # other namespaces may be left; without ours they are of no use
 
     def _lose_connection(self) -> None:
         self._stop_rejoining()
-        for answered in self._pending:
+        self.namespaces = {}
+        self.connected = False
+        if self._connect_event is not None:
+            self._connect_event.set()  # who waits to be let in waits in vain
+        for answered in self._pending.values():
             if not answered.done():
                 answered.set_exception(NotConnectedError("the connection to the Server broke before the answer came"))
+        was_established, self._is_established = self._is_established, False
+        will_return = self.reconnection and not self._leaving
         if self.office_id is not None:
             self.office_id = None
-            logger.warning("the connection to the Server is lost; trying to come back")
+            logger.warning("the connection to the Server is lost%s", "; trying to come back" if will_return else "")
             self._on_lost()
-
-
-def _settle(answered: asyncio.Future[Any], *ack: Any) -> None:
-    """Hand an ack over to whoever waits for it."""
-    if answered.done():
-        return
-    value = ack[0] if len(ack) == 1 else ack or None
-    if isinstance(value, Unreadable):
-        answered.set_exception(InvalidAnswerError(value.error.message))
-    else:
-        answered.set_result(value)
+        if was_established and not will_return:
+            self._on_given_up()
+        elif was_established and self._reconnect_task is None:
+            self._reconnect_task = self.start_background_task(self._handle_reconnect)

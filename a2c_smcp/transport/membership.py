@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from typing import Any, ClassVar, cast
 
 from socketio.exceptions import ConnectionError as SocketIOConnectionError
@@ -17,6 +19,10 @@ ENDLESS = 1 << 40
 
 WEBSOCKET_FIRST = (["websocket"], None)
 """Straight to WebSocket; where something in between does not let it pass, HTTP long-polling."""
+
+
+FIRST_ACK_ID = 1 << 32
+"""The ids of our requests; those of a program that uses the library's own way are below."""
 
 
 class CannotConnectError(NotConnectedError, SocketIOConnectionError):
@@ -46,7 +52,12 @@ class Membership:
         self.office_id = None
         self._seat = None
         self._refusal = None
+        self._leaving = False
+        """Whether no connection is wanted any more."""
         self.namespace = SMCP_NAMESPACE
+        self._is_established = False
+        """Whether there is a connection whose loss is to be mended."""
+        self._numbers = itertools.count(FIRST_ACK_ID)
 
     @property
     def seat(self) -> Seat | None:
@@ -104,6 +115,12 @@ def _read_refusal(data: Any) -> tuple[str, int | None] | None:
     details = refusal.get("data")
     code = cast("dict[str, Any]", details).get("code") if isinstance(details, dict) else None
     return str(refusal.get("message") or "refused"), code if isinstance(code, int) else None
+
+
+def check_url(url: str) -> None:
+    """Raise `CannotConnectError` if that is no address of a Server."""
+    if not re.match(r"(https?|wss?)://[^/]", url):
+        raise CannotConnectError(f"{url}: an address such as http://127.0.0.1:8000 is expected")
 
 
 def in_plain_words(problem: str) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from a2c_smcp.errors import (
+    CrossOfficeError,
     InternalError,
     InvalidAnswerError,
     NotConnectedError,
@@ -16,11 +19,13 @@ from a2c_smcp.errors import (
     NotSupportedError,
     SMCPError,
 )
-from tests.agent.forms import Diary, Stage
+from a2c_smcp.server import AuthenticationProvider
+from tests.agent.forms import Diary, Driven, Form, Stage, kinds, stage
 from tests.computer.hosting import eventually, raw, received
-from tests.support.running import running
+from tests.support.running import PATIENCE, running
 
 pytestmark = pytest.mark.anyio
+ROOT = Path(__file__).parent.parent.parent
 
 
 async def test_a_cut_network_ends_calls_at_once_and_the_agent_comes_back(scene: Stage, tmp_path: Path) -> None:
@@ -89,7 +94,7 @@ async def test_a_computer_that_restarts_is_seen_off_and_greeted(scene: Stage) ->
     await diary.until(lambda: bool(agent.tools["pc"]))
 
 
-async def test_a_seat_that_somebody_took_is_waited_for(scene: Stage) -> None:
+async def test_a_seat_that_somebody_took_is_waited_for(scene: Stage, caplog: pytest.LogCaptureFixture) -> None:
     diary = Diary()
     agent = await scene.agent(handler=diary)
     scene.network.down = True
@@ -97,7 +102,7 @@ async def test_a_seat_that_somebody_took_is_waited_for(scene: Stage) -> None:
     await diary.until_heard("disconnected")
     usurper = await scene.people.member("agent", "usurper", "office")
     scene.network.down = False
-    await eventually(lambda: agent.connected)
+    await eventually(lambda: "cannot rejoin office" in caplog.text)
     assert agent.office_id is None
     await usurper.disconnect()
     await diary.until_heard("rejoined")
@@ -116,6 +121,199 @@ async def test_who_disconnects_while_coming_back_stays_away(scene: Stage) -> Non
     assert not agent.connected
     await agent.connect_to_server(scene.network.url)
     assert agent.connected, "and may come back when it wants to"
+
+
+async def test_who_is_refused_while_coming_back_tries_again(form: Form) -> None:
+    class Moody(AuthenticationProvider):
+        answer = True
+
+        async def authenticate(self, sio: Any, environ: Any, auth: Any, headers: Any) -> bool:
+            return self.answer
+
+    moody = Moody()
+    async with stage(form, auth_provider=moody) as scene:
+        diary = Diary()
+        refusals: list[Any] = []
+        agent = await scene.agent(handler=diary)
+        agent.client.on("connect_error", refusals.append, namespace="/smcp")
+        moody.answer = False
+        scene.network.cut()
+        await eventually(lambda: len(refusals) >= 2)
+        moody.answer = True
+        await diary.until_heard("rejoined")
+        assert agent.office_id == "office"
+
+
+async def test_a_provider_that_fails_while_coming_back_is_asked_again(scene: Stage) -> None:
+    diary = Diary()
+    agent = await scene.agent(handler=diary)
+    failures = 2
+
+    def headers() -> dict[str, str]:
+        nonlocal failures
+        failures -= 1
+        if failures >= 0:
+            raise OSError("no token now")
+        return {}
+
+    agent.client.connection_headers = headers
+    scene.network.cut()
+    await diary.until_heard("rejoined")
+    assert failures < 0
+
+
+async def test_who_gives_up_may_be_connected_by_hand(scene: Stage) -> None:
+    diary = Diary()
+    agent = await scene.agent(handler=diary, reconnection_attempts=2)
+    changes = agent.changes()
+    scene.network.down = True
+    scene.network.cut()
+    assert kinds(await agent.each(changes)) == [("disconnected", None)], "and no more will come"
+    scene.network.down = False
+    await agent.connect_to_server(scene.network.url)
+    await diary.until_heard("rejoined")
+    scene.network.cut()
+    await diary.until_heard("rejoined", times=2)
+
+
+async def test_a_connection_that_is_not_to_be_mended_is_over(scene: Stage) -> None:
+    agent = await scene.agent(reconnection=False)
+    changes = agent.changes()
+    scene.network.cut()
+    assert kinds(await agent.each(changes)) == [("disconnected", None)]
+    assert not agent.connected
+
+
+async def test_joining_again_is_quick(scene: Stage) -> None:
+    (await scene.fake("pc")).answer = tools_answer
+    agent = await scene.agent()
+    async with asyncio.timeout(PATIENCE):
+        await agent.join_office("office", "agent")
+    assert agent.computers == ("pc",)
+
+
+async def test_a_join_that_was_given_up_leaves_nothing_behind() -> None:
+    async with stage("async") as scene:
+        agent = scene.visitor()
+        await agent.connect_to_server(scene.network.url)
+        joining = asyncio.create_task(agent.join_office("first", "agent"))
+        await asyncio.sleep(0)
+        joining.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await joining
+        assert agent.office_id is None
+        await agent.join_office("second", "agent")
+        assert await scene.people.member("agent", "other", "first"), "the seat is not taken"
+
+
+async def test_leaving_the_wrong_office_changes_nothing(scene: Stage) -> None:
+    await scene.fake("pc")
+    agent = await scene.agent()
+    with pytest.raises(CrossOfficeError):
+        await agent.leave_office("another")
+    assert agent.office_id == "office"
+    assert agent.computers == ("pc",)
+
+
+async def test_of_several_namespaces_only_ours_matters(scene: Stage) -> None:
+    diary = Diary()
+    await scene.server_serves("/other")
+    agent = scene.visitor(handler=diary)
+    await agent.connect_to_server(scene.network.url, namespaces=["/smcp", "/other"])
+    await agent.join_office("office", "agent")
+    await scene.server_drops(agent.client.get_sid("/other"), "/other")
+    await eventually(lambda: "/other" not in agent.namespaces)
+    assert agent.office_id == "office"
+    await scene.server_drops(agent.client.get_sid("/smcp"), "/smcp")
+    await diary.until_heard("rejoined")
+    assert set(agent.namespaces) == {"/smcp", "/other"}
+
+
+async def test_a_handler_may_disconnect_and_come_back(scene: Stage) -> None:
+    diary = ReturningDiary(scene.form, scene.network.url)
+    agent = await scene.agent(handler=diary)
+    await scene.fake("first")
+    await diary.until_heard("came back")
+    await scene.fake("second")
+    await diary.until(lambda: ("enter", "second") in diary.heard)
+    assert agent.connected
+
+
+async def test_a_callback_of_the_program_may_use_the_client() -> None:
+    async with stage("sync") as scene:
+        agent = await scene.agent()
+        answers: list[Any] = []
+        done = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def callback(*_: Any) -> None:
+            answers.append(agent.client.get_computers_in_office("office", 5))
+            loop.call_soon_threadsafe(done.set)
+
+        request = {"agent": "agent", "req_id": "r1", "office_id": "office"}
+        await agent.emit("server:list_room", request, callback=callback)
+        async with asyncio.timeout(PATIENCE):
+            await done.wait()
+        assert answers == [[]]
+
+
+async def test_a_computer_that_comes_and_goes_all_the_time_costs_little(scene: Stage) -> None:
+    diary = Diary()
+    agent = await scene.agent(handler=diary)
+    changes = agent.changes()
+    fetches = 0
+
+    def answer(event: str, data: Any) -> Any:
+        nonlocal fetches
+        fetches += 1
+        return tools_answer(event, data)
+
+    (await scene.fake("pc")).answer = answer
+    await diary.until_heard("tools")
+    notice = {"office_id": "office", "computer": "pc"}
+    for _ in range(200):
+        await scene.server_says("notify:leave_office", notice)
+        await scene.server_says("notify:enter_office", notice)
+    (await scene.fake("last")).answer = tools_answer
+    await diary.until(lambda: ("tools", ("last", ["tool"])) in diary.heard)
+    assert fetches < 50
+    assert len(changes._mailbox) < 10  # pyright: ignore[reportPrivateUsage]
+    assert set(agent.computers) == {"pc", "last"}
+
+
+async def test_notices_of_another_office_are_none_of_ours(scene: Stage) -> None:
+    diary = Diary()
+    agent = await scene.agent(handler=diary)
+    await scene.server_says("notify:enter_office", {"office_id": "elsewhere", "computer": "ghost"})
+    await scene.fake("pc")
+    await diary.until_heard("enter")
+    assert agent.computers == ("pc",)
+
+
+def test_the_first_calls_of_a_program_may_come_all_at_once() -> None:
+    program = f"""
+import asyncio, sys
+sys.path.insert(0, {str(ROOT)!r})
+from tests.agent.test_resilience import first_calls
+asyncio.run(first_calls())
+"""
+    outcome = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert outcome.returncode == 0, outcome.stderr
+
+
+async def first_calls() -> None:
+    """Twenty calls one after another, while the first is still importing what it needs."""
+    async with stage("async") as scene:
+        result = {"content": [{"type": "text", "text": "hi"}], "isError": False}
+        (await scene.fake("pc")).answer = lambda event, data: result
+        agent = await scene.agent()
+        sys.modules.pop("a2c_smcp.utils.results", None)
+        assert not any(result.isError for result in await asyncio.gather(*(call(agent, n / 100) for n in range(20))))
+
+
+async def call(agent: Driven, delay: float) -> Any:
+    await asyncio.sleep(delay)
+    return await agent.emit_tool_call("pc", "echo", {}, 10)
 
 
 # ---------------------------------------------------------------------------------------------------------- bad answers
@@ -217,3 +415,31 @@ async def test_notices_that_make_no_sense_are_ignored(scene: Stage) -> None:
 def tools_answer(event: str, data: Any) -> Any:
     tool: dict[str, Any] = {"name": "tool", "description": "", "params_schema": {}, "return_schema": None}
     return {"tools": [tool], "req_id": data["req_id"]}
+
+
+class ReturningDiary(Diary):
+    """Disconnects at the first Computer that comes, and comes back at once."""
+
+    def __init__(self, form: Form, url: str) -> None:
+        super().__init__()
+        self._url = url
+        if form == "async":
+            self.on_computer_enter_office = self._return  # pyright: ignore[reportAttributeAccessIssue]
+        else:
+            self.on_computer_enter_office = self._return_blocking  # pyright: ignore[reportAttributeAccessIssue]
+
+    async def _return(self, data: Any, client: Any) -> None:
+        self.note("enter", data["computer"])
+        if not self.count("came back"):
+            await client.disconnect()
+            await client.connect_to_server(self._url)
+            await client.join_office("office", "agent")
+            self.note("came back")
+
+    def _return_blocking(self, data: Any, client: Any) -> None:
+        self.note("enter", data["computer"])
+        if not self.count("came back"):
+            client.disconnect()
+            client.connect_to_server(self._url)
+            client.join_office("office", "agent")
+            self.note("came back")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from a2c_smcp.cli.agent.visit import Visit
 
-app = typer.Typer(help="Be an Agent: use what the Computers of an office offer.", invoke_without_command=True)
+app = typer.Typer(invoke_without_command=True)
 
 _OFFICE = "The office"
 _OUTPUT = "Output"
@@ -35,7 +35,7 @@ class Options:
     api_key: str | None
     api_key_header: str
     timeout: float
-    log_level: str
+    log_level: str | None
 
 
 @app.callback()
@@ -56,17 +56,26 @@ def agent(
     ] = None,
     api_key_header: Annotated[str, typer.Option(help="HTTP header of the key.", rich_help_panel=_OFFICE)] = "x-api-key",
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a Computer gets to answer.")] = 20,
-    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.", rich_help_panel=_OUTPUT)] = "warning",
+    log_level: Annotated[
+        str | None,
+        typer.Option(
+            help="debug, info, warning or error.",
+            show_default="error; at the prompt warning",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
 ) -> None:
     """Be an Agent: see what the Computers of an office offer, and use it.
 
         a2c agent --url https://hub.example.com --office acme tools
 
-    Without a subcommand it opens a prompt (try `help` there). An office has one Agent: while this one is in, another is
-    refused.
+    The options below come before the subcommand. Without one it opens a prompt
+    (try `help` there). An office has one Agent: while this one is in, another
+    is refused.
 
-    Exit codes: 0 done; 1 failed or refused; 2 typed wrong; 3 the Server cannot be reached, or the office not be joined;
-    4 no such Computer, tool or document; 5 timed out; 130 interrupted.
+    Exit codes: 0 done; 1 failed or refused; 2 typed wrong; 3 the Server cannot
+    be reached, or the office not be joined; 4 no such Computer, tool or
+    document; 5 timed out; 130 interrupted.
     """
     context.obj = Options(
         url=url,
@@ -75,12 +84,12 @@ def agent(
         api_key=api_key or os.environ.get("A2C_API_KEY"),
         api_key_header=api_key_header,
         timeout=timeout,
-        log_level=log_level.lower(),
+        log_level=log_level.lower() if log_level is not None else None,
     )
     if context.invoked_subcommand is None:
         from a2c_smcp.cli.agent.shell import converse
 
-        _run(context.obj, converse)
+        _run(context.obj, converse, "warning")
 
 
 @app.command()
@@ -108,9 +117,9 @@ def call(
     context: typer.Context,
     computer: Annotated[str, typer.Argument(help="Where the tool is.")],
     tool: Annotated[str, typer.Argument(help="The tool's name, as `tools` shows it.")],
-    arguments: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...")] = None,
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", help="The parameters.")] = None,
     params: Annotated[str | None, typer.Option(help="All parameters as a JSON object.")] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that the tool gets.")] = 60,
+    timeout: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds that the tool gets.")] = 60,
     as_json: Json = False,
 ) -> None:
     """Call a tool. Exit code 1 if the tool fails.
@@ -139,7 +148,7 @@ def desktop(
 @app.command()
 def finder(
     context: typer.Context,
-    keywords: Annotated[list[str] | None, typer.Argument(metavar="[KEYWORD]...", help="Any of these.")] = None,
+    keywords: Annotated[list[str] | None, typer.Argument(metavar="KEYWORD", help="Any of these.")] = None,
     file_type: Annotated[str | None, typer.Option("--type", help="Only this type, such as pdf.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="All of them, not only the first 20.")] = False,
     computer: Computer = None,
@@ -190,7 +199,7 @@ def watch(
     _run(context.obj, lambda visit: one_shot.watch(visit, count, as_json))
 
 
-def _run(options: Options, main: Callable[[Visit], Awaitable[int]]) -> None:
+def _run(options: Options, main: Callable[[Visit], Awaitable[int]], log_level: str = "error") -> None:
     """Join the office, do something there, and leave."""
     from a2c_smcp.cli.agent.visit import visiting
     from a2c_smcp.cli.running import run_until_done
@@ -200,7 +209,8 @@ def _run(options: Options, main: Callable[[Visit], Awaitable[int]]) -> None:
         fail("which office? --office NAME, or A2C_OFFICE", 2)
     if not re.match(r"(https?|wss?)://[^/]", options.url):
         fail(f"--url {options.url}: an address such as http://127.0.0.1:8000 is expected", 2)
-    if options.log_level not in ("debug", "info", "warning", "error"):
+    log_level = options.log_level or log_level
+    if log_level not in ("debug", "info", "warning", "error"):
         fail("--log-level is debug, info, warning or error", 2)
-    configure_logging(options.log_level, "human")
+    configure_logging(log_level, "human")
     run_until_done(visiting(options, main))

@@ -9,36 +9,45 @@ from typing import Any, cast
 
 from a2c_smcp.cli import views as shared
 from a2c_smcp.cli.agent import views
-from a2c_smcp.cli.agent.visit import FAILED, WRONG, Visit, complain, exit_code
+from a2c_smcp.cli.agent.visit import FAILED, WRONG, Visit, complain, exit_code, logger
 from a2c_smcp.cli.arguments import read_arguments
 from a2c_smcp.cli.views import print_json, show
 from a2c_smcp.errors import InvalidDPEUriError, SMCPError, error_for
 from a2c_smcp.protocol.agent import page_count
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.utils.dpe_uri import parse_dpe_uri
+from a2c_smcp.utils.text import printable
 
 PAGES_AT_ONCE = 8
 
 
 async def computers(visit: Visit, as_json: bool) -> int:
-    """Who is there."""
-    members = await visit.agent.get_computers_in_office(visit.options.office, visit.options.timeout)
-    offered = visit.agent.tools
+    """Who is there, whoever answers or not."""
+
+    async def count(each: str) -> int | None:
+        try:
+            return len(await visit.tools(each))
+        except SMCPError as error:
+            complain(f"{each}: {error.message} ({error.code})")
+            return None
+
+    here = visit.agent.computers
+    counts = dict(zip(here, await asyncio.gather(*map(count, here)), strict=True))
     if as_json:
-        print_json([{"name": each["name"], "tools": len(offered.get(each["name"], []))} for each in members])
+        print_json([{"name": each, "tools": tools} for each, tools in counts.items()])
     else:
-        show(views.computers({each["name"]: offered.get(each["name"], []) for each in members}))
-    return 0
+        show(views.computers(counts))
+    return FAILED if None in counts.values() else 0
 
 
 async def tools(visit: Visit, computer: str | None, as_json: bool) -> int:
     """What they can do."""
-    offered = {each: visit.agent.tools[each] for each in visit.chosen(computer)}
+    offered, code = await _of_each(visit, computer, visit.tools)
     if as_json:
         print_json(offered if computer is None else offered[computer])
     else:
         show(views.tools(offered))
-    return 0
+    return code
 
 
 async def call(
@@ -46,7 +55,7 @@ async def call(
 ) -> int:
     """One call."""
     visit.chosen(computer)
-    schema = visit.tool(computer, tool)
+    schema = await visit.tool(computer, tool)
     try:
         parameters = read_arguments(words, params, schema)
     except ValueError as error:
@@ -78,6 +87,8 @@ async def desktop(visit: Visit, computer: str | None, size: int | None, window: 
     if as_json:
         print_json(found)
         return code
+    if not visit.agent.computers:
+        show(views.NOBODY)
     for each, windows in found.items():
         if len(found) > 1:
             show(f"[bold]{shared.escape(each)}[/]")
@@ -113,14 +124,16 @@ async def finder(
 
 async def read(visit: Visit, computer: str | None, uri: str, markdown: bool, as_json: bool) -> int:
     """One resource."""
-    wanted = shared.as_markdown(uri) if markdown or not as_json else uri
-    _, answer = await visit.find(computer, lambda each: visit.agent.read_contents(each, wanted, visit.options.timeout))
+    wanted = shared.as_markdown(uri, index=not markdown) if markdown or not as_json else uri
+    seconds = visit.options.timeout
+    _, answer = await visit.find(computer, uri, lambda each: visit.agent.read_contents(each, wanted, seconds))
     contents = answer["contents"]
     if as_json:
         print_json(contents)
     elif markdown:
         for part in contents:
-            print(_words(part.get("text", "")))
+            words = _words(part.get("text", ""))
+            print(printable(words) if sys.stdout.isatty() else words)
     else:
         show(*shared.resource(contents))
     return 0
@@ -131,7 +144,9 @@ async def tree(visit: Visit, computer: str | None, uri: str, as_json: bool) -> i
     if parse_dpe_uri(uri).doc_ref is None:
         raise InvalidDPEUriError(f"{uri} is the address of a catalogue; that of a document is expected")
     seconds = visit.options.timeout
-    where, document = await visit.find(computer, lambda each: visit.agent.read_document_metadata(each, uri, seconds))
+    where, document = await visit.find(
+        computer, uri, lambda each: visit.agent.read_document_metadata(each, uri, seconds)
+    )
     slots = asyncio.Semaphore(PAGES_AT_ONCE)
 
     async def page(index: int) -> dict[str, Any]:
@@ -151,15 +166,17 @@ async def tree(visit: Visit, computer: str | None, uri: str, as_json: bool) -> i
 
 async def watch(visit: Visit, count: int | None, as_json: bool) -> int:
     """Changes, until there were enough."""
+    await visit.agent.settle()  # what is there already is no change
     changes = visit.agent.changes()
+    logger.info("watching")
     if not as_json and sys.stderr.isatty():
-        here = ", ".join(visit.agent.computers) or "nobody"
+        here = printable(", ".join(visit.agent.computers) or "nobody")
         print(f"watching {visit.options.office} ({here}); Ctrl-C ends it", file=sys.stderr)
     seen = 0
     async for change in changes:
         if as_json:
             fields = {"kind": change.kind, "computer": change.computer, "data": change.data}
-            print(json.dumps(fields, ensure_ascii=False), flush=True)
+            print(shared.as_json(fields), flush=True)
         else:
             show(views.change(change))
             sys.stdout.flush()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+import shlex
 import sys
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Iterable
 from typing import Any, cast
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -16,9 +19,14 @@ from a2c_smcp.cli.shell import CommandShell, UsageError, commands_of, usage_of
 from a2c_smcp.cli.views import print_json
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.utils.dpe_uri import is_dpe_uri
+from a2c_smcp.utils.text import printable
 
 CALL_SECONDS = 600
+COMPLETION_SECONDS = 3.0
 SHOWN_PAGES = 50
+
+_WORD = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*(?:'|$)|"(?:[^"\\]|\\.)*(?:"|$))+""")
+"""A word as `shlex` reads it, the last of which may not be finished."""
 
 
 async def converse(visit: Visit) -> int:
@@ -27,7 +35,7 @@ async def converse(visit: Visit) -> int:
         shell = Shell(visit, Pipe())
         await shell.take_commands()
         return 1 if shell.failed else 0
-    names = ", ".join(visit.agent.computers) or "nobody else yet"
+    names = printable(", ".join(visit.agent.computers)) or "nobody else yet"
     print(f"In office {visit.options.office} as {visit.agent.name}, with {names}.")
     print("Type help for the commands, Ctrl-D to leave.")
     history = history_file("agent", lambda line: "{" in line or "=" in line)
@@ -42,21 +50,23 @@ class Shell(CommandShell):
         super().__init__(console)
         self._visit = visit
 
+    async def _do(self, work: Awaitable[int]) -> None:
+        self.failed |= await work != 0
+
     async def do_computers(self) -> None:
         """computers
         Who is in the office."""
-        await one_shot.computers(self._visit, False)
+        await self._do(one_shot.computers(self._visit, False))
 
     async def do_tools(self, computer: str | None = None) -> None:
         """tools [COMPUTER]
         The tools of all Computers, or of one."""
-        await one_shot.tools(self._visit, computer, False)
+        await self._do(one_shot.tools(self._visit, computer, False))
 
     async def do_call(self, computer: str, tool: str, *arguments: str) -> None:
         """call COMPUTER TOOL [KEY=VALUE…|JSON]
         Call a tool."""
-        code = await one_shot.call(self._visit, computer, tool, list(arguments), None, CALL_SECONDS, False)
-        self.failed |= code != 0
+        await self._do(one_shot.call(self._visit, computer, tool, list(arguments), None, CALL_SECONDS, False))
 
     async def do_desktop(self, *words: str) -> None:
         """desktop [COMPUTER] [SIZE]
@@ -65,7 +75,8 @@ class Shell(CommandShell):
         names = [word for word in words if not word.isdecimal()]
         if len(sizes) > 1 or len(names) > 1:
             raise UsageError("usage: " + usage_of(self.do_desktop))
-        await one_shot.desktop(self._visit, names[0] if names else None, sizes[0] if sizes else None, None, False)
+        computer, size = names[0] if names else None, sizes[0] if sizes else None
+        await self._do(one_shot.desktop(self._visit, computer, size, None, False))
 
     async def do_finder(self, *words: str) -> None:
         """finder [KEYWORD…] [--type TYPE] [--all]
@@ -77,17 +88,17 @@ class Shell(CommandShell):
                 raise UsageError("usage: " + usage_of(self.do_finder))
             file_type = keywords[at + 1]
             del keywords[at : at + 2]
-        await one_shot.finder(self._visit, None, keywords or None, file_type, "--all" in words, False)
+        await self._do(one_shot.finder(self._visit, None, keywords or None, file_type, "--all" in words, False))
 
     async def do_read(self, uri: str) -> None:
         """read URI
         A document, page, element, window or any other resource."""
-        await one_shot.read(self._visit, None, uri, False, False)
+        await self._do(one_shot.read(self._visit, None, uri, False, False))
 
     async def do_tree(self, uri: str) -> None:
         """tree URI
         A document as a tree."""
-        await one_shot.tree(self._visit, None, uri, False)
+        await self._do(one_shot.tree(self._visit, None, uri, False))
 
     async def do_config(self, computer: str) -> None:
         """config COMPUTER
@@ -111,21 +122,17 @@ class AgentCompleter(Completer):
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion]:
         """What could stand at the cursor; addresses are asked for."""
-        command, _, start = document.text_before_cursor.rpartition(" ")
-        if command in ("read", "tree"):
-            for uri in await self._addresses(start):
-                if uri.startswith(start):
-                    yield Completion(uri, start_position=-len(start))
+        before, typed = _words(document.text_before_cursor)
+        if before in (["read"], ["tree"]):
+            for completion in _completions(typed, await self._addresses(_unquoted(typed))):
+                yield completion
         for completion in self.get_completions(document, complete_event):
             yield completion
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         """What could stand at the cursor, as far as that is known here."""
-        words = document.text_before_cursor.split(" ")
-        start = words[-1]
-        for word in self._choices(words[:-1]):
-            if word.startswith(start):
-                yield Completion(word, start_position=-len(start))
+        before, typed = _words(document.text_before_cursor)
+        return _completions(typed, self._choices(before))
 
     def _choices(self, before: list[str]) -> Iterable[str]:
         agent = self._visit.agent
@@ -149,17 +156,40 @@ class AgentCompleter(Completer):
         """Documents; once one is typed out, its pages."""
         agent = self._visit.agent
         document = start.partition("/pages")[0].rstrip("/")
-        found: list[str] = []
-        for computer in agent.computers:
+
+        async def ask(computer: str) -> list[str]:
             try:
                 if document != start and is_dpe_uri(document):
-                    answer = await agent.read_document_pages(computer, document, 0, SHOWN_PAGES)
+                    answer = await agent.read_document_pages(computer, document, 0, SHOWN_PAGES, COMPLETION_SECONDS)
                     listed = answer.get("pages")
                     pages = cast("list[Any]", listed) if isinstance(listed, list) else []
-                    found += [f"{document}/pages/{index}" for index in range(len(pages))]
-                else:
-                    answer = await agent.get_finder(computer, limit=100)
-                    found += [entry["uri"] for entry in answer["documents"]]
+                    return [f"{document}/pages/{index}" for index in range(len(pages))]
+                catalogue = await agent.get_finder(computer, limit=100, timeout=COMPLETION_SECONDS)
+                return [entry["uri"] for entry in catalogue["documents"]]
             except SMCPError:
-                continue  # another Computer may know
-        return found
+                return []  # another Computer may know
+
+        found = await asyncio.gather(*map(ask, agent.computers))
+        return list(dict.fromkeys(uri for uris in found for uri in uris))
+
+
+def _words(line: str) -> tuple[list[str], str]:
+    """The words before the cursor, and the one that is being typed, as it is typed."""
+    found = list(_WORD.finditer(line))
+    typed = found.pop()[0] if found and found[-1].end() == len(line) else ""
+    return [_unquoted(word[0]) for word in found], typed
+
+
+def _unquoted(word: str) -> str:
+    try:
+        return "".join(shlex.split(word))
+    except ValueError:  # the quotation is not closed yet
+        return word.lstrip("'\"")
+
+
+def _completions(typed: str, choices: Iterable[str]) -> Iterable[Completion]:
+    """Those that begin like what is typed, written so that they are one word."""
+    start = _unquoted(typed)
+    for word in choices:
+        if word.startswith(start):
+            yield Completion(shlex.quote(word), start_position=-len(typed), display=printable(word))

@@ -20,7 +20,7 @@ from a2c_smcp.utils.text import printable
 _WORDS = {
     "enter": "came",
     "leave": "left",
-    "tools": "has other tools",
+    "tools": "has tools",
     "config": "has another configuration",
     "desktop": "shows something else",
     "finder": "has other documents",
@@ -29,12 +29,15 @@ _WORDS = {
 }
 
 
-def computers(tools: Mapping[str, list[SMCPTool]]) -> RenderableType:
-    """The Computers in the office."""
+NOBODY = "no Computer is in the office"
+
+
+def computers(tools: Mapping[str, int | None]) -> RenderableType:
+    """The Computers in the office, and how many tools each has, where that is known."""
     table = Table("computer", Column("tools", justify="right"), box=None)
-    for computer, offered in tools.items():
-        table.add_row(escape(computer), str(len(offered)))
-    return table if table.row_count else "no Computer is in the office"
+    for computer, count in tools.items():
+        table.add_row(escape(computer), str(count) if count is not None else "?")
+    return table if table.row_count else NOBODY
 
 
 def tools(offered: Mapping[str, list[SMCPTool]]) -> RenderableType:
@@ -123,7 +126,8 @@ def _gist(content: Any) -> str:
 def change(news: Change) -> RenderableType:
     """One change, in one line."""
     when = datetime.now().strftime("%H:%M:%S")
-    detail = f" ({len(news.data)})" if news.kind == "tools" and news.data is not None else ""
-    words = f"{_WORDS[news.kind]}{detail}"
+    words = _WORDS[news.kind]
+    if news.kind == "tools" and news.data is not None:
+        words = f"has {len(news.data)} tools now"
     line = Text(f"{when}  ", "dim")
     return line.append(printable(f"{news.computer} {words}" if news.computer is not None else words), "default")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import logging
 import sys
@@ -26,12 +27,15 @@ from a2c_smcp.errors import (
     ToolNotFoundError,
     ToolTimedOutError,
 )
+from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.utils.text import printable
 
 logger = logging.getLogger("a2c.agent")
 
 FAILED, WRONG, NOT_IN, NOT_THERE, TIMED_OUT = 1, 2, 3, 4, 5
 
+_NOT_HERE = (NotFoundError, DocumentNotFoundError)
+"""Another Computer may have it."""
 _NOT_THERE = (NotFoundError, ToolNotFoundError, DocumentNotFoundError, PageOutOfRangeError, ElementNotFoundError)
 
 T = TypeVar("T")
@@ -63,29 +67,47 @@ class Visit:
         here = self.agent.computers
         return did_you_mean(computer, here) or (f"; there are {', '.join(here)}" if here else "; there is none")
 
-    def tool(self, computer: str, name: str) -> dict[str, Any]:
+    async def tools(self, computer: str) -> list[SMCPTool]:
+        """The tools of a Computer, asked for now."""
+        return (await self.agent.get_tools_from_computer(computer, self.options.timeout))["tools"]
+
+    async def tool(self, computer: str, name: str) -> dict[str, Any]:
         """The schema of a tool's parameters.
 
         Raises:
             ToolNotFoundError: there is no such tool; those of similar names are suggested.
         """
-        tools = {tool["name"]: tool["params_schema"] for tool in self.agent.tools.get(computer, [])}
-        if name not in tools:
-            raise ToolNotFoundError(f"{computer} has no tool {name}{did_you_mean(name, tools)}")
-        return tools[name]
+        known = _schemas(self.agent.tools.get(computer, []))
+        if name not in known:
+            known = _schemas(await self.tools(computer))
+        if name not in known:
+            raise ToolNotFoundError(f"{computer} has no tool {name}{did_you_mean(name, known)}")
+        return known[name]
 
-    async def find(self, computer: str | None, ask: Callable[[str], Awaitable[T]]) -> tuple[str, T]:
-        """Ask the Computers one after another for something that one of them has; that one, and what it answers.
+    async def find(self, computer: str | None, uri: str, ask: Callable[[str], Awaitable[T]]) -> tuple[str, T]:
+        """Ask the Computers for something that one of them has; the first that has it, and what it answers.
 
         Raises:
-            SMCPError: nobody has it; what the one said that knew most about it.
+            SMCPError: nobody has it, or whoever may have it cannot answer.
         """
-        problem: SMCPError = NotFoundError("there is no Computer in the office")
-        for candidate in self.chosen(computer):
-            try:
-                return candidate, await ask(candidate)
-            except (DocumentNotFoundError, NotFoundError) as error:
-                problem = error
+        chosen = self.chosen(computer)
+        if not chosen:
+            raise NotFoundError("there is no Computer in the office")
+        problems: list[SMCPError] = []
+        asked = [asyncio.ensure_future(ask(each)) for each in chosen]
+        try:
+            for each, answer in zip(chosen, asked, strict=True):
+                try:
+                    return each, await answer
+                except SMCPError as error:
+                    problems.append(error)
+        finally:
+            for answer in asked:
+                answer.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
+        problem = next((each for each in problems if not isinstance(each, _NOT_HERE)), problems[0])
+        if len(problems) > 1 and isinstance(problem, _NOT_HERE):
+            raise type(problem)(f"no Computer in {self.options.office} has {uri}")
         raise problem
 
 
@@ -99,7 +121,6 @@ async def visiting(options: Options, main: Callable[[Visit], Awaitable[int]]) ->
         except SMCPError as error:
             complain(_why_not_in(error, options))
             return NOT_IN
-        await visit.agent.settle(options.timeout)
         return await main(visit)
     except SMCPError as error:
         complain(f"{error.message} ({error.code})")
@@ -124,6 +145,10 @@ def exit_code(error: SMCPError) -> int:
 def complain(message: str) -> None:
     """One line on standard error."""
     print(f"a2c: {printable(message)}", file=sys.stderr)
+
+
+def _schemas(tools: list[SMCPTool]) -> dict[str, dict[str, Any]]:
+    return {tool["name"]: tool["params_schema"] for tool in tools}
 
 
 def did_you_mean(word: str, choices: Any) -> str:

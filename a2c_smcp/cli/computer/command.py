@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
     from a2c_smcp.cli.computer.host import Host
 
-app = typer.Typer(
-    help="Run a Computer: MCP servers of this machine, offered to an office.", invoke_without_command=True
-)
+app = typer.Typer(invoke_without_command=True)
 
 _OFFICE = "The office"
 _TOOLS = "Tools"
@@ -110,9 +108,11 @@ def computer(
 
         a2c computer --config mcp.json --url https://hub.example.com --office acme
 
-    Without a subcommand it opens a prompt (try `help` there), or runs as a service with --no-interactive. A tool runs
-    without a question only if the configuration says so ("auto_apply": true in its tool_meta) or with --allow-all; at
-    the prompt you are asked about any other, a service refuses it.
+    Without a subcommand it opens a prompt (try `help` there), or runs as a
+    service with --no-interactive. A tool runs without a question only if the
+    configuration says so ("auto_apply": true in its tool_meta) or with
+    --allow-all; at the prompt you are asked about any other, a service refuses
+    it.
     """
     if context.invoked_subcommand is None and url is None and office is not None:
         fail("--url and --office go together: where is the Server?", 2)
