@@ -8,10 +8,13 @@ import time
 
 import uvloop
 
-from benchmarks import calls, desktop, finder, idle, joining, members, relay, starting, tools
+from benchmarks import asking, calls, desktop, finder, idle, imports, joining, members, relay, starting, storm, tools
 from benchmarks.support import Row, table
 
-PARTS = ("joining", "members", "relay", "calls", "tools", "desktop", "finder", "starting", "idle")
+SERVER = ("joining", "members", "relay")
+COMPUTER = ("calls", "tools", "desktop", "finder", "starting", "idle")
+AGENT = ("asking", "storm", "imports")
+PARTS = (*SERVER, *COMPUTER, *AGENT)
 
 
 def main() -> int:
@@ -43,6 +46,12 @@ def main() -> int:
         rows += uvloop.run(starting.measure(rounds=2 if options.quick else 9))
     if options.only in (None, "idle"):
         rows += uvloop.run(idle.measure(seconds=3 if options.quick else 35))
+    if options.only in (None, "asking"):
+        rows += asking.measure(asking.QUICK if options.quick else asking.FULL, floor)
+    if options.only in (None, "storm"):
+        rows += uvloop.run(storm.measure(starts=1 if options.quick else 3))
+    if options.only in (None, "imports"):
+        rows += imports.measure(rounds=3 if options.quick else 15)
 
     print(table(rows))
     missed = sum(not row.ok for row in rows)

@@ -68,11 +68,17 @@ async def run_chain(port: int, lines: list[list[str]]) -> None:
 
 async def _answer_until_the_end(client: socketio.AsyncClient, port: int, work: Callable[..., Any]) -> None:
     client.on(smcp.TOOL_CALL_EVENT, work, namespace=smcp.SMCP_NAMESPACE)
+    client.on(smcp.GET_TOOLS_EVENT, _list_no_tools, namespace=smcp.SMCP_NAMESPACE)
     await enter(client, port, "computer", NAME)
     try:
         await _stay()
     finally:
         await client.disconnect()
+
+
+async def _list_no_tools(data: dict[str, Any]) -> dict[str, Any]:
+    """Every Agent of ours asks for them when it comes."""
+    return {"tools": [], "req_id": data["req_id"]}
 
 
 def plain_client(kind: str) -> socketio.AsyncClient:

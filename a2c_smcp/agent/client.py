@@ -11,6 +11,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakSet
 
+import socketio  # noqa: F401  # pyright: ignore[reportUnusedImport]  # first: deep in the stack it takes longer
+
 from a2c_smcp.agent.auth import AgentAuthProvider, DefaultAgentAuthProvider
 from a2c_smcp.agent.base import REQUEST_SECONDS, SETTLE_SECONDS, AgentBase, typed
 from a2c_smcp.agent.mailbox import Mailbox

@@ -10,7 +10,7 @@ import contextlib
 import json
 import logging
 import math
-import uuid
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -153,7 +153,7 @@ def list_computers(agent: str, office_id: str, timeout: float) -> Flow[ClientWor
 
 def new_id() -> str:
     """An id for a request, which nobody guesses."""
-    return uuid.uuid4().hex
+    return os.urandom(16).hex()
 
 
 # ------------------------------------------------------------------------------------------------------------ documents

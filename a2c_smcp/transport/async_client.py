@@ -234,10 +234,12 @@ class OfficeClient(Membership, socketio.AsyncClient):
         """Wait; who waits is cancelled when the connection ends."""
         await asyncio.sleep(seconds)
 
-    async def load(self, module: str) -> Any:
-        """Import a module, in a thread, the first time."""
-        if module not in _loaded:
-            _loaded[module] = await asyncio.to_thread(importlib.import_module, module)
+    def load(self, module: str) -> Any:
+        """A module that is slow to import; the first time, it is imported in a thread and has to be awaited."""
+        return _loaded.get(module) or self._load(module)
+
+    async def _load(self, module: str) -> Any:
+        _loaded[module] = await asyncio.to_thread(importlib.import_module, module)
         return _loaded[module]
 
     async def _run(self, flow: Flow[ClientWorld, ResultT]) -> ResultT:

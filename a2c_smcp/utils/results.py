@@ -25,7 +25,7 @@ class CallToolResult(mcp_types.CallToolResult):
         return self.structured_content
 
 
-_results = TypeAdapter(CallToolResult)
+_results = TypeAdapter(CallToolResult).validator
 
 
 def to_wire(result: mcp_types.CallToolResult) -> dict[str, Any]:

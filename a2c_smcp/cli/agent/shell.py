@@ -22,6 +22,7 @@ from a2c_smcp.utils.dpe_uri import is_dpe_uri
 from a2c_smcp.utils.text import printable
 
 CALL_SECONDS = 600
+GREETING_SECONDS = 1.0
 COMPLETION_SECONDS = 3.0
 SHOWN_PAGES = 50
 
@@ -38,6 +39,7 @@ async def converse(visit: Visit) -> int:
     names = printable(", ".join(visit.agent.computers)) or "nobody else yet"
     print(f"In office {visit.options.office} as {visit.agent.name}, with {names}.")
     print("Type help for the commands, Ctrl-D to leave.")
+    await visit.agent.settle(GREETING_SECONDS)  # so that the first Tab knows their tools
     history = history_file("agent", lambda line: "{" in line or "=" in line)
     await Shell(visit, Terminal(f"{visit.agent.name}> ", AgentCompleter(visit), history)).take_commands()
     return 0
