@@ -37,7 +37,7 @@ clean:  ## Remove what the other commands made.
 	$(PIP) install --upgrade 'pip>=25.1'
 
 .venv/.runtime: .venv/bin/python pyproject.toml constraints.txt
-	$(PIP) install --constraint constraints.txt --editable .
+	$(PIP) install --constraint constraints.txt --editable '.[documents]'
 	@touch $@
 
 .venv/.development: .venv/.runtime

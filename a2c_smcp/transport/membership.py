@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import re
 from typing import Any, ClassVar, cast
 
@@ -23,6 +24,10 @@ WEBSOCKET_FIRST = (["websocket"], None)
 
 FIRST_ACK_ID = 1 << 32
 """The ids of our requests; those of a program that uses the library's own way are below."""
+
+
+_library_log = logging.getLogger("a2c_smcp.transport.socketio")
+_library_log.setLevel(logging.ERROR)
 
 
 class CannotConnectError(NotConnectedError, SocketIOConnectionError):
@@ -100,6 +105,8 @@ def with_defaults(options: dict[str, Any], max_message_bytes: int) -> dict[str, 
     """The options of a Socket.IO client, completed; what the Server lets pass we read."""
     return {
         "serializer": SMCPPacket.limited_to(ENDLESS, sent=max_message_bytes),
+        "logger": _library_log,  # otherwise the libraries add handlers of their own
+        "engineio_logger": _library_log,
         "handle_sigint": False,
         "reconnection_delay": FIRST_DELAY,
         "reconnection_delay_max": LONGEST_DELAY,

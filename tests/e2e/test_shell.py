@@ -4,18 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
-import os
-import pty
 import re
-import select
 import signal
-import struct
-import subprocess
-import sys
-import termios
-import threading
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -24,208 +14,19 @@ import pytest
 from tests.e2e.test_server_command import people_of
 from tests.support.computers import pids_in, raw, stdio, watching, write_config
 from tests.support.peer import crowd, tool_call
-from tests.support.process import A2C, server_process
+from tests.support.process import server_process
 from tests.support.running import PATIENCE
+from tests.support.terminal import CTRL_C, CTRL_U, ENTER, HEIGHT, TAB, TerminalProcess
+from tests.support.terminal import terminal as in_terminal
 
-WIDTH, HEIGHT = 100, 60
-TAB, ENTER, CTRL_C, CTRL_D, CTRL_U = "\t", "\r", "\x03", "\x04", "\x15"
-IN_THE_TERMINAL = [
-    sys.executable,
-    "-c",
-    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])",
-]
-"""Makes the terminal the one whose Ctrl-C interrupts the program."""
 PASSWORD = "pass-w0rd-77"
-_SEQUENCE = re.compile(
-    r"\x1b(?:\[(?P<params>[?>0-9;]*)(?P<final>[@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()].|[=>78cDEM])"
-)
 
 
-class Screen:
-    """What a terminal shows: as much of one as prompt_toolkit and rich make use of."""
-
-    def __init__(self) -> None:
-        self._rows = [[" "] * WIDTH for _ in range(HEIGHT)]
-        self._row = self._column = 0
-        self._rest = ""
-        self.scrolled: list[str] = []
-
-    @property
-    def lines(self) -> list[str]:
-        """Everything that was ever above, and what stands now; the last line is the one with the cursor."""
-        shown = ["".join(row).rstrip() for row in self._rows]
-        return [*self.scrolled, *shown[: self._row + 1]]
-
-    @property
-    def text(self) -> str:
-        return "\n".join(self.lines)
-
-    def feed(self, text: str) -> str:
-        """Take output in; what the terminal answers to it."""
-        text, answers, position = self._rest + text, "", 0
-        self._rest = ""
-        while position < len(text):
-            if text[position] != "\x1b":
-                self._put(text[position])
-                position += 1
-                continue
-            found = _SEQUENCE.match(text, position)
-            if found is None:  # the rest of it comes later
-                self._rest = text[position:]
-                break
-            answers += self._obey(found["final"], found["params"] or "")
-            position = found.end()
-        return answers
-
-    def _put(self, character: str) -> None:
-        match character:
-            case "\r":
-                self._column = 0
-            case "\n":
-                self._line_feed()
-            case "\b":
-                self._column = max(self._column - 1, 0)
-            case _ if character >= " ":
-                if self._column == WIDTH:
-                    self._column = 0
-                    self._line_feed()
-                self._rows[self._row][self._column] = character
-                self._column += 1
-            case _:
-                pass
-
-    def _line_feed(self) -> None:
-        self._row += 1
-        if self._row == HEIGHT:
-            self.scrolled.append("".join(self._rows.pop(0)).rstrip())
-            self._rows.append([" "] * WIDTH)
-            self._row -= 1
-
-    def _obey(self, final: str | None, params: str) -> str:
-        numbers = [int(number) for number in params.split(";") if number.isdigit()]
-        count = max(numbers[0] if numbers else 1, 1)
-        match final:
-            case "A":
-                self._row = max(self._row - count, 0)
-            case "B":
-                self._row = min(self._row + count, HEIGHT - 1)
-            case "C":
-                self._column = min(self._column + count, WIDTH - 1)
-            case "D":
-                self._column = max(self._column - count, 0)
-            case "G":
-                self._column = count - 1
-            case "H":
-                self._row, self._column = (count - 1, numbers[1] - 1 if len(numbers) > 1 else 0)
-            case "J":
-                if not numbers or numbers[0] == 0:
-                    self._erase(self._column, WIDTH)
-                    self._rows[self._row + 1 :] = [[" "] * WIDTH for _ in range(HEIGHT - self._row - 1)]
-                else:
-                    self._rows = [[" "] * WIDTH for _ in range(HEIGHT)]
-            case "K":
-                mode = numbers[0] if numbers else 0
-                self._erase(self._column if mode == 0 else 0, self._column + 1 if mode == 1 else WIDTH)
-            case "n" if params == "6":
-                return f"\x1b[{self._row + 1};{self._column + 1}R"
-            case _:
-                pass
-        return ""
-
-    def _erase(self, start: int, end: int) -> None:
-        self._rows[self._row][start:end] = [" "] * (end - start)
-
-
-class TerminalProcess:
-    """`a2c computer` in a terminal. What a person types is typed; what they see is in `screen`."""
-
-    def __init__(self, *flags: str, home: Path, env: dict[str, str]) -> None:
-        self._master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", HEIGHT, WIDTH, 0, 0))
-        clean = {key: value for key, value in os.environ.items() if not key.startswith("A2C_")}
-        settings = {"TERM": "xterm-256color", "XDG_STATE_HOME": str(home), "NO_COLOR": "", "COLUMNS": "", "LINES": ""}
-        environment = {**clean, **settings, **env}
-        self.process = subprocess.Popen(
-            [*IN_THE_TERMINAL, *A2C, "computer", "--name", "pc", *flags],
-            stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
-            env={key: value for key, value in environment.items() if value},
-        )  # fmt: skip
-        os.close(slave)
-        self.screen = Screen()
-        self.raw = ""
-        self._ended = False
-        self._changed = threading.Condition()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def type(self, text: str) -> None:
-        os.write(self._master, text.encode())
-
-    def see(self, pattern: str, after: int = 0) -> re.Match[str]:
-        """Wait until this is on the screen; the lines up to `after` do not count."""
-
-        def find() -> re.Match[str] | None:
-            return re.search(pattern, "\n".join(self.screen.lines[after:]), re.MULTILINE)
-
-        with self._changed:
-            self._changed.wait_for(lambda: find() or self._ended, PATIENCE)
-            found = find()
-        assert found, f"no {pattern!r} on the screen:\n{self.screen.text}"
-        return found
-
-    def mark(self) -> int:
-        """Where the screen ends now, for `see`."""
-        with self._changed:
-            return len(self.screen.lines) - 1
-
-    def see_prompt(self, typed: str = "") -> None:
-        """Wait until the prompt is the last line, with this typed into it."""
-        self.see(rf"^pc> {re.escape(typed)}\Z" if typed else r"^pc>\Z")
-
-    def run(self, command: str, expected: str) -> str:
-        """Type a command at the prompt and wait until it has shown this; everything that it has shown."""
-        self.see_prompt()
-        start = self.mark()
-        self.type(command + ENTER)
-        self.see(expected, start + 1)
-        self.see(r"^pc>\Z", start + 1)
-        return "\n".join(self.screen.lines[start + 1 : -1])
-
-    def leave(self) -> int:
-        """Press Ctrl-D and wait for the exit code."""
-        self.type(CTRL_D)
-        return self.process.wait(PATIENCE)
-
-    def close(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        self._reader.join(PATIENCE)
-        os.close(self._master)
-
-    def _read(self) -> None:
-        while True:
-            select.select([self._master], [], [])
-            try:
-                data = os.read(self._master, 65536)
-            except OSError:  # nobody has the other end any more
-                data = b""
-            with self._changed:
-                text = data.decode("utf-8", "replace")
-                self.raw += text
-                answer = self.screen.feed(text)
-                self._ended = not data
-                self._changed.notify_all()
-            if not data:
-                return
-            if answer:
-                with contextlib.suppress(OSError):
-                    os.write(self._master, answer.encode())
-
-
-@contextlib.contextmanager
-def terminal(folder: Path, *flags: str, env: dict[str, str] | None = None) -> Generator[TerminalProcess]:
-    with contextlib.closing(TerminalProcess(*flags, home=folder / "state", env=env or {})) as process:
-        yield process
+def terminal(
+    folder: Path, *flags: str, env: dict[str, str] | None = None
+) -> contextlib.AbstractContextManager[TerminalProcess]:
+    """A running `a2c computer`."""
+    return in_terminal(folder, "computer", "--name", "pc", *flags, prompt="pc>", env=env)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import shlex
 import sys
@@ -39,6 +40,8 @@ async def converse(visit: Visit) -> int:
     names = printable(", ".join(visit.agent.computers)) or "nobody else yet"
     print(f"In office {visit.options.office} as {visit.agent.name}, with {names}.")
     print("Type help for the commands, Ctrl-D to leave.")
+    if visit.options.log_level is None:  # that the connection is back is worth as much as that it was lost
+        logging.getLogger("a2c_smcp.protocol.client").setLevel(logging.INFO)
     await visit.agent.settle(GREETING_SECONDS)  # so that the first Tab knows their tools
     history = history_file("agent", lambda line: "{" in line or "=" in line)
     await Shell(visit, Terminal(f"{visit.agent.name}> ", AgentCompleter(visit), history)).take_commands()

@@ -1,0 +1,53 @@
+"""A toolkit's tools for LangChain and LangGraph; needs `langchain-core`.
+
+tools = langchain_tools(toolkit)
+model.bind_tools(tools)                              # or create_agent(model, tools)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from langchain_core.tools import BaseTool, ToolException
+
+from a2c_smcp.agent.content import Answer, Text
+from a2c_smcp.agent.toolkit import SyncToolkit, Toolkit
+
+
+def langchain_tools(toolkit: Toolkit | SyncToolkit) -> list[BaseTool]:
+    """The tools, as they are now. Those of a `Toolkit` are awaited (`ainvoke`)."""
+    return [
+        _OfficeTool(toolkit=toolkit, name=tool.name, description=tool.description, args_schema=tool.parameters)
+        for tool in toolkit.tools.values()
+    ]
+
+
+class _OfficeTool(BaseTool):
+    """A tool somewhere in the office. Its artifact is the `Answer`; what goes wrong is a message of status `error`."""
+
+    response_format: Any = "content_and_artifact"
+    handle_tool_error: Any = True
+    toolkit: Any
+
+    def _run(self, **arguments: Any) -> Any:
+        if isinstance(self.toolkit, Toolkit):
+            raise NotImplementedError("this tool belongs to an asynchronous Agent: use ainvoke")
+        return _content(self.toolkit.call(self.name, arguments))
+
+    async def _arun(self, **arguments: Any) -> Any:
+        if isinstance(self.toolkit, Toolkit):
+            return _content(await self.toolkit.call(self.name, arguments))
+        return _content(await asyncio.to_thread(self.toolkit.call, self.name, arguments))
+
+
+def _content(answer: Answer) -> tuple[list[dict[str, Any]], Answer]:
+    if answer.is_error:
+        raise ToolException(answer.text)
+    blocks: list[dict[str, Any]] = [
+        {"type": "text", "text": part.text}
+        if isinstance(part, Text)
+        else {"type": "image", "base64": part.data, "mime_type": part.mime_type}
+        for part in answer.parts
+    ]
+    return blocks, answer

@@ -1,0 +1,43 @@
+"""A toolkit's tools for the OpenAI Agents SDK; needs `openai-agents`.
+
+agent = Agent(name="helper", tools=openai_agents_tools(toolkit))
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from agents import FunctionTool, ToolOutputImage, ToolOutputText
+
+from a2c_smcp.agent.content import Answer, Text
+from a2c_smcp.agent.toolkit import ModelTool, SyncToolkit, Toolkit
+
+
+def openai_agents_tools(toolkit: Toolkit | SyncToolkit) -> list[FunctionTool]:
+    """The tools, as they are now. What goes wrong is told to the model."""
+    return [_tool(toolkit, tool) for tool in toolkit.tools.values()]
+
+
+def _tool(toolkit: Toolkit | SyncToolkit, tool: ModelTool) -> FunctionTool:
+    async def invoke(context: Any, arguments: str) -> Any:
+        if isinstance(toolkit, Toolkit):
+            return _output(await toolkit.call(tool.name, arguments))
+        return _output(await asyncio.to_thread(toolkit.call, tool.name, arguments))
+
+    return FunctionTool(
+        name=tool.name,
+        description=tool.description,
+        params_json_schema=tool.parameters,
+        on_invoke_tool=invoke,
+        strict_json_schema=False,
+    )
+
+
+def _output(answer: Answer) -> Any:
+    if not answer.images:
+        return answer.text
+    return [
+        ToolOutputText(text=part.text) if isinstance(part, Text) else ToolOutputImage(image_url=part.url)
+        for part in answer.parts
+    ]

@@ -1,0 +1,92 @@
+"""The toolkit in agent frameworks, with the real packages."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from agents import Agent, FunctionTool, Model, ModelResponse, RunConfig, Runner, Usage
+from langchain_core.messages import ToolMessage
+from openai.types.responses import (
+    ResponseFunctionToolCall,
+    ResponseOutputMessage,
+    ResponseOutputText,
+)
+
+from a2c_smcp.agent.adapters.langchain import langchain_tools
+from a2c_smcp.agent.adapters.openai_agents import openai_agents_tools
+from a2c_smcp.agent.toolkit import SyncToolkit, Toolkit
+from tests.agent.forms import Driven, Stage
+from tests.computer.hosting import raw
+
+pytestmark = pytest.mark.anyio
+
+
+def toolkit(agent: Driven) -> Toolkit | SyncToolkit:
+    return Toolkit(agent.client) if agent.form == "async" else SyncToolkit(agent.client)
+
+
+def call(name: str, **arguments: Any) -> Any:
+    """A call as a chat model of LangChain makes it."""
+    return {"type": "tool_call", "id": "call-1", "name": name, "args": arguments}
+
+
+async def test_langchain_calls_tools(scene: Stage) -> None:
+    await scene.computer(raw())
+    tools = {tool.name: tool for tool in langchain_tools(toolkit(await scene.agent()))}
+    message: Any = await tools["echo"].ainvoke(call("echo", text="hi"))
+    assert isinstance(message, ToolMessage)
+    assert message.content == [{"type": "text", "text": "hi"}]
+    assert message.artifact.text == "hi"
+    failed: Any = await tools["fail"].ainvoke(call("fail", message="broken"))
+    assert failed.status == "error"
+    assert "broken" in failed.content
+    pictures: Any = await tools["media"].ainvoke(call("media"))
+    assert "image" in [block["type"] for block in pictures.content_blocks]
+    if scene.form == "sync":
+        blocking: Any = await asyncio.to_thread(tools["echo"].invoke, call("echo", text="hi"))
+        assert blocking.content == message.content
+
+
+async def test_openai_agents_call_tools(scene: Stage) -> None:
+    await scene.computer(raw())
+    tools: list[Any] = list(openai_agents_tools(toolkit(await scene.agent())))
+    assert all(isinstance(tool, FunctionTool) for tool in tools)
+    model = Scripted(("echo", {"text": "hi"}), ("media", {}), ("fail", {"message": "broken"}))
+    outcome = await Runner.run(
+        Agent(name="helper", tools=tools, model=model), "go", run_config=RunConfig(tracing_disabled=True)
+    )
+    assert outcome.final_output == "done"
+    assert "echo" in model.offered
+    items: list[Any] = list(outcome.to_input_list())
+    outputs = [item for item in items if item.get("type") == "function_call_output"]
+    assert outputs[0]["output"] == "hi"
+    assert "input_image" in [part["type"] for part in outputs[1]["output"]]
+    assert "broken" in outputs[2]["output"]
+
+
+class Scripted(Model):
+    """A model that makes these calls, one at a time, and is then done."""
+
+    def __init__(self, *calls: tuple[str, dict[str, Any]]) -> None:
+        self._calls = list(calls)
+        self.offered: list[str] = []
+
+    async def get_response(self, *args: Any, **options: Any) -> ModelResponse:
+        given = options.get("tools") or args[3]
+        self.offered = [tool.name for tool in given]
+        if self._calls:
+            name, arguments = self._calls.pop(0)
+            item: Any = ResponseFunctionToolCall(
+                type="function_call", call_id=f"call-{len(self._calls)}", name=name, arguments=json.dumps(arguments)
+            )
+        else:
+            text = ResponseOutputText(type="output_text", text="done", annotations=[])
+            item = ResponseOutputMessage(id="m1", type="message", role="assistant", status="completed", content=[text])
+        return ModelResponse(output=[item], usage=Usage(), response_id=None)
+
+    def stream_response(self, *args: Any, **options: Any) -> AsyncIterator[Any]:
+        raise NotImplementedError

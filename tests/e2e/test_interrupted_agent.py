@@ -1,0 +1,137 @@
+"""Programs that are an Agent and get Ctrl-C in the middle of a call: they end at once, and so does the tool."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import sys
+import time
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.computer.hosting import eventually, received
+from tests.e2e.test_server_command import people_of
+from tests.support.computers import LineProcess, computer_process, raw, stdio, write_config
+from tests.support.peer import crowd
+from tests.support.process import ServerProcess, server_process
+from tests.support.running import PATIENCE
+
+pytestmark = pytest.mark.anyio
+
+BLOCKING = """
+import sys
+from a2c_smcp.agent import SMCPAgentClient
+
+with SMCPAgentClient.in_office(sys.argv[1], "office", "program") as agent:
+    agent.emit_tool_call("pc", "sleep", {"seconds": 60}, 120)
+print("it slept")
+"""
+ASYNCIO = """
+import asyncio, sys
+from a2c_smcp.agent import AsyncSMCPAgentClient
+
+async def main():
+    async with AsyncSMCPAgentClient.in_office(sys.argv[1], "office", "program") as agent:
+        await agent.emit_tool_call("pc", "sleep", {"seconds": 60}, 120)
+    print("it slept")
+
+asyncio.run(main())
+"""
+PROGRAMS = {"blocking": BLOCKING, "asyncio": ASYNCIO}
+GOING_ON = {
+    "blocking": """
+import sys
+from a2c_smcp.agent import SMCPAgentClient
+
+def call(tool, **params):
+    with SMCPAgentClient.in_office(sys.argv[1], "office", "program") as agent:
+        return agent.emit_tool_call("pc", tool, params, 120)
+
+try:
+    call("sleep", seconds=60)
+except KeyboardInterrupt:
+    print("interrupted")
+print(call("echo", text="and on it goes").content[0].text)
+""",
+    "asyncio": """
+import asyncio, sys
+from a2c_smcp.agent import AsyncSMCPAgentClient
+
+async def call(tool, **params):
+    async with AsyncSMCPAgentClient.in_office(sys.argv[1], "office", "program") as agent:
+        return await agent.emit_tool_call("pc", tool, params, 120)
+
+try:
+    asyncio.run(call("sleep", seconds=60))
+except KeyboardInterrupt:
+    print("interrupted")
+print(asyncio.run(call("echo", text="and on it goes")).content[0].text)
+""",
+}
+LEFT_BEHIND = """
+import threading
+others = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
+for thread in others:
+    thread.join(5)
+print("left:", [thread.name for thread in others if thread.is_alive()])
+"""
+"""Threads end with their connection; not one waits for the end of the process."""
+
+
+@contextmanager
+def running(code: str, server: ServerProcess, folder: Path) -> Generator[LineProcess]:
+    """A program of its own."""
+    program = folder / "program.py"
+    program.write_text(code, "utf-8")
+    with closing(LineProcess([sys.executable, "-u", str(program), server.url])) as process:
+        yield process
+
+
+@contextmanager
+def office(folder: Path) -> Generator[tuple[ServerProcess, Path]]:
+    """A Server, and a Computer with the raw server; what that one receives is in the log."""
+    log = folder / "log"
+    config = write_config(folder, {"raw": stdio(raw("--log", str(log)))})
+    with (
+        server_process() as server,
+        computer_process("--config", str(config), "--url", server.url, "--office", "office", "--name", "pc") as pc,
+    ):
+        pc.wait_for("1 of 1 MCP servers ready")
+        pc.wait_for("in office office as pc")
+        yield server, log
+
+
+@pytest.mark.parametrize("form", list(PROGRAMS))
+async def test_ctrl_c_ends_the_program_and_the_tool_and_frees_the_seat(form: str, tmp_path: Path) -> None:
+    with office(tmp_path) as (server, log), running(PROGRAMS[form], server, tmp_path) as program:
+        async with crowd(people_of(server)) as people:
+            successor = await people.newcomer()
+            await eventually(lambda: received(log, "tools/call"))
+            assert (await successor.join("agent", "successor", "office"))[0] is False
+            start = time.monotonic()
+            code = await asyncio.to_thread(program.stop, signal.SIGINT)
+            assert time.monotonic() - start < PATIENCE / 2
+            assert await successor.join("agent", "successor", "office") == (True, None)
+            await eventually(lambda: received(log, "notifications/cancelled"))
+    [call], [cancelled] = received(log, "tools/call"), received(log, "notifications/cancelled")
+    assert cancelled["params"]["requestId"] == call["id"]
+    assert code == -signal.SIGINT, program.text
+    assert program.log[-1].startswith("KeyboardInterrupt"), program.text
+    assert not re.search("it slept|Exception ignored|never retrieved|was destroyed", program.text), program.text
+
+
+@pytest.mark.parametrize("form", list(GOING_ON))
+async def test_a_program_that_goes_on_after_ctrl_c_has_its_seat_again_and_no_thread_too_many(
+    form: str, tmp_path: Path
+) -> None:
+    with office(tmp_path) as (server, log), running(GOING_ON[form] + LEFT_BEHIND, server, tmp_path) as program:
+        await eventually(lambda: received(log, "tools/call"))
+        program.process.send_signal(signal.SIGINT)
+        await asyncio.to_thread(program.wait_for, "left:")
+        assert await asyncio.to_thread(program.process.wait, PATIENCE) == 0
+        assert [line.strip() for line in program.log] == ["interrupted", "and on it goes", "left: []"]
+        await eventually(lambda: received(log, "notifications/cancelled"))

@@ -1,0 +1,128 @@
+"""The Agent's requests, without any I/O: a dialogue with a world that says what a test wants."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, ClassVar
+
+import pytest
+
+from a2c_smcp.errors import NotConnectedError, TimedOutError
+from a2c_smcp.protocol import agent as requests
+from a2c_smcp.protocol.client import OfficeRefusedError, Seat, come_back, enter, rejoin
+from a2c_smcp.protocol.flow import run
+from a2c_smcp.types import Role
+
+
+class Answering:
+    """A client whose Server answers with what is given, or raises it."""
+
+    role: ClassVar[Role] = "agent"
+
+    def __init__(self, *answers: Any) -> None:
+        self.office_id: str | None = None
+        self.seat: Seat | None = None
+        self.asked: list[tuple[str, Any]] = []
+        self.told: list[tuple[str, Any]] = []
+        self.rests: list[float] = []
+        self._answers = list(answers)
+
+    def ask(self, event: str, data: Any, timeout: float) -> Any:
+        self.asked.append((event, data))
+        return self._next()
+
+    def tell(self, event: str, data: Any) -> None:
+        self.told.append((event, data))
+
+    def pause(self, seconds: float) -> None:
+        self.rests.append(seconds)
+
+    def rest(self, seconds: float) -> bool:
+        self.rests.append(seconds)
+        return len(self.rests) < 20
+
+    def redial(self) -> bool:
+        return self._next()
+
+    def retake(self, seat: Seat) -> bool:
+        run(enter(seat), self)
+        return True
+
+    def load(self, module: str) -> Any:
+        return importlib.import_module(module)
+
+    def _next(self) -> Any:
+        answer = self._answers.pop(0)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+
+def test_absent_filters_and_defaults_are_not_sent() -> None:
+    world = Answering({"documents": [], "total_count": 0})
+    run(requests.get_finder("me", "pc", None, None, 0, 20, 5), world)
+    assert set(world.asked[0][1]) == {"agent", "req_id", "computer"}
+    world = Answering({"documents": [], "total_count": 0})
+    run(requests.get_finder("me", "pc", ["a"], "pdf", 1, 5, 5), world)
+    assert world.asked[0][1].items() >= {"keywords": ["a"], "file_type": "pdf", "offset": 1, "limit": 5}.items()
+    world = Answering({"desktops": []})
+    run(requests.get_desktop("me", "pc", None, None, 5), world)
+    assert set(world.asked[0][1]) == {"agent", "req_id", "computer"}
+
+
+@pytest.mark.parametrize("end", [TimedOutError(), KeyboardInterrupt()])
+def test_a_call_that_nobody_waits_for_any_more_is_cancelled(end: BaseException) -> None:
+    world = Answering(end)
+    flow = requests.call_tool("me", "pc", "tool", {}, 0.5)
+    if isinstance(end, Exception):
+        assert run(flow, world).is_error
+    else:
+        with pytest.raises(type(end)):
+            run(flow, world)
+    request = world.asked[0][1]
+    assert request["timeout"] == 1, "whole seconds on the wire"
+    assert world.told == [("server:tool_call_cancel", {"agent": "me", "req_id": request["req_id"]})]
+
+
+def test_a_lost_connection_needs_no_cancel() -> None:
+    world = Answering(NotConnectedError())
+    with pytest.raises(NotConnectedError):
+        run(requests.call_tool("me", "pc", "tool", {}, 5), world)
+    assert world.told == []
+
+
+def test_a_join_without_an_answer_is_taken_back() -> None:
+    world = Answering(TimedOutError())
+    with pytest.raises(OfficeRefusedError):
+        run(enter(Seat("office", "me")), world)
+    assert world.office_id is None
+    assert world.told == [("server:leave_office", {"office_id": "office"})]
+
+
+def test_a_refused_join_leaves_us_where_we_were() -> None:
+    world = Answering((False, "office already has an Agent (4101)"))
+    world.office_id = "before"
+    with pytest.raises(OfficeRefusedError) as caught:
+        run(enter(Seat("office", "me")), world)
+    assert caught.value.code == 4101
+    assert world.office_id == "before"
+    assert world.told == []
+
+
+def test_a_seat_is_asked_for_until_it_is_free() -> None:
+    world = Answering((False, "taken (4101)"), (False, "taken (4101)"), (True, None))
+    world.seat = Seat("office", "me")
+    assert run(rejoin(), world) is True
+    assert world.office_id == "office"
+    assert world.rests[1] > world.rests[0]
+
+
+def test_a_connection_is_tried_again_whatever_went_wrong() -> None:
+    world = Answering(OSError("no"), RuntimeError("odd"), False, True)
+    assert run(come_back(1, 3, 0, 0), world) is True
+    assert world.rests == [1, 2, 3, 3]
+
+
+def test_it_is_given_up_after_so_many_attempts_or_when_it_is_not_wanted() -> None:
+    assert run(come_back(1, 3, 0, 2), Answering(OSError(), OSError())) is False
+    assert run(come_back(1, 3, 0, 0), Answering(*[OSError()] * 20)) is False
