@@ -70,35 +70,42 @@ class _Engine(engineio.Client):
 
 
 class _Pending:
-    """A request that waits for its ack."""
+    """A request that waits for its ack. A bare lock rather than an event: Ctrl-C cannot leave it in between."""
 
-    __slots__ = ("_done", "_error", "_value")
+    __slots__ = ("_error", "_latch", "_value")
 
     def __init__(self) -> None:
-        self._done = threading.Event()
+        self._latch = threading.Lock()
+        self._latch.acquire()
         self._value: Any = None
         self._error: SMCPError | None = None
 
     def settle(self, ack: list[Any]) -> None:
         """Hand an ack over."""
-        self._value = ack[0] if len(ack) == 1 else tuple(ack) or None
-        if isinstance(self._value, Unreadable):
-            self._error = InvalidAnswerError(self._value.error.message)
-        self._done.set()
+        value = ack[0] if len(ack) == 1 else tuple(ack) or None
+        if isinstance(value, Unreadable):
+            self.fail(InvalidAnswerError(value.error.message))
+        else:
+            self._value = value
+            self._open()
 
     def fail(self, error: SMCPError) -> None:
         """There will be no ack."""
-        if not self._done.is_set():
+        if self._latch.locked():
             self._error = error
-            self._done.set()
+            self._open()
 
     def wait(self, seconds: float, event: str) -> Any:
         """The ack."""
-        if not self._done.wait(seconds):
+        if not self._latch.acquire(timeout=seconds):
             raise TimedOutError(f"no answer to {event} within {seconds:g} s")
         if self._error is not None:
             raise self._error
         return self._value
+
+    def _open(self) -> None:
+        with contextlib.suppress(RuntimeError):  # somebody was faster
+            self._latch.release()
 
 
 class SyncOfficeClient(Membership, socketio.Client):
