@@ -125,8 +125,9 @@ def assert_computer_joins(arguments: list[str], folder: Path) -> None:
 
 
 def test_the_example_configuration_is_valid() -> None:
-    for example in blocks(ROOT / "docs" / "computer.md", "json"):
-        assert not parse_config(example, environment={}).warnings
+    for page in ("computer.md", "documents.md"):
+        for example in blocks(ROOT / "docs" / page, "json"):
+            assert not parse_config(example, environment={}).warnings
 
 
 def assert_gunicorn_serves(arguments: list[str]) -> None:

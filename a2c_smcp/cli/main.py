@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import a2c_smcp
-from a2c_smcp.cli import config, keys, server
+from a2c_smcp.cli import config, documents, keys, server
 from a2c_smcp.cli.agent import command as agent
 from a2c_smcp.cli.computer import command as computer
 from a2c_smcp.cli.errors import INTERRUPTED
@@ -25,6 +25,7 @@ app = typer.Typer(
 app.command("server")(server.serve)
 app.add_typer(computer.app, name="computer")
 app.add_typer(agent.app, name="agent")
+app.command("documents")(documents.documents)
 app.add_typer(config.app, name="config")
 app.add_typer(keys.app, name="keys")
 

@@ -1,0 +1,166 @@
+"""`a2c documents`: a folder of files as an MCP server."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from a2c_smcp.cli.errors import fail
+
+if TYPE_CHECKING:
+    from a2c_smcp.documents.library import Library
+
+_FILES = "Which files"
+_SERVING = "Serving"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `a2c documents` was asked for."""
+
+    folder: Path
+    name: str
+    host_id: str
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    hidden: bool
+    watch: bool
+    cache: bool
+    transport: str
+    host: str
+    port: int
+
+
+def documents(
+    folder: Annotated[Path, typer.Argument(help="The folder.")],
+    name: Annotated[str | None, typer.Option(help="The server's name.", show_default="the folder's name")] = None,
+    host_id: Annotated[
+        str | None, typer.Option(help="What addresses begin with: dpe://HOST_ID/…", show_default="from the folder")
+    ] = None,
+    include: Annotated[
+        list[str] | None, typer.Option(help="Only files like this, e.g. '*.pdf'.", rich_help_panel=_FILES)
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option(help="No files like this, as in .gitignore.", rich_help_panel=_FILES)
+    ] = None,
+    hidden: Annotated[bool, typer.Option("--hidden", help="Hidden files as well.", rich_help_panel=_FILES)] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch/--no-watch", help="Tell of changes.", rich_help_panel=_SERVING)
+    ] = True,
+    cache: Annotated[
+        bool,
+        typer.Option(
+            "--cache/--no-cache", help="Keep what was read in the user's cache folder.", rich_help_panel=_SERVING
+        ),
+    ] = True,
+    transport: Annotated[str, typer.Option(help="stdio or http.", rich_help_panel=_SERVING)] = "stdio",
+    host: Annotated[str, typer.Option(help="Address to listen on, for http.", rich_help_panel=_SERVING)] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port, for http; 0 takes a free one.", rich_help_panel=_SERVING)] = 8765,
+    check: Annotated[bool, typer.Option("--check", help="Read everything, say what came of it, and end.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="With --check: print data for a program.")] = False,
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
+) -> None:
+    """Serve a folder of files as documents: pages and elements at dpe:// addresses, for any MCP host.
+
+        a2c documents ~/Reports --check
+        a2c documents ~/Reports
+
+    Reads pdf, docx, xlsx, pptx, odt, ods, odp, md, html, csv, txt, json, yaml, toml, xml, eml, ipynb, epub, pictures,
+    sound, video and source code. Files are only read, in processes of their own with bounded time and memory. Exit
+    code 1 with --check if any file could not be read.
+    """
+    from a2c_smcp.cli.running import run_until_done
+    from a2c_smcp.utils.logger import configure_logging
+
+    if importlib.util.find_spec("pathspec") is None or importlib.util.find_spec("watchfiles") is None:
+        fail("the document server needs more: pip install 'a2c-stack[documents]'")
+    if not folder.is_dir():
+        fail(f"{folder}: there is no such folder", 2)
+    if transport not in ("stdio", "http"):
+        fail("--transport is stdio or http", 2)
+    if log_level.lower() not in ("debug", "info", "warning", "error"):
+        fail("--log-level is debug, info, warning or error", 2)
+    configure_logging(log_level.lower(), "human")
+    root = folder.resolve()
+    options = Options(
+        folder=root,
+        name=name or root.name or "documents",
+        host_id=host_id or default_host(root),
+        include=tuple(include or ()),
+        exclude=tuple(exclude or ()),
+        hidden=hidden,
+        watch=watch,
+        cache=cache,
+        transport=transport,
+        host=host,
+        port=port,
+    )
+    _check_host(options.host_id)
+    run_until_done(_check(options, as_json) if check else _serve(options))
+
+
+def default_host(root: Path) -> str:
+    """What addresses begin with unless somebody says otherwise: the folder's name, made unique."""
+    from a2c_smcp.documents.folder import refer_to
+
+    return refer_to([str(root)])[str(root)]
+
+
+def _check_host(host_id: str) -> None:
+    from a2c_smcp.errors import InvalidDPEUriError
+    from a2c_smcp.utils.dpe_uri import build_dpe_uri
+
+    try:
+        build_dpe_uri(host_id)
+    except InvalidDPEUriError as error:
+        fail(f"--host-id {host_id}: {error}", 2)
+
+
+def _library(options: Options) -> Library:
+    from a2c_smcp.documents.folder import FileRules, Folder
+    from a2c_smcp.documents.library import Library
+    from a2c_smcp.documents.store import Store, default_location
+    from a2c_smcp.documents.workers import Workers
+
+    rules = FileRules(options.include, options.exclude, options.hidden)
+    store = Store(default_location(options.folder) if options.cache else None)
+    return Library(Folder(options.folder, rules), options.host_id, store, Workers())
+
+
+async def _serve(options: Options) -> int:
+    from a2c_smcp.documents.serving import serve
+
+    await serve(_library(options), options.name, options.transport, options.host, options.port, watch=options.watch)
+    return 0
+
+
+async def _check(options: Options, as_json: bool) -> int:
+    from rich.table import Column, Table
+
+    from a2c_smcp.cli.progress import progress_bar
+    from a2c_smcp.cli.views import escape, print_json, show
+
+    library = _library(options)
+    try:
+        await library.look()
+        with progress_bar("reading") as progress:
+            await library.read_all(progress)
+        known = sorted(library.documents.values(), key=lambda document: document.relative)
+        problems = {document.ref: library.problem_of(document) for document in known}
+        if as_json:
+            print_json([{**library.summary(each), "problem": problems[each.ref]} for each in known])
+        else:
+            table = Table("file", "type", "pages", "title", Column("problem", style="red"), box=None)
+            for document in known:
+                summary = library.summary(document)
+                cells = (document.relative, summary["file_type"], str(summary["page_count"]), summary["title"])
+                table.add_row(*map(escape, cells), escape(problems[document.ref] or ""))
+            unread = sum(problem is not None for problem in problems.values())
+            show(table if known else "no documents", f"{len(known) - unread} of {len(known)} files read")
+        return 1 if any(problems.values()) else 0
+    finally:
+        await library.close()

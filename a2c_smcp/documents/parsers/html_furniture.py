@@ -1,0 +1,186 @@
+"""What on a web page is not its content: navigation, scripts, hidden things, cookie banners, tables for layout.
+
+It is decided from the tree alone, in one pass that counts words, and rather too little is left out than too much.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+SKIPPED = frozenset((
+    "script", "style", "template", "noscript", "nav", "head", "title", "meta", "link", "base", "canvas", "dialog",
+    "datalist", "map", "area", "col", "colgroup", "frameset", "param", "track", "source",
+))  # fmt: skip
+_NO_WORDS = frozenset(("script", "style", "template", "head", "datalist"))
+_UNSEEN_ROLES = frozenset(("navigation", "search", "menu", "menubar", "alertdialog", "tooltip", "tablist"))
+_UNSEEN_CLASSES = frozenset((
+    "sr-only", "visually-hidden", "visuallyhidden", "screen-reader-text", "screen-reader-only", "noprint",
+    "linenos", "lineno", "gutter", "line-numbers-rows", "skip-link", "skip-to-content", "headerlink", "hash-link",
+    "header-anchor", "anchorjs-link", "heading-anchor", "mw-editsection", "mw-jump-link",
+))  # fmt: skip
+_MENU_WORDS = frozenset((
+    "nav", "navbar", "navigation", "menu", "sidebar", "breadcrumb", "breadcrumbs", "pagination", "pager", "share",
+    "sharing", "social", "toc", "topbar", "related", "skip",
+))  # fmt: skip
+_COOKIE = re.compile(r"cookie|consent|gdpr|onetrust|didomi|usercentrics|truste", re.IGNORECASE)
+_BANNER = re.compile(
+    r"banner|notice|bar\b|popup|modal|overlay|dialog|wall|sdk|law|consent|onetrust|didomi|usercentrics", re.IGNORECASE
+)
+_UNSEEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_WORD = re.compile(r"[a-z0-9]+")
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_BLOCKS = _HEADINGS | {"p", "div", "ul", "ol", "img", "pre", "form", "table", "blockquote"}
+
+
+@dataclass(slots=True)
+class Measures:
+    """Of every element in a tree, by its address in memory: characters, those in links, headings of the first level."""
+
+    words: dict[int, tuple[int, int, int]] = field(default_factory=dict[int, tuple[int, int, int]])
+    layout: set[int] = field(default_factory=set[int])
+    """Tables that only put things in their places."""
+
+    def of(self, node: Any) -> tuple[int, int, int]:
+        """Characters, characters in links, headings of the first level."""
+        return self.words.get(node.mem_id, (0, 0, 0))
+
+
+@dataclass(slots=True)
+class _Table:
+    told: bool = False
+    """It says that it is one of data, or of layout."""
+    layout: bool = False
+    rows: int = 0
+    cells: int = 0
+    widest: int = 0
+    blocks: bool = False
+    structure: bool = False
+
+
+def attribute(node: Any, name: str) -> str:
+    """An attribute, or nothing."""
+    return str(node.attributes.get(name) or "")
+
+
+def measure(root: Any) -> Measures:
+    """Walk a tree once, without recursion."""
+    found = Measures()
+    open_nodes: list[tuple[Any, list[int]]] = []
+    tables: list[_Table] = []
+    node: Any = root
+    while node is not None:
+        tag = node.tag
+        counts = [0, 0, 0]
+        if tag == "-text" and open_nodes:
+            open_nodes[-1][1][0] += len("".join((node.text_content or "").split()))
+        elif node.is_element_node:
+            _note(node, tag, tables)
+            counts[2] = tag == "h1"
+            child = None if tag in ("script", "style", "template") else node.first_child
+            open_nodes.append((node, counts))
+            if child is not None:
+                node = child
+                continue
+            _leave(open_nodes, tables, found)
+        # On to the next node in the document, or out of the elements that end here.
+        while node is not root and node.next is None and open_nodes:
+            node = open_nodes[-1][0]
+            _leave(open_nodes, tables, found)
+        node = None if node is root else node.next
+    return found
+
+
+def _note(node: Any, tag: str, tables: list[_Table]) -> None:
+    if tag == "table":
+        if tables:
+            tables[-1].structure = tables[-1].blocks = True
+        role = attribute(node, "role").lower()
+        border = attribute(node, "border").strip() not in ("", "0")
+        tables.append(_Table(told=border or role in ("presentation", "none", "grid", "table")))
+        tables[-1].layout = role in ("presentation", "none")
+    elif not tables:
+        return
+    elif tag in ("th", "caption", "thead"):
+        tables[-1].told = tables[-1].told or tag != "th" or not tables[-1].layout
+        tables[-1].cells += tag == "th"
+    elif tag == "tr":
+        tables[-1].rows += 1
+        tables[-1].cells = 0
+    elif tag == "td":
+        tables[-1].cells += 1
+    elif tag in _BLOCKS:
+        tables[-1].blocks = True
+        tables[-1].structure = tables[-1].structure or tag in _HEADINGS or tag in ("pre", "form")
+    tables[-1].widest = max(tables[-1].widest, tables[-1].cells)
+
+
+def _leave(open_nodes: list[tuple[Any, list[int]]], tables: list[_Table], found: Measures) -> None:
+    node, counts = open_nodes.pop()
+    tag = node.tag
+    if tag == "a":
+        counts[1] = counts[0]
+    if tag == "table" and tables:
+        table = tables.pop()
+        one = table.widest <= 1 or (table.rows <= 1 and table.blocks)
+        if table.layout or (not table.told and (table.structure or one)):
+            found.layout.add(node.mem_id)
+    found.words[node.mem_id] = (counts[0], counts[1], counts[2])
+    if open_nodes:
+        above = open_nodes[-1][1]
+        for index in range(3):
+            above[index] += counts[index]
+
+
+def main_content(body: Any, measures: Measures) -> Any:
+    """The part that says of itself that it is the main one, if it really holds most of the page."""
+    found = [node for node in body.css("main, [role=main]") if not _unseen(node)]
+    if len(found) != 1:
+        return body
+    main = found[0]
+    all_words, all_links, titles = measures.of(body)
+    words, links, own_titles = measures.of(main)
+    if titles and not own_titles:
+        return body
+    return main if 2 * (words - links) >= all_words - all_links else body
+
+
+def left_out(node: Any, tag: str, measures: Measures, *, everything: bool = False) -> bool:
+    """Not content. `everything`: only what nobody could read is left out."""
+    if everything:
+        return tag in _NO_WORDS
+    if tag in SKIPPED:
+        return not (tag == "dialog" and "open" in node.attributes)
+    if tag in ("html", "body", "main") or not (node.attributes or tag == "aside"):
+        return False
+    if _unseen(node):
+        return True
+    if tag in ("article", "h1"):
+        return False
+    name = f"{attribute(node, 'class')} {attribute(node, 'id')}"
+    words, _, titles = measures.of(node)
+    if titles == 0 and words < 3_000 and _COOKIE.search(name) and _BANNER.search(name):
+        return True
+    if tag == "aside" or not _MENU_WORDS.isdisjoint(_WORD.findall(name.lower())):
+        return titles == 0 and _mostly_links(node, measures)
+    return False
+
+
+def _unseen(node: Any) -> bool:
+    attributes = node.attributes
+    if "hidden" in attributes and attributes["hidden"] != "until-found":
+        return True
+    if attributes.get("aria-hidden") == "true" or (attributes.get("role") or "").lower() in _UNSEEN_ROLES:
+        return True
+    if attributes.get("role") == "dialog" and attributes.get("aria-modal") == "true":
+        return True
+    style = attributes.get("style")
+    if style and _UNSEEN_STYLE.search(style):
+        return True
+    return not _UNSEEN_CLASSES.isdisjoint((attributes.get("class") or "").split())
+
+
+def _mostly_links(node: Any, measures: Measures) -> bool:
+    words, links, _ = measures.of(node)
+    return words > 0 and links > 0.6 * words

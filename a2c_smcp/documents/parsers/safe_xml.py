@@ -1,0 +1,71 @@
+"""XML from files that nobody vouches for: no entities, no network, no endless depth. Names are matched without their
+namespace, because the strict and the transitional kinds of Office files differ in nothing else."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+MAX_XML = 60_000_000
+"""Bytes of one XML document."""
+
+
+class DamagedPartError(Exception):
+    """A part of a file that cannot be read. The message is for a person."""
+
+
+def parse_xml(raw: bytes, *, recover: bool = False) -> Any:
+    """The root of a tree of lxml; with `recover`, whatever can be saved of a document that is not well-formed.
+
+    Raises:
+        DamagedPartError: it is no XML, or too much of it.
+    """
+    etree: Any = importlib.import_module("lxml.etree")
+    if len(raw) > MAX_XML:
+        raise DamagedPartError(f"{len(raw) // 1_000_000} MB of XML are too much to read")
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True,
+        recover=recover,
+    )  # fmt: skip
+    try:
+        root = etree.fromstring(raw, parser)
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise DamagedPartError(f"the XML cannot be read: {error}") from None
+    if root is None:
+        raise DamagedPartError("the XML cannot be read: nothing is in it")
+    if root.getroottree().docinfo.doctype:
+        etree.strip_elements(root, etree.Entity, with_tail=False)
+    return root
+
+
+def local(element: Any) -> str:
+    """The name of an element without its namespace; empty for what is no element (an entity, an instruction)."""
+    tag = element.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+def attribute(element: Any, name: str, default: str = "") -> str:
+    """An attribute, whatever its namespace."""
+    value = element.get(name)
+    if value is not None:
+        return str(value)
+    return next((str(value) for key, value in element.items() if key.rpartition("}")[2] == name), default)
+
+
+def words_of(element: Any | None) -> str:
+    """All text inside an element, blanks collapsed."""
+    return " ".join("".join(element.itertext()).split()) if element is not None else ""
+
+
+def number(value: Any, default: float = 0) -> float:
+    """A number as attributes hold it; the default for anything that is none."""
+    try:
+        result = float(value)
+    except (TypeError, ValueError):
+        return default
+    return result if abs(result) < 1e15 else default
+
+
+def whole(value: Any, default: int = 0) -> int:
+    """A whole number as attributes hold it."""
+    return int(number(value, default))

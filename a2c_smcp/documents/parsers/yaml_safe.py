@@ -1,0 +1,98 @@
+"""YAML, read without its dangers: no objects, no bombs of aliases, no depth without end."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+MAX_DEPTH = 100
+MAX_NODES = 500_000
+"""Values, each counted as often as it is referred to."""
+
+
+def load_yaml(words: str) -> list[Any]:
+    """The documents in a text; more than one where `---` divides it.
+
+    Raises:
+        ValueError: it is no YAML, or would grow too large; the message is for a person.
+    """
+    yaml: Any = importlib.import_module("yaml")
+    loader_class: Any = _loader_class(yaml)
+    loader: Any = loader_class(words)
+    found: list[Any] = []
+    try:
+        _check_depth(yaml, words, loader_class)
+        while loader.check_node():
+            node = loader.get_node()
+            _check_size(yaml, node)
+            found.append(loader.construct_document(node))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 1}" if mark is not None else ""
+        raise ValueError(f"{getattr(error, 'problem', None) or error}{where}") from None
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    except (TypeError, AttributeError, OverflowError) as error:  # keys that are lists, dates that do not exist
+        raise ValueError(str(error)) from None
+    finally:
+        loader.dispose()
+    return found
+
+
+def _loader_class(yaml: Any) -> Any:
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loader: Any = type("Loader", (base,), {})
+    # Tags of one's own, as in CloudFormation or GitLab files, are values all the same.
+    loader.add_multi_constructor("!", _tagged)
+    return loader
+
+
+def _tagged(loader: Any, tag: str, node: Any) -> Any:
+    kind = str(node.id)
+    if kind == "scalar":
+        return f"!{tag} {loader.construct_scalar(node)}".strip()
+    return loader.construct_sequence(node, True) if kind == "sequence" else loader.construct_mapping(node, True)
+
+
+def _check_depth(yaml: Any, words: str, loader_class: Any) -> None:
+    """Events come one by one; building from them is recursion in C, which ends the process if it goes too deep."""
+    depth = 0
+    for event in yaml.parse(words, Loader=loader_class):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise ValueError("it is nested too deep")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _check_size(yaml: Any, root: Any) -> None:
+    """Count the values bottom-up: a node that is referred to ten times counts ten times."""
+    sizes: dict[int, int] = {}
+    waiting: list[tuple[Any, bool]] = [(root, False)]
+    being_read: set[int] = set()
+    while waiting:
+        node, children_known = waiting.pop()
+        if id(node) in sizes:
+            continue
+        children = _children(yaml, node)
+        if children_known or not children:
+            sizes[id(node)] = 1 + sum(sizes.get(id(child), 0) for child in children)
+            being_read.discard(id(node))
+            if sizes[id(node)] > MAX_NODES:
+                raise ValueError("its aliases would make it too large")
+            continue
+        being_read.add(id(node))
+        waiting.append((node, True))
+        for child in children:
+            if id(child) in being_read:
+                raise ValueError("it refers to itself")
+            waiting.append((child, False))
+
+
+def _children(yaml: Any, node: Any) -> list[Any]:
+    if isinstance(node, yaml.SequenceNode):
+        return list(node.value)
+    if isinstance(node, yaml.MappingNode):
+        return [part for pair in node.value for part in pair]
+    return []

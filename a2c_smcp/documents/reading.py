@@ -1,0 +1,123 @@
+"""What an address yields: the four levels, in the three formats; and what could stand in an address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from a2c_smcp.documents.library import Library
+from a2c_smcp.documents.render import as_markdown, as_text, markdown, plain
+from a2c_smcp.errors import DocumentNotFoundError, SMCPError
+from a2c_smcp.utils.dpe_uri import ParsedDPEUri, parse_dpe_uri
+
+DEFAULT_LIMIT = 20
+_PUBLIC = ("element_id", "category", "summary", "content")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A body, or a picture in base64."""
+
+    body: Any = None
+    blob: str | None = None
+    mime_type: str = ""
+
+
+async def read(library: Library, uri: str) -> Answer:
+    """What is at an address.
+
+    Raises:
+        SMCPError: 4201 to 4204, as the protocol has it.
+    """
+    address = parse_dpe_uri(uri)
+    if address.host.lower() != library.host.lower():
+        raise DocumentNotFoundError(f"{address.host} is not here", details={"host": address.host})
+    form = address.query_params.get("format", "json")
+    if address.doc_ref is None:
+        return Answer(_catalogue(await library.catalogue(), form))
+    if address.page_index is not None:
+        return Answer(await _page(library, address, address.doc_ref, address.page_index, form, uri))
+    if address.element_id is not None:
+        if address.query_params.get("as") == "picture":
+            mime_type, data = await library.picture(address.doc_ref, address.element_id)
+            return Answer(blob=data, mime_type=mime_type)
+        return Answer(await _element(library, address.doc_ref, address.element_id, form, uri))
+    return Answer(await _document(library, address, address.doc_ref, form))
+
+
+def _catalogue(body: dict[str, Any], form: str) -> dict[str, Any]:
+    if form == "json":
+        return body
+    lines = [f"{entry['title']} ({entry['file_type']}, {entry['page_count']} pages)" for entry in body["documents"]]
+    if form == "markdown":
+        uris = [entry["uri"] for entry in body["documents"]]
+        lines = [f"- [{line}]({uri})" for line, uri in zip(lines, uris, strict=True)]
+    return {"total_count": body["total_count"], _body_of(form): "\n".join(lines)}
+
+
+async def _document(library: Library, address: ParsedDPEUri, ref: str, form: str) -> dict[str, Any]:
+    params = address.query_params
+    if params.get("depth") == "pages":
+        body = await library.pages(ref, int(params.get("offset", "0")), int(params.get("limit", str(DEFAULT_LIMIT))))
+    else:
+        body = await library.document(ref)
+    if form == "json":
+        return body
+    pages = body.pop("pages", [])
+    lines = [f"{page['page_index']}. {page['title']} ({page['element_count']} elements)" for page in pages]
+    head = f"# {body['title']}" if form == "markdown" else body["title"]
+    return {**body, _body_of(form): "\n\n".join(filter(None, (head, body["summary"], "\n".join(lines))))}
+
+
+async def _page(library: Library, address: ParsedDPEUri, ref: str, number: int, form: str, uri: str) -> dict[str, Any]:
+    page = await library.page(ref, number)
+    wanted = address.query_params.get("categories")
+    elements = page["elements"]
+    if wanted is not None:
+        elements = [element for element in elements if element["category"] in wanted.split(",")]
+    body = {"page_index": number, "title": page["title"], "doc_ref": ref, "uri": uri}
+    if form == "json":
+        shown = [{key: element[key] for key in _PUBLIC} for element in elements]
+        return {**body, "elements": shown, "element_count": len(shown)}
+    return {**body, _body_of(form): (markdown if form == "markdown" else plain)(elements)}
+
+
+async def _element(library: Library, ref: str, element_id: str, form: str, uri: str) -> dict[str, Any]:
+    number, element = await library.element(ref, element_id)
+    body = {
+        "element_id": element_id,
+        "category": element["category"],
+        "doc_ref": ref,
+        "page_index": number,
+        "uri": uri,
+        "summary": element["summary"],
+    }
+    full: dict[str, Any] = {**element, "content": {**element["content"], **(element.get("detail") or {})}}
+    if form == "json":
+        return {**body, "content": full["content"], "metadata": element["metadata"]}
+    return {**body, _body_of(form): (as_markdown if form == "markdown" else as_text)(full)}
+
+
+def _body_of(form: str) -> str:
+    return f"content_{form}"
+
+
+async def complete(library: Library, name: str, start: str, chosen: dict[str, str]) -> list[str]:
+    """What could stand in an address: documents, then pages, then elements; by what was chosen before."""
+    if name == "doc_ref":
+        return sorted(ref for ref in library.documents if ref.startswith(start))
+    ref = chosen.get("doc_ref", "")
+    if ref not in library.documents:
+        return []
+    try:
+        count = (await library.document(ref))["page_count"]
+        if name == "page_index":
+            return [number for number in map(str, range(count)) if number.startswith(start)]
+        if name == "element_id":
+            page = chosen.get("page_index", "0")
+            number = int(page) if page.isdecimal() else 0
+            elements = (await library.page(ref, number))["elements"]
+            return [each["element_id"] for each in elements if each["element_id"].startswith(start)]
+    except SMCPError:
+        return []
+    return []

@@ -1,0 +1,98 @@
+"""Runs the server over standard input and output, or over HTTP, beside the work that goes on behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import sys
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager
+
+import uvicorn
+from mcp.server.stdio import stdio_server
+
+from a2c_smcp.documents.library import Library, News
+from a2c_smcp.documents.server import DocumentServer
+from a2c_smcp.documents.watching import watch as watch_folder
+
+logger = logging.getLogger(__name__)
+
+GRACE_SECONDS = 2
+
+
+async def serve(library: Library, name: str, transport: str, host: str, port: int, *, watch: bool) -> None:
+    """Serve until the other side goes, or a signal comes."""
+    await library.look()
+    server = DocumentServer(library, name)
+    try:
+        async with _behind(library, server, watch):
+            if transport == "stdio":
+                await _over_stdio(server)
+            else:
+                await _over_http(server, host, port)
+    finally:
+        await library.close()
+
+
+async def _over_stdio(server: DocumentServer) -> None:
+    async with stdio_server() as (incoming, outgoing):
+        serving = asyncio.ensure_future(
+            server.server.run(incoming, outgoing, server.server.create_initialization_options())
+        )
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with contextlib.suppress(NotImplementedError):
+                loop.add_signal_handler(number, serving.cancel)
+        with contextlib.suppress(asyncio.CancelledError):
+            await serving
+
+
+async def _over_http(server: DocumentServer, host: str, port: int) -> None:
+    app = server.server.streamable_http_app(host=host)
+    config = uvicorn.Config(
+        app, host=host, port=port, log_level="warning", lifespan="on", timeout_graceful_shutdown=GRACE_SECONDS
+    )
+    listener = config.bind_socket()
+    sys.stderr.write(f"documents at http://{host}:{listener.getsockname()[1]}/mcp\n")
+    sys.stderr.flush()
+    await _Uvicorn(config).serve(sockets=[listener])
+
+
+class _Uvicorn(uvicorn.Server):
+    """uvicorn, with a signal that ends in exit code 0."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        previous = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+
+
+@asynccontextmanager
+async def _behind(library: Library, server: DocumentServer, watch: bool) -> AsyncGenerator[None]:
+    """Read what is not known yet, and watch the folder, while somebody is served."""
+    tasks = [asyncio.create_task(_read_everything(library, server))]
+    if watch:
+        tasks.append(asyncio.create_task(watch_folder(library, server.announce)))
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _read_everything(library: Library, server: DocumentServer) -> None:
+    """Titles first, then the words to search for; who listed documents before is told that there is more to know."""
+    try:
+        if await library.read_all():
+            await server.announce(News(True, frozenset()))
+        await library.make_searchable()
+        await library.tidy()
+    except Exception:
+        logger.exception("reading the folder failed")

@@ -1,0 +1,313 @@
+"""Documents, pages and elements of a folder; read in processes of their own, and kept."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from a2c_smcp.documents.folder import FileRules
+from a2c_smcp.documents.library import Library
+from a2c_smcp.documents.reading import complete, read
+from a2c_smcp.documents.store import Store
+from a2c_smcp.documents.tools import call
+from a2c_smcp.errors import (
+    DocumentNotFoundError,
+    ElementNotFoundError,
+    InvalidDPEUriError,
+    PageOutOfRangeError,
+    SMCPError,
+)
+from tests.documents.conftest import MakeLibrary
+
+pytestmark = pytest.mark.anyio
+
+NOTES = "# Alpha\n\nThe first words.\n\n- one\n- two\n\n# Beta\n\n| a | b |\n| - | - |\n| 1 | 2 |\n"
+
+
+def ref_of(library: Library, name: str) -> str:
+    return next(ref for ref, document in library.documents.items() if document.relative == name)
+
+
+async def at(library: Library, uri: str) -> Any:
+    return (await read(library, uri)).body
+
+
+async def test_the_four_levels(files: Path, make_library: MakeLibrary) -> None:
+    (files / "notes.md").write_text(NOTES)
+    library = make_library()
+    await library.look()
+    catalogue = await at(library, "dpe://lib")
+    assert catalogue["total_count"] == 1
+    document = catalogue["documents"][0]
+    assert document["file_type"] == "md"
+    assert document["file_uri"] == (files / "notes.md").as_uri()
+    assert document["last_modified"].endswith("Z")
+    assert (await at(library, document["uri"])).items() >= document.items()
+    index = await at(library, document["uri"] + "?depth=pages&offset=1&limit=1")
+    assert [page["title"] for page in index["pages"]] == ["Beta"]
+    assert index["page_total"] == 2
+    page = await at(library, index["pages"][0]["uri"])
+    assert page["element_count"] == index["pages"][0]["element_count"] == len(page["elements"])
+    table = next(element for element in page["elements"] if element["category"] == "table")
+    assert table["content"] == {"headers": ["a", "b"], "rows": [["1", "2"]]}
+    element = await at(library, f"{document['uri']}/elements/{table['element_id']}")
+    assert element["content"]["total_rows"] == 1
+    assert element["page_index"] == 1
+    assert "lines" in element["metadata"]
+
+
+async def test_the_three_formats(files: Path, make_library: MakeLibrary) -> None:
+    (files / "notes.md").write_text(NOTES)
+    library = make_library()
+    await library.look()
+    uri = library.address(ref_of(library, "notes.md"))
+    page = await at(library, f"{uri}/pages/0?format=markdown")
+    assert page["content_markdown"].startswith("# Alpha")
+    assert "elements" not in page
+    assert "- one\n- two" in (await at(library, f"{uri}/pages/0?format=markdown&categories=list"))["content_markdown"]
+    assert "#" not in (await at(library, f"{uri}/pages/0?format=text"))["content_text"]
+    assert "Beta" in (await at(library, f"{uri}?format=markdown&depth=pages"))["content_markdown"]
+    assert uri in (await at(library, "dpe://lib?format=markdown"))["content_markdown"]
+    only = await at(library, f"{uri}/pages/0?categories=heading,list")
+    assert {element["category"] for element in only["elements"]} == {"heading", "list"}
+
+
+async def test_what_is_not_there(files: Path, make_library: MakeLibrary) -> None:
+    (files / "notes.md").write_text(NOTES)
+    library = make_library()
+    await library.look()
+    uri = library.address(ref_of(library, "notes.md"))
+    cases: list[tuple[str, type[SMCPError]]] = [
+        ("dpe://lib/nothing", DocumentNotFoundError),
+        ("dpe://elsewhere/x", DocumentNotFoundError),
+        (f"{uri}/pages/2", PageOutOfRangeError),
+        (f"{uri}/elements/p0-text-9", ElementNotFoundError),
+        (f"{uri}/elements/p99-text-1", ElementNotFoundError),
+        (f"{uri}/elements/nonsense", ElementNotFoundError),
+        (f"{uri}/elements/p0-text-1?as=picture", ElementNotFoundError),
+        (f"{uri}/pages/-1", InvalidDPEUriError),
+    ]
+    for address, error in cases:
+        with pytest.raises(error):
+            await read(library, address)
+
+
+async def test_ids_stay_and_one_page_leaves_the_others_alone(files: Path, make_library: MakeLibrary) -> None:
+    (files / "notes.md").write_text(NOTES)
+    library = make_library()
+    await library.look()
+    uri = library.address(ref_of(library, "notes.md"))
+    before = await at(library, f"{uri}/pages/1")
+    (files / "notes.md").write_text(NOTES.replace("The first words.", "Other words.\n\nAnd more."))
+    await library.look()
+    assert ref_of(library, "notes.md") in uri
+    after = await at(library, f"{uri}/pages/1")
+    assert after["elements"] == before["elements"]
+    assert (await at(library, f"{uri}/pages/0"))["elements"][1]["content"]["text"] == "Other words."
+
+
+async def test_a_restart_over_an_unchanged_folder_reads_nothing(files: Path, make_library: MakeLibrary) -> None:
+    (files / "notes.md").write_text(NOTES)
+    (files / "broken.docx").write_bytes(b"PK\x03\x04 nonsense")
+    first = make_library()
+    await first.look()
+    uri = first.address(ref_of(first, "notes.md"))
+    page = await at(first, f"{uri}/pages/0")
+    assert await first.read_all() == 1, "the page made one of them known"
+    await first.close()
+    second = make_library()
+    await second.look()
+    assert await second.read_all() == 0
+    assert await at(second, f"{uri}/pages/0") == page
+    assert not second.has_worked
+
+
+async def test_the_same_content_under_another_name_is_not_read_again(files: Path, make_library: MakeLibrary) -> None:
+    (files / "one.md").write_text(NOTES)
+    library = make_library()
+    await library.look()
+    await library.read_all()
+    os.rename(files / "one.md", files / "two.md")
+    news = await library.look()
+    assert news.is_list_changed
+    assert [document.relative for document in library.documents.values()] == ["two.md"]
+    assert (await at(library, "dpe://lib"))["documents"][0]["page_count"] == 2
+
+
+async def test_news_of_the_folder(files: Path, make_library: MakeLibrary) -> None:
+    for name in ("a.txt", "b.txt"):
+        (files / name).write_text(name)
+    library = make_library()
+    assert (await library.look()).is_list_changed
+    assert await library.look() == await library.look_at([files / "a.txt"])
+    (files / "a.txt").write_text("changed now")
+    news = await library.look_at([files / "a.txt"])
+    assert (news.is_list_changed, news.updated) == (False, {ref_of(library, "a.txt")})
+    (files / "b.txt").unlink()
+    (files / "c.txt").write_text("c")
+    assert (await library.look_at([files / "b.txt", files / "c.txt"])).is_list_changed
+    assert {document.relative for document in library.documents.values()} == {"a.txt", "c.txt"}
+
+
+async def test_a_file_that_is_gone_while_it_is_read(files: Path, make_library: MakeLibrary) -> None:
+    (files / "a.txt").write_text("words")
+    library = make_library()
+    await library.look()
+    (files / "a.txt").unlink()
+    with pytest.raises(DocumentNotFoundError):
+        await library.document(ref_of(library, "a.txt"))
+
+
+async def test_a_file_that_cannot_be_read_any_more_keeps_its_last_good_state(
+    files: Path, make_library: MakeLibrary
+) -> None:
+    pptx = files / "a.json"
+    pptx.write_text('{"name": "good"}')
+    library = make_library()
+    await library.look()
+    uri = library.address(ref_of(library, "a.json"))
+    good = await at(library, f"{uri}/pages/0")
+    pptx.chmod(0)
+    pptx.write_bytes(b"") if os.access(pptx, os.W_OK) else None
+    await library.look()
+    assert (await at(library, uri))["page_count"] >= 1
+    assert good["elements"]
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00\x01\x02" * 100, b"%PDF-1.7 nonsense", b"PK\x03\x04", b"{" * 5000])
+@pytest.mark.parametrize("name", ["x.pdf", "x.docx", "x.xlsx", "x.pptx", "x.json", "x.png", "x.epub", "x.bin", "x"])
+async def test_any_file_is_a_document_with_a_page_that_can_be_read(
+    files: Path, make_library: MakeLibrary, name: str, content: bytes
+) -> None:
+    (files / name).write_bytes(content)
+    library = make_library()
+    await library.look()
+    document = (await at(library, "dpe://lib"))["documents"][0]
+    assert document["page_count"] >= 1
+    page = await at(library, f"{document['uri']}/pages/0")
+    assert page["elements"], "it says something"
+
+
+async def test_a_reader_that_takes_too_long_is_replaced(files: Path, make_library: MakeLibrary) -> None:
+    (files / "a.md").write_text("# fine\n")
+    os.mkfifo(files / "b.txt")
+    (files / "c.txt").write_text("word " * 10)
+    library = make_library(seconds=5)
+    await library.look()
+    names = {document.relative for document in library.documents.values()}
+    assert names == {"a.md", "c.txt"}, "what is no file is no document"
+    assert len((await at(library, "dpe://lib"))["documents"]) == 2
+
+
+async def test_many_readers_at_once_read_a_page_once(files: Path, make_library: MakeLibrary) -> None:
+    (files / "notes.md").write_text(NOTES)
+    library = make_library()
+    await library.look()
+    uri = library.address(ref_of(library, "notes.md"))
+    pages = await asyncio.gather(*(at(library, f"{uri}/pages/0") for _ in range(20)))
+    assert all(page == pages[0] for page in pages)
+
+
+async def test_what_is_written_is_found(files: Path, make_library: MakeLibrary) -> None:
+    (files / "notes.md").write_text(NOTES)
+    (files / "other.txt").write_text("Nothing but an elephant, and 無色な孔雀が居た.")
+    library = make_library()
+    await library.look()
+    for query, name in (
+        ("elephants", ""),
+        ("elephant", "other"),
+        ("無色", "other"),
+        ("first words", "Alpha"),
+        ("two", "Alpha"),
+    ):
+        hits = await library.search(query, 5)
+        assert [hit["title"] for hit in hits] == ([name] if name else []), query
+    hit = (await library.search("elephant", 5))[0]
+    assert "[elephant]" in hit["snippet"]
+    element = await at(library, hit["element_uri"])
+    assert "elephant" in element["content"]["text"]
+    for odd in ('"; DROP TABLE pages; --', "*", '"', "NEAR(", "^", ""):
+        assert await library.search(odd, 5) == []
+
+
+async def test_tools_for_hosts_without_resources(files: Path, make_library: MakeLibrary) -> None:
+    (files / "notes.md").write_text(NOTES)
+    (files / "b.txt").write_text("text of b")
+    library = make_library()
+    await library.look()
+    listed = (await call(library, "list_documents", {"file_type": "md"}))[0].body
+    assert listed["total_count"] == 1
+    ref = listed["documents"][0]["doc_ref"]
+    assert (await call(library, "read_document", {"document": ref}))[0].body["page_total"] == 2
+    assert "The first words." in (await call(library, "read_document", {"document": ref, "page": 0}))[0].body
+    element = (await call(library, "read_document", {"document": ref, "element": "p0-list-1"}))[0].body
+    assert element["content"]["items"] == ["one", "two"]
+    assert (await call(library, "search_documents", {"query": "first"}))[0].body["hits"]
+    bad: list[tuple[str, dict[str, Any]]] = [
+        ("nothing", {}),
+        ("search_documents", {}),
+        ("search_documents", {"query": "x", "limit": 0}),
+        ("read_document", {"document": ref, "page": -1}),
+        ("list_documents", {"offset": "2"}),
+    ]
+    for name, arguments in bad:
+        with pytest.raises(ValueError, match=r".+"):
+            await call(library, name, arguments)
+    with pytest.raises(DocumentNotFoundError):
+        await call(library, "read_document", {"document": "no-such"})
+
+
+async def test_addresses_are_completed_step_by_step(files: Path, make_library: MakeLibrary) -> None:
+    (files / "notes.md").write_text(NOTES)
+    library = make_library()
+    await library.look()
+    ref = ref_of(library, "notes.md")
+    assert await complete(library, "doc_ref", "no", {}) == [ref]
+    assert await complete(library, "page_index", "", {"doc_ref": ref}) == ["0", "1"]
+    found = await complete(library, "element_id", "p1-t", {"doc_ref": ref, "page_index": "1"})
+    assert found == ["p1-table-1"]
+    assert await complete(library, "page_index", "", {}) == []
+    assert await complete(library, "element_id", "", {"doc_ref": "nothing", "page_index": "0"}) == []
+
+
+async def test_rules_say_which_files(files: Path, make_library: MakeLibrary) -> None:
+    for name in ("a.txt", "b.md"):
+        (files / name).write_text(name)
+    library = make_library(rules=FileRules(include=["*.md"]))
+    await library.look()
+    assert [document.relative for document in library.documents.values()] == ["b.md"]
+
+
+def test_a_damaged_database_is_made_anew(tmp_path: Path) -> None:
+    location = tmp_path / "kept.db"
+    location.write_bytes(b"this is no database, not at all" * 100)
+    store = Store(location)
+    store.keep_facts("digest", {"title": "x"})
+    store.close()
+    store = Store(location)
+    assert store.facts() == {"digest": {"title": "x"}}
+    store.close()
+
+
+def test_without_a_place_to_write_it_works_in_memory(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    store = Store(tmp_path / "file" / "kept.db")
+    store.keep_facts("digest", {})
+    assert store.facts() == {"digest": {}}
+    store.close()
+
+
+def test_what_no_file_has_is_forgotten(tmp_path: Path) -> None:
+    store = Store(tmp_path / "kept.db")
+    store.keep_facts("gone", {})
+    store.keep_page("gone", 0, {"title": "", "elements": []})
+    store.keep_words("gone", [(0, "p0-text-1", "elephant")])
+    store.tidy()
+    assert store.facts() == {}
+    assert store.page("gone", 0) is None
+    assert store.search("elephant", 5) == []
+    store.close()

@@ -1,0 +1,217 @@
+"""Plain text and source code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from a2c_smcp.documents.model import UnreadableFileError
+from a2c_smcp.documents.paging import size_of
+from a2c_smcp.documents.parsers.code import open_code
+from a2c_smcp.documents.parsers.text import open_text
+from tests.documents.reading import Read, read
+
+
+def shown(folder: Path, words: str | bytes, name: str = "notes.txt") -> Read:
+    return read(open_text, folder / name, words)
+
+
+def code_of(folder: Path, name: str, words: str | bytes) -> Read:
+    return read(open_code, folder / name, words)
+
+
+# ----------------------------------------------------------------------------------------------------------------- text
+
+
+def test_paragraphs_know_their_lines(tmp_path: Path) -> None:
+    found = shown(tmp_path, "One line\nand its second.\n\n\nAnother.\r\n  indented\r\n")
+    assert [(one.category, one.content, one.metadata) for one in found.elements] == [
+        ("text", {"text": "One line\nand its second."}, {"lines": [1, 2]}),
+        ("text", {"text": "Another.\n  indented"}, {"lines": [5, 6]}),
+    ]
+    assert found.titles == ["notes.txt"]
+
+
+def test_underlined_and_numbered_lines_are_headings(tmp_path: Path) -> None:
+    found = shown(
+        tmp_path, "Report\n======\n\n1.2 Findings\n\nWords.\n\nSmaller\n-------\nwords\n\nChapter IV\n\n1. milk\n"
+    )
+    assert found.of("heading") == [
+        {"level": 1, "text": "Report"},
+        {"level": 2, "text": "1.2 Findings"},
+        {"level": 2, "text": "Smaller"},
+        {"level": 1, "text": "Chapter IV"},
+    ]
+    assert (found.facts.title, found.of("text")[-1]) == ("Report", {"text": "1. milk"})
+
+
+def test_lines_that_begin_alike_are_a_list(tmp_path: Path) -> None:
+    found = shown(tmp_path, "- one\n- two\n  goes on\n\n1) first\n2) second\n\n- not\nreally\n")
+    assert found.of("list") == [
+        {"items": ["one", "two goes on"], "ordered": False},
+        {"items": ["first", "second"], "ordered": True},
+    ]
+    assert found.of("text") == [{"text": "- not\nreally"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("a.org", "* One\ntext\n** Two\nmore\n"),
+        ("a.adoc", "= One\ntext\n== Two\nmore\n"),
+        ("a.tex", "\\chapter{One}\ntext\n\\section{Two}\nmore\n"),
+        ("a.rst", "===\nOne\n===\n\ntext\n\nTwo\n---\n\nmore\n"),
+    ],
+)
+def test_other_markups_have_their_headings(tmp_path: Path, name: str, words: str) -> None:
+    found = shown(tmp_path, words, name)
+    assert [one.category for one in found.elements] == ["heading", "text", "heading", "text"]
+    assert [one["level"] for one in found.of("heading")] == [1, 2]
+    assert [one["text"] for one in found.of("heading")] == ["One", "Two"]
+
+
+@pytest.mark.parametrize(
+    ("words", "title"),
+    [
+        ("My Journey to the Alps\n\nIt began …\n", "My Journey to the Alps"),
+        ("\n\nMy Journey\n==========\ntext\n", "My Journey"),
+        ("It began on a rainy day.\n\nMore\n", ""),
+        ("A line\nof a paragraph\n", ""),
+        ("2024-01-02 10:00:00 started\n\nx\n", ""),
+        ("word\n", ""),
+    ],
+)
+def test_a_title_is_a_first_line_that_looks_like_one(tmp_path: Path, words: str, title: str) -> None:
+    assert shown(tmp_path, words).facts.title == title
+
+
+def test_a_long_text_has_pages_that_name_their_lines(tmp_path: Path) -> None:
+    lines = [f"{number} some event happened here" if number % 7 else "" for number in range(1, 30_001)]
+    found = shown(tmp_path, "\n".join(lines), "server.log")
+    assert len(found.pages) > 3
+    assert found.titles[0].startswith("server.log (lines 1–")
+    assert found.titles[-1].endswith("–30000)")
+    assert all(sum(map(size_of, page)) <= 200_000 for page in found.pages)
+    words = "\n".join(one["text"] for one in found.of("text")).split("\n")
+    assert words == [line for line in lines if line]
+    first_of_second = found.pages[1][0]
+    assert first_of_second.content["text"].split(" ")[0] == str(first_of_second.metadata["lines"][0])
+
+
+def test_a_line_longer_than_a_page_is_cut(tmp_path: Path) -> None:
+    found = shown(tmp_path, "x" * 1_000_000)
+    assert len(found.pages) > 4
+    assert sum(len(one["text"]) for one in found.of("text")) == 1_000_000
+
+
+def test_many_headings_fill_pages_too(tmp_path: Path) -> None:
+    found = shown(tmp_path, "* h\n" * 20_000, "a.org")
+    assert len(found.elements) == 20_000
+    assert all(sum(map(size_of, page)) <= 200_000 for page in found.pages)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "words"), [("utf-16", "größer"), ("utf-8-sig", "größer"), ("cp932", "名前と年齢と住所です。")]
+)
+def test_texts_of_other_encodings_are_read(tmp_path: Path, encoding: str, words: str) -> None:
+    assert shown(tmp_path, words.encode(encoding)).of("text") == [{"text": words}]
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \n", b"\x00\x01\x02" * 50, b"\x89PNG\r\n\x1a\n"])
+def test_what_is_no_text_is_refused(tmp_path: Path, content: bytes) -> None:
+    for opener, name in ((open_text, "a.txt"), (open_code, "a.py")):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(UnreadableFileError):
+            opener(tmp_path / name)
+
+
+def test_a_file_that_is_gone_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFileError):
+        open_text(tmp_path / "gone.txt")
+
+
+# ----------------------------------------------------------------------------------------------------------------- code
+
+PYTHON = '''"""A tiny inventory.
+
+More about it."""
+
+import os
+
+# About items.
+@decorated
+class Item:
+    def one(self):
+        pass
+
+    async def two(self): ...
+
+
+def total(): return "größe 数量"
+x = 1
+'''
+
+
+def test_python_is_divided_at_its_definitions(tmp_path: Path) -> None:
+    found = code_of(tmp_path, "stock.py", PYTHON)
+    assert [(one.summary, one.metadata["lines"]) for one in found.elements] == [
+        ("", [1, 5]),
+        ("class Item: one, two", [7, 13]),
+        ("function total", [16, 16]),
+        ("", [17, 17]),
+    ]
+    assert found.elements[1].content["code"].startswith("# About items.\n@decorated\nclass Item:")
+    assert {one["language"] for one in found.of("code")} == {"python"}
+    assert (found.facts.summary, found.facts.title, found.titles) == ("A tiny inventory.", "", ["stock.py"])
+
+
+def test_python_with_mistakes_is_divided_all_the_same(tmp_path: Path) -> None:
+    found = code_of(tmp_path, "old.py", "# Old things.\nprint 'hi'\n\nclass A:\n    pass\n\ndef b():\n    return (\n")
+    assert [one.summary for one in found.elements] == ["", "class A", "def b"]
+    assert found.facts.summary == "Old things."
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "names"),
+    [
+        (
+            "a.js",
+            "/* Tools. */\nexport class A {\n}\n\nexport const b = async (x) => {\n}\n",
+            ["class A", "function b"],
+        ),
+        ("a.go", "// Tools.\n\nfunc (s *S) Run() {\n}\n\ntype S struct {\n}\n", ["func Run", "type S"]),
+        ("a.rs", "//! Tools.\n\npub fn run() {\n}\n\nimpl S {\n}\n", ["fn run", "impl S"]),
+        ("a.c", "/*\n * Tools.\n */\nint main(int argc, char **argv)\n{\n}\n", ["function main"]),
+        ("a.sql", "-- Tools.\n\nCREATE TABLE users (id int);\n", ["TABLE users", "table users"]),
+        ("a.sh", "#!/bin/sh\n# Tools.\n\nrun() {\n}\n", ["run"]),
+        ("Makefile", "# Tools.\n\nall: x\n\ttouch x\n", ["all"]),
+        ("a.java", "// Tools.\n\npublic final class A {\n}\n", ["class A"]),
+    ],
+)
+def test_other_languages_name_their_definitions(tmp_path: Path, name: str, words: str, names: list[str]) -> None:
+    found = code_of(tmp_path, name, words)
+    assert next(one.summary for one in found.elements if one.summary) in names
+    assert found.facts.summary == "Tools."
+    assert "\n".join(one["code"] for one in found.of("code")).split() == words.split()
+
+
+def test_the_language_is_known_by_suffix_name_or_first_line(tmp_path: Path) -> None:
+    first = "#!/usr/bin/env python3\nx = 1\n"
+    assert code_of(tmp_path, "Dockerfile", "FROM x\n").of("code")[0]["language"] == "dockerfile"
+    assert code_of(tmp_path, "a.ts", "x\n").of("code")[0]["language"] == "typescript"
+    assert code_of(tmp_path, "run", first).of("code")[0]["language"] == "python"
+
+
+def test_long_code_is_cut_into_pieces_and_pages(tmp_path: Path) -> None:
+    words = "\n".join(f"x{number} = {'1' * 80}" for number in range(8_000))
+    found = code_of(tmp_path, "long.py", words)
+    assert found.titles[0].startswith("long.py (lines 1–")
+    assert all(sum(map(size_of, page)) <= 200_000 for page in found.pages)
+    assert "\n".join(one["code"] for one in found.of("code")) == words
+    assert [one.metadata["lines"][0] for one in found.elements[:2]] == [1, 401]
+
+
+@pytest.mark.parametrize("words", ["(" * 100_000, "x = " + "-" * 100_000 + "1", 'x = "\\d"\n', "int " * 50_000])
+def test_hostile_code_is_only_text(tmp_path: Path, words: str) -> None:
+    assert "".join(one["code"] for one in code_of(tmp_path, "evil.py", words).of("code")).strip() == words.strip()
