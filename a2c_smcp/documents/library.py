@@ -30,6 +30,10 @@ T = TypeVar("T")
 
 Progress = Callable[[int, int], None]
 
+PAGES_AT_ONCE = 25
+MAX_SEARCHED_CHARACTERS = 5_000_000
+"""Text of one document that can be searched."""
+
 
 @dataclass(eq=False, slots=True)
 class Document:
@@ -41,6 +45,11 @@ class Document:
     stamp: Stamp
     digest: str | None = None
     facts: dict[str, Any] | None = None
+    """Digest and facts are of the last good state."""
+    is_outdated: bool = False
+    """The file has changed since."""
+    problem_now: str | None = None
+    """Why it cannot be read as it is now, though it could be before."""
     reading: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     @property
@@ -69,7 +78,7 @@ class Library:
     def __init__(self, folder: Folder, host: str, store: Store, workers: Workers) -> None:
         self.folder = folder
         self.host = host
-        self._store = store
+        self.store = store
         self._workers = workers
         self._memory = Memory()
         self.documents: dict[str, Document] = {}
@@ -84,7 +93,7 @@ class Library:
     async def look(self) -> News:
         """Look at the whole folder; files are not opened."""
         if not self._known:
-            self._known, self._facts = await asyncio.to_thread(lambda: (self._store.digests(), self._store.facts()))
+            self._known, self._facts = await asyncio.to_thread(lambda: (self.store.digests(), self.store.facts()))
         found = await asyncio.to_thread(self.folder.scan)
         gone = [path for path in self._by_path if path not in found]
         return await self._note(found, gone)
@@ -105,11 +114,11 @@ class Library:
             self._known.pop(document.relative, None)
         if gone:
             names = [path.relative_to(self.folder.root).as_posix() for path in gone]
-            await asyncio.to_thread(self._store.forget_files, names)
+            await asyncio.to_thread(self.store.forget_files, names)
         self._add(new, found)
         for path, stamp in changed.items():
             self._by_path[path].stamp = stamp
-            self._by_path[path].digest = None
+            self._by_path[path].is_outdated = True
         updated = frozenset(self._by_path[path].ref for path in changed)
         return News(bool(new or gone), updated)
 
@@ -127,7 +136,7 @@ class Library:
 
     async def read_all(self, progress: Progress | None = None) -> int:
         """Know what every document says of itself; on all processors. How many had to be read."""
-        todo = [document for document in self.documents.values() if document.facts is None or document.digest is None]
+        todo = [document for document in self.documents.values() if document.facts is None or document.is_outdated]
         total, done = len(todo), 0
         waiting = iter(todo)
 
@@ -156,16 +165,16 @@ class Library:
         """Why a document cannot be read; None when it can."""
         if document.facts is None:
             return "it could not be read"
-        return document.facts.get("problem")
+        return document.problem_now or document.facts.get("problem")
 
     async def tidy(self) -> None:
         """Forget what is kept on disk and not needed any more."""
-        await asyncio.to_thread(self._store.tidy)
+        await asyncio.to_thread(self.store.tidy)
 
     async def close(self) -> None:
         """End the processes that read, and let go of the disk."""
         await self._workers.close()
-        self._store.close()
+        self.store.close()
 
     # ------------------------------------------------------------------------------------------------------- level 0, 1
 
@@ -284,7 +293,7 @@ class Library:
     async def _know(self, document: Document) -> dict[str, Any]:
         """What a document says of itself; read if it is not known, or has changed."""
         async with document.reading:
-            if document.facts is not None and document.digest is not None:
+            if document.facts is not None and not document.is_outdated:
                 return document.facts
             stamp = await asyncio.to_thread(self.folder.stamp, document.path)
             if stamp is None:
@@ -295,13 +304,15 @@ class Library:
                 facts = await self._read_facts(document)
                 if facts.get("problem") and document.facts is not None and not document.facts.get("problem"):
                     logger.info("%s cannot be read now; its last good state stays", document.relative)
+                    document.stamp, document.is_outdated, document.problem_now = stamp, False, facts["problem"]
                     return document.facts
                 if not facts.get("is_passing"):
-                    await asyncio.to_thread(self._store.keep_facts, digest, facts)
+                    await asyncio.to_thread(self.store.keep_facts, digest, facts)
                     self._facts[digest] = facts
             document.stamp, document.digest, document.facts = stamp, digest, facts
+            document.is_outdated, document.problem_now = False, None
             self._known[document.relative] = stamp, digest
-            await asyncio.to_thread(self._store.keep_files, [(document.relative, stamp, digest)])
+            await asyncio.to_thread(self.store.keep_files, [(document.relative, stamp, digest)])
             return facts
 
     async def _read_facts(self, document: Document) -> dict[str, Any]:
@@ -328,7 +339,9 @@ class Library:
             return _problem_page("the file is being changed; try again")
         kept = self._memory.get((digest, number))
         if kept is None:
-            kept = await asyncio.to_thread(self._store.page, digest, number)
+            kept = await asyncio.to_thread(self.store.page, digest, number)
+        if kept is None and document.problem_now is not None:
+            return _problem_page(document.problem_now)
         if kept is None:
             kept = await self._read_page(document, digest, number)
         self._memory.put((digest, number), kept)
@@ -344,7 +357,7 @@ class Library:
         except ReadingFailed as error:
             return _problem_page(str(error))
         if await asyncio.to_thread(self.folder.stamp, document.path) == document.stamp and document.digest == digest:
-            await asyncio.to_thread(self._store.keep_page, digest, number, page)
+            await asyncio.to_thread(self.store.keep_page, digest, number, page)
         return page
 
     def _with_addresses(self, document: Document, page: dict[str, Any]) -> dict[str, Any]:
@@ -369,7 +382,7 @@ class Library:
             await self._read_words(progress)
 
     async def _read_words(self, progress: Progress | None) -> None:
-        missing = await asyncio.to_thread(self._store.without_words)
+        missing = await asyncio.to_thread(self.store.without_words)
         todo = {known.digest: known for known in self.documents.values() if known.digest in missing}
         total, done = len(todo), 0
         waiting = iter(todo.items())
@@ -377,22 +390,36 @@ class Library:
         async def work() -> None:
             nonlocal done
             for digest, document in waiting:
-                words: list[Any] = []
-                with contextlib.suppress(ReadingFailed):
-                    words = (await self._workers.do("words", document.path))["words"]
-                if document.digest == digest:
-                    await asyncio.to_thread(self._store.keep_words, digest, words)
+                words = await self._words(document)
+                if document.digest == digest and not document.is_outdated:
+                    await asyncio.to_thread(self.store.keep_words, digest, words)
                 done += 1
                 if progress is not None:
                     progress(done, total)
 
         await asyncio.gather(*(work() for _ in range(self._workers.count)))
 
+    async def _words(self, document: Document) -> list[Any]:
+        """All words, some pages at a time: the time to read has bounds, and a document may have none."""
+        words: list[Any] = []
+        room = MAX_SEARCHED_CHARACTERS
+        for start in range(0, len(document.page_titles), PAGES_AT_ONCE):
+            try:
+                some = (await self._workers.do("words", document.path, start, start + PAGES_AT_ONCE))["words"]
+            except ReadingFailed as error:
+                logger.info("%s: pages from %d on cannot be searched: %s", document.relative, start, error)
+                continue
+            words += some
+            room -= sum(len(text) for _, _, text in some)
+            if room <= 0:
+                break
+        return words
+
     async def search(self, query: str, limit: int) -> list[dict[str, Any]]:
         """The places where something is written, the best first."""
         await self.read_all()
         await self.make_searchable()
-        found = await asyncio.to_thread(self._store.search, query, limit * 2)
+        found = await asyncio.to_thread(self.store.search, query, limit * 2)
         holders = {document.digest: document for document in self.documents.values() if document.digest is not None}
         hits: list[dict[str, Any]] = []
         for digest, page, element, snippet in found:

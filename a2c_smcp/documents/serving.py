@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import signal
+import socket
 import sys
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
@@ -54,14 +55,17 @@ async def _over_http(server: DocumentServer, host: str, port: int) -> None:
     config = uvicorn.Config(
         app, host=host, port=port, log_level="warning", lifespan="on", timeout_graceful_shutdown=GRACE_SECONDS
     )
-    listener = config.bind_socket()
-    sys.stderr.write(f"documents at http://{host}:{listener.getsockname()[1]}/mcp\n")
-    sys.stderr.flush()
-    await _Uvicorn(config).serve(sockets=[listener])
+    await _Uvicorn(config).serve(sockets=[config.bind_socket()])
 
 
 class _Uvicorn(uvicorn.Server):
-    """uvicorn, with a signal that ends in exit code 0."""
+    """uvicorn that says where it is, with a signal that ends in exit code 0."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        host, port = sockets[0].getsockname()[:2] if sockets else ("", 0)
+        sys.stderr.write(f"documents at http://{f'[{host}]' if ':' in host else host}:{port}/mcp\n")
+        sys.stderr.flush()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:

@@ -7,6 +7,7 @@ made anew. Words are kept for searching; a character of a script without spaces 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import logging
 import os
@@ -15,10 +16,10 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from a2c_smcp.documents.folder import Stamp
 
@@ -48,6 +49,22 @@ def default_location(root: Path) -> Path:
     return cache / "a2c" / "documents" / f"{name}.db"
 
 
+Method = TypeVar("Method", bound=Callable[..., None])
+
+
+def _at_best(method: Method) -> Method:
+    """What cannot be written is not kept, and that is all: a full disk must not keep anybody from reading."""
+
+    @functools.wraps(method)
+    def attempt(*args: Any, **options: Any) -> None:
+        try:
+            method(*args, **options)
+        except sqlite3.Error as error:
+            logger.warning("nothing can be kept on disk: %s", error)
+
+    return cast("Method", attempt)
+
+
 class Store:
     """The database. Safe to use from any thread, one at a time. Without a place to write it lives in memory."""
 
@@ -63,12 +80,14 @@ class Store:
             rows = self._database.execute("SELECT path, size, modified_ns, digest FROM files").fetchall()
         return {path: (Stamp(size, modified_ns), digest) for path, size, modified_ns, digest in rows}
 
+    @_at_best
     def keep_files(self, files: Iterable[tuple[str, Stamp, str]]) -> None:
         """Remember the content of files."""
         rows = [(path, stamp.size, stamp.modified_ns, digest) for path, stamp, digest in files]
         with self._lock, self._database:
             self._database.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", rows)
 
+    @_at_best
     def forget_files(self, paths: Iterable[str]) -> None:
         """They are not there any more."""
         with self._lock, self._database:
@@ -82,6 +101,7 @@ class Store:
             rows = self._database.execute("SELECT digest, facts FROM documents").fetchall()
         return {digest: json.loads(facts) for digest, facts in rows}
 
+    @_at_best
     def keep_facts(self, digest: str, facts: dict[str, Any]) -> None:
         """Remember what a document says of itself."""
         with self._lock, self._database:
@@ -93,11 +113,16 @@ class Store:
     def page(self, digest: str, number: int) -> dict[str, Any] | None:
         """A page that was read before."""
         with self._lock:
-            row = self._database.execute(
-                "SELECT body FROM pages WHERE digest = ? AND number = ?", (digest, number)
-            ).fetchone()
-        return json.loads(zlib.decompress(row[0])) if row is not None else None
+            try:
+                row = self._database.execute(
+                    "SELECT body FROM pages WHERE digest = ? AND number = ?", (digest, number)
+                ).fetchone()
+                return json.loads(zlib.decompress(row[0])) if row is not None else None
+            except (sqlite3.Error, zlib.error, ValueError) as error:
+                logger.warning("what was kept cannot be read: %s", error)
+                return None
 
+    @_at_best
     def keep_page(self, digest: str, number: int, page: dict[str, Any]) -> None:
         """Remember a page."""
         body = zlib.compress(json.dumps(page, ensure_ascii=False).encode("utf-8", "replace"), 1)
@@ -105,6 +130,7 @@ class Store:
             self._database.execute("INSERT OR REPLACE INTO pages VALUES (?, ?, ?)", (digest, number, body))
             self._database.execute("UPDATE documents SET used = ? WHERE digest = ?", (time.time(), digest))
 
+    @_at_best
     def tidy(self, max_bytes: int = MAX_BYTES) -> None:
         """Forget content that no file has, and pages that were not used for long where there are too many."""
         with self._lock, self._database:
@@ -134,6 +160,7 @@ class Store:
             rows = self._database.execute("SELECT digest FROM documents WHERE has_words = 0").fetchall()
         return {digest for (digest,) in rows}
 
+    @_at_best
     def keep_words(self, digest: str, words: Iterable[tuple[int, str, str]]) -> None:
         """Make a document searchable: page, element and text of all that is in it."""
         rows = [(_spaced(text), digest, page, element) for page, element, text in words]
@@ -160,6 +187,11 @@ class Store:
             if not found and len(wanted) > 1:  # nothing has all of the words: what has any of them?
                 found = self._database.execute(statement, (" OR ".join(wanted), limit)).fetchall()
         return [(digest, page, element, _unspaced(snippet)) for digest, page, element, snippet in found]
+
+    def limit(self, max_pages: int) -> None:
+        """Let the database grow no further than so many of its pages."""
+        with self._lock:
+            self._database.execute(f"PRAGMA max_page_count = {max_pages}")
 
     def close(self) -> None:
         """Let go of the database."""

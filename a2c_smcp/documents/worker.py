@@ -23,8 +23,6 @@ from a2c_smcp.documents.render import as_text
 from a2c_smcp.documents.shapes import page_shape
 
 KEPT_OPEN = 4
-MAX_SEARCHED_CHARACTERS = 5_000_000
-"""Text of one document that can be searched."""
 MAY_BE_EMPTY = ("text", "code")
 """Formats of which an empty file is a good one."""
 _BLOCK = 1 << 20
@@ -77,19 +75,14 @@ class Reader:
                 return {"mime_type": mime_type, "data": base64.b64encode(data).decode()}
         raise UnreadableFileError("there is no such picture")
 
-    def words(self, path: Path) -> dict[str, Any]:
-        """All that can be searched for: page, element, text."""
+    def words(self, path: Path, start: int, stop: int) -> dict[str, Any]:
+        """What can be searched for on some pages: page, element, text."""
         source = self._source(path)
         found: list[tuple[int, str, str]] = []
-        room = MAX_SEARCHED_CHARACTERS
-        for index in range(len(source.page_titles)):
-            for shape in page_shape(source.page(index), index)["elements"]:
-                text = as_text(shape)[:room]
-                if text.strip():
-                    found.append((index, shape["element_id"], text))
-                    room -= len(text)
-            if room <= 0:
-                break
+        for index in range(start, min(stop, len(source.page_titles))):
+            shapes = page_shape(source.page(index), index)["elements"]
+            texts = [(shape["element_id"], as_text(shape)) for shape in shapes]
+            found += [(index, element_id, text) for element_id, text in texts if text.strip()]
         return {"words": found}
 
     def _source(self, path: Path) -> Source:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pptx import Presentation
 
 from a2c_smcp.documents.folder import FileRules
 from a2c_smcp.documents.library import Library
@@ -165,17 +166,41 @@ async def test_a_file_that_is_gone_while_it_is_read(files: Path, make_library: M
 async def test_a_file_that_cannot_be_read_any_more_keeps_its_last_good_state(
     files: Path, make_library: MakeLibrary
 ) -> None:
-    pptx = files / "a.json"
-    pptx.write_text('{"name": "good"}')
+    path = files / "slides.pptx"
+    good: Any = Presentation()
+    for title in ("First", "Second"):
+        good.slides.add_slide(good.slide_layouts[5]).shapes.title.text = title
+    good.save(str(path))
     library = make_library()
     await library.look()
-    uri = library.address(ref_of(library, "a.json"))
-    good = await at(library, f"{uri}/pages/0")
-    pptx.chmod(0)
-    pptx.write_bytes(b"") if os.access(pptx, os.W_OK) else None
+    uri = library.address(ref_of(library, "slides.pptx"))
+    before = await at(library, f"{uri}/pages/0")
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
     await library.look()
-    assert (await at(library, uri))["page_count"] >= 1
-    assert good["elements"]
+    assert (await at(library, uri))["page_count"] == 2
+    assert await at(library, f"{uri}/pages/0") == before
+    unread = await at(library, f"{uri}/pages/1")
+    assert [element["category"] for element in unread["elements"]] == ["annotation"], "nobody had read it before"
+    path.write_bytes(whole)
+    await library.look()
+    assert "Second" in str(await at(library, f"{uri}/pages/1"))
+
+
+async def test_a_full_disk_keeps_nobody_from_reading(
+    files: Path, make_library: MakeLibrary, caplog: pytest.LogCaptureFixture
+) -> None:
+    (files / "notes.md").write_text(NOTES)
+    library = make_library()
+    await library.look()
+    library.store.limit(1)
+    for number in range(50):
+        (files / f"{number}.txt").write_text("many words " * 2_000 + str(number))
+    await library.look()
+    assert (await at(library, "dpe://lib"))["total_count"] == 51
+    uri = library.address(ref_of(library, "notes.md"))
+    assert (await at(library, f"{uri}/pages/0"))["elements"]
+    assert "nothing can be kept on disk" in caplog.text
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\x01\x02" * 100, b"%PDF-1.7 nonsense", b"PK\x03\x04", b"{" * 5000])

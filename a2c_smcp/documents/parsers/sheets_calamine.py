@@ -16,6 +16,8 @@ from a2c_smcp.documents.parsers.sheets_grid import (
     BOOLEAN,
     DATE,
     ERROR,
+    MAX_COLUMNS,
+    MAX_ROWS,
     Area,
     Cell,
     Region,
@@ -24,11 +26,14 @@ from a2c_smcp.documents.parsers.sheets_grid import (
     uneven_pages,
 )
 
+_Rows = dict[int, list[tuple[int, Any]]]
+"""The cells of each row that has any: column and value."""
+_KEPT_ROWS = 200_000
 _ERRORS = frozenset(("#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!", "#DATA!", "#GETTING_DATA"))
 
 
 class CalamineBook:
-    """An open workbook. A sheet is loaded as a whole; the one that was read last is kept."""
+    """An open workbook. A sheet is loaded as a whole, and kept unless there are very many rows."""
 
     def __init__(self, path: Path) -> None:
         self._calamine: Any = importlib.import_module("python_calamine")
@@ -44,7 +49,7 @@ class CalamineBook:
         except BaseException as error:
             raise _if_panic(error) from None
         self._metadata: list[Any] = list(self._book.sheets_metadata)
-        self._loaded: tuple[int, list[list[Any]], list[Area]] | None = None
+        self._loaded: dict[int, tuple[_Rows, list[Area]]] = {}
         self._formats: tuple[int, dict[tuple[int, int], str]] | None = None
         self._broken: dict[int, str] = {}
         self.sheets: list[SheetInfo] = []
@@ -60,7 +65,7 @@ class CalamineBook:
 
     def close(self) -> None:
         """Let go of the workbook."""
-        self._loaded = None
+        self._loaded.clear()
         self._book.close()
 
     def region(self, sheet: int, first: int, last: int) -> Region:
@@ -68,10 +73,11 @@ class CalamineBook:
         rows, merged = self._load(sheet)
         codes = self._codes(sheet)
         region = Region(problems=[self._broken[sheet]] if sheet in self._broken and first == 0 else [])
-        for number, row in enumerate(rows[first : last + 1], first):
-            for column, value in enumerate(row):
-                if value != "" and value is not None:
-                    region.cells[number, column] = _cell(value, codes.get((number, column), ""))
+        # The rows there are, or the rows asked for: whichever are fewer.
+        numbers = [row for row in rows if first <= row <= last] if len(rows) < last - first else range(first, last + 1)
+        for number in numbers:
+            for column, value in rows.get(number, ()):
+                region.cells[number, column] = _cell(value, codes.get((number, column), ""))
         region.merged = [area for area in merged if area.top <= last and area.bottom >= first]
         return region
 
@@ -83,29 +89,46 @@ class CalamineBook:
 
     def _pages(self, number: int) -> list[tuple[int, int]]:
         rows, _ = self._load(number)
-        filled = [(row, sum(value != "" for value in values)) for row, values in enumerate(rows)]
-        filled = [(row, count) for row, count in filled if count]
+        filled = [(row, len(cells)) for row, cells in rows.items()]
         if not filled:
             return [(0, 0)]
         height, width = filled[-1][0] + 1, max(count for _, count in filled)
         dense = sum(count for _, count in filled) * 4 >= height * width
         return even_pages(height, width) if dense else uneven_pages(filled)
 
-    def _load(self, number: int) -> tuple[list[list[Any]], list[Area]]:
-        if self._loaded is None or self._loaded[0] != number:
-            rows: list[list[Any]] = []
+    def _load(self, number: int) -> tuple[_Rows, list[Area]]:
+        if number not in self._loaded:
+            rows: _Rows = {}
             merged: list[Area] = []
             try:
                 sheet = self._book.get_sheet_by_index(number)
-                rows = sheet.to_python(skip_empty_area=False)
+                rows = _filled(sheet)
                 merged = [Area(*start, *end) for start, end in sheet.merged_cell_ranges or ()]
+            except UnreadableFileError as error:
+                self._broken[number] = f"This sheet cannot be read: {error}."
             except (self._calamine.CalamineError, OSError, ValueError) as error:
                 if "WorksheetNotFound" not in type(error).__name__:
                     self._broken[number] = f"This sheet cannot be read: {_reason(error)}."
             except BaseException as error:
                 self._broken[number] = f"This sheet cannot be read: {_if_panic(error)}."
-            self._loaded = (number, rows, merged)
-        return self._loaded[1:]
+            if sum(len(rows) for rows, _ in self._loaded.values()) > _KEPT_ROWS:
+                self._loaded.clear()
+            self._loaded[number] = (rows, merged)
+        return self._loaded[number]
+
+
+def _filled(sheet: Any) -> _Rows:
+    """The cells of a sheet that have something in them."""
+    if sheet.start is None or sheet.end is None:
+        return {}
+    if sheet.end[0] >= MAX_ROWS or sheet.end[1] >= MAX_COLUMNS:
+        raise UnreadableFileError("it says a size that no sheet can have")
+    left, found = sheet.start[1], _Rows()
+    for number, row in enumerate(sheet.iter_rows()):
+        cells = [(column, value) for column, value in enumerate(row, left) if value != "" and value is not None]
+        if cells:
+            found[number] = cells
+    return found
 
 
 def _if_panic(error: BaseException) -> UnreadableFileError:
