@@ -14,15 +14,20 @@ class Row:
     floor: str
     ours: str
     ratio: float
-    target: float
+    target: float | None
+    """None for a number that is only told."""
     at_least: bool = False
     """Whether more is better."""
 
     @property
     def ok(self) -> bool:
+        if self.target is None:
+            return True
         return self.ratio >= self.target if self.at_least else self.ratio <= self.target
 
     def cells(self) -> tuple[str, ...]:
+        if self.target is None:
+            return self.what, self.floor, self.ours, f"{self.ratio:.2f}", "-", ""
         target = f"{'≥' if self.at_least else '≤'} {self.target:.2f}"
         return self.what, self.floor, self.ours, f"{self.ratio:.2f}", target, "ok" if self.ok else "MISS"
 
