@@ -10,6 +10,7 @@ import pytest
 import socketio.exceptions
 
 from a2c_smcp.agent import AsyncSMCPAgentClient, SMCPAgentClient
+from a2c_smcp.computer.mcp_clients.config_file import server_from
 from a2c_smcp.errors import (
     CrossOfficeError,
     DocumentNotFoundError,
@@ -27,7 +28,8 @@ from a2c_smcp.errors import (
 )
 from a2c_smcp.server import DefaultAuthenticationProvider
 from tests.agent.forms import Form, Stage, stage
-from tests.computer.hosting import eventually, raw, read_log, received, shelves, text_of
+from tests.computer.hosting import AUTO, eventually, raw, read_log, received, shelves, text_of
+from tests.support.computers import npm
 
 pytestmark = pytest.mark.anyio
 
@@ -228,6 +230,23 @@ async def test_plain_socketio_still_works(scene: Stage) -> None:
     answer = await agent.call("server:list_room", payload, namespace="/smcp")
     assert len(answer["sessions"]) == 2
     assert await agent.call("server:list_room", payload) == answer
+
+
+async def test_servers_that_everybody_uses(scene: Stage, tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("milk")
+    everything, files = npm("server-everything"), npm("server-filesystem", str(tmp_path))
+    await scene.computer(
+        server_from({"command": everything[0], "args": everything[1:], "default_tool_meta": AUTO}, "everything"),
+        server_from({"command": files[0], "args": files[1:], "default_tool_meta": AUTO}, "files"),
+    )
+    agent = await scene.agent()
+    assert (await agent.emit_tool_call("pc", "echo", {"message": "hi"}, 20)).content[0].text == "Echo: hi"
+    picture = await agent.emit_tool_call("pc", "get-tiny-image", {}, 20)
+    assert "image" in [part.type for part in picture.content]
+    read = await agent.emit_tool_call("pc", "read_text_file", {"path": str(tmp_path / "note.txt")}, 20)
+    assert text_of(read) == "milk"
+    outside = await agent.emit_tool_call("pc", "read_text_file", {"path": "/etc/passwd"}, 20)
+    assert outside.isError
 
 
 # ------------------------------------------------------------------------------------------- time-outs and cancellation
