@@ -50,10 +50,9 @@ class Records:
     def _check_size(self, place: int) -> None:
         for kind, data in self._walk(place):
             if kind == _SIZE:
-                rows, columns = (
-                    struct.unpack_from("<4xI2xH", data) if len(data) >= 12 else struct.unpack_from("<2xH2xH", data)
-                )
-                if rows > _MAX_ROWS or columns > _MAX_COLUMNS:
+                shape = "<IIHH" if len(data) >= struct.calcsize("<IIHH") else "<HHHH"
+                top, rows, left, columns = struct.unpack_from(shape, data)
+                if not (top <= rows <= _MAX_ROWS and left <= columns <= _MAX_COLUMNS):
                     raise UnreadableFileError(_DAMAGED)
                 return
 
