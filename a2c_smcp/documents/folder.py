@@ -7,10 +7,11 @@ import logging
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, TypeAlias
 
 logger = logging.getLogger(__name__)
@@ -18,6 +19,8 @@ logger = logging.getLogger(__name__)
 IGNORE_FILES = (".gitignore", ".a2cignore")
 ALWAYS_IGNORED = ("__pycache__/", "node_modules/", "~$*", "*.tmp", "*.part", "*.crdownload", "*.swp", "Thumbs.db")
 _LONGEST_SLUG = 40
+_LONGEST_IGNORE_FILE = 1_000_000
+_MOST_NS = 1 << 62
 
 
 Matches: TypeAlias = Callable[[str], bool]
@@ -62,7 +65,9 @@ class Folder:
             return None
         ignored = self._exclude
         for parent in (self.root, *[self.root / above for above in reversed(relative.parents) if above.parts]):
-            if parent != self.root and (self._is_hidden(parent.name) or ignored(_slashed(parent, self.root, True))):
+            if parent != self.root and (
+                parent.is_symlink() or self._is_hidden(parent.name) or ignored(_slashed(parent, self.root, True))
+            ):
                 return None
             ignored = self._with_ignore_files(parent, ignored)
         return self._look(path, relative, ignored)
@@ -94,9 +99,10 @@ class Folder:
             if path.is_symlink() and not path.resolve().is_relative_to(self.root):
                 return None  # what lies outside of the folder is not ours to show
             stat = path.stat()
-        except OSError:
+        except (OSError, ValueError):
             return None
-        return Stamp(stat.st_size, stat.st_mtime_ns) if path.is_file() else None
+        modified = max(-_MOST_NS, min(stat.st_mtime_ns, _MOST_NS))  # clocks may be anywhere
+        return Stamp(stat.st_size, modified) if S_ISREG(stat.st_mode) else None
 
     def _is_hidden(self, name: str) -> bool:
         return name.startswith(".") and not self._rules.hidden
@@ -106,7 +112,9 @@ class Folder:
         lines: list[str] = []
         for name in IGNORE_FILES:
             try:
-                lines += (directory / name).read_text("utf-8", "replace").splitlines()
+                if (directory / name).is_file():
+                    with (directory / name).open("rb") as file:
+                        lines += file.read(_LONGEST_IGNORE_FILE).decode("utf-8", "replace").splitlines()
             except OSError:
                 continue
         if not lines:
@@ -119,15 +127,15 @@ class Folder:
         return ignored_here
 
 
-def refer_to(paths: Sequence[str]) -> dict[str, str]:
+def refer_to(paths: Sequence[str], taken: Collection[str] = ()) -> dict[str, str]:
     """A `doc_ref` for each relative path: short, safe in URLs, the same in every process and after every edit."""
     references: dict[str, str] = {}
     for path in paths:
         digest = blake2b(path.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
         stem = unicodedata.normalize("NFKD", Path(path).stem).encode("ascii", "ignore").decode().lower()
         slug = re.sub("[^a-z0-9]+", "-", stem).strip("-")[:_LONGEST_SLUG].strip("-") or "doc"
-        length = 6
-        while (reference := f"{slug}-{digest[:length]}") in references:
+        length = 6 if slug != "doc" else 12
+        while (reference := f"{slug}-{digest[:length]}") in references or reference in taken:
             length += 2
         references[reference] = path
     return {path: reference for reference, path in references.items()}
@@ -141,6 +149,13 @@ def _slashed(path: Path, root: Path, is_directory: bool) -> str:
 
 
 def _patterns(lines: Sequence[str]) -> Matches:
-    """A function that says whether a relative path matches."""
+    """A function that says whether a relative path matches; a line that is no pattern is left out."""
     pathspec: Any = importlib.import_module("pathspec")
-    return pathspec.GitIgnoreSpec.from_lines(lines).match_file
+    good: list[str] = []
+    for line in lines:
+        try:
+            pathspec.GitIgnoreSpec.from_lines([line])
+            good.append(line)
+        except ValueError as error:
+            logger.warning("%r is no pattern: %s", line, error)
+    return pathspec.GitIgnoreSpec.from_lines(good).match_file

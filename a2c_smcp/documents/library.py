@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -30,6 +31,7 @@ T = TypeVar("T")
 
 Progress = Callable[[int, int], None]
 
+ATTEMPTS = 3
 PAGES_AT_ONCE = 25
 MAX_SEARCHED_CHARACTERS = 5_000_000
 """Text of one document that can be searched."""
@@ -55,7 +57,7 @@ class Document:
     @property
     def title(self) -> str:
         """What it is called: by itself, or else by its name."""
-        return (self.facts or {}).get("title") or self.path.stem
+        return (self.facts or {}).get("title") or Path(self.relative).stem
 
     @property
     def page_titles(self) -> list[str]:
@@ -92,10 +94,16 @@ class Library:
 
     async def look(self) -> News:
         """Look at the whole folder; files are not opened."""
-        if not self._known:
+        if not self._by_path:
             self._known, self._facts = await asyncio.to_thread(lambda: (self.store.digests(), self.store.facts()))
         found = await asyncio.to_thread(self.folder.scan)
         gone = [path for path in self._by_path if path not in found]
+        here = {_relative(path, self.folder) for path in found}
+        forgotten = [name for name in self._known if name not in here]
+        if forgotten and found:  # files that went while nobody looked
+            await asyncio.to_thread(self.store.forget_files, forgotten)
+            for name in forgotten:
+                del self._known[name]
         return await self._note(found, gone)
 
     async def look_at(self, paths: Iterable[Path]) -> News:
@@ -110,10 +118,10 @@ class Library:
         changed = {path: at for path, at in found.items() if path in self._by_path and self._by_path[path].stamp != at}
         for path in gone:
             document = self._by_path.pop(path)
-            del self.documents[document.ref]
+            self.documents.pop(document.ref, None)
             self._known.pop(document.relative, None)
         if gone:
-            names = [path.relative_to(self.folder.root).as_posix() for path in gone]
+            names = [_relative(path, self.folder) for path in gone]
             await asyncio.to_thread(self.store.forget_files, names)
         self._add(new, found)
         for path, stamp in changed.items():
@@ -123,11 +131,9 @@ class Library:
         return News(bool(new or gone), updated)
 
     def _add(self, paths: list[Path], stamps: dict[Path, Stamp]) -> None:
-        relatives = {path: path.relative_to(self.folder.root).as_posix() for path in paths}
-        everything = sorted({document.relative for document in self._by_path.values()} | set(relatives.values()))
-        references = refer_to(everything) if paths else {}
-        for path, relative in relatives.items():
-            document = Document(path, relative, references[relative], stamps[path])
+        for path in paths:
+            relative = _relative(path, self.folder)
+            document = Document(path, relative, refer_to([relative], self.documents)[relative], stamps[path])
             known = self._known.get(relative)
             if known is not None and known[0] == stamps[path]:
                 document.digest = known[1]
@@ -145,8 +151,10 @@ class Library:
             for document in waiting:
                 try:
                     await self._know(document)
-                except (DocumentNotFoundError, ReadingFailed) as error:
-                    logger.warning("%s: %s", document.relative, error)
+                except DocumentNotFoundError as error:
+                    logger.info("%s: %s", document.relative, error)
+                except Exception:  # one document must not keep the others from being known
+                    logger.exception("%s could not be read", document.relative)
                 done += 1
                 if progress is not None:
                     progress(done, total)
@@ -155,6 +163,10 @@ class Library:
             progress(0, total)
         await asyncio.gather(*(work() for _ in range(self._workers.count)))
         return total
+
+    def knows(self, path: Path) -> bool:
+        """Whether a file is one of the documents."""
+        return path in self._by_path
 
     @property
     def has_worked(self) -> bool:
@@ -224,8 +236,7 @@ class Library:
     def summary(self, document: Document) -> dict[str, Any]:
         """A document in the catalogue."""
         facts = document.facts or {}
-        modified = datetime.fromtimestamp(document.stamp.modified_ns / 1e9, UTC)
-        return {
+        summary: dict[str, Any] = {
             "doc_ref": document.ref,
             "uri": self.address(document.ref),
             "file_uri": document.path.as_uri(),
@@ -234,8 +245,11 @@ class Library:
             "page_count": len(document.page_titles),
             "keywords": list(facts.get("keywords") or ()),
             "summary": facts.get("summary") or "",
-            "last_modified": modified.strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
+        with contextlib.suppress(OverflowError, ValueError, OSError):  # a clock that is anywhere
+            modified = datetime.fromtimestamp(document.stamp.modified_ns // 10**9, UTC)
+            summary["last_modified"] = modified.strftime("%Y-%m-%dT%H:%M:%SZ")
+        return summary
 
     def address(self, ref: str | None = None, sub_path: str | None = None, **params: str) -> str:
         """The address of something in this library."""
@@ -285,7 +299,12 @@ class Library:
         number, element = await self.element(ref, element_id)
         if not element.get("has_picture"):
             raise ElementNotFoundError(f"{element_id} is no picture", details={"element_id": element_id})
-        answer = await self._workers.do("picture", self.find(ref).path, number, element_id)
+        try:
+            answer = await self._workers.do("picture", self.find(ref).path, number, element_id)
+        except FileGone:
+            raise _gone(self.find(ref)) from None
+        except ReadingFailed as error:
+            raise ElementNotFoundError(f"{element_id}: {error}", details={"element_id": element_id}) from None
         return answer["mime_type"], answer["data"]
 
     # ---------------------------------------------------------------------------------------------------------- reading
@@ -295,70 +314,81 @@ class Library:
         async with document.reading:
             if document.facts is not None and not document.is_outdated:
                 return document.facts
-            stamp = await asyncio.to_thread(self.folder.stamp, document.path)
-            if stamp is None:
-                raise DocumentNotFoundError(f"{document.ref} is not there any more", details={"doc_ref": document.ref})
-            digest = (await self._ask("digest", document))["digest"]
-            facts = self._facts.get(digest)
-            if facts is None:
-                facts = await self._read_facts(document)
-                if facts.get("problem") and document.facts is not None and not document.facts.get("problem"):
-                    logger.info("%s cannot be read now; its last good state stays", document.relative)
-                    document.stamp, document.is_outdated, document.problem_now = stamp, False, facts["problem"]
-                    return document.facts
-                if not facts.get("is_passing"):
-                    await asyncio.to_thread(self.store.keep_facts, digest, facts)
-                    self._facts[digest] = facts
-            document.stamp, document.digest, document.facts = stamp, digest, facts
-            document.is_outdated, document.problem_now = False, None
-            self._known[document.relative] = stamp, digest
+            stamp = document.stamp
+            for _ in range(ATTEMPTS):
+                found = await asyncio.to_thread(self.folder.stamp, document.path)
+                if found is None:
+                    raise _gone(document)
+                stamp = found
+                digest, facts = await self._read_facts(document)
+                if await asyncio.to_thread(self.folder.stamp, document.path) == stamp:
+                    break  # it did not change meanwhile: these are facts of this content
+            else:
+                digest, facts = None, {"problem": "it is being written", "summary": "", "page_titles": [""]}
+            return await self._accept(document, stamp, digest, facts)
+
+    async def _accept(
+        self, document: Document, stamp: Stamp, digest: str | None, facts: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Take facts for a document's own, unless it was better before."""
+        problem = facts.get("problem")
+        if problem and document.facts is not None and not document.facts.get("problem"):
+            logger.info("%s cannot be read now; its last good state stays", document.relative)
+            document.stamp, document.problem_now = stamp, problem
+            document.is_outdated = digest is None  # what may pass is tried again
+            return document.facts
+        document.stamp, document.digest, document.facts = stamp, digest, facts
+        document.is_outdated, document.problem_now = digest is None, None
+        if digest is not None:
+            self._known[document.relative], self._facts[digest] = (stamp, digest), facts
+            await asyncio.to_thread(self.store.keep_facts, digest, facts)
             await asyncio.to_thread(self.store.keep_files, [(document.relative, stamp, digest)])
-            return facts
+        return facts
 
-    async def _read_facts(self, document: Document) -> dict[str, Any]:
+    async def _read_facts(self, document: Document) -> tuple[str | None, dict[str, Any]]:
+        """Digest and facts. No digest: it failed for a reason that may pass."""
         try:
-            return await self._workers.do("facts", document.path)
+            digest = (await self._workers.do("digest", document.path))["digest"]
+            return digest, self._facts.get(digest) or await self._workers.do("facts", document.path)
         except FileGone:
-            raise DocumentNotFoundError(f"{document.ref} is not there any more") from None
+            raise _gone(document) from None
         except ReadingFailed as error:
-            return {"problem": str(error), "summary": str(error), "page_titles": [""], "is_passing": True}
-
-    async def _ask(self, what: str, document: Document) -> dict[str, Any]:
-        try:
-            return await self._workers.do(what, document.path)
-        except FileGone:
-            raise DocumentNotFoundError(
-                f"{document.ref} is not there any more", details={"doc_ref": document.ref}
-            ) from None
+            return None, {"problem": str(error), "summary": str(error), "page_titles": [""]}
 
     async def _page(self, document: Document, number: int) -> dict[str, Any]:
         digest, facts = document.digest, document.facts or {}
         if problem := facts.get("problem"):
-            return _problem_page(problem)
+            return _problem_page(problem, number)
         if digest is None:
-            return _problem_page("the file is being changed; try again")
+            return _problem_page("it is being written", number)
         kept = self._memory.get((digest, number))
         if kept is None:
             kept = await asyncio.to_thread(self.store.page, digest, number)
+            if kept is not None:
+                self._memory.put((digest, number), kept)
         if kept is None and document.problem_now is not None:
-            return _problem_page(document.problem_now)
+            return _problem_page(document.problem_now, number)
         if kept is None:
             kept = await self._read_page(document, digest, number)
-        self._memory.put((digest, number), kept)
         return self._with_addresses(document, kept)
 
     async def _read_page(self, document: Document, digest: str, number: int) -> dict[str, Any]:
+        """A page from the file; kept only if the file is still what its digest says."""
         try:
             page = await self._workers.do("page", document.path, number)
         except FileGone:
-            raise DocumentNotFoundError(
-                f"{document.ref} is not there any more", details={"doc_ref": document.ref}
-            ) from None
+            raise _gone(document) from None
         except ReadingFailed as error:
-            return _problem_page(str(error))
-        if await asyncio.to_thread(self.folder.stamp, document.path) == document.stamp and document.digest == digest:
+            return _problem_page(str(error), number)
+        if await self._is_unchanged(document, digest):
+            self._memory.put((digest, number), page)
             await asyncio.to_thread(self.store.keep_page, digest, number, page)
         return page
+
+    async def _is_unchanged(self, document: Document, digest: str) -> bool:
+        if document.digest != digest or document.is_outdated or document.problem_now is not None:
+            return False
+        return await asyncio.to_thread(self.folder.stamp, document.path) == document.stamp
 
     def _with_addresses(self, document: Document, page: dict[str, Any]) -> dict[str, Any]:
         """Pictures that can be had get the address they can be had at."""
@@ -391,7 +421,7 @@ class Library:
             nonlocal done
             for digest, document in waiting:
                 words = await self._words(document)
-                if document.digest == digest and not document.is_outdated:
+                if words is not None and await self._is_unchanged(document, digest):
                     await asyncio.to_thread(self.store.keep_words, digest, words)
                 done += 1
                 if progress is not None:
@@ -399,8 +429,8 @@ class Library:
 
         await asyncio.gather(*(work() for _ in range(self._workers.count)))
 
-    async def _words(self, document: Document) -> list[Any]:
-        """All words, some pages at a time: the time to read has bounds, and a document may have none."""
+    async def _words(self, document: Document) -> list[Any] | None:
+        """All words, some pages at a time, since the time to read has bounds. None: they cannot be read now."""
         words: list[Any] = []
         room = MAX_SEARCHED_CHARACTERS
         for start in range(0, len(document.page_titles), PAGES_AT_ONCE):
@@ -408,7 +438,7 @@ class Library:
                 some = (await self._workers.do("words", document.path, start, start + PAGES_AT_ONCE))["words"]
             except ReadingFailed as error:
                 logger.info("%s: pages from %d on cannot be searched: %s", document.relative, start, error)
-                continue
+                return None
             words += some
             room -= sum(len(text) for _, _, text in some)
             if room <= 0:
@@ -437,10 +467,19 @@ class Library:
         return hits
 
 
-def _problem_page(problem: str) -> dict[str, Any]:
+def _relative(path: Path, folder: Folder) -> str:
+    """The name of a file in its folder; bytes that are no text are replaced."""
+    return os.fsencode(path.relative_to(folder.root).as_posix()).decode("utf-8", "replace")
+
+
+def _gone(document: Document) -> DocumentNotFoundError:
+    return DocumentNotFoundError(f"{document.ref} is not there any more", details={"doc_ref": document.ref})
+
+
+def _problem_page(problem: str, number: int) -> dict[str, Any]:
     words = f"This file cannot be read: {problem}"
     element = {
-        "element_id": "p0-annotation-1",
+        "element_id": f"p{number}-annotation-1",
         "category": "annotation",
         "summary": words[:200],
         "content": {"text": words},

@@ -9,6 +9,7 @@ from a2c_smcp.documents.library import Library
 from a2c_smcp.documents.render import as_markdown, as_text, markdown, plain
 from a2c_smcp.errors import DocumentNotFoundError, SMCPError
 from a2c_smcp.utils.dpe_uri import ParsedDPEUri, parse_dpe_uri
+from a2c_smcp.utils.uri import parse_natural
 
 DEFAULT_LIMIT = 20
 _PUBLIC = ("element_id", "category", "summary", "content")
@@ -114,8 +115,7 @@ async def complete(library: Library, name: str, start: str, chosen: dict[str, st
         if name == "page_index":
             return [number for number in map(str, range(count)) if number.startswith(start)]
         if name == "element_id":
-            page = chosen.get("page_index", "0")
-            number = int(page) if page.isdecimal() else 0
+            number = parse_natural(chosen.get("page_index", "0")) or 0
             elements = (await library.page(ref, number))["elements"]
             return [each["element_id"] for each in elements if each["element_id"].startswith(start)]
     except SMCPError:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Iterable
 from typing import Any, TypeVar
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 import mcp_types as types
-from mcp.server.lowlevel import Server
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
@@ -18,6 +19,7 @@ from a2c_smcp.documents.library import Library, News
 from a2c_smcp.documents.reading import Answer, complete, read
 from a2c_smcp.documents.tools import TOOLS, call
 from a2c_smcp.errors import SMCPError
+from a2c_smcp.utils.dpe_uri import parse_dpe_uri
 
 logger = logging.getLogger(__name__)
 
@@ -33,8 +35,9 @@ class DocumentServer:
     def __init__(self, library: Library, name: str) -> None:
         self.library = library
         self._bus = InMemorySubscriptionBus()
-        self._connections: WeakSet[Any] = WeakSet()
-        self.server: Server[Any] = Server(
+        self._subscribed: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
+        """Who is there, and which documents they want to hear of."""
+        self.server: Server[Any] = _Server(
             name,
             version=a2c_smcp.__version__,
             instructions="Documents of a folder. Read dpe:// resources, or use list_documents, search_documents and "
@@ -43,7 +46,7 @@ class DocumentServer:
             on_list_resource_templates=self._templates,
             on_read_resource=self._read,
             on_subscribe_resource=self._subscribe,
-            on_unsubscribe_resource=self._subscribe,
+            on_unsubscribe_resource=self._unsubscribe,
             on_subscriptions_listen=ListenHandler(self._bus),
             on_completion=self._complete,
             on_list_tools=self._list_tools,
@@ -52,24 +55,20 @@ class DocumentServer:
 
     async def announce(self, news: News) -> None:
         """Tell everybody what changed."""
-        uris = [self.library.address(ref) for ref in sorted(news.updated)]
         if news.is_list_changed:
             await self._bus.publish(ResourcesListChanged())
-            await self._tell(lambda connection: connection.send_resource_list_changed())
-        for uri in uris:
+            for connection in list(self._subscribed):
+                await _tell(connection.send_resource_list_changed())
+        for ref in sorted(news.updated):
+            uri = self.library.address(ref)
             await self._bus.publish(ResourceUpdated(uri=uri))
-            await self._tell(lambda connection, uri=uri: connection.send_resource_updated(uri))
+            for connection, wanted in list(self._subscribed.items()):
+                if ref in wanted:
+                    await _tell(connection.send_resource_updated(uri))
 
-    async def _tell(self, say: Callable[[Any], Awaitable[None]]) -> None:
-        for connection in list(self._connections):
-            try:
-                await say(connection)
-            except Exception:  # it has gone
-                logger.debug("somebody cannot be told", exc_info=True)
-
-    def _meet(self, context: Any) -> None:
-        """Remember who is there, to tell them of changes; a session lasts for a request only."""
-        self._connections.add(context.session._connection)
+    def _meet(self, context: Any) -> set[str]:
+        """Remember who is there; a session lasts for a request only. The documents they want to hear of."""
+        return self._subscribed.setdefault(context.session._connection, set())
 
     # -------------------------------------------------------------------------------------------------------- resources
 
@@ -92,6 +91,7 @@ class DocumentServer:
         )
 
     async def _templates(self, context: Any, params: Any) -> types.ListResourceTemplatesResult:
+        self._meet(context)
         host = self.library.address()
         page, element = f"{host}/{{doc_ref}}/pages/{{page_index}}", f"{host}/{{doc_ref}}/elements/{{element_id}}"
         return types.ListResourceTemplatesResult(
@@ -107,11 +107,16 @@ class DocumentServer:
         uri = str(params.uri)
         return types.ReadResourceResult(contents=[_contents(uri, await _or_error(read(self.library, uri)))])
 
-    async def _subscribe(self, context: Any, params: Any) -> types.EmptyResult:
-        self._meet(context)
+    async def _subscribe(self, context: Any, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        self._meet(context).add(_document_of(str(params.uri)))
+        return types.EmptyResult()
+
+    async def _unsubscribe(self, context: Any, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        self._meet(context).discard(_document_of(str(params.uri)))
         return types.EmptyResult()
 
     async def _complete(self, context: Any, params: types.CompleteRequestParams) -> types.CompleteResult:
+        self._meet(context)
         chosen = dict(params.context.arguments or {}) if params.context is not None else {}
         found = await _or_error(complete(self.library, params.argument.name, params.argument.value, chosen))
         completion = types.Completion(values=found[:100], total=len(found), has_more=len(found) > 100)
@@ -124,12 +129,38 @@ class DocumentServer:
         return types.ListToolsResult(tools=[types.Tool(**tool) for tool in TOOLS])
 
     async def _call_tool(self, context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        self._meet(context)
         try:
             answers = await call(self.library, params.name, params.arguments or {})
         except (SMCPError, ValueError) as error:
             code = f" (error {error.code})" if isinstance(error, SMCPError) else ""
             return types.CallToolResult(content=[types.TextContent(text=f"{error}{code}")], is_error=True)
         return types.CallToolResult(content=list(_parts(answers)))
+
+
+class _Server(Server[Any]):
+    """It tells when the list changes, over every transport."""
+
+    def create_initialization_options(
+        self, notification_options: NotificationOptions | None = None, *args: Any, **options: Any
+    ) -> InitializationOptions:
+        wanted = notification_options or NotificationOptions(resources_changed=True)
+        return super().create_initialization_options(wanted, *args, **options)
+
+
+async def _tell(telling: Awaitable[None]) -> None:
+    try:
+        await telling
+    except Exception:  # it has gone
+        logger.debug("somebody cannot be told", exc_info=True)
+
+
+def _document_of(uri: str) -> str:
+    """The document that an address is about; nothing where it is none."""
+    try:
+        return parse_dpe_uri(uri).doc_ref or ""
+    except SMCPError:
+        return ""
 
 
 async def _or_error(work: Awaitable[T]) -> T:

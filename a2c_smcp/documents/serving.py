@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import socket
 import sys
@@ -38,16 +39,21 @@ async def serve(library: Library, name: str, transport: str, host: str, port: in
 
 
 async def _over_stdio(server: DocumentServer) -> None:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with contextlib.suppress(NotImplementedError):
+            loop.add_signal_handler(number, stopped.set)
     async with stdio_server() as (incoming, outgoing):
-        serving = asyncio.ensure_future(
-            server.server.run(incoming, outgoing, server.server.create_initialization_options())
-        )
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            with contextlib.suppress(NotImplementedError):
-                loop.add_signal_handler(number, serving.cancel)
-        with contextlib.suppress(asyncio.CancelledError):
-            await serving
+        options = server.server.create_initialization_options()
+        serving = asyncio.ensure_future(server.server.run(incoming, outgoing, options))
+        stopping = asyncio.ensure_future(stopped.wait())
+        await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if stopping.done():
+            await server.library.close()
+            os._exit(0)  # a thread waits for standard input, and nothing but its end would wake it
+        stopping.cancel()
+        await serving
 
 
 async def _over_http(server: DocumentServer, host: str, port: int) -> None:

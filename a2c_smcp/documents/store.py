@@ -59,7 +59,7 @@ def _at_best(method: Method) -> Method:
     def attempt(*args: Any, **options: Any) -> None:
         try:
             method(*args, **options)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeError, OverflowError) as error:
             logger.warning("nothing can be kept on disk: %s", error)
 
     return cast("Method", attempt)
@@ -106,7 +106,8 @@ class Store:
         """Remember what a document says of itself."""
         with self._lock, self._database:
             self._database.execute(
-                "INSERT OR REPLACE INTO documents (digest, facts, used) VALUES (?, ?, ?)",
+                "INSERT INTO documents (digest, facts, used) VALUES (?, ?, ?) "
+                "ON CONFLICT (digest) DO UPDATE SET facts = excluded.facts, used = excluded.used",
                 (digest, json.dumps(facts, ensure_ascii=False), time.time()),
             )
 
@@ -165,6 +166,9 @@ class Store:
         """Make a document searchable: page, element and text of all that is in it."""
         rows = [(_spaced(text), digest, page, element) for page, element, text in words]
         with self._lock, self._database:
+            known = self._database.execute("SELECT has_words FROM documents WHERE digest = ?", (digest,)).fetchone()
+            if known is None or known[0]:
+                return  # somebody was faster
             (before,) = self._database.execute("SELECT COALESCE(MAX(rowid), 0) FROM words").fetchone()
             self._database.executemany("INSERT INTO words VALUES (?, ?, ?, ?)", rows)
             if rows:
@@ -173,14 +177,17 @@ class Store:
             self._database.execute("UPDATE documents SET has_words = 1 WHERE digest = ?", (digest,))
 
     def search(self, query: str, limit: int) -> list[tuple[str, int, str, str]]:
-        """The best places for a query: content, page, element, and the words around it with the hits in brackets."""
+        """The best places for a query: content, page, element, and the words around it with the hits in brackets.
+
+        Only in what some file has.
+        """
         terms = [_spaced(word).split() for word in _WORD.findall(query)]
         if not terms:
             return []
         wanted = ['"' + " ".join(term) + '"' + ("*" if len(term) == 1 else "") for term in terms]
         statement = (
             "SELECT digest, page, element, snippet(words, 0, '[', ']', '…', 24) FROM words "
-            "WHERE words MATCH ? ORDER BY rank LIMIT ?"
+            "WHERE words MATCH ? AND digest IN (SELECT digest FROM files) ORDER BY rank LIMIT ?"
         )
         with self._lock:
             found = self._database.execute(statement, (" ".join(wanted), limit)).fetchall()
@@ -221,6 +228,9 @@ def _connect(location: str) -> sqlite3.Connection:
     database = sqlite3.connect(location, check_same_thread=False, timeout=10)
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = NORMAL")
+    if database.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+        database.close()
+        raise sqlite3.DatabaseError("its pages do not fit together")
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if version != SCHEMA_VERSION:
         for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():

@@ -99,7 +99,10 @@ async def _read(library: Library, arguments: dict[str, Any]) -> list[Answer]:
     uri = _text(arguments, "document")
     if not is_dpe_uri(uri):
         uri = library.address(uri)
-    ref = parse_dpe_uri(uri).doc_ref
+    address = parse_dpe_uri(uri)
+    if address.host.lower() != library.host.lower():
+        return [await read(library, uri)]  # which says that it is not here
+    ref = address.doc_ref
     page, element = arguments.get("page"), arguments.get("element")
     if ref is not None and isinstance(element, str) and element:
         answer = await read(library, library.address(ref, f"elements/{element}"))
@@ -112,7 +115,7 @@ async def _read(library: Library, arguments: dict[str, Any]) -> list[Answer]:
         number = _number(arguments, "page", 0, 0, 1 << 31)
         body = (await read(library, library.address(ref, f"pages/{number}", format="markdown"))).body
         return [Answer(f"# {body['title']}\n\n{body['content_markdown']}")]
-    if ref is not None and parse_dpe_uri(uri).level == 1:
+    if ref is not None and address.level == 1 and not address.query_params:
         return [await read(library, library.address(ref, depth="pages", limit=str(MOST_LISTED)))]
     return [await read(library, uri)]
 

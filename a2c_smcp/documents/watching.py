@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+from a2c_smcp.documents.folder import IGNORE_FILES
 from a2c_smcp.documents.library import Library, News
 
 logger = logging.getLogger(__name__)
@@ -16,39 +18,64 @@ logger = logging.getLogger(__name__)
 GATHER_MS = 200
 """What happens within this time is one piece of news."""
 IDLE_MS = 500
-RETRY_SECONDS = 5.0
+RETRY_SECONDS = 1.0
+READING_SECONDS = 0.5
+"""So long news wait for what is new to be read: who hears of it mostly wants its title."""
+
+Announce: TypeAlias = Callable[[News], Awaitable[None]]
 
 
-async def watch(library: Library, announce: Callable[[News], Awaitable[None]]) -> None:
-    """Watch the folder until cancelled."""
-    watchfiles: Any = importlib.import_module("watchfiles")
+async def watch(library: Library, announce: Announce) -> None:
+    """Watch the folder until cancelled; one that is gone is waited for."""
     while True:
         try:
-            is_new = True
-            seen = watchfiles.awatch(
-                library.folder.root, debounce=GATHER_MS, step=50, rust_timeout=IDLE_MS, yield_on_timeout=True
-            )
-            async for changes in seen:
-                if is_new:  # what happened before it began to watch nobody has told us
-                    await _look(library, None, announce)
-                    is_new = False
-                elif changes:
-                    await _look(library, {Path(path) for _, path in changes}, announce)
-            return
-        except (OSError, RuntimeError) as error:  # the folder is gone, or there are too many to watch
+            await _watch_once(library, announce)
+        except Exception as error:  # too many to watch, no right to: it may pass
             logger.warning("the folder cannot be watched now: %s", error)
-            await asyncio.sleep(RETRY_SECONDS)
+        await asyncio.sleep(RETRY_SECONDS)
+
+
+async def _watch_once(library: Library, announce: Announce) -> None:
+    """Watch the folder for as long as it is the same one."""
+    watchfiles: Any = importlib.import_module("watchfiles")
+    root = library.folder.root
+    identity = _identity(root)
+    if identity is None:
+        return
+    is_new = True
+    seen = watchfiles.awatch(
+        root, watch_filter=None, debounce=GATHER_MS, step=50, rust_timeout=IDLE_MS, yield_on_timeout=True
+    )
+    async for changes in seen:
+        if _identity(root) != identity:
             await _look(library, None, announce)
+            return  # another folder of the same name: the system would tell us nothing of it
+        if is_new:  # what happened before it began to watch nobody has told us
+            await _look(library, None, announce)
+            is_new = False
+        elif changes:
+            await _look(library, {Path(path) for _, path in changes}, announce)
 
 
-async def _look(library: Library, paths: set[Path] | None, announce: Callable[[News], Awaitable[None]]) -> None:
+async def _look(library: Library, paths: set[Path] | None, announce: Announce) -> None:
     """Look at what changed; at everything where a directory did, or the rules of what is a document."""
-    whole = paths is None or any(path.name in (".gitignore", ".a2cignore") or _is_no_file(path) for path in paths)
-    news = await library.look() if whole or paths is None else await library.look_at(paths)
+    if paths is None or any(_concerns_many(path, library) for path in paths):
+        news = await library.look()
+    else:
+        news = await library.look_at(paths)
     if news.is_list_changed or news.updated:
+        await asyncio.wait([asyncio.ensure_future(library.read_all())], timeout=READING_SECONDS)
         await announce(news)
 
 
-def _is_no_file(path: Path) -> bool:
-    """Whether a whole directory may have come or gone."""
-    return path.is_dir() or (not path.exists() and not path.suffix)
+def _concerns_many(path: Path, library: Library) -> bool:
+    """Whether more than one file may have come or gone."""
+    return path.name in IGNORE_FILES or path.is_dir() or (not path.exists() and not library.knows(path))
+
+
+def _identity(root: Path) -> tuple[int, int] | None:
+    try:
+        stat = os.stat(root)
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino

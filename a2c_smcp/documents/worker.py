@@ -12,6 +12,8 @@ import io
 import json
 import os
 import sys
+import threading
+import time
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -125,6 +127,7 @@ def main() -> None:
     """Answer requests until there are no more."""
     requests, answers = _private_streams()
     _bound_memory(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+    threading.Thread(target=_end_with_server, args=[os.getppid()], daemon=True).start()
     reader = Reader()
     for line in requests:
         request: dict[str, Any] = json.loads(line)
@@ -143,7 +146,9 @@ def _answer(reader: Reader, request: dict[str, Any]) -> dict[str, Any]:
         return {"problem": "reading it takes more memory than it may have"}
     except RecursionError:
         return {"problem": "it is nested too deep"}
-    except (UnreadableFileError, OSError) as error:
+    except OSError as error:
+        return {"problem": error.strerror or type(error).__name__}
+    except UnreadableFileError as error:
         return {"problem": str(error)}
     except Exception as error:  # a library that a file has got out of step: the file is at fault, the worker lives on
         return {"problem": f"it cannot be read: {type(error).__name__}: {error}"[:500], "is_unexpected": True}
@@ -158,6 +163,13 @@ def _private_streams() -> tuple[BinaryIO, BinaryIO]:
         os.dup2(nothing, standard)
     sys.stdout = sys.stderr = io.TextIOWrapper(open(os.devnull, "wb"))  # noqa: SIM115
     return requests, answers
+
+
+def _end_with_server(server: int) -> None:
+    """A parser that never returns must not outlive who asked for it."""
+    while os.getppid() == server:
+        time.sleep(1)
+    os._exit(1)
 
 
 def _bound_memory(max_bytes: int) -> None:

@@ -37,6 +37,7 @@ class _Worker:
         if self.process is None or self.process.returncode is not None:
             self.process = await asyncio.create_subprocess_exec(
                 sys.executable,
+                "-P",  # the folder we are in may be the one that is served: what lies there is no code
                 "-m",
                 "a2c_smcp.documents.worker",
                 str(memory_bytes),
