@@ -418,6 +418,8 @@ class SyncOfficeClient(Membership, socketio.Client):
             super()._handle_eio_disconnect(reason)
         finally:
             self.reconnection = wanted
+        if reason == engineio.Client.reason.TRANSPORT_ERROR and self.eio.ws is not None:
+            self.eio.ws.shutdown()  # the library leaves it to be collected
         self._lose_connection()
 
     def _handle_disconnect(self, namespace: str | None) -> None:

@@ -23,6 +23,7 @@ class Socket:
     def close(self, wait: bool = True, abort: bool = False, reason: Any = None) -> None: ...
 
 class Client:
+    reason: Any
     def _trigger_event(self, event: str, *args: Any, **options: Any) -> Any: ...
 
 class Server:
