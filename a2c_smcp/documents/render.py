@@ -26,24 +26,24 @@ def as_markdown(item: Item) -> str:
     content = item["content"]
     match item["category"]:
         case "heading" if content.get("text"):
-            return f"{'#' * content.get('level', 1)} {_one_line(content['text'])}"
+            return f"{'#' * _level(content.get('level'))} {_one_line(content['text'])}"
         case "text" if content.get("text"):
             return str(content["text"])
         case "table" if content.get("headers"):
-            return _table(content["headers"], content["rows"])
+            return _table(content["headers"], content.get("rows") or [])
         case "list" if content.get("items"):
             return "\n".join(_list(content["items"], bool(content.get("ordered"))))
-        case "code" if "code" in content:
+        case "code" if isinstance(content.get("code"), str):
             fence = _fence(content["code"])
-            return f"{fence}{content.get('language', '')}\n{content['code'].rstrip(chr(10))}\n{fence}"
+            return f"{fence}{_one_line(content.get('language'))}\n{content['code'].rstrip(chr(10))}\n{fence}"
         case "chart" if content.get("title") or content.get("data_summary"):
-            return f"[图表: {content.get('title', '')}] {content.get('data_summary', '')}".rstrip()
+            return f"[图表: {_one_line(content.get('title'))}] {_one_line(content.get('data_summary'))}".rstrip()
         case "image" if content.get("url"):
-            return f"![{_one_line(content.get('alt') or '')}]({content['url']})"
+            return f"![{_label(content.get('alt'))}]({content['url']})"
         case "image" if content.get("description") or content.get("alt"):
             return f"[图片: {_one_line(content.get('description') or content['alt'])}]"
         case "link" if content.get("url"):
-            return f"[{_one_line(content.get('text') or content['url'])}]({content['url']})"
+            return f"[{_label(content.get('text') or content['url'])}]({content['url']})"
         case "formula" if content.get("expression"):
             return f"$ {content['expression']} $"
         case category:
@@ -55,20 +55,21 @@ def as_text(item: Item) -> str:
     content = item["content"]
     match item["category"]:
         case "table" if content.get("headers"):
-            return "\n".join("\t".join(map(str, row)) for row in [content["headers"], *content["rows"]])
+            rows: list[list[Any]] = [content["headers"], *(content.get("rows") or [])]
+            return "\n".join("\t".join(_words(cell) for cell in row) for row in rows)
         case "list":
-            return "\n".join(_list(content.get("items", []), bool(content.get("ordered"))))
+            return "\n".join(_list(content.get("items") or [], bool(content.get("ordered"))))
         case "code":
-            return str(content.get("code", ""))
+            return _words(content.get("code"))
         case "link":
-            return f"{content.get('text', '')} {content.get('url', '')}".strip()
+            return f"{_words(content.get('text'))} {_words(content.get('url'))}".strip()
         case "formula":
             value = f" = {content['value']}" if content.get("value") else ""
-            return f"{content.get('expression', '')}{value}"
+            return f"{_words(content.get('expression'))}{value}"
         case "chart":
-            return f"{content.get('title', '')} {content.get('data_summary', '')}".strip()
+            return f"{_words(content.get('title'))} {_words(content.get('data_summary'))}".strip()
         case "image":
-            return " ".join(filter(None, (content.get("alt"), content.get("description"))))
+            return f"{_words(content.get('alt'))} {_words(content.get('description'))}".strip()
         case category:
             return str(content.get("text") or item.get("summary") or summary_of(category, content))
 
@@ -77,15 +78,16 @@ def summary_of(category: str, content: dict[str, Any]) -> str:
     """A few honest words of what an element holds."""
     match category:
         case "table" | "pivot_table" if "headers" in content:
-            rows, columns = len(content.get("rows", ())), len(content["headers"])
+            rows, columns = len(content.get("rows") or ()), len(content["headers"])
             names = ", ".join(str(name) for name in content["headers"] if name)
             return _shorten(f"{rows} × {columns}: {names}" if names else f"{rows} × {columns}")
         case "list":
-            items = content.get("items", [])
+            items: list[Any] = content.get("items") or []
             return _shorten(f"{len(items)}: " + "; ".join(map(_item_text, items[:5])))
         case "code":
-            first = next((line for line in str(content.get("code", "")).splitlines() if line.strip()), "")
-            lines = str(content.get("code", "")).count("\n") + 1
+            source = _words(content.get("code"))
+            first = next((line for line in source.splitlines() if line.strip()), "")
+            lines = source.count("\n") + 1
             return _shorten(f"{content.get('language') or 'code'}, {lines} lines: {first.strip()}")
         case "image":
             return _shorten(content.get("alt") or content.get("description") or "picture")
@@ -106,7 +108,8 @@ def _table(headers: list[Any], rows: list[list[Any]]) -> str:
 
 
 def _row(cells: list[Any]) -> str:
-    return "| " + " | ".join(_one_line(str(cell)).replace("|", "\\|") for cell in cells) + " |"
+    escaped = (_one_line(cell).replace("\\", "\\\\").replace("|", "\\|") for cell in cells)
+    return "| " + " | ".join(escaped) + " |"
 
 
 def _list(items: list[Any], ordered: bool) -> list[str]:
@@ -129,7 +132,7 @@ def _list(items: list[Any], ordered: bool) -> list[str]:
 
 
 def _item_text(item: Any) -> str:
-    return str(cast("dict[str, Any]", item).get("text", "")) if isinstance(item, dict) else str(item)
+    return _words(cast("dict[str, Any]", item).get("text") if isinstance(item, dict) else item)
 
 
 def _fence(source: str) -> str:
@@ -139,10 +142,23 @@ def _fence(source: str) -> str:
     return fence
 
 
-def _one_line(words: str) -> str:
-    return " ".join(words.split())
+def _words(value: Any) -> str:
+    return "" if value is None else str(value)
 
 
-def _shorten(words: str) -> str:
+def _one_line(value: Any) -> str:
+    return " ".join(_words(value).split())
+
+
+def _label(value: Any) -> str:
+    """The text of a link or picture; brackets would end it."""
+    return _one_line(value).replace("[", "\\[").replace("]", "\\]")
+
+
+def _level(value: Any) -> int:
+    return max(1, min(value, 6)) if isinstance(value, int) else 1
+
+
+def _shorten(words: Any) -> str:
     line = _one_line(words)
     return line if len(line) <= MAX_SUMMARY else line[: MAX_SUMMARY - 1].rstrip() + "…"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -185,6 +186,67 @@ async def test_a_file_that_cannot_be_read_any_more_keeps_its_last_good_state(
     path.write_bytes(whole)
     await library.look()
     assert "Second" in str(await at(library, f"{uri}/pages/1"))
+
+
+async def test_odd_names_and_clocks_harm_nobody(files: Path, make_library: MakeLibrary) -> None:
+    (files / "ok.md").write_text("# Fine\n")
+    for name in (b"caf\xe9.md", b"new\nline.md", b"-dash.md", b"\xf0\x9f\x90\x98.md"):
+        (files / os.fsdecode(name)).write_bytes(b"# Odd\n")
+    os.utime(files / "ok.md", (2**34, 2**34))
+    library = make_library()
+    await library.look()
+    catalogue = await at(library, "dpe://lib")
+    assert catalogue["total_count"] == 5
+    json.dumps(catalogue).encode("utf-8")
+    assert await make_library().look()
+
+
+async def test_what_lies_in_the_folder_is_no_code(
+    files: Path, make_library: MakeLibrary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (files / "base64.py").write_text("import pathlib; pathlib.Path('ran').write_text('x')\n")
+    monkeypatch.chdir(files)
+    library = make_library()
+    await library.look()
+    assert (await at(library, "dpe://lib"))["documents"][0]["page_count"] == 1
+    assert not (files / "ran").exists()
+
+
+async def test_a_link_to_elsewhere_is_not_followed_when_it_changes(
+    files: Path, tmp_path: Path, make_library: MakeLibrary
+) -> None:
+    (tmp_path / "outside").mkdir()
+    (files / "link").symlink_to(tmp_path / "outside")
+    library = make_library()
+    await library.look()
+    (tmp_path / "outside" / "secret.md").write_text("# secret")
+    assert not (await library.look_at([files / "link" / "secret.md"])).is_list_changed
+    assert library.documents == {}
+
+
+async def test_a_reader_that_was_killed_is_no_verdict(files: Path, make_library: MakeLibrary) -> None:
+    (files / "notes.md").write_text(NOTES)
+    library = make_library(memory_bytes=100_000_000)  # not enough to start with
+    await library.look()
+    uri = library.address(ref_of(library, "notes.md"))
+    await at(library, uri)
+    await library.close()
+    again = make_library()
+    await again.look()
+    assert (await at(again, uri))["page_count"] == 2
+    assert [hit["page_index"] for hit in await again.search("first words", 5)] == [0]
+
+
+async def test_edits_do_not_crowd_out_what_is_searched_for(files: Path, make_library: MakeLibrary) -> None:
+    library = make_library()
+    for number in range(30):
+        (files / "notes.md").write_text(f"# Title\n\nalpha {number}\n")
+        await library.look()
+        assert len(await library.search("alpha", 5)) == 1
+    (files / "notes.md").unlink()
+    (files / "other.md").write_text("nothing")
+    await library.look()
+    assert await library.search("alpha", 5) == []
 
 
 async def test_a_full_disk_keeps_nobody_from_reading(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import signal
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -142,6 +143,34 @@ async def test_it_serves_over_http(files: Path) -> None:
         async with hosting(server_from({"url": url}, "docs")) as found:
             assert (await found.get_finder())[1] == 3
         assert process.stop(signal.SIGTERM) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_it_while_somebody_is_connected(files: Path, number: signal.Signals) -> None:
+    command = [*A2C, "documents", str(files), "--log-level", "info"]
+    process = await asyncio.create_subprocess_exec(
+        *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+    await asyncio.wait_for(process.stdout.readline(), PATIENCE)
+    process.send_signal(number)
+    assert await asyncio.wait_for(process.wait(), PATIENCE) == 0
+
+
+async def test_a_folder_that_was_replaced_is_watched_again(files: Path) -> None:
+    async with computer(files) as found:
+        assert (await found.get_finder())[1] == 3
+        (files / "v1.2").mkdir()
+        (files / "v1.2" / "inner.md").write_text("# Inner\n")
+        await until(found, lambda titles: "Inner" in titles)
+        (files / "v1.2").rename(files.parent / "elsewhere")
+        await until(found, lambda titles: "Inner" not in titles)
+        os.rename(files, files.parent / "old")
+        os.mkdir(files)
+        (files / "fresh.md").write_text("# Fresh\n")
+        await until(found, lambda titles: titles == {"Fresh"})
 
 
 async def test_nothing_is_left_behind(files: Path) -> None:

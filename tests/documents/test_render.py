@@ -1,0 +1,69 @@
+"""Elements as a person reads them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from a2c_smcp.documents.render import as_markdown, as_text, summary_of
+from a2c_smcp.utils.dpe_uri import ELEMENT_TYPES
+
+
+def item(category: str, **content: Any) -> dict[str, Any]:
+    return {"category": category, "content": content, "summary": "S"}
+
+
+@pytest.mark.parametrize(
+    ("element", "shown"),
+    [
+        (item("heading", level=2, text="Two\nlines"), "## Two lines"),
+        (item("heading", level=9, text="Deep"), "###### Deep"),
+        (item("heading"), "[heading: S]"),
+        (item("text", text="As\nit is"), "As\nit is"),
+        (
+            item("table", headers=["a|b", None], rows=[["x\ny", "\\|"]]),
+            "| a\\|b |  |\n| --- | --- |\n| x y | \\\\\\| |",
+        ),
+        (item("table", headers=["a"]), "| a |\n| --- |"),
+        (item("list", items=["a", {"text": "b", "items": ["c"], "ordered": True}]), "- a\n- b\n  1. c"),
+        (item("list", items=["a", "b"], ordered=True), "1. a\n2. b"),
+        (item("code", code="x = 1\n", language="python"), "```python\nx = 1\n```"),
+        (item("code", code="```\n", language=None), "````\n```\n````"),
+        (item("chart", chart_type="bar", title="T", data_summary="up"), "[图表: T] up"),
+        (item("image", alt="A]", url="u"), "![A\\]](u)"),
+        (item("image", alt="A", url="", description="D"), "[图片: D]"),
+        (item("image"), "[image: S]"),
+        (item("link", text="t", url="u"), "[t](u)"),
+        (item("formula", expression="a+b"), "$ a+b $"),
+        (item("separator"), "[separator: S]"),
+        (item("annotation", text="a note"), "[annotation: S]"),
+    ],
+)
+def test_markdown_by_category(element: dict[str, Any], shown: str) -> None:
+    assert as_markdown(element) == shown
+
+
+ODD: Any = st.one_of(
+    st.none(), st.integers(), st.text(max_size=5), st.lists(st.none() | st.text(max_size=3), max_size=3)
+)
+
+
+@given(
+    st.sampled_from(sorted(ELEMENT_TYPES)),
+    st.dictionaries(st.sampled_from(["text", "title", "alt", "url", "code", "language", "expression", "value"]), ODD),
+)
+def test_whatever_an_element_lacks_it_is_shown(category: str, content: dict[str, Any]) -> None:
+    element = {"category": category, "content": content, "summary": ""}
+    assert isinstance(as_markdown(element), str)
+    assert isinstance(as_text(element), str)
+    assert len(summary_of(category, content)) <= 200
+
+
+def test_lists_as_deep_as_they_like() -> None:
+    deep: list[Any] = ["bottom"]
+    for _ in range(5_000):
+        deep = [{"text": "x", "items": deep}]
+    assert as_markdown(item("list", items=deep)).count("\n") == 5_000
