@@ -132,9 +132,11 @@ def _library(options: Options) -> Library:
 
 
 async def _serve(options: Options) -> int:
+    from a2c_smcp.cli.progress import progress_bar
     from a2c_smcp.documents.serving import serve
 
-    await serve(_library(options), options.name, options.transport, options.host, options.port, watch=options.watch)
+    where = options.transport, options.host, options.port
+    await serve(_library(options), options.name, *where, watch=options.watch, bar=progress_bar)
     return 0
 
 

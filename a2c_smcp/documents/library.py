@@ -406,28 +406,44 @@ class Library:
 
     # -------------------------------------------------------------------------------------------------------- searching
 
-    async def make_searchable(self, progress: Progress | None = None) -> None:
-        """Read the words of all documents whose words are not known."""
+    async def make_searchable(self, progress: Progress | None = None) -> bool:
+        """Read the words of all documents whose words are not known; whether any got a better title by it."""
         async with self._indexing:
-            await self._read_words(progress)
+            return await self._read_words(progress)
 
-    async def _read_words(self, progress: Progress | None) -> None:
+    async def _read_words(self, progress: Progress | None) -> bool:
         missing = await asyncio.to_thread(self.store.without_words)
         todo = {known.digest: known for known in self.documents.values() if known.digest in missing}
-        total, done = len(todo), 0
+        total, done, named = len(todo), 0, False
         waiting = iter(todo.items())
 
         async def work() -> None:
-            nonlocal done
+            nonlocal done, named
             for digest, document in waiting:
                 words = await self._words(document)
                 if words is not None and await self._is_unchanged(document, digest):
+                    named |= await self._name(document, digest, words)
                     await asyncio.to_thread(self.store.keep_words, digest, words)
                 done += 1
                 if progress is not None:
                     progress(done, total)
 
         await asyncio.gather(*(work() for _ in range(self._workers.count)))
+        return named
+
+    async def _name(self, document: Document, digest: str, words: list[Any]) -> bool:
+        """Title and summary from the first page, where the file says nothing and nobody had read it yet."""
+        facts = document.facts or {}
+        if facts.get("title") and facts.get("summary"):
+            return False
+        first = {str(element).rpartition("-")[0]: str(text) for page, element, text in reversed(words) if page == 0}
+        title = facts.get("title") or " ".join(first.get("p0-heading", "").split())[:200]
+        summary = facts.get("summary") or " ".join(first.get("p0-text", "").split())[:300]
+        if (title, summary) == (facts.get("title") or "", facts.get("summary") or ""):
+            return False
+        document.facts = self._facts[digest] = {**facts, "title": title, "summary": summary}
+        await asyncio.to_thread(self.store.keep_facts, digest, document.facts)
+        return True
 
     async def _words(self, document: Document) -> list[Any] | None:
         """All words, some pages at a time, since the time to read has bounds. None: they cannot be read now."""

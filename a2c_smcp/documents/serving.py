@@ -9,27 +9,31 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import AbstractContextManager, asynccontextmanager
+from typing import TypeAlias
 
 import uvicorn
 from mcp.server.stdio import stdio_server
 
-from a2c_smcp.documents.library import Library, News
+from a2c_smcp.documents.library import Library, News, Progress
 from a2c_smcp.documents.server import DocumentServer
 from a2c_smcp.documents.watching import watch as watch_folder
 
 logger = logging.getLogger(__name__)
 
 GRACE_SECONDS = 2
+NEW_TITLES = News(True, frozenset())
+
+Bar: TypeAlias = Callable[[str], AbstractContextManager[Progress | None]]
 
 
-async def serve(library: Library, name: str, transport: str, host: str, port: int, *, watch: bool) -> None:
-    """Serve until the other side goes, or a signal comes."""
+async def serve(library: Library, name: str, transport: str, host: str, port: int, *, watch: bool, bar: Bar) -> None:
+    """Serve until the other side goes, or a signal comes. `bar` shows a person how far the reading is."""
     await library.look()
     server = DocumentServer(library, name)
     try:
-        async with _behind(library, server, watch):
+        async with _behind(library, server, watch, bar):
             if transport == "stdio":
                 await _over_stdio(server)
             else:
@@ -84,9 +88,9 @@ class _Uvicorn(uvicorn.Server):
 
 
 @asynccontextmanager
-async def _behind(library: Library, server: DocumentServer, watch: bool) -> AsyncGenerator[None]:
+async def _behind(library: Library, server: DocumentServer, watch: bool, bar: Bar) -> AsyncGenerator[None]:
     """Read what is not known yet, and watch the folder, while somebody is served."""
-    tasks = [asyncio.create_task(_read_everything(library, server))]
+    tasks = [asyncio.create_task(_read_everything(library, server, bar))]
     if watch:
         tasks.append(asyncio.create_task(watch_folder(library, server.announce)))
     try:
@@ -97,12 +101,15 @@ async def _behind(library: Library, server: DocumentServer, watch: bool) -> Asyn
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _read_everything(library: Library, server: DocumentServer) -> None:
+async def _read_everything(library: Library, server: DocumentServer, bar: Bar) -> None:
     """Titles first, then the words to search for; who listed documents before is told that there is more to know."""
     try:
-        if await library.read_all():
-            await server.announce(News(True, frozenset()))
-        await library.make_searchable()
+        with bar("reading") as progress:
+            if await library.read_all(progress):
+                await server.announce(NEW_TITLES)
+        with bar("making it searchable") as progress:
+            if await library.make_searchable(progress):
+                await server.announce(NEW_TITLES)
         await library.tidy()
     except Exception:
         logger.exception("reading the folder failed")

@@ -237,6 +237,25 @@ async def test_a_reader_that_was_killed_is_no_verdict(files: Path, make_library:
     assert [hit["page_index"] for hit in await again.search("first words", 5)] == [0]
 
 
+async def test_a_file_without_a_title_is_called_by_its_first_heading_once_it_was_read(
+    files: Path, make_library: MakeLibrary
+) -> None:
+    deck: Any = Presentation()
+    deck.core_properties.title = ""
+    deck.slides.add_slide(deck.slide_layouts[5]).shapes.title.text = "The real title"
+    deck.save(str(files / "deck.pptx"))
+    library = make_library()
+    await library.look()
+    await library.read_all()
+    assert await library.make_searchable()
+    assert (await at(library, "dpe://lib"))["documents"][0]["title"] == "The real title"
+    await library.close()
+    again = make_library()
+    await again.look()
+    assert [document.title for document in again.documents.values()] == ["The real title"]
+    assert not await again.make_searchable()
+
+
 async def test_edits_do_not_crowd_out_what_is_searched_for(files: Path, make_library: MakeLibrary) -> None:
     library = make_library()
     for number in range(30):
