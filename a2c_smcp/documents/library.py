@@ -45,6 +45,9 @@ class Document:
     relative: str
     ref: str
     stamp: Stamp
+    """The file as it was last looked at: what differs from it is news."""
+    read_at: Stamp | None = None
+    """The file as it was read."""
     digest: str | None = None
     facts: dict[str, Any] | None = None
     """Digest and facts are of the last good state."""
@@ -125,8 +128,9 @@ class Library:
             await asyncio.to_thread(self.store.forget_files, names)
         self._add(new, found)
         for path, stamp in changed.items():
-            self._by_path[path].stamp = stamp
-            self._by_path[path].is_outdated = True
+            document = self._by_path[path]
+            document.stamp = stamp
+            document.is_outdated = document.read_at != stamp  # somebody may have read it before we looked
         updated = frozenset(self._by_path[path].ref for path in changed)
         return News(bool(new or gone), updated)
 
@@ -136,7 +140,7 @@ class Library:
             document = Document(path, relative, refer_to([relative], self.documents)[relative], stamps[path])
             known = self._known.get(relative)
             if known is not None and known[0] == stamps[path]:
-                document.digest = known[1]
+                document.read_at, document.digest = known
                 document.facts = self._facts.get(known[1])
             self._by_path[path] = self.documents[document.ref] = document
 
@@ -334,10 +338,10 @@ class Library:
         problem = facts.get("problem")
         if problem and document.facts is not None and not document.facts.get("problem"):
             logger.info("%s cannot be read now; its last good state stays", document.relative)
-            document.stamp, document.problem_now = stamp, problem
+            document.problem_now = problem
             document.is_outdated = digest is None  # what may pass is tried again
             return document.facts
-        document.stamp, document.digest, document.facts = stamp, digest, facts
+        document.read_at, document.digest, document.facts = stamp, digest, facts
         document.is_outdated, document.problem_now = digest is None, None
         if digest is not None:
             self._known[document.relative], self._facts[digest] = (stamp, digest), facts
@@ -388,7 +392,7 @@ class Library:
     async def _is_unchanged(self, document: Document, digest: str) -> bool:
         if document.digest != digest or document.is_outdated or document.problem_now is not None:
             return False
-        return await asyncio.to_thread(self.folder.stamp, document.path) == document.stamp
+        return await asyncio.to_thread(self.folder.stamp, document.path) == document.read_at
 
     def _with_addresses(self, document: Document, page: dict[str, Any]) -> dict[str, Any]:
         """Pictures that can be had get the address they can be had at."""

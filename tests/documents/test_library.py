@@ -155,6 +155,19 @@ async def test_news_of_the_folder(files: Path, make_library: MakeLibrary) -> Non
     assert {document.relative for document in library.documents.values()} == {"a.txt", "c.txt"}
 
 
+async def test_a_change_that_somebody_read_before_we_looked_is_news_all_the_same(
+    files: Path, make_library: MakeLibrary
+) -> None:
+    (files / "a.txt").write_text("one")
+    library = make_library()
+    await library.look()
+    (files / "a.txt").write_text("two words")
+    await library.read_all()
+    assert (await library.look()).updated == {ref_of(library, "a.txt")}
+    assert await library.read_all() == 0, "and it is not read again"
+    assert not (await library.look()).updated
+
+
 async def test_a_file_that_is_gone_while_it_is_read(files: Path, make_library: MakeLibrary) -> None:
     (files / "a.txt").write_text("words")
     library = make_library()
