@@ -14,6 +14,7 @@ import asyncio
 import difflib
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -38,6 +39,7 @@ from a2c_smcp.agent.schemas import object_schema, with_choice
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.protocol.flow import Do, Flow, run, run_async
 from a2c_smcp.smcp import SMCPTool
+from a2c_smcp.utils.tool_meta import tool_meta
 
 if TYPE_CHECKING:
     from a2c_smcp.agent.client import AsyncSMCPAgentClient
@@ -90,7 +92,7 @@ class Choice:
         )
 
 
-class ToolkitBase:
+class ToolkitBase(ABC):
     """The tools, as they are now.
 
     `desktop` and `documents` add tools to look at windows, and to find and read documents; `timeout` bounds a call in
@@ -237,9 +239,9 @@ class ToolkitBase:
 
         return ModelTool(blueprint.name, blueprint.description, schema, frozenset(), computers, start=start)
 
+    @abstractmethod
     def _side_by_side(self, work: list[Callable[[], Any]]) -> Any:
         """The outcomes of all, errors included."""
-        raise NotImplementedError
 
 
 class Toolkit(ToolkitBase):
@@ -271,18 +273,9 @@ class SyncToolkit(ToolkitBase):
 
 def tags_of(tool: SMCPTool) -> frozenset[str]:
     """The tags that the Computer's owner gave a tool."""
-    meta = tool.get("meta")
-    written = meta.get("a2c_tool_meta") if isinstance(meta, Mapping) else None
-    try:
-        data: Any = json.loads(written) if isinstance(written, str) else None
-    except ValueError:
-        data = None
-    tags: Any = cast("dict[str, Any]", data).get("tags") if isinstance(data, dict) else None
-    return (
-        frozenset(tag for tag in cast("list[Any]", tags) if isinstance(tag, str))
-        if isinstance(tags, list)
-        else frozenset()
-    )
+    tags = tool_meta(tool).get("tags")
+    listed = cast("list[Any]", tags) if isinstance(tags, list) else []
+    return frozenset(tag for tag in listed if isinstance(tag, str))
 
 
 def _do(function: Callable[..., Any], *args: Any, **options: Any) -> Flow[Any, Any]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from a2c_smcp.documents.folder import Folder, Stamp, refer_to
 from a2c_smcp.documents.memory import Memory
@@ -26,8 +26,6 @@ from a2c_smcp.errors import DocumentNotFoundError, ElementNotFoundError, PageOut
 from a2c_smcp.utils.dpe_uri import build_dpe_uri
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 Progress = Callable[[int, int], None]
 

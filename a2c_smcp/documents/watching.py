@@ -27,15 +27,16 @@ Announce: TypeAlias = Callable[[News], Awaitable[None]]
 
 async def watch(library: Library, announce: Announce) -> None:
     """Watch the folder until cancelled; one that is gone is waited for."""
-    while True:
-        try:
-            await _watch_once(library, announce)
-        except Exception as error:  # too many to watch, no right to: it may pass
-            logger.warning("the folder cannot be watched now: %s", error)
-        await asyncio.sleep(RETRY_SECONDS)
+    async with asyncio.TaskGroup() as readings:  # what is still being read ends with the watching
+        while True:
+            try:
+                await _watch_once(library, announce, readings)
+            except Exception as error:  # too many to watch, no right to: it may pass
+                logger.warning("the folder cannot be watched now: %s", error)
+            await asyncio.sleep(RETRY_SECONDS)
 
 
-async def _watch_once(library: Library, announce: Announce) -> None:
+async def _watch_once(library: Library, announce: Announce, readings: asyncio.TaskGroup) -> None:
     """Watch the folder for as long as it is the same one."""
     watchfiles: Any = importlib.import_module("watchfiles")
     root = library.folder.root
@@ -48,23 +49,23 @@ async def _watch_once(library: Library, announce: Announce) -> None:
     )
     async for changes in seen:
         if _identity(root) != identity:
-            await _look(library, None, announce)
+            await _look(library, None, announce, readings)
             return  # another folder of the same name: the system would tell us nothing of it
         if is_new:  # what happened before it began to watch nobody has told us
-            await _look(library, None, announce)
+            await _look(library, None, announce, readings)
             is_new = False
         elif changes:
-            await _look(library, {Path(path) for _, path in changes}, announce)
+            await _look(library, {Path(path) for _, path in changes}, announce, readings)
 
 
-async def _look(library: Library, paths: set[Path] | None, announce: Announce) -> None:
+async def _look(library: Library, paths: set[Path] | None, announce: Announce, readings: asyncio.TaskGroup) -> None:
     """Look at what changed; at everything where a directory did, or the rules of what is a document."""
     if paths is None or any(_concerns_many(path, library) for path in paths):
         news = await library.look()
     else:
         news = await library.look_at(paths)
     if news.is_list_changed or news.updated:
-        await asyncio.wait([asyncio.ensure_future(library.read_all())], timeout=READING_SECONDS)
+        await asyncio.wait([readings.create_task(library.read_all())], timeout=READING_SECONDS)
         await announce(news)
 
 

@@ -47,11 +47,12 @@ class _Worker:
                 limit=_LINE_LIMIT,
                 start_new_session=True,  # Ctrl-C is for the server, which ends its workers
             )
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps(request).encode() + b"\n")
-        await self.process.stdin.drain()
-        line = await self.process.stdout.readline()
+        requests, answers = self.process.stdin, self.process.stdout
+        if requests is None or answers is None:
+            raise ConnectionError
+        requests.write(json.dumps(request).encode() + b"\n")
+        await requests.drain()
+        line = await answers.readline()
         if not line:
             raise ConnectionError
         return json.loads(line)

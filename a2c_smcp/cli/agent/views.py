@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, cast
@@ -16,6 +15,7 @@ from a2c_smcp.cli.views import escape
 from a2c_smcp.protocol.upkeep import Change
 from a2c_smcp.smcp import DPEDocumentSummary, SMCPTool
 from a2c_smcp.utils.text import printable
+from a2c_smcp.utils.tool_meta import tool_meta
 
 _WORDS = {
     "enter": "came",
@@ -63,12 +63,7 @@ def tools(offered: Mapping[str, list[SMCPTool]]) -> RenderableType:
 
 def is_automatic(tool: SMCPTool) -> bool:
     """Whether the tool runs without asking the Computer's owner."""
-    written = (tool.get("meta") or {}).get("a2c_tool_meta")
-    try:
-        meta: Any = json.loads(written) if isinstance(written, str) else None
-    except ValueError:
-        meta = None
-    return isinstance(meta, dict) and cast("dict[str, Any]", meta).get("auto_apply") is True
+    return tool_meta(tool).get("auto_apply") is True
 
 
 def _parameters(schema: dict[str, Any]) -> str:
