@@ -13,8 +13,8 @@ from typing import Any
 
 from a2c_smcp.documents.folder import Folder
 from a2c_smcp.documents.library import Library
-from a2c_smcp.documents.parsers.pdf import open_pdf
-from a2c_smcp.documents.parsers.sheets import open_sheets
+from a2c_smcp.documents.parsers.pdf.document import open_pdf
+from a2c_smcp.documents.parsers.sheets.document import open_sheets
 from a2c_smcp.documents.store import Store
 from a2c_smcp.documents.workers import Workers
 from benchmarks import documents_folder

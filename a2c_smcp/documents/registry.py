@@ -1,4 +1,5 @@
-"""Which parser opens which file. A format is one module in `parsers/` and its line here; it is loaded when needed."""
+"""Which parser opens which file. A format is one module or folder in `parsers/` and its line here; it is loaded when
+needed."""
 
 from __future__ import annotations
 
@@ -29,19 +30,19 @@ class Format:
 
 UNKNOWN = Format("unknown", "open_unknown")
 TEXT = Format("text", "open_text")
-CODE = Format("code", "open_code")
-DATA = Format("data", "open_data")
-HTML = Format("html", "open_html")
-IMAGE = Format("images", "open_image")
-MEDIA = Format("media", "open_media")
-PDF = Format("pdf", "open_pdf")
-WORD = Format("word", "open_word")
-SHEETS = Format("sheets", "open_sheets")
-SLIDES = Format("slides", "open_slides")
-EPUB = Format("epub", "open_epub")
-MAIL = Format("mail", "open_mail")
-OPEN_TEXT = Format("opendocument", "open_odt")
-OPEN_SLIDES = Format("opendocument", "open_odp")
+CODE = Format("code.document", "open_code")
+DATA = Format("data.document", "open_data")
+HTML = Format("html.document", "open_html")
+IMAGE = Format("images.document", "open_image")
+MEDIA = Format("media.document", "open_media")
+PDF = Format("pdf.document", "open_pdf")
+WORD = Format("word.document", "open_word")
+SHEETS = Format("sheets.document", "open_sheets")
+SLIDES = Format("slides.document", "open_slides")
+EPUB = Format("epub.document", "open_epub")
+MAIL = Format("mail.document", "open_mail")
+OPEN_TEXT = Format("opendocument.document", "open_odt")
+OPEN_SLIDES = Format("opendocument.document", "open_odp")
 
 FORMATS: dict[str, Format] = {
     "pdf": PDF,
@@ -49,16 +50,16 @@ FORMATS: dict[str, Format] = {
     "xlsx": SHEETS, "xlsm": SHEETS, "xlsb": SHEETS, "xls": SHEETS, "ods": SHEETS,
     "pptx": SLIDES, "pptm": SLIDES, "ppsx": SLIDES,
     "odt": OPEN_TEXT, "odp": OPEN_SLIDES,
-    "md": Format("markdown", "open_markdown"), "markdown": Format("markdown", "open_markdown"),
+    "md": Format("markdown.document", "open_markdown"), "markdown": Format("markdown.document", "open_markdown"),
     "html": HTML, "htm": HTML, "xhtml": HTML,
     "csv": Format("delimited", "open_delimited"), "tsv": Format("delimited", "open_delimited"),
     "txt": TEXT, "text": TEXT, "log": TEXT, "rst": TEXT, "tex": TEXT, "org": TEXT, "adoc": TEXT,
     "json": DATA, "jsonl": DATA, "ndjson": DATA, "yaml": DATA, "yml": DATA, "toml": DATA, "xml": DATA,
     "eml": MAIL,
-    "ipynb": Format("notebook", "open_notebook"),
+    "ipynb": Format("notebook.document", "open_notebook"),
     "epub": EPUB,
     **dict.fromkeys(("png", "jpg", "jpeg", "gif", "webp", "tif", "tiff", "bmp", "ico"), IMAGE),
-    "svg": Format("images", "open_svg"),
+    "svg": Format("images.document", "open_svg"),
     **dict.fromkeys(("mp3", "wav", "flac", "ogg", "oga", "opus", "m4a", "aac", "aiff", "mid"), MEDIA),
     **dict.fromkeys(("mp4", "m4v", "mov", "mkv", "webm", "avi", "mpg", "mpeg"), MEDIA),
 }  # fmt: skip
@@ -116,7 +117,7 @@ def format_of(path: Path) -> Format:
         found = _inside_zip(path)
     named = FORMATS.get(suffix) or (CODE if suffix in LANGUAGES or suffix in NAMES else None)
     if found is not None and (named is None or found.module != named.module):
-        return found if not (named is not None and named.module == "opendocument") else named
+        return found if not (named is not None and named.module == "opendocument.document") else named
     if named is not None:
         return named
     return TEXT if start and _looks_like_text(start) else UNKNOWN

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from a2c_smcp.documents.model import UnreadableFileError
-from a2c_smcp.documents.parsers.mail import open_mail
+from a2c_smcp.documents.parsers.mail.document import open_mail
 from tests.documents.reading import Read, read
 
 PNG = b"\x89PNG\r\n\x1a\nrest"

@@ -8,7 +8,7 @@ import pytest
 
 from a2c_smcp.documents.model import UnreadableFileError
 from a2c_smcp.documents.paging import size_of
-from a2c_smcp.documents.parsers.markdown import markdown_elements, open_markdown
+from a2c_smcp.documents.parsers.markdown.document import markdown_elements, open_markdown
 from tests.documents.reading import Read, read
 
 PNG = b"\x89PNG\r\n\x1a\nrest"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from a2c_smcp.documents.model import UnreadableFileError
-from a2c_smcp.documents.parsers.media import clock, open_media
+from a2c_smcp.documents.parsers.media.document import clock, open_media
 
 
 def read(path: Path, raw: bytes | None = None) -> tuple[str, dict[str, Any]]:

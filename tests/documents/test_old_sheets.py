@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from a2c_smcp.documents.model import Element, Page, Source, UnreadableFileError
-from a2c_smcp.documents.parsers.sheets import open_sheets
+from a2c_smcp.documents.parsers.sheets.document import open_sheets
 from tests.documents.old_workbooks import SPACES, Value, write_ods, write_xls, write_xlsb
 
 OPEN: list[Source] = []

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from a2c_smcp.documents.model import Element, Page, Source, UnreadableFileError
-from a2c_smcp.documents.parsers.opendocument import open_odp, open_odt
+from a2c_smcp.documents.parsers.opendocument.document import open_odp, open_odt
 
 _SPACES = {
     **{

@@ -18,7 +18,7 @@ pytest.importorskip("PIL")
 from PIL import Image
 
 from a2c_smcp.documents.model import Element, Page, Source, UnreadableFileError
-from a2c_smcp.documents.parsers.pdf import open_pdf
+from a2c_smcp.documents.parsers.pdf.document import open_pdf
 from tests.documents.pdf_files import PdfFile, jpeg, line, paragraph, rule
 
 LEFT = [

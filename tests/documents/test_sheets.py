@@ -16,7 +16,7 @@ from PIL import Image
 
 from a2c_smcp.documents.model import Element, Page, Source, UnreadableFileError
 from a2c_smcp.documents.paging import MAX_PAGE_BYTES, size_of
-from a2c_smcp.documents.parsers.sheets import open_sheets
+from a2c_smcp.documents.parsers.sheets.document import open_sheets
 from tests.documents.old_workbooks import compound
 
 openpyxl: Any = importlib.import_module("openpyxl")

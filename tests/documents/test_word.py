@@ -12,7 +12,7 @@ import pytest
 
 from a2c_smcp.documents.model import UnreadableFileError
 from a2c_smcp.documents.paging import MAX_PAGE_BYTES, size_of
-from a2c_smcp.documents.parsers.word import open_word
+from a2c_smcp.documents.parsers.word.document import open_word
 from tests.documents.word_files import elements, p, pages, part, relations, shown, word_file
 
 BREAK = '<w:r><w:br w:type="page"/></w:r>'

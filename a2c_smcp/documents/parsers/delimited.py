@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import IO
 
 from a2c_smcp.documents.model import Facts, Page, Source, UnreadableFileError
-from a2c_smcp.documents.parsers.decoding import decode
-from a2c_smcp.documents.parsers.sheets_blocks import Block
-from a2c_smcp.documents.parsers.sheets_fit import fitted
-from a2c_smcp.documents.parsers.sheets_formats import kind_of_text
-from a2c_smcp.documents.parsers.sheets_grid import MAX_COLUMNS, Area, Cell, even_pages, letters
-from a2c_smcp.documents.parsers.sheets_layout import table_of_block
+from a2c_smcp.documents.parsers.common.decoding import decode
+from a2c_smcp.documents.parsers.sheets.blocks import Block
+from a2c_smcp.documents.parsers.sheets.fit import fitted
+from a2c_smcp.documents.parsers.sheets.formats import kind_of_text
+from a2c_smcp.documents.parsers.sheets.grid import MAX_COLUMNS, Area, Cell, even_pages, letters
+from a2c_smcp.documents.parsers.sheets.layout import table_of_block
 
 SAMPLE = 200_000
 """Bytes from which the encoding and the delimiter are guessed."""

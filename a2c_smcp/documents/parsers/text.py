@@ -8,8 +8,8 @@ from pathlib import Path
 
 from a2c_smcp.documents.model import Element, Facts, Page, PagesSource, Source, heading, list_of, note, text
 from a2c_smcp.documents.paging import MAX_PAGE_BYTES, paginate
-from a2c_smcp.documents.parsers.decoding import decode
-from a2c_smcp.documents.parsers.reading import check_text, read_bytes
+from a2c_smcp.documents.parsers.common.decoding import decode
+from a2c_smcp.documents.parsers.common.reading import check_text, read_bytes
 from a2c_smcp.documents.registry import suffix_of
 
 MAX_TEXT = 64_000_000

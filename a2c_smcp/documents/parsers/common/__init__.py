@@ -1,0 +1,1 @@
+"""What parsers of several formats need."""

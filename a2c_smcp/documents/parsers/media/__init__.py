@@ -1,0 +1,1 @@
+"""Sound and film: what their headers say."""

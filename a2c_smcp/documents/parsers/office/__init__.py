@@ -1,0 +1,1 @@
+"""What the formats of office programs share: a zip of XML parts."""

@@ -1,0 +1,1 @@
+"""OpenDocument texts and slides (sheets are read in `sheets`)."""

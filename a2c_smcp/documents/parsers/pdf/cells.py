@@ -1,0 +1,89 @@
+"""Cells of a table on a PDF page, whether it is ruled or not."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from a2c_smcp.documents.model import Element, table
+from a2c_smcp.documents.parsers.pdf.layout import Row, Segment, join, segments_of, words_of
+from a2c_smcp.documents.parsers.pdf.words import Box, Item
+
+MAX_COLUMNS = 60
+_LEADER = re.compile(r"\s*(?:\.\s?){2,}$")
+
+
+@dataclass(slots=True)
+class Found:
+    """A table, and the words that are in it."""
+
+    element: Element
+    box: Box
+    items: list[Item]
+
+
+def fits(segments: list[Segment], columns: Sequence[float]) -> bool:
+    """Whether each stands in a column of its own."""
+    inner = columns[1:-1]
+    if any(segment.x0 < border - 1 and segment.x1 > border + 1 for segment in segments for border in inner):
+        return False
+    places = [sum(1 for border in inner if segment.x0 >= border - 1) for segment in segments]
+    return len(set(places)) == len(places)
+
+
+def gaps_of(segments: list[Segment]) -> list[tuple[float, float]]:
+    """The stretches of x between the first segment and the last on which nothing stands."""
+    gaps: list[tuple[float, float]] = []
+    reached: float | None = None
+    for segment in sorted(segments, key=lambda segment: segment.x0):
+        if reached is not None and segment.x0 > reached + 2:
+            gaps.append((reached, segment.x0))
+        reached = segment.x1 if reached is None else max(reached, segment.x1)
+    return gaps
+
+
+def place_of(segment: Segment, columns: list[float]) -> int:
+    """The column that a cell is in; a title over several columns stands in the first of them."""
+    last = len(columns) - 2
+    first = max(0, bisect(columns, segment.x0 + 2) - 1)
+    covered = bisect(columns, segment.x1 - 2) - 1
+    if covered > first and columns[first + 1] - segment.x0 > 0.2 * (segment.x1 - segment.x0):
+        return min(first, last)
+    return max(0, min(bisect(columns, (segment.x0 + segment.x1) / 2) - 1, last))
+
+
+def cells_of(segments: list[Segment], columns: list[float]) -> list[str]:
+    """The text in each column of one row; `columns` are their borders."""
+    cells = [""] * (len(columns) - 1)
+    for segment in segments:
+        at = place_of(segment, columns)
+        cells[at] = join(cells[at], words_of(segment.items))
+    return [_LEADER.sub("", cell) for cell in cells]
+
+
+def parts_of(row: Row, gap: float, cuts: Sequence[float] = ()) -> list[Segment]:
+    """The cells of a row, without the dots between them."""
+    words = [item for item in row.items if not _is_leader(item.text)]
+    return segments_of(Row(row.base, row.size, words), gap, cuts)
+
+
+def _is_leader(words: str) -> bool:
+    """Dots that lead the eye to the next column."""
+    return not words.strip("._·…")
+
+
+def table_of(rows: list[list[str]], spans: list[list[int]] | None = None) -> Element:
+    """A table of these rows; `spans` say for each row which columns are one cell."""
+    headers, rest = rows[0], rows[1:]
+    filled = sum(map(bool, headers))
+    if spans is not None and len(rest) > 1 and filled < len(headers) and sum(map(bool, rest[0])) > filled:
+        # Two rows of titles: the upper one groups the columns of the lower one.
+        first, second = spans[0], spans[1]
+        if first != second and any(not cell.replace(",", "").replace(".", "").isdigit() for cell in rest[0] if cell):
+            groups = [next((headers[j] for j in range(len(headers)) if first[j] == start and headers[j]), "")
+                      for start in first]  # fmt: skip
+            headers = [f"{group} {cell}".strip() for group, cell in zip(groups, rest[0], strict=True)]
+            rest = rest[1:]
+    return table(headers, rest)

@@ -1,0 +1,196 @@
+"""Drawings: pictures, charts, SmartArt, text boxes, embedded files, rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from a2c_smcp.documents.model import Element, image, link, note, text
+from a2c_smcp.documents.parsers.office.chart import chart_of
+from a2c_smcp.documents.parsers.office.package import Package, Relation
+from a2c_smcp.documents.parsers.office.xml import DamagedPartError, attribute, number, whole, words_of
+from a2c_smcp.documents.parsers.word.xml import child, chosen, inside, tag
+
+_PIXEL = 9_525
+"""English metric units, at 96 to the inch."""
+_UNITS = {"pt": 96 / 72, "in": 96.0, "cm": 96 / 2.54, "mm": 96 / 25.4, "px": 1.0}
+_LENGTH = re.compile(r"(?:^|;)\s*(width|height):\s*([\d.]{1,12})(pt|in|cm|mm|px)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A text box: the paragraphs in it follow the paragraph that holds it."""
+
+    content: Any
+    shape: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """What a drawing says about itself."""
+
+    name: str = ""
+    alt: str = ""
+    size: tuple[int, int] = (0, 0)
+    url: str = ""
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What is known of it. The size is in pixels of 1/96 inch."""
+        known: dict[str, Any] = {
+            "shape": self.name,
+            "size": list(self.size) if any(self.size) else None,
+            "link": self.url,
+        }
+        return {key: what for key, what in known.items() if what}
+
+
+class Drawings:
+    """The drawings of one part; `plain` gives the words in a box."""
+
+    def __init__(self, package: Package, relations: Mapping[str, Relation], plain: Callable[[Any], str]) -> None:
+        self._package = package
+        self._relations = relations
+        self._plain = plain
+
+    def read(self, drawing: Any) -> list[Element | Box]:
+        """What is in a drawing, in order. Several boxes that are drawn as one are a diagram."""
+        found = list(self._walk(drawing))
+        boxes = [part for part in found if isinstance(part, Box)]
+        if len(boxes) < 2 or next(inside(drawing, "wpg:wgp", "wpc:wpc", "v:group"), None) is None:
+            return found
+        words = "\n".join(filter(None, (self._plain(box.content) for box in boxes)))
+        return [note("diagram", words), *(part for part in found if isinstance(part, Element))]
+
+    def _walk(self, drawing: Any) -> Iterator[Element | Box]:
+        stack: list[tuple[Any, _Frame]] = [(drawing, _Frame())]
+        while stack:
+            node, frame = stack.pop()
+            name = tag(node)
+            if name == "mc:AlternateContent":
+                stack.extend((part, frame) for part in reversed(chosen(node)))
+                continue
+            if name in ("wp:inline", "wp:anchor", "pic:pic", "wps:wsp"):
+                frame = self._frame(node, frame)
+            elif name.startswith("v:") and attribute(node, "style"):
+                frame = _old_frame(node, frame)
+            if name == "w:txbxContent":
+                yield Box(node, frame.name)
+                continue
+            yield from self._thing(name, node, frame)
+            if name not in ("c:chart", "cx:chart", "dgm:relIds"):
+                stack.extend((part, frame) for part in reversed(node))
+
+    def _thing(self, name: str, node: Any, frame: _Frame) -> Iterator[Element]:
+        """What an element of a drawing is by itself."""
+        if name == "pic:pic":
+            yield self._picture(child(node, "pic:blipFill", "a:blip"), frame)
+        elif name == "v:imagedata":
+            yield self._picture(node, replace(frame, alt=frame.alt or attribute(node, "title")))
+        elif name in ("c:chart", "cx:chart"):
+            yield self._chart(node, frame)
+        elif name == "dgm:relIds":
+            yield self._diagram(node, frame)
+        elif name == "o:OLEObject":
+            yield self._embedded(node)
+        elif name == "w:control":
+            yield note("form", attribute(node, "name"), fields=[{"name": attribute(node, "name"), "type": "control"}])
+        elif name == "v:textpath" and (words := attribute(node, "string")):
+            yield text(words, shape=frame.name) if frame.name else text(words)
+        elif name in ("v:rect", "v:shape") and attribute(node, "hr") in ("t", "true"):
+            yield note("separator", "---")
+
+    def _frame(self, node: Any, outer: _Frame) -> _Frame:
+        """The name, the words for people who cannot see it, and the size."""
+        shape = next(inside(node, "wp:docPr", "pic:cNvPr", "wps:cNvPr"), None)
+        extent = child(node, "wp:extent")
+        if extent is None:
+            extent = next(inside(node, "a:ext"), None) if tag(node) == "pic:pic" and not any(outer.size) else None
+        size = outer.size if extent is None else (_pixels(extent, "cx"), _pixels(extent, "cy"))
+        if shape is None:
+            return replace(outer, size=size)
+        click = next((self._relations.get(attribute(mark, "id")) for mark in inside(shape, "a:hlinkClick")), None)
+        alt = outer.alt or attribute(shape, "descr") or attribute(shape, "title")
+        return _Frame(outer.name or attribute(shape, "name"), alt, size, click.target if click else outer.url)
+
+    def _picture(self, blip: Any | None, frame: _Frame) -> Element:
+        names = ("embed", "id", "link", "href") if blip is not None else ()
+        relation = next((found for name in names if (found := self._relations.get(attribute(blip, name)))), None)
+        shown = image(frame.alt, url=relation.target if relation and relation.external else "", **frame.metadata)
+        if relation is None or (not relation.external and relation.target not in self._package):
+            shown.metadata["missing"] = True
+        elif not relation.external:
+            shown.metadata["source"] = relation.target
+            shown.picture = self._package.picture(relation.target)
+        return shown
+
+    def _chart(self, node: Any, frame: _Frame) -> Element:
+        try:
+            return chart_of(self._package.xml(self._target(node, "id")), **frame.metadata)
+        except DamagedPartError as error:
+            return note("annotation", f"A chart cannot be read: {error}")
+
+    def _diagram(self, node: Any, frame: _Frame) -> Element:
+        try:
+            words = outline(self._package.xml(self._target(node, "dm")))
+        except DamagedPartError as error:
+            return note("annotation", f"A diagram cannot be read: {error}")
+        shown = note("diagram", words)
+        shown.metadata.update(frame.metadata | ({"alt": frame.alt} if frame.alt else {}))
+        return shown
+
+    def _embedded(self, node: Any) -> Element:
+        relation = self._relations.get(attribute(node, "id"))
+        kind = attribute(node, "ProgID") or "unknown kind"
+        target = relation.target if relation is not None else ""
+        name = target.rpartition("/")[2]
+        return link(f"Embedded file {name} ({kind})".replace("  ", " "), target)
+
+    def _target(self, node: Any, name: str) -> str:
+        relation = self._relations.get(attribute(node, name))
+        if relation is None or relation.external:
+            raise DamagedPartError("it is not in the file")
+        return relation.target
+
+
+def outline(model: Any) -> str:
+    """The words of a SmartArt, each below what it belongs to."""
+    points = {
+        attribute(point, "modelId"): "\n".join(words_of(line) for line in inside(point, "a:p")).strip()
+        for point in inside(model, "dgm:pt")
+        if attribute(point, "type", "node") in ("node", "asst", "doc")
+    }
+    below: dict[str, list[tuple[int, str]]] = {}
+    for line in inside(model, "dgm:cxn"):
+        if attribute(line, "type", "parOf") == "parOf":
+            order = whole(attribute(line, "srcOrd"))
+            below.setdefault(attribute(line, "srcId"), []).append((order, attribute(line, "destId")))
+    owned = {point for lines in below.values() for _, point in lines}
+    stack = [(point, -1) for point in reversed(points) if point not in owned]
+    seen: set[str] = set()
+    lines: list[str] = []
+    while stack:
+        point, depth = stack.pop()
+        if point in seen:
+            continue
+        seen.add(point)
+        if words := points.get(point, ""):
+            lines.append("  " * min(max(depth, 0), 20) + words.replace("\n", " "))
+        stack.extend((lower, depth + 1) for _, lower in sorted(below.get(point, ()), reverse=True))
+    return "\n".join(lines)
+
+
+def _old_frame(node: Any, outer: _Frame) -> _Frame:
+    lengths = {
+        found[1].lower(): round(number(found[2]) * _UNITS[found[3].lower()])
+        for found in _LENGTH.finditer(attribute(node, "style")[:2_000])
+    }
+    size = (lengths.get("width", 0), lengths.get("height", 0))
+    alt = outer.alt or attribute(node, "alt")
+    return replace(outer, alt=alt, size=size if any(size) else outer.size)
+
+
+def _pixels(extent: Any, name: str) -> int:
+    return round(number(attribute(extent, name)) / _PIXEL)
