@@ -1,10 +1,12 @@
-"""Run a command that needs an event loop."""
+"""Commands that need an event loop: how they run, and how a signal ends them."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import signal
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from typing import Any
 
 import typer
@@ -26,3 +28,25 @@ def run_until_done(main: Coroutine[Any, Any, int]) -> None:
             code = INTERRUPTED
     if code:
         raise typer.Exit(code)
+
+
+@contextlib.contextmanager
+def on_stop_signal(stop: Callable[[], None]) -> Generator[None]:
+    """Have Ctrl-C, SIGTERM and a closed terminal call `stop`, on the event loop, each time."""
+    loop = asyncio.get_running_loop()
+    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    if sys.platform == "win32":
+        previous = {number: signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop)) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+        return
+    for number in numbers:
+        loop.add_signal_handler(number, stop)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)

@@ -77,8 +77,7 @@ def document(body: dict[str, Any]) -> Iterable[RenderableType]:
     facts = Table.grid(padding=(0, 2))
     for key, value in body.items():
         if key not in ("title", "pages", "page_offset", "page_limit", "page_total") and value not in (None, "", []):
-            words = ", ".join(map(str, cast("list[Any]", value))) if isinstance(value, list) else str(value)
-            facts.add_row(f"[dim]{escape(key)}[/]", escape(words))
+            facts.add_row(f"[dim]{escape(key)}[/]", escape(_in_words(value)))
     yield facts
     listed = body.get("pages")
     if isinstance(listed, list) and listed:
@@ -90,6 +89,14 @@ def document(body: dict[str, Any]) -> Iterable[RenderableType]:
         if isinstance(total, int) and total > table.row_count:
             table.caption = f"{table.row_count} of {total} pages"
         yield table
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_in_words, cast("list[Any]", value)))
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {_in_words(held)}" for key, held in cast("dict[str, Any]", value).items())
+    return str(value)
 
 
 _PAGE = ("page_index", "title", "element_count", "uri")

@@ -16,19 +16,28 @@ import uvicorn
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.exceptions import InvalidState
 
+from a2c_smcp.protocol.effects import Registry
 from a2c_smcp.server.app import SMCPApp, create_app, transport_limit
 from a2c_smcp.server.auth import AuthenticationProvider
+from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.settings import ServerSettings
 
 logger = logging.getLogger(__name__)
 
 
 def serve(
-    settings: ServerSettings, auth_provider: AuthenticationProvider | None, on_ready: Callable[[str], None]
+    settings: ServerSettings,
+    auth_provider: AuthenticationProvider | None,
+    on_ready: Callable[[str], None],
+    *,
+    namespace_class: type[SMCPNamespace] = SMCPNamespace,
+    registry: Registry | None = None,
+    listener: socket.socket | None = None,
 ) -> None:
     """Run the Server until SIGINT or SIGTERM, then let running calls end, announce the leaves and return.
 
-    `on_ready` gets the Server's URL once it answers and a signal would stop it gracefully.
+    `on_ready` gets the Server's URL once it answers and a signal would stop it gracefully. A `listener` that is given
+    is used instead of the address in the settings.
 
     Raises:
         OSError: the address cannot be bound, or a TLS file cannot be read.
@@ -44,10 +53,12 @@ def serve(
         socketio_path=settings.socketio_path,
         cors_allowed_origins="*" if cors == ["*"] else cors,
         metrics=settings.metrics,
+        namespace_class=namespace_class,
+        registry=registry,
     )
     config = uvicorn_config(app, settings)
     config.load()
-    with contextlib.closing(_bind(settings.host, settings.port)) as listener:
+    with contextlib.closing(listener or bind(settings.host, settings.port)) as listener:
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         url = f"{'https' if config.is_ssl else 'http'}://{host}:{listener.getsockname()[1]}"
         GracefulServer(config, app, settings.grace, lambda: on_ready(url)).run(sockets=[listener])
@@ -129,7 +140,12 @@ class GracefulServer(uvicorn.Server):
                 signal.signal(sig, handler)
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int) -> socket.socket:
+    """A socket at this address; port 0 takes a free one.
+
+    Raises:
+        OSError: it is taken, or there is no such address here.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:

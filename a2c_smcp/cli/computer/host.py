@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -29,7 +30,12 @@ LONGEST_DELAY = 30.0
 class Host:
     """The Computer and its connection."""
 
-    def __init__(self, options: Options, loaded: LoadedConfig | None) -> None:
+    def __init__(
+        self,
+        options: Options,
+        loaded: LoadedConfig | None,
+        on_status_changed: Callable[[str], None] | None = None,
+    ) -> None:
         self.options = options
         scope = str(options.config.resolve()) if options.config is not None else ""
         self.resolver = InputResolver(keyring=Keyring(scope) if options.keyring else None)
@@ -40,6 +46,7 @@ class Host:
             confirm_callback=allow_everything if options.allow_all else None,
             input_resolver=self.resolver,
             policy=Policy(start_timeout=options.start_timeout),
+            on_status_changed=on_status_changed,
             require_subscribe=options.require_subscribe,
         )
         self.client = SMCPComputerClient(computer=self.computer)

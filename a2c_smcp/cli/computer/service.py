@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
-from collections.abc import Callable
-from functools import partial
 
 from a2c_smcp.cli.computer.host import Host, NotAllowed
+from a2c_smcp.cli.running import on_stop_signal
 from a2c_smcp.computer.types import ServerState
 
 logger = logging.getLogger("a2c.computer")
@@ -17,12 +15,11 @@ logger = logging.getLogger("a2c.computer")
 async def serve(host: Host) -> int:
     """Run until SIGTERM or SIGINT; the exit code."""
     stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        try:
-            loop.add_signal_handler(number, stopped.set)
-        except NotImplementedError:  # Windows
-            signal.signal(number, partial(_call_soon, loop, stopped.set))
+    with on_stop_signal(stopped.set):
+        return await _serve_until(stopped, host)
+
+
+async def _serve_until(stopped: asyncio.Event, host: Host) -> int:
     stop = asyncio.ensure_future(stopped.wait())
     work = asyncio.ensure_future(_work(host))
     return_code = 0
@@ -40,10 +37,6 @@ async def serve(host: Host) -> int:
         await asyncio.gather(work, return_exceptions=True)
     logger.info("stopping")
     return return_code
-
-
-def _call_soon(loop: asyncio.AbstractEventLoop, callback: Callable[[], None], *_: object) -> None:
-    loop.call_soon_threadsafe(callback)
 
 
 async def _work(host: Host) -> None:

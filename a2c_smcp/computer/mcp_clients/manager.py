@@ -43,7 +43,7 @@ class MCPServerManager:
     """The servers, in configuration order, and the one list of their tools.
 
     `on_tools_changed` is called when that list changes, `on_config_changed` when the servers are configured otherwise,
-    `on_status_changed` when a server changes its state.
+    `on_status_changed` when a server changes its state, or what it lists.
     """
 
     def __init__(
@@ -235,6 +235,8 @@ class MCPServerManager:
         def on_change(kind: str, set_changed: bool) -> None:
             if self._on_resources_changed is not None:
                 self._on_resources_changed(kind, set_changed)
+            if set_changed:
+                self._tell_status(server)
 
         return ResourceView(
             server,
@@ -275,11 +277,14 @@ class MCPServerManager:
     def _changed(self, client: MCPClient) -> None:
         if self._clients.get(client.name) is client:
             self._rewrite()
-            if self._on_status_changed is not None:
-                try:
-                    self._on_status_changed(client.name)
-                except Exception:  # of the host program: it must not stop a server's owner
-                    logger.exception("on_status_changed failed")
+            self._tell_status(client.name)
+
+    def _tell_status(self, server: str) -> None:
+        if self._on_status_changed is not None:
+            try:
+                self._on_status_changed(server)
+            except Exception:  # of the host program: it must not stop a server's owner
+                logger.exception("on_status_changed failed")
 
     def _configured(self) -> None:
         self._rewrite()

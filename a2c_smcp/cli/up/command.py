@@ -1,0 +1,186 @@
+"""`a2c up`: the options, and the plan they make."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from a2c_smcp.cli.errors import fail
+
+if TYPE_CHECKING:
+    from a2c_smcp.computer.mcp_clients.config_file import LoadedConfig
+
+_OFFICE = "The office"
+_OFFERED = "What the Computer offers"
+
+
+def up(
+    folder: Annotated[
+        Path | None, typer.Argument(help="Documents to offer.", show_default="a copy of the bundled examples")
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", "-c", help="More MCP servers: a configuration file.", rich_help_panel=_OFFERED),
+    ] = None,
+    with_my_config: Annotated[
+        bool,
+        typer.Option(
+            "--with-my-config",
+            help="Also the MCP servers that Claude, Cursor or VS Code have here.",
+            rich_help_panel=_OFFERED,
+        ),
+    ] = False,
+    allow_all: Annotated[
+        bool,
+        typer.Option(
+            "--allow-all", help="Run every tool without asking, even without auto_apply.", rich_help_panel=_OFFERED
+        ),
+    ] = False,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in.", rich_help_panel=_OFFICE)
+    ] = "127.0.0.1",
+    port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65535, help="Port.", show_default="8000, or a free one", rich_help_panel=_OFFICE),
+    ] = None,
+    office: Annotated[
+        str | None, typer.Option(help="The office's id.", show_default="a new one", rich_help_panel=_OFFICE)
+    ] = None,
+    api_key: Annotated[
+        str | None,
+        typer.Option(
+            help="The key that lets somebody in; better in A2C_API_KEY.",
+            show_default="a new one",
+            rich_help_panel=_OFFICE,
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(help="The Computer's name.", show_default="this machine's name", rich_help_panel=_OFFICE),
+    ] = None,
+    tour: Annotated[
+        bool, typer.Option("--tour", help="Have an Agent show you around; without a terminal, end after that.")
+    ] = False,
+) -> None:
+    """Start everything on this machine: a Server, and a Computer that offers your documents. Be its Agent.
+
+        a2c up --tour
+        a2c up ~/Reports --config mcp.json
+
+    Shows who is there and what happens, and the commands that bring an Agent in. Ctrl-C stops all of it.
+    """
+    if importlib.util.find_spec("pathspec") is None or importlib.util.find_spec("watchfiles") is None:
+        fail("the document server needs more: pip install 'a2c-stack[documents]'")
+    if folder is not None and not folder.is_dir():
+        fail(f"{folder}: there is no such folder", 2)
+    files = _configs(config, with_my_config)
+
+    from a2c_smcp.cli.running import run_until_done
+    from a2c_smcp.cli.up.plan import Plan, new_key, new_office, take_port
+    from a2c_smcp.cli.up.running import run
+    from a2c_smcp.utils.logger import configure_logging
+
+    configure_logging("warning", "human")
+    try:
+        listener = take_port(host, port)
+    except OSError as error:
+        fail(f"cannot listen on {host}{f':{port}' if port is not None else ''}: {error.strerror or error}")
+    values = _ask_inputs(files)
+    with listener, _run_folder() as here:
+        plan = Plan(
+            host=host,
+            port=listener.getsockname()[1],
+            listener=listener.fileno(),
+            office=office or new_office(),
+            api_key=api_key or os.environ.get("A2C_API_KEY") or new_key(),
+            computer=name or socket.gethostname(),
+            folder=str(folder.resolve() if folder is not None else _copy_sample(here)),
+            is_sample=folder is None,
+            journal=str(here / "office" / "activity.txt"),
+            configs=tuple(map(str, files)),
+            input_values=values,
+            allow_all=allow_all,
+        )
+        run_until_done(run(plan, tour=tour))
+
+
+def _configs(config: Path | None, with_mine: bool) -> dict[Path, LoadedConfig]:
+    """The files with more MCP servers; one with a mistake ends the command."""
+    from a2c_smcp.cli.config import load
+    from a2c_smcp.computer.mcp_clients.importing import HOSTS, candidates
+
+    files = [config] if config is not None else []
+    if with_mine:
+        found = [place for host in HOSTS for place in candidates(host) if place.is_file()]
+        if not found:
+            places = ", ".join(str(place) for host in HOSTS for place in candidates(host))
+            fail(f"--with-my-config: nothing at {places}", 2)
+        files += found
+    loaded = {file.resolve(): load(file) for file in files}
+    for file, servers in loaded.items():
+        names = ", ".join(server.name for server in servers.servers)
+        typer.echo(f"{file}: {names or 'no MCP servers'}", err=True)
+        for warning in servers.warnings:
+            typer.echo(f"{file}: warning: {warning}", err=True)
+    return loaded
+
+
+def _ask_inputs(files: dict[Path, LoadedConfig]) -> dict[str, Any]:
+    """What the MCP servers want to know before they start: asked here, where the terminal is."""
+    import asyncio
+    import sys
+
+    if not any(loaded.inputs for loaded in files.values()) or not sys.stdin.isatty():
+        return {}
+
+    from a2c_smcp.cli.computer.questions import Questions
+    from a2c_smcp.computer.inputs.providers import InputMissing
+    from a2c_smcp.computer.inputs.render import input_ids
+    from a2c_smcp.computer.inputs.resolver import InputResolver
+
+    async def ask() -> dict[str, Any]:
+        resolver = InputResolver(prompter=Questions())
+        for loaded in files.values():
+            for wanted in loaded.inputs:
+                if resolver.get(wanted.id) is None:
+                    resolver.define(wanted)
+            for server in loaded.servers:
+                for input_id in input_ids(server.parameters()) if not server.disabled else ():
+                    try:
+                        await resolver.resolve(input_id, server.name)
+                    except InputMissing as error:
+                        typer.echo(f"a2c: {error}", err=True)
+        await resolver.aclose()
+        return resolver.values
+
+    return asyncio.run(ask())
+
+
+@contextmanager
+def _run_folder() -> Generator[Path]:
+    """A folder for as long as we run, for nobody else."""
+    here = Path(tempfile.mkdtemp(prefix="a2c-up-"))
+    try:
+        (here / "office").mkdir()
+        yield here
+    finally:
+        shutil.rmtree(here, ignore_errors=True)
+
+
+def _copy_sample(here: Path) -> Path:
+    """The bundled documents, to be changed at will."""
+    from a2c_smcp.cli.up.plan import sample_folder
+
+    source = sample_folder()
+    if not source.is_dir():
+        fail("the bundled examples are missing from this installation; name a folder: a2c up FOLDER")
+    return shutil.copytree(source, here / "library")

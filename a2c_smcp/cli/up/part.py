@@ -1,0 +1,181 @@
+"""A part of `a2c up`: a process that is kept alive, told the plan, and listened to."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from a2c_smcp.utils.text import printable
+
+STOP_SECONDS = 15.0
+"""How long a part gets to end in good order."""
+FIRST_DELAY, LONGEST_DELAY = 0.2, 5.0
+MOST_DEATHS, WITHIN_SECONDS = 10, 60.0
+"""More deaths within so many seconds, and the part is given up."""
+LAST_WORDS = 12
+LONGEST_LINE = 16_000_000
+LATE_OUTPUT = 0.5
+
+Report = dict[str, Any]
+
+
+class PartFailed(Exception):
+    """A part cannot be kept alive."""
+
+
+class Part:
+    """One process. `on_report` gets what it tells, `on_log` each record of its log, `on_death` why it has to be started
+    again."""
+
+    def __init__(
+        self,
+        name: str,
+        plan: bytes,
+        *,
+        inherits: tuple[int, ...] = (),
+        on_report: Callable[[Report], None],
+        on_log: Callable[[str, str], None],
+        on_death: Callable[[str], None],
+    ) -> None:
+        self.name = name
+        self.starts = 0
+        self.pid: int | None = None
+        self._plan = plan
+        self._inherits = inherits
+        self._on_report = on_report
+        self._on_log = on_log
+        self._on_death = on_death
+        self._process: asyncio.subprocess.Process | None = None
+        self._last_words: deque[str] = deque(maxlen=LAST_WORDS)
+        self._deaths: deque[float] = deque(maxlen=MOST_DEATHS)
+        self._told = False
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        """Keep it alive until `stop`.
+
+        Raises:
+            PartFailed: it does not start, or dies again and again.
+        """
+        delay = FIRST_DELAY
+        while not self._stopping.is_set():
+            began = time.monotonic()
+            code = await self._live()
+            if self._stopping.is_set():
+                return
+            if not self._told:
+                raise PartFailed(f"the {self.name} does not start: {_end(code)}{self._words()}")
+            self._deaths.append(time.monotonic())
+            if len(self._deaths) == MOST_DEATHS and self._deaths[-1] - self._deaths[0] < WITHIN_SECONDS:
+                raise PartFailed(f"the {self.name} died {MOST_DEATHS} times: {_end(code)}{self._words()}")
+            self._on_death(_end(code))
+            delay = FIRST_DELAY if time.monotonic() - began > WITHIN_SECONDS else min(2 * delay, LONGEST_DELAY)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), delay)
+
+    async def stop(self) -> None:
+        """End it in good order, or else kill it. `run` returns then."""
+        self._stopping.set()
+        process = self._process
+        if process is None or process.stdin is None:
+            return
+        process.stdin.close()
+        try:
+            await asyncio.wait_for(process.wait(), STOP_SECONDS)
+        except TimeoutError:
+            self.kill()
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._stopping.set()
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+
+    async def _live(self) -> int:
+        """Start it and listen until it ends; its exit code."""
+        self._last_words.clear()
+        process = self._process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", f"a2c_smcp.cli.up.{self.name.lower()}_part",
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            pass_fds=self._inherits, env=_environment(), limit=LONGEST_LINE,
+            start_new_session=True,  # Ctrl-C is ours to pass on, in order
+        )  # fmt: skip
+        self.starts += 1
+        self.pid = process.pid
+        readers: list[asyncio.Task[None]] = []
+        try:
+            stdin, stdout, stderr = _pipes(process)
+            with contextlib.suppress(ConnectionError):
+                stdin.write(self._plan)
+                await stdin.drain()
+            readers = [asyncio.create_task(self._listen(stdout)), asyncio.create_task(self._read_log(stderr))]
+            code = await process.wait()
+            await asyncio.wait(readers, timeout=LATE_OUTPUT)
+            return code
+        finally:
+            for reader in readers:
+                reader.cancel()
+            if process.returncode is None:
+                process.kill()
+            self._process = self.pid = None
+
+    async def _listen(self, stream: asyncio.StreamReader) -> None:
+        async for line in stream:
+            report: Report = json.loads(line)
+            self._told = True
+            self._on_report(report)
+
+    async def _read_log(self, stream: asyncio.StreamReader) -> None:
+        async for line in stream:
+            text = line.decode("utf-8", "replace").rstrip()
+            level, message = "error", text
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                record = json.loads(text)
+                level, message = record["level"], record["message"]
+                if "traceback" in record:
+                    message += "\n" + record["traceback"]
+            if message:
+                self._last_words.append(message)
+                self._on_log(level, message)
+
+    def _words(self) -> str:
+        return "".join(f"\n    {printable(line)}" for words in self._last_words for line in words.splitlines())
+
+
+def _pipes(
+    process: asyncio.subprocess.Process,
+) -> tuple[asyncio.StreamWriter, asyncio.StreamReader, asyncio.StreamReader]:
+    if process.stdin is None or process.stdout is None or process.stderr is None:
+        raise RuntimeError("a part was started without pipes")
+    return process.stdin, process.stdout, process.stderr
+
+
+def _end(code: int) -> str:
+    if code >= 0:
+        return f"it ended with code {code}"
+    try:
+        return f"it was killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"it was killed by signal {-code}"
+
+
+def _environment() -> dict[str, str]:
+    """Ours, without what would tell `a2c server` or `a2c computer` something else than the plan; inputs stay."""
+    return {
+        name: value for name, value in os.environ.items() if not name.startswith("A2C_") or name.startswith("A2C_SMCP_")
+    }
+
+
+def log_level(name: str) -> int:
+    """The number of a level's name."""
+    return logging.getLevelNamesMapping().get(name.upper(), logging.ERROR)

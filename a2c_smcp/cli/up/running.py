@@ -1,0 +1,192 @@
+"""Runs the parts of `a2c up`, shows them, and stops them in order."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import sys
+from collections.abc import Callable, Generator
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from a2c_smcp.cli.errors import INTERRUPTED
+from a2c_smcp.cli.running import on_stop_signal
+from a2c_smcp.cli.up.journal import Journal
+from a2c_smcp.cli.up.part import Part, PartFailed, log_level
+from a2c_smcp.cli.up.plan import Plan
+from a2c_smcp.cli.up.scene import Event, Scene
+from a2c_smcp.cli.up.tour import take_tour
+from a2c_smcp.cli.up.view import View, how_to_attach, line_of, what_next
+from a2c_smcp.utils.text import printable
+
+START_SECONDS = 60.0
+"""How long the tour waits for everything to be there."""
+REFRESH_SECONDS = 0.25
+WIDE = 120
+
+logger = logging.getLogger("a2c.up")
+
+
+async def run(plan: Plan, *, tour: bool) -> int:
+    """Run until Ctrl-C, or, where nobody sits at a terminal, until the tour is over; the exit code."""
+    signals = _Signals()
+    with on_stop_signal(signals.count):
+        up = _Up(plan, Console() if sys.stdout.isatty() else Console(width=WIDE))
+        parts = asyncio.ensure_future(up.keep_alive())
+        main = asyncio.ensure_future(up.attend(tour))
+        stop = asyncio.ensure_future(signals.first.wait())
+        try:
+            await asyncio.wait((parts, main, stop), return_when=asyncio.FIRST_COMPLETED)
+            if parts.done():
+                parts.result()
+            if main.done():
+                return main.result()
+            return INTERRUPTED if tour and not up.tour_is_over else 0
+        except PartFailed as error:
+            print(f"a2c: {error}", file=sys.stderr)
+            return 1
+        finally:
+            for task in (main, stop):
+                task.cancel()
+            await asyncio.gather(main, stop, return_exceptions=True)
+            await up.stop(signals.second)
+            await asyncio.gather(parts, return_exceptions=True)
+
+
+class _Signals:
+    """The first stops everything in order, the second at once."""
+
+    def __init__(self) -> None:
+        self.first = asyncio.Event()
+        self.second = asyncio.Event()
+
+    def count(self) -> None:
+        (self.second if self.first.is_set() else self.first).set()
+
+
+class _Up:
+    """The two parts, what is known of them, and how it is shown."""
+
+    def __init__(self, plan: Plan, console: Console) -> None:
+        self._plan = plan
+        self._console = console
+        self._journal = Journal(Path(plan.journal))
+        self._changed = asyncio.Event()
+        self._scene = Scene(plan.computer, self._on_event, self._changed.set)
+        self._prints_events = False
+        self.tour_is_over = False
+        line = plan.to_line()
+        part = partial(Part, plan=line, on_report=self._scene.take)
+        inherits = (plan.listener,)
+        self._server = part("Server", inherits=inherits, on_log=self._log("Server"), on_death=self._scene.lose_server)
+        self._computer = part("Computer", on_log=self._log("Computer"), on_death=self._scene.lose_computer)
+
+    async def keep_alive(self) -> None:
+        """Run both parts until they are stopped.
+
+        Raises:
+            PartFailed: one of them cannot be kept alive.
+        """
+        journal = asyncio.create_task(self._journal.keep())
+        running = [asyncio.create_task(part.run()) for part in (self._server, self._computer)]
+        try:
+            for done in asyncio.as_completed(running):
+                await done
+        finally:
+            for task in (journal, *running):
+                task.cancel()
+            await asyncio.gather(journal, *running, return_exceptions=True)
+
+    async def stop(self, at_once: asyncio.Event) -> None:
+        """End the Computer, then the Server, so that the office hears of the leave; or kill both at once."""
+        stopping = asyncio.ensure_future(self._stop_in_order())
+        hurry = asyncio.ensure_future(at_once.wait())
+        await asyncio.wait((stopping, hurry), return_when=asyncio.FIRST_COMPLETED)
+        if hurry.done():
+            self._computer.kill()
+            self._server.kill()
+        hurry.cancel()
+        await stopping
+
+    async def _stop_in_order(self) -> None:
+        await self._computer.stop()
+        await self._server.stop()
+
+    async def attend(self, tour: bool) -> int:
+        """Show what goes on; with a tour, first that."""
+        on_terminal = self._console.is_terminal
+        if tour:
+            failures = await self._tour()
+            self.tour_is_over = True
+            if not on_terminal:
+                return 1 if failures else 0
+        if on_terminal:
+            await self._draw()
+        else:
+            await self._print()
+        return 0
+
+    async def _tour(self) -> int:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(START_SECONDS):
+                with self._console.status("starting a Server, a Computer and its MCP servers …"):
+                    while not self._scene.is_complete:
+                        self._changed.clear()
+                        await self._changed.wait()
+        failures = await take_tour(self._plan, self._console)
+        words = "That was the tour." if not failures else f"The tour is over; {failures} of its steps failed."
+        self._console.print(Text(words, "bold"))
+        self._console.print(what_next(), soft_wrap=True)
+        return failures
+
+    async def _draw(self) -> None:
+        with (
+            self._when_resized(),
+            Live(View(self._plan, self._scene), console=self._console, auto_refresh=False) as live,
+        ):
+            while True:
+                self._changed.clear()
+                live.refresh()
+                await self._changed.wait()
+                await asyncio.sleep(REFRESH_SECONDS)
+
+    @contextlib.contextmanager
+    def _when_resized(self) -> Generator[None]:
+        """Draw anew when the terminal gets another size."""
+        number: int | None = getattr(signal, "SIGWINCH", None)
+        loop = asyncio.get_running_loop()
+        if number is not None:
+            loop.add_signal_handler(number, self._changed.set)
+        try:
+            yield
+        finally:
+            if number is not None:
+                loop.remove_signal_handler(number)
+
+    async def _print(self) -> None:
+        self._console.print(*how_to_attach(self._plan), sep="\n")
+        for event in self._scene.events:
+            self._console.print(line_of(event), soft_wrap=True)
+        self._prints_events = True
+        await asyncio.Event().wait()
+
+    def _on_event(self, event: Event) -> None:
+        self._journal.add(event.to_line())
+        if self._prints_events:
+            self._console.print(line_of(event), soft_wrap=True)
+
+    def _log(self, name: str) -> Callable[[str, str], None]:
+        def log(level: str, message: str) -> None:
+            if log_level(level) < logging.WARNING:
+                return
+            self._scene.happen(f"{name}: {message.partition(chr(10))[0]}", "warning")
+            if not self._console.is_terminal:
+                logger.log(log_level(level), "%s: %s", name, printable(message))
+
+        return log

@@ -1,0 +1,143 @@
+"""What a person sees of a running `a2c up`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.panel import Panel
+from rich.table import Column, Table
+from rich.text import Text
+
+from a2c_smcp.cli.computer.progress import SYMBOLS
+from a2c_smcp.cli.up.plan import Plan
+from a2c_smcp.cli.up.scene import Event, Scene
+from a2c_smcp.cli.views import escape
+from a2c_smcp.computer.types import ServerState
+from a2c_smcp.utils.text import printable
+
+FEWEST_EVENTS = 3
+FRAME_LINES = 3
+"""The frame, and the line that the cursor is on."""
+_STYLES = {"ok": "green", "failed": "red", "warning": "yellow", "news": "dim"}
+
+
+class View:
+    """The whole, as high as the terminal lets it be: drawn from the scene as it is at that moment."""
+
+    def __init__(self, plan: Plan, scene: Scene) -> None:
+        self._plan = plan
+        self._scene = scene
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw it; the events get what room is left."""
+        parts = [self._facts(), Text(), self._servers(), Text()]
+        below = [*how_to_attach(self._plan), Text("Ctrl-C stops everything.", "dim")]  # unframed, to be copied
+        inner = options.update(width=options.max_width - 4)
+        used = sum(len(console.render_lines(part, inner)) for part in parts)
+        used += sum(len(console.render_lines(part, options)) for part in below) + FRAME_LINES
+        room = max(FEWEST_EVENTS, (options.max_height or console.height) - used)
+        title = f"[bold]A2C[/] office [bold]{escape(self._plan.office)}[/]"
+        yield Panel(Group(*parts, self._events(room)), title=title, title_align="left")
+        yield Group(*below)
+
+    def _facts(self) -> RenderableType:
+        scene = self._scene
+        others = [name for name in scene.computers if name != self._plan.computer]
+        table = Table.grid(padding=(0, 2))
+        table.add_row("Server", _dot(scene.is_serving), Text(self._plan.url))
+        table.add_row("Agent", _dot(scene.agent is not None), Text(printable(scene.agent or "nobody yet")))
+        table.add_row("Computer", _dot(self._plan.computer in scene.computers), Text(printable(self._plan.computer)))
+        for name in others:
+            table.add_row("", _dot(True), Text(printable(name)))
+        table.add_row("Documents", "", Text(printable(self._plan.folder), overflow="fold"))
+        return table
+
+    def _servers(self) -> RenderableType:
+        right = [Column(title, justify="right") for title in ("tools", "windows", "documents")]
+        table = Table(Column(width=1), "MCP server", "state", *right, Column("", ratio=1), box=None, expand=True)
+        for server in self._scene.servers:
+            state = ServerState(server["state"])
+            counts = [str(server[kind]) for kind in ("tools", "windows", "documents")]
+            why = server["reason"] or "" if state is not ServerState.READY else ""
+            table.add_row(
+                SYMBOLS.get(state, "…"), escape(server["name"]), state.value, *counts, Text(printable(why), "dim")
+            )
+        if not self._scene.servers:
+            table.add_row("…", "starting")
+        return table
+
+    def _events(self, room: int) -> RenderableType:
+        table = Table.grid(padding=(0, 2), expand=True)
+        table.add_column(no_wrap=True)
+        table.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+        table.add_column(no_wrap=True, justify="right")
+        for event in list(self._scene.events)[-room:]:
+            table.add_row(Text(f"{event.when:%H:%M:%S}", "dim"), Text(event.text), _outcome(event))
+        return table if table.row_count else Text("nothing happened yet", "dim")
+
+
+def line_of(event: Event) -> Text:
+    """One event where there is no terminal to draw on."""
+    return Text(event.to_line(), _STYLES[event.outcome] if event.outcome != "news" else "")
+
+
+def how_to_attach(plan: Plan) -> list[RenderableType]:
+    """The commands that bring an Agent in."""
+    program = program_name()
+    lines = [
+        Text("Be an Agent, in another terminal:", "bold"),
+        _command(f"export A2C_URL={plan.url} A2C_OFFICE={shlex.quote(plan.office)}"),
+        _command(f"export A2C_API_KEY={shlex.quote(plan.api_key)}"),
+        *(_command(f"{program} agent {what}") for what in ("tools", "desktop", "finder")),
+    ]
+    if (elsewhere := plan.url_elsewhere) is not None:
+        lines.append(Text(f"From another machine: the same with A2C_URL={elsewhere}", "dim"))
+    else:
+        lines.append(Text(f"For other machines: {program} up --host 0.0.0.0", "dim"))
+    return list(lines)
+
+
+def what_next() -> Text:
+    """What to type after the tour."""
+    program = program_name()
+    lines = (
+        ("up", "stays until Ctrl-C, and shows how to be the Agent"),
+        ("up ~/Documents", "offers documents of yours"),
+        ("up --with-my-config", "offers the MCP servers you have in Claude, Cursor or VS Code"),
+    )
+    width = max(len(command) for command, _ in lines)
+    return Text("\n").join(
+        Text.assemble((f"  {program} {command:<{width}}", "cyan"), "  ", (meaning, "dim")) for command, meaning in lines
+    )
+
+
+def program_name() -> str:
+    """How this program is called from a shell in this folder."""
+    here = Path(sys.argv[0])
+    if here.name.startswith("a2c") and here.is_file():
+        found = shutil.which("a2c")
+        if found is not None and Path(found).resolve() == here.resolve():
+            return "a2c"
+        shown = os.path.relpath(here)
+        return shlex.quote(shown if len(shown) < len(str(here.absolute())) else str(here.absolute()))
+    return f"{shlex.quote(sys.executable)} -m a2c_smcp.cli"
+
+
+def _command(text: str) -> Text:
+    return Text(f"  {text}", "cyan", overflow="fold")
+
+
+def _dot(is_there: bool) -> Text:
+    return Text("●", "green") if is_there else Text("○", "dim")
+
+
+def _outcome(event: Event) -> Text:
+    if event.outcome not in ("ok", "failed"):
+        return Text("!" if event.outcome == "warning" else "", _STYLES[event.outcome])
+    took = f"{event.seconds * 1000:,.0f} ms" if event.seconds is not None else ""
+    return Text.assemble((event.note or "ok", _STYLES[event.outcome]), "  ", (f"{took:>9}", "dim"))
