@@ -5,13 +5,13 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help run test check format bench clean
+.PHONY: help run test check format bench docs clean
 
 help:  ## Show this.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-run: .venv/.runtime  ## Start a Server on this machine: http://127.0.0.1:8000
-	$(BIN)/a2c server $(ARGS)
+run: .venv/.runtime  ## Start everything on this machine, and have an Agent show you around.
+	$(BIN)/a2c up --tour $(ARGS)
 
 test: check .venv/.javascript .venv/.old-mcp  ## Check the code, then run every test.
 	$(BIN)/python -m pytest -n auto $(ARGS)
@@ -28,8 +28,11 @@ format: .venv/.development  ## Format the code and mend what can be mended.
 bench: .venv/.development  ## Measure the Server against a bare relay.
 	$(BIN)/python -m benchmarks $(ARGS)
 
+docs: .venv/.docs  ## Build the documentation into site/; ARGS=serve shows it while you write.
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs $(or $(ARGS),build)
+
 clean:  ## Remove what the other commands made.
-	rm -rf .venv tests/js/node_modules .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv site tests/js/node_modules .pytest_cache .ruff_cache .hypothesis
 
 .venv/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed (make PYTHON=/path/to/python)" >&2; exit 1; }
@@ -38,6 +41,10 @@ clean:  ## Remove what the other commands made.
 
 .venv/.runtime: .venv/bin/python pyproject.toml constraints.txt
 	$(PIP) install --constraint constraints.txt --editable '.[documents]'
+	@touch $@
+
+.venv/.docs: .venv/.runtime
+	$(PIP) install --constraint constraints.txt --group docs
 	@touch $@
 
 .venv/.development: .venv/.runtime

@@ -12,7 +12,9 @@ import a2c_smcp
 from a2c_smcp.cli import config, documents, keys, server
 from a2c_smcp.cli.agent import command as agent
 from a2c_smcp.cli.computer import command as computer
+from a2c_smcp.cli.doctor import command as doctor
 from a2c_smcp.cli.errors import INTERRUPTED
+from a2c_smcp.cli.up import command as up
 
 app = typer.Typer(
     name="a2c",
@@ -22,12 +24,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("up")(up.up)
 app.command("server")(server.serve)
 app.add_typer(computer.app, name="computer")
 app.add_typer(agent.app, name="agent")
 app.command("documents")(documents.documents)
 app.add_typer(config.app, name="config")
 app.add_typer(keys.app, name="keys")
+app.command("doctor")(doctor.doctor)
 
 
 def _print_version(wanted: bool) -> None:

@@ -78,7 +78,7 @@ def up(
 
     Shows who is there and what happens, and the commands that bring an Agent in. Ctrl-C stops all of it.
     """
-    if importlib.util.find_spec("pathspec") is None or importlib.util.find_spec("watchfiles") is None:
+    if importlib.util.find_spec("watchfiles") is None:
         fail("the document server needs more: pip install 'a2c-stack[documents]'")
     if folder is not None and not folder.is_dir():
         fail(f"{folder}: there is no such folder", 2)

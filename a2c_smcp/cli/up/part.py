@@ -131,7 +131,11 @@ class Part:
 
     async def _listen(self, stream: asyncio.StreamReader) -> None:
         async for line in stream:
-            report: Report = json.loads(line)
+            try:
+                report: Report = json.loads(line)
+            except ValueError:  # some library prints
+                self._on_log("warning", line.decode("utf-8", "replace").rstrip())
+                continue
             self._told = True
             self._on_report(report)
 

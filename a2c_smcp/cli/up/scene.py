@@ -6,15 +6,13 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from a2c_smcp.cli.up.part import Report
 from a2c_smcp.utils.text import printable
 
 KEPT = 50
 LONGEST_SUBJECT = 80
-
-_ASKED = {"tool_name": "called", "keywords": "looked for documents", "uri": "read"}
 
 
 @dataclass(frozen=True)
@@ -108,19 +106,27 @@ class Scene:
         self.servers = servers
         for server in servers:
             state = server["state"]
-            if state != before.get(server["name"], "starting") and state not in ("stopped", "disabled"):
+            if state != before.get(server["name"], "starting") and state not in ("stopping", "stopped", "disabled"):
                 why = f": {server['reason']}" if server["reason"] and state != "ready" else ""
                 bad = state in ("failed", "restarting")
                 self.happen(f"MCP server {server['name']} is {state}{why}", "warning" if bad else "news")
 
     def _see_call(self, call: Report) -> None:
-        what = call["what"]
-        if isinstance(what, list):
-            what = ", ".join(map(str, what))  # pyright: ignore[reportUnknownArgumentType]
-        subject = f" {str(what)[:LONGEST_SUBJECT]}" if what else ""
-        text = f"{call['agent']} {_ASKED[call['subject']]}{subject} on {call['computer']}"
+        text = f"{call['agent']} {_deed(call['subject'], call['what'])} on {call['computer']}"
         code = call["code"]
         if code is None:
             self.happen(text, "ok", call["seconds"])
         else:
             self.happen(text, "failed", call["seconds"], f"error {code}")
+
+
+def _deed(subject: str, what: Any) -> str:
+    """What an Agent did, from its request, whatever that held."""
+    match subject:
+        case "tool_name":
+            return f"called {str(what)[:LONGEST_SUBJECT]}"
+        case "uri":
+            return f"read {str(what).partition('?')[0][:LONGEST_SUBJECT]}"
+        case _:
+            words = ", ".join(map(str, cast("list[Any]", what))) if isinstance(what, list) else ""
+            return f"listed the documents about {words[:LONGEST_SUBJECT]}" if words else "listed the documents"

@@ -1,0 +1,164 @@
+"""The configuration of a Computer: mistakes in the file, inputs nobody gave, secrets that stand in it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shlex
+import shutil
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+
+from a2c_smcp.cli.doctor.case import Case
+from a2c_smcp.cli.doctor.finding import Report, count
+from a2c_smcp.cli.doctor.mcp_servers import check_servers
+from a2c_smcp.computer.inputs.providers import Keyring, environment_names, from_environment
+from a2c_smcp.computer.inputs.render import input_ids
+from a2c_smcp.computer.inputs.resolver import ENVIRONMENT_PREFIX, InputResolver
+from a2c_smcp.computer.inputs.secrets import replace_secrets
+from a2c_smcp.computer.mcp_clients.config_file import ConfigError, LoadedConfig, load_config
+from a2c_smcp.computer.mcp_clients.model import MCPServerCommandInput, MCPServerInput
+from a2c_smcp.utils import jsonc
+
+
+async def check_configuration(case: Case, report: Report) -> None:
+    """The file first; if it can be used, what it needs, and then its servers."""
+    file = case.config or Path()
+    config = await asyncio.to_thread(_read, file, report)
+    if config is None:
+        return
+    await asyncio.to_thread(_look_for_secrets, file, config, report)
+    keyring = Keyring(str(file.resolve())) if case.keyring else None
+    resolver = InputResolver(config.inputs, keyring=keyring, secrets=case.secrets)
+    try:
+        lacking = await _check_inputs(config, resolver, report)
+        await check_servers(case, config, resolver, lacking, report.under("MCP servers"))
+    finally:
+        await resolver.aclose()
+
+
+def _read(file: Path, report: Report) -> LoadedConfig | None:
+    try:
+        config = load_config(file)
+    except OSError as error:
+        report.fail(f"{file} cannot be read: {error.strerror or error}", "does --config name the right file?")
+        return None
+    except ConfigError as error:
+        for problem in error.problems:
+            report.fail(f"{file}: {problem}")
+        for warning in error.warnings:
+            report.warn(f"{file}: {warning}")
+        report.note("its MCP servers are not looked at before these mistakes are mended", f"`a2c config check {file}`")
+        return None
+    for warning in config.warnings:
+        report.warn(f"{file}: {warning}")
+    report.ok(f"{file} can be used: {count(len(config.servers), 'MCP server')}, {count(len(config.inputs), 'input')}")
+    return config
+
+
+# --------------------------------------------------------------------------------------------------------------- inputs
+
+
+async def _check_inputs(config: LoadedConfig, resolver: InputResolver, report: Report) -> dict[str, list[str]]:
+    """The inputs without a value, by the servers that need them."""
+    needed: defaultdict[str, list[str]] = defaultdict(list)
+    for server in config.servers:
+        for input_id in input_ids(server.parameters()) if not server.disabled else ():
+            needed[input_id].append(server.name)
+    lacking: defaultdict[str, list[str]] = defaultdict(list)
+    for input_id, servers in needed.items():
+        wanted = resolver.get(input_id)
+        if wanted is None:  # told as a warning about the file
+            continue
+        without = [name for name in servers if from_environment(ENVIRONMENT_PREFIX, input_id, name) is None]
+        if not without:
+            report.ok(f"input {input_id} comes from the environment")
+        elif isinstance(wanted, MCPServerCommandInput):
+            if not _check_command(wanted, report):
+                _note_lack(lacking, input_id, without)
+        elif not await _has_other_source(wanted, resolver, report):
+            _note_lack(lacking, input_id, without)
+            report.warn(
+                f"input {input_id} has no value: a service cannot start {', '.join(without)}",
+                f"set {_variable(input_id)} in its environment; at its prompt a Computer asks for it",
+            )
+    return lacking
+
+
+def _variable(input_id: str) -> str:
+    """The environment variable that a shell can set."""
+    return list(environment_names(ENVIRONMENT_PREFIX, input_id))[-1]
+
+
+def _note_lack(lacking: defaultdict[str, list[str]], input_id: str, servers: list[str]) -> None:
+    for name in servers:
+        lacking[name].append(input_id)
+
+
+def _check_command(wanted: MCPServerCommandInput, report: Report) -> bool:
+    """Whether a command is there; it is run when its server starts."""
+    if wanted.shell or shutil.which(wanted.command):
+        return True
+    words = _words(wanted.command)
+    if words and shutil.which(words[0]):
+        return True
+    report.fail(
+        f"input {wanted.id}: its command {words[0] if words else wanted.command} is not found",
+        "install it, or write its full path",
+    )
+    return False
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return []
+
+
+async def _has_other_source(wanted: MCPServerInput, resolver: InputResolver, report: Report) -> bool:
+    if resolver.keyring is not None and await resolver.keyring.get(wanted.id) is not None:
+        report.ok(f"input {wanted.id} comes from the keyring")
+        return True
+    if getattr(wanted, "default", None) is not None:
+        report.ok(f"input {wanted.id} takes its default where nobody is asked")
+        return True
+    return False
+
+
+# -------------------------------------------------------------------------------------------------------------- secrets
+
+
+def _look_for_secrets(file: Path, config: LoadedConfig, report: Report) -> None:
+    """Whatever looks like a secret in clear; its value is not told."""
+    lines = jsonc.parse(file.read_text("utf-8-sig"))[1]
+    found: list[tuple[str, str]] = []
+    for server in config.servers:
+
+        def remember(name: str, value: str, server: str = server.name) -> str:
+            found.append((server, name.lstrip("-")))
+            return value
+
+        replace_secrets(server.server_parameters.model_dump(), remember)
+    for server, name in dict.fromkeys(found):
+        line = _line(lines, server, name)
+        input_id = re.sub(r"[^a-z0-9]+", "-", f"{server} {name}".lower()).strip("-")
+        definition = json.dumps({"id": input_id, "type": "promptString", "password": True})
+        report.warn(
+            f"{file}:{f' line {line}:' if line else ''} {server}: {name or 'a token'} stands there in clear",
+            f'write "${{input:{input_id}}}" in its place, and {definition} into inputs; its value then comes from '
+            f"{_variable(input_id)} or from you at the prompt",
+        )
+    if found and os.name == "posix" and file.stat().st_mode & 0o077:
+        report.warn(f"{file} holds secrets, and others than its owner may read it", f"chmod 600 {file}")
+
+
+def _line(lines: Mapping[jsonc.Path, int], server: str, name: str) -> int | None:
+    """Where a field of a server is, or else the server."""
+    of_server = [path for path in lines if server in path]
+    named = [path for path in of_server if path[-1] == name]
+    best = min(named or of_server, key=len, default=None)
+    return lines[best] if best is not None else None

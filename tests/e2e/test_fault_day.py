@@ -1,0 +1,250 @@
+"""A bad day for `a2c up`: whatever dies, fills up or is swapped, every call is answered in time, and everything comes
+back by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import resource
+import signal
+import socket
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jwt
+import psutil
+import pytest
+
+from a2c_smcp.agent import AsyncSMCPAgentClient
+from a2c_smcp.agent.auth import DefaultAgentAuthProvider
+from a2c_smcp.errors import NotAuthenticatedError, SMCPError
+from tests.support.computers import LineProcess, descendants, free_port, raw, stdio, watching, write_config
+from tests.support.process import A2C, server_process
+from tests.support.running import PATIENCE
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
+
+CALL_SECONDS = 5
+ANSWER_SECONDS = CALL_SECONDS + 3
+"""No call may take longer to be answered, whatever the answer is."""
+RECOVERY = 30.0
+CALLERS = 4
+OFFICE, KEY, COMPUTER = "acme", "a-key-for-the-day", "my-laptop"
+
+
+@dataclass
+class Load:
+    """An Agent that calls a tool all the time, and what came of it."""
+
+    agent: AsyncSMCPAgentClient
+    answered: int = 0
+    succeeded: int = 0
+    slowest: float = 0.0
+    unanswered: list[BaseException] = field(default_factory=list[BaseException])
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def call(self) -> None:
+        """Call without end."""
+        while True:
+            started = time.monotonic()
+            try:
+                async with asyncio.timeout(ANSWER_SECONDS):
+                    result = await self.agent.emit_tool_call(COMPUTER, "echo", {"text": "hello"}, CALL_SECONDS)
+                self.succeeded += not result.is_error
+            except SMCPError:
+                await asyncio.sleep(0)  # an answer, too: at once, and with a code
+            except TimeoutError as error:
+                self.unanswered.append(error)
+            self.answered += 1
+            self.slowest = max(self.slowest, time.monotonic() - started)
+            self._news.set()
+            await asyncio.sleep(0.01)
+
+    async def until_calls_succeed(self) -> None:
+        """Wait for a good many calls that succeed from now on."""
+        wanted = self.succeeded + 5 * CALLERS
+        await eventually(lambda: self.succeeded >= wanted, self._news, lambda: f"{self}")
+
+
+async def eventually(condition: Callable[[], bool], news: asyncio.Event, why: Callable[[], str]) -> None:
+    try:
+        async with asyncio.timeout(RECOVERY):
+            while not condition():
+                news.clear()
+                await news.wait()
+    except TimeoutError:
+        pytest.fail(f"it does not come back: {why()}")
+
+
+@dataclass
+class Day:
+    """`a2c up` as a process, and its parts."""
+
+    up: LineProcess
+    url: str
+    files: Path
+    env: dict[str, str]
+
+    def find(self, *words: str) -> psutil.Process:
+        """The process of `a2c up` whose command line has these words."""
+        for process in psutil.Process(self.up.process.pid).children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                line = " ".join(process.cmdline())
+                if all(word in line for word in words):
+                    return process
+        raise AssertionError(f"no process {words}:\n{self.up.text}")
+
+    @asynccontextmanager
+    async def agent(self) -> AsyncGenerator[AsyncSMCPAgentClient]:
+        async with AsyncSMCPAgentClient.in_office(self.url, OFFICE, "agent", api_key=KEY) as agent:
+            yield agent
+
+    @asynccontextmanager
+    async def load(self) -> AsyncGenerator[Load]:
+        async with self.agent() as agent, asyncio.TaskGroup() as callers:
+            load = Load(agent)
+            tasks = [callers.create_task(load.call()) for _ in range(CALLERS)]
+            await load.until_calls_succeed()
+            yield load
+            for task in tasks:
+                task.cancel()
+
+
+@pytest.fixture
+def day(tmp_path: Path) -> Any:
+    files = tmp_path / "files"
+    files.mkdir()
+    (files / "notes.md").write_text("# Alpha\n\nFirst words.\n")
+    env: dict[str, str] = {}
+    for variable, name in {"TMPDIR": "temp", "XDG_CACHE_HOME": "cache", "HOME": "home"}.items():
+        (tmp_path / name).mkdir()
+        env[variable] = str(tmp_path / name)
+    config = write_config(tmp_path, {"raw": stdio(raw())})
+    flags = ["--config", str(config), "--office", OFFICE, "--api-key", KEY, "--name", COMPUTER]
+    port = free_port()
+    with contextlib.closing(LineProcess([*A2C, "up", str(files), "--port", str(port), *flags], env=env)) as up:
+        for server in ("documents", "machine", "raw"):
+            up.wait_for(rf"MCP server {server} is ready")
+        up.wait_for(rf"{COMPUTER} came")
+        yield Day(up, f"http://127.0.0.1:{port}", files, env)
+        with watching(descendants() - {up.process.pid}) as watch:
+            assert up.stop(signal.SIGINT) == 0
+            assert not watch.still_alive()
+        assert not os.listdir(env["TMPDIR"])
+        with socket.create_server(("127.0.0.1", port)):
+            pass  # the port is free again
+
+
+async def test_whatever_is_killed_comes_back_and_no_call_stays_without_an_answer(day: Day) -> None:
+    async with day.load() as load:
+        for victim in (("raw.py",), ("computer_part",), ("server_part",), ("documents",), ("up.windows",)):
+            day.find(*victim).kill()
+            await load.until_calls_succeed()
+        assert not load.unanswered
+        assert load.slowest < ANSWER_SECONDS
+        changes = load.agent.changes()
+        async with asyncio.timeout(RECOVERY):
+            while await titles(load.agent) != {"Alpha"} or not await windows(load.agent):
+                await anext(changes)
+        assert any("What happened last" in shown for shown in await windows(load.agent))
+
+
+async def test_an_agent_that_is_killed_leaves_its_seat(day: Day) -> None:
+    seat = {"A2C_URL": day.url, "A2C_OFFICE": OFFICE, "A2C_API_KEY": KEY}
+    with contextlib.closing(LineProcess([*A2C, "agent", "watch"], env=seat)) as first:
+        await asyncio.to_thread(day.up.wait_for, r"a2c-agent came")
+        first.process.kill()
+        await asyncio.to_thread(day.up.wait_for, r"a2c-agent left")
+    async with day.load() as load:
+        assert not load.unanswered
+
+
+async def test_a_cache_that_is_full_costs_nothing_but_time(day: Day) -> None:
+    """The document server may write no byte more into any file, as on a disk that is full."""
+    async with day.agent() as agent:
+        changes = agent.changes()
+        server = day.find("documents")
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+        (day.files / "more.md").write_text("# Beta\n\nSecond words.\n")
+        async with asyncio.timeout(RECOVERY):
+            while await titles(agent) != {"Alpha", "Beta"}:
+                await anext(changes)
+        result = await agent.emit_tool_call(COMPUTER, "read_document", {"document": "more"}, CALL_SECONDS)
+        assert server.is_running()
+        assert result is not None
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        (day.files / "again.md").write_text("# Gamma\n\nThird words.\n")
+        async with asyncio.timeout(RECOVERY):
+            while await titles(agent) != {"Alpha", "Beta", "Gamma"}:
+                await anext(changes)
+
+
+async def test_another_folder_in_its_place_is_another_catalogue(day: Day) -> None:
+    other = day.files.parent / "other"
+    other.mkdir()
+    (other / "letter.md").write_text("# Delta\n\nOther words.\n")
+    async with day.agent() as agent:
+        assert await titles(agent) == {"Alpha"}
+        changes = agent.changes()
+        for wanted in ("Delta", "Alpha"):
+            aside = day.files.parent / f"aside-{wanted}"
+            day.files.rename(aside)
+            other.rename(day.files)
+            other = aside
+            async with asyncio.timeout(RECOVERY):
+                while await titles(agent) != {wanted}:
+                    await anext(changes)
+
+
+async def test_a_token_of_a_wrong_clock_is_refused_at_once_and_a_right_one_comes_back(tmp_path: Path) -> None:
+    secret = "a-secret-that-is-long-enough-for-hs256"
+    (tmp_path / "jwt.key").write_text(secret)
+    skew = -3_600.0
+
+    class Clock(DefaultAgentAuthProvider):
+        """Makes its token when it is asked for, by a clock that may be wrong."""
+
+        def get_connection_headers(self) -> dict[str, str]:
+            expires = int(time.time() + skew + 60)
+            grant = {"sub": "agent", "exp": expires, "offices": ["*"], "roles": ["agent"]}
+            return {"x-api-key": jwt.encode(grant, secret, "HS256")}
+
+        def get_connection_auth(self) -> None:
+            return None
+
+    port = free_port()
+    flags = ["--port", str(port), "--jwt-key-file", str(tmp_path / "jwt.key")]
+    agent = AsyncSMCPAgentClient(Clock("agent", OFFICE))
+    try:
+        with server_process(*flags) as server:
+            with pytest.raises(NotAuthenticatedError):
+                await agent.connect_to_server(server.url)
+            skew = 0.0
+            await agent.connect_to_server(server.url)
+            await agent.join_office()
+            changes = agent.changes()
+            skew = -3_600.0
+            server.process.kill()
+        async with asyncio.timeout(PATIENCE):
+            assert (await anext(changes)).kind == "disconnected"
+        with server_process(*flags) as server:
+            await asyncio.to_thread(server.wait_for, "refused")
+            skew = 0.0
+            async with asyncio.timeout(RECOVERY):
+                assert (await anext(changes)).kind == "rejoined"
+            assert await agent.get_computers_in_office(OFFICE) == []
+    finally:
+        await agent.disconnect()
+
+
+async def titles(agent: AsyncSMCPAgentClient) -> set[str]:
+    return {document["title"] async for document in agent.iter_documents(COMPUTER)}
+
+
+async def windows(agent: AsyncSMCPAgentClient) -> list[str]:
+    return (await agent.get_desktop_from_computer(COMPUTER))["desktops"]

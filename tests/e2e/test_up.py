@@ -1,0 +1,218 @@
+"""`a2c up` as a newcomer runs it: in a terminal, without one, with a tour, and with mistakes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from tests.support.computers import LineProcess, descendants, free_port, raw, stdio, watching, write_config
+from tests.support.process import A2C, a2c
+from tests.support.running import PATIENCE
+from tests.support.terminal import CTRL_C, TerminalProcess
+from tests.support.terminal import terminal as any_terminal
+
+STEPS = 9
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "notes.md").write_text("# Alpha\n\nFirst words.\n\n# Beta\n\nSecond words.\n")
+    (folder / "people.csv").write_text("name,age\nAnn,40\nBob,50\n")
+    return folder
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> dict[str, str]:
+    """An environment in which nothing is found of whoever runs the tests, and everything left behind is."""
+    for name in ("home", "temp", "cache"):
+        (tmp_path / name).mkdir()
+    return {
+        "HOME": str(tmp_path / "home"),
+        "TMPDIR": str(tmp_path / "temp"),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "XDG_CONFIG_HOME": str(tmp_path / "home" / ".config"),
+    }
+
+
+@contextlib.contextmanager
+def up(env: dict[str, str], *flags: str) -> Generator[LineProcess]:
+    """A running `a2c up` without a terminal."""
+    with contextlib.closing(LineProcess([*A2C, "up", "--port", str(free_port()), *flags], env=env)) as process:
+        yield process
+
+
+@contextlib.contextmanager
+def terminal(folder: Path, env: dict[str, str], *flags: str) -> Generator[TerminalProcess]:
+    with any_terminal(folder, "up", "--port", str(free_port()), *flags, prompt="", env=env) as process:
+        yield process
+
+
+def left_in(env: dict[str, str]) -> list[str]:
+    return os.listdir(env["TMPDIR"])
+
+
+def run(env: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    return a2c("up", "--port", str(free_port()), *arguments, env=env)
+
+
+def test_the_tour_of_the_bundled_documents_ends_well_and_leaves_nothing(place: dict[str, str]) -> None:
+    done = run(place, "--tour", "--name", "my-laptop")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [line for line in done.stdout.splitlines() if re.match(r"\d+\. ", line)][-1].startswith(f"{STEPS}. ")
+    said = " ".join(done.stdout.split())
+    assert "my-laptop" in said
+    assert "✗" not in said
+    assert "The notice came after" in said
+    assert "up --with-my-config" in said, "what to type next"
+    assert not done.stderr
+    assert not left_in(place)
+    assert not descendants()
+
+
+def test_the_tour_leaves_the_own_folder_as_it_was(files: Path, place: dict[str, str]) -> None:
+    before = {path.name: path.read_bytes() for path in files.iterdir()}
+    done = run(place, str(files), "--tour")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {path.name: path.read_bytes() for path in files.iterdir()} == before
+    assert "Alpha" in done.stdout
+
+
+def test_a_tour_in_which_a_step_fails_says_which_and_ends_with_1(tmp_path: Path, place: dict[str, str]) -> None:
+    (empty := tmp_path / "empty").mkdir()
+    done = run(place, str(empty), "--tour")
+    assert done.returncode == 1
+    assert f"✗ there is no document in {empty}" in done.stdout
+    assert not left_in(place)
+
+
+def test_what_the_tour_would_overwrite_stays(files: Path, place: dict[str, str]) -> None:
+    (files / "a2c-tour.md").write_text("mine")
+    done = run(place, str(files), "--tour")
+    assert done.returncode == 1
+    assert "is not mine to change" in " ".join(done.stdout.split())
+    assert (files / "a2c-tour.md").read_text() == "mine"
+
+
+def test_a_terminal_shows_who_is_there_and_what_happens(files: Path, tmp_path: Path, place: dict[str, str]) -> None:
+    with terminal(tmp_path, place, str(files), "--name", "my-laptop", "--office", "acme") as screen:
+        screen.see(r"A2C office acme")
+        screen.see(r"✓ +documents +ready +3 +0 +2")
+        screen.see(r"✓ +machine +ready +0 +2 +0")
+        screen.see(r"Computer +● +my-laptop")
+        screen.see(r"Agent +○ +nobody yet")
+        url, key = screen.see(r"A2C_URL=(\S+) A2C_OFFICE=acme")[1], screen.see(r"A2C_API_KEY=(\S+)")[1]
+        seat = {"A2C_URL": url, "A2C_OFFICE": "acme", "A2C_API_KEY": key}
+        called = a2c("agent", "call", "my-laptop", "search_documents", "query=words", env=seat)
+        assert called.returncode == 0, called.stderr
+        assert "Alpha" in called.stdout
+        screen.see(r"a2c-agent came \(Agent\)")
+        screen.see(r"a2c-agent called search_documents on my-laptop +ok +\d+ ms")
+        screen.see(r"a2c-agent left")
+        desktop = a2c("agent", "desktop", env=seat)
+        assert "What happened last" in desktop.stdout
+        assert "a2c-agent called search_documents on my-laptop: ok after" in desktop.stdout
+        assert "memory:" in desktop.stdout
+        with watching(descendants() - {screen.process.pid}) as watch:
+            screen.type(CTRL_C)
+            assert screen.process.wait(PATIENCE) == 0
+            assert not watch.still_alive()
+    assert not left_in(place)
+    with socket.create_server(("127.0.0.1", int(url.rpartition(":")[2]))):
+        pass  # the port is free again
+
+
+def test_without_a_terminal_it_prints_what_happens_until_it_is_told_to_stop(files: Path, place: dict[str, str]) -> None:
+    with up(place, str(files), "--office", "acme", "--api-key", "a-key") as process:
+        process.wait_for(r"MCP server documents is ready")
+        process.wait_for(r"export A2C_API_KEY=a-key")
+        with watching(descendants() - {process.process.pid}) as watch:
+            assert process.stop(signal.SIGTERM) == 0
+            assert not watch.still_alive()
+    assert not left_in(place)
+
+
+def test_a_wrong_key_is_refused(files: Path, place: dict[str, str]) -> None:
+    with up(place, str(files), "--office", "acme") as process:
+        url = process.wait_for(r"A2C_URL=(\S+)")[1]
+        process.wait_for(r"MCP server documents is ready")
+        refused = a2c("agent", "--url", url, "--office", "acme", "--api-key", "wrong", "tools")
+        assert refused.returncode == 3
+        assert "A2C_API_KEY" in refused.stderr
+        assert process.stop(signal.SIGINT) == 0
+
+
+def test_what_is_killed_hard_leaves_no_process(files: Path, place: dict[str, str]) -> None:
+    with up(place, str(files)) as process:
+        process.wait_for(r"MCP server documents is ready")
+        process.wait_for(r"MCP server machine is ready")
+        with watching(descendants() - {process.process.pid}) as watch:
+            process.process.kill()
+            assert not watch.still_alive()
+
+
+def test_more_mcp_servers_come_from_a_file(files: Path, tmp_path: Path, place: dict[str, str]) -> None:
+    config = write_config(tmp_path, {"raw": stdio(raw()), "documents": stdio(raw())})
+    with up(place, str(files), "--config", str(config)) as process:
+        process.wait_for(r"mcp.json: raw, documents$")
+        process.wait_for(r"MCP server raw is ready")
+        process.wait_for(r"MCP server documents is ready")
+        process.wait_for(r"MCP server a2c-documents is ready")
+        assert process.stop(signal.SIGINT) == 0
+
+
+def test_my_config_is_what_other_hosts_have_here(files: Path, tmp_path: Path, place: dict[str, str]) -> None:
+    cursor = Path(place["HOME"]) / ".cursor"
+    cursor.mkdir()
+    command = raw()
+    servers = {"mine": {"command": command[0], "args": command[1:]}}
+    (cursor / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    with up(place, str(files), "--with-my-config") as process:
+        process.wait_for(rf"{re.escape(str(cursor))}/mcp.json: mine$")
+        process.wait_for(r"MCP server mine is ready")
+        assert process.stop(signal.SIGINT) == 0
+
+
+def test_my_config_that_is_nowhere_ends_it(files: Path, place: dict[str, str]) -> None:
+    done = run(place, str(files), "--with-my-config")
+    assert done.returncode == 2
+    assert ".cursor/mcp.json" in done.stderr
+
+
+def test_mistakes_are_told_before_anything_starts(files: Path, tmp_path: Path, place: dict[str, str]) -> None:
+    config = tmp_path / "mcp.json"
+    config.write_text('{"servers": {"it": {"comand": "x"}}}')
+    done = run(place, str(files), "--config", str(config))
+    assert done.returncode == 2
+    assert "servers.it" in done.stderr
+    missing = run(place, str(tmp_path / "nowhere"))
+    assert (missing.returncode, missing.stdout) == (2, "")
+    assert "there is no such folder" in missing.stderr
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = a2c("up", str(files), "--port", str(port), env=place)
+    assert refused.returncode == 1
+    assert f"127.0.0.1:{port}" in refused.stderr
+    assert not left_in(place)
+
+
+def test_inputs_are_asked_for_before_it_starts(files: Path, tmp_path: Path, place: dict[str, str]) -> None:
+    inputs = [{"id": "word", "type": "promptString", "description": "A word"}]
+    servers = {"raw": stdio(raw(), env={"WORD": "${input:word}"})}
+    config = write_config(tmp_path, servers, inputs)
+    with terminal(tmp_path, place, str(files), "--config", str(config)) as screen:
+        screen.see(r"A word \[word\]:")
+        screen.type("open sesame\r")
+        screen.see(r"✓ +raw +ready")
+        screen.type(CTRL_C)
+        assert screen.process.wait(PATIENCE) == 0
