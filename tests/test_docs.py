@@ -1,33 +1,48 @@
-"""Every snippet of the README and the docs runs."""
+"""Everything that a page tells a reader to type works, and everything it shows is valid.
+
+Each fenced block is one of these, or the test fails:
+
+- `bash` is run line by line and `python` as a whole, in the order of the page, beside a Server and a Computer; what
+  follows `print(…)  # ` in a program is what it prints;
+- a block with a title that is the name of a file is such a file, for what comes after it;
+- `json` and `toml` have a title that says what they are, and are read by our own readers;
+- `nginx`, `caddy`, `ini` and `yaml` are whole files of `deploy/`, which has tests of its own;
+- any block after `<!-- not run: … -->` is left alone, if the reason is one of those below.
+"""
 
 from __future__ import annotations
 
-import contextlib
+import errno
+import os
 import re
-import shlex
-import signal
-import subprocess
 import sys
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
-from a2c_smcp.computer.mcp_clients.config_file import parse_config
-from tests.e2e.test_server_command import self_signed
-from tests.support.computers import LineProcess, computer_process
-from tests.support.process import A2C, ServerProcess, a2c, server_process
+from tests.support.computers import computer_process
+from tests.support.doc_files import check_json, check_toml
+from tests.support.doc_terminal import Terminal
+from tests.support.pages import ALL, ROOT, WRITTEN, Block, Page, page_at
+from tests.support.process import server_process
 
-ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+REASONS = {
+    "a usage line",
+    "an example of a help text",
+    "an example of mistakes",
+    "it installs packages",
+    "it needs Docker",
+}
+"""Why a block may be left alone."""
+LANGUAGES = {"bash", "python", "json", "toml"}
+OF_DEPLOY = {"nginx", "caddy", "ini", "yaml"}
+TWINS = {"README.md": "README.zh-CN.md", "docs/quickstart.md": "docs/quickstart.zh-CN.md"}
+BLOCKS = [block for page in ALL for block in page.blocks]
 
 
-def blocks(page: Path, language: str) -> list[str]:
-    return [code for kind, code in FENCE.findall(page.read_text("utf-8")) if kind == language]
-
-
-PYTHON = [pytest.param(code, id=f"{page.name}-{n}") for page in PAGES for n, code in enumerate(blocks(page, "python"))]
+def named(items: list[Block]) -> list[object]:
+    return [pytest.param(item, id=item.place) for item in items]
 
 
 @pytest.fixture(scope="module")
@@ -43,120 +58,82 @@ def demo_office() -> Generator[str]:
         yield server.url
 
 
-@pytest.mark.parametrize("code", PYTHON)
-def test_python_snippets_run(code: str, demo_office: str) -> None:
-    program = code.replace("http://127.0.0.1:8000", demo_office)
-    outcome = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False, cwd=ROOT
-    )
-    assert outcome.returncode == 0, outcome.stderr
-    promised = re.findall(r"print\(.*\)  # (.*)$", code, re.MULTILINE)
-    assert outcome.stdout.splitlines()[: len(promised)] == promised
+# ----------------------------------------------------------------------------------------------------------- the blocks
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_commands_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, demo_office: str) -> None:
-    """In order, in an empty folder that has the files they name; servers are started, asked to stop, and do."""
-    self_signed(tmp_path)
-    (tmp_path / "server.toml").write_text('log_level = "info"\n')
-    config = (ROOT / "examples" / "mcp.json").read_text("utf-8")
-    for name in ("mcp.json", "claude_desktop_config.json"):
-        (tmp_path / name).write_text(config)
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    monkeypatch.setenv("PYTHON", sys.executable)
-    for line in "\n".join(blocks(page, "bash")).splitlines():
-        command, *arguments = shlex.split(line, comments=True) or [""]
-        if command == "make":
-            assert re.search(rf"^{arguments[0]}:", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
-        elif command == "gunicorn":
-            assert_gunicorn_serves(arguments)
-        elif command == "a2c" and arguments[0] == "server":
-            server = ServerProcess(*[flag for flag in arguments[1:] if flag not in ("--port", "9000")], cwd=tmp_path)
-            try:
-                assert server.stop(signal.SIGTERM) == 0
-            finally:
-                server.close()
-        elif command == "a2c" and arguments[0] == "computer" and "--url" in arguments:
-            assert_computer_joins(arguments, tmp_path)
-        elif command == "a2c" and arguments[0] == "agent":
-            assert_agent_does_as_promised(arguments, demo_office)
-        elif command:
-            assert command == "a2c", line
-            outcome = a2c(*arguments, cwd=tmp_path)
-            assert outcome.returncode == 0, outcome.stderr
+@pytest.mark.parametrize("page", ALL, ids=lambda page: page.name)
+def test_every_block_is_of_a_kind_that_is_checked(page: Page) -> None:
+    assert len(page.blocks) * 2 == len(re.findall(r"^ *```", page.text, re.MULTILINE)), "a fence is not understood"
+    for block in page.blocks:
+        if block.reason is not None:
+            assert block.reason in REASONS, f"{block.place}: {block.reason}"
+        elif block.language in OF_DEPLOY:
+            assert block.included is not None, f"{block.place}: a file of deploy/ is expected"
+            assert block.included.is_relative_to(ROOT / "deploy"), block.place
+            assert block.included.is_file(), block.place
+        elif block.language or not page.name.startswith("README"):  # there, a block without a language is a drawing
+            assert block.language in LANGUAGES, f"{block.place}: nobody knows how to check {block.language or 'this'}"
 
 
-def assert_agent_does_as_promised(arguments: list[str], url: str) -> None:
-    """It ends well; `watch` sees another Computer come."""
-    if "watch" not in arguments:
-        outcome = a2c(*arguments, env={"A2C_URL": url})
-        assert outcome.returncode == 0, outcome.stderr
-        return
-    with contextlib.closing(LineProcess([*A2C, *arguments], env={"A2C_URL": url})) as watching:
-        flags = ("--config", "examples/mcp.json", "--url", url, "--office", "demo", "--name", "other")
-        with computer_process(*flags, cwd=ROOT, env={"PYTHON": sys.executable}):
-            watching.wait_for("other came")
-        assert watching.process.wait(30) == 0
+@pytest.mark.parametrize("block", named([b for b in BLOCKS if b.language == "python" and b.title and not b.reason]))
+def test_programs_can_be_compiled(block: Block) -> None:
+    compile(block.code, block.title, "exec")
 
 
-def assert_computer_joins(arguments: list[str], folder: Path) -> None:
-    """It joins its office, at the prompt or as a service, and leaves in good order."""
-    with server_process() as server:
-        flags = [server.url if flag.startswith("http://") else flag for flag in arguments]
-        process = subprocess.Popen(
-            [*A2C, *flags],
-            cwd=folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        try:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            assert any("in office demo" in line for line in process.stdout)
-            if "--no-interactive" in flags:
-                process.terminate()
-            process.communicate(timeout=30)
-            assert process.returncode == 0
-        finally:
-            process.kill()
-            process.wait()
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("page", [p for p in WRITTEN if p.of("bash", "python")], ids=lambda page: page.name)
+def test_a_page_can_be_followed_from_top_to_bottom(page: Page, tmp_path: Path, demo_office: str) -> None:
+    if page.name in TWINS.values():
+        pytest.skip("what it tells to do is what its twin tells")
+    with Terminal(tmp_path, demo_office) as terminal:
+        for block in page.of("bash", "python", "json", "toml"):
+            if block.is_file:
+                terminal.save(block.title, block.code)
+            elif block.language == "python" and not block.title:
+                terminal.run(block.code)
+            elif block.language == "bash":
+                for line in block.code.splitlines():
+                    terminal.type(line)
 
 
-def test_the_example_configuration_is_valid() -> None:
-    for page in ("computer.md", "documents.md"):
-        for example in blocks(ROOT / "docs" / page, "json"):
-            assert not parse_config(example, environment={}).warnings
+@pytest.mark.parametrize("block", named([b for b in BLOCKS if b.language == "json" and b.reason is None]))
+def test_json_is_what_its_title_says(block: Block) -> None:
+    check_json(block.title, block.code)
 
 
-def assert_gunicorn_serves(arguments: list[str]) -> None:
-    """It starts, listens and stops."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gunicorn", "--bind", "127.0.0.1:0", *arguments], stderr=subprocess.PIPE, text=True
-    )
-    try:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if "Booting worker" in line:
-                break
-        process.terminate()
-        process.communicate(timeout=30)
-        assert process.returncode == 0
-    finally:
-        process.kill()
-        process.wait()
+@pytest.mark.parametrize("block", named([b for b in BLOCKS if b.language == "toml" and b.reason is None]))
+def test_toml_is_what_its_title_says(block: Block, tmp_path: Path) -> None:
+    check_toml(block.title, block.code, tmp_path)
 
 
-def test_the_chinese_readme_has_the_same_code_and_sections() -> None:
-    english, chinese = (ROOT / name for name in ("README.md", "README.zh-CN.md"))
-    for language in ("bash", "python"):
-        assert blocks(english, language) == blocks(chinese, language)
-    count = [len(re.findall(r"^## ", page.read_text("utf-8"), re.MULTILINE)) for page in (english, chinese)]
-    assert count[0] == count[1]
+# ------------------------------------------------------------------------------------------------------------ the pages
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.zh-CN.md", ROOT / "CONTRIBUTING.md"], ids=lambda p: p.name)
-def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text("utf-8")):
-        assert (page.parent / target).exists(), target
+@pytest.mark.parametrize(("english", "chinese"), TWINS.items())
+def test_a_chinese_twin_has_the_same_code_and_sections(english: str, chinese: str) -> None:
+    one, other = page_at(ROOT / english), page_at(ROOT / chinese)
+    assert [b.written for b in one.of("bash", "python")] == [b.written for b in other.of("bash", "python")]
+    assert len(re.findall(r"^## ", one.text, re.MULTILINE)) == len(re.findall(r"^## ", other.text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md", "CONTRIBUTING.md"])
+def test_links_lead_somewhere(name: str) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / name).read_text("utf-8")):
+        assert (ROOT / target).exists(), target
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
+def test_a_page_begins_with_its_title_and_what_it_is_for(page: Page) -> None:
+    title, blank, first = page.text.split("\n", 2)
+    assert title.startswith("# ")
+    assert not blank
+    assert first.strip()
+
+
+def test_messages_on_the_page_of_troubles_are_those_of_the_code() -> None:
+    sources = "".join(path.read_text("utf-8") for path in (ROOT / "a2c_smcp").rglob("*.py"))
+    said = re.sub(r'"\s*\n\s*f?"', "", sources) + os.strerror(errno.EADDRINUSE)
+    rows = re.findall(r"^\| (`.*?`.*?) \|", (ROOT / "docs" / "troubleshooting.md").read_text("utf-8"), re.MULTILINE)
+    assert len(rows) > 20
+    for message in re.findall("`(.*?)`", "".join(rows)):
+        assert all(words.strip(" :") in said for words in message.split("…")), f"nobody says: {message}"

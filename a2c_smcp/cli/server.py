@@ -78,7 +78,11 @@ def serve(
     ] = None,
     connections_per_ip: Annotated[
         int | None,
-        typer.Option(help="0: no limit; loopback is exempt.", show_default="100", rich_help_panel=_LIMITS),
+        typer.Option(
+            help="Connections from one address; 0: no limit, loopback is exempt.",
+            show_default="100",
+            rich_help_panel=_LIMITS,
+        ),
     ] = None,
     max_name_length: Annotated[
         int | None, typer.Option(help="Characters in a name or id.", show_default="256", rich_help_panel=_LIMITS)

@@ -22,18 +22,25 @@ class ServerSettings(BaseSettings):
     model_config: ClassVar[SettingsConfigDict] = SettingsConfigDict(env_prefix="A2C_", extra="forbid")
 
     host: str = "127.0.0.1"
+    """Any address but loopback wants authentication, or `insecure`."""
     port: int = Field(default=8000, ge=0, le=65535)
     socketio_path: str = "/socket.io"
     cors_origins: str | None = None
+    """An open Server on loopback lets in the pages of its own machine; any other lets in its own origin."""
     metrics: bool = True
+    """On the same port as everything else."""
     forwarded_allow_ips: str = "127.0.0.1"
     grace: float = Field(default=10.0, ge=0)
+    """Then they are refused, every member is announced as leaving, and the Server ends."""
 
     api_key: SecretStr | None = None
     api_key_header: str = DEFAULT_API_KEY_NAME
     keys_file: Path | None = None
+    """It is read again when it changes."""
     jwt_key: SecretStr | None = None
+    """The key of JSON Web Tokens itself, for where there is no file; `jwt_key_file` beats it."""
     jwt_key_file: Path | None = None
+    """The key alone decides on the algorithm. A secret has at least 32 bytes."""
     jwt_audience: str | None = None
     jwt_issuer: str | None = None
     insecure: bool = False
@@ -41,13 +48,21 @@ class ServerSettings(BaseSettings):
     ssl_keyfile: Path | None = None
 
     max_message_bytes: int = Field(default=_DEFAULTS.message_bytes, ge=1_000)
+    """In bytes. A larger one is answered with 413, and above twice that the connection ends."""
     requests_per_second: float = Field(default=_DEFAULTS.requests_per_second, ge=0)
+    """One too many is answered with 429."""
     request_burst: int = Field(default=_DEFAULTS.request_burst, ge=1)
+    """One too many is answered with 429."""
     max_calls_in_flight: int = Field(default=_DEFAULTS.calls_in_flight, ge=0)
+    """One too many is answered with 429."""
     connections_per_ip: int = Field(default=_DEFAULTS.connections_per_ip, ge=0)
+    """One too many is refused with 429."""
     max_name_length: int = Field(default=_DEFAULTS.name_length, ge=1)
+    """A longer one is refused with 400."""
     max_tool_timeout: int = Field(default=_DEFAULTS.tool_timeout, ge=1)
+    """A call that asks for more is refused with 400."""
     default_timeout: int = Field(default=_DEFAULTS.default_timeout, ge=1)
+    """Then the answer is 408."""
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["human", "json"] = "human"

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(invoke_without_command=True)
 
+Json = Annotated[bool, typer.Option("--json", help="Print data for a program.")]
+
 _OFFICE = "The office"
 _TOOLS = "Tools"
 _OUTPUT = "Output"
@@ -155,7 +157,7 @@ def computer(
 
 
 @app.command()
-def status(context: typer.Context, as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
+def status(context: typer.Context, as_json: Json = False) -> None:
     """Start the MCP servers, say how each is, and stop them. Exit code 1 if any is not ready."""
     from a2c_smcp.cli.computer import one_shot
 
@@ -163,7 +165,7 @@ def status(context: typer.Context, as_json: Annotated[bool, typer.Option("--json
 
 
 @app.command()
-def tools(context: typer.Context, as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
+def tools(context: typer.Context, as_json: Json = False) -> None:
     """Start the MCP servers, list the tools an Agent would see, and stop them."""
     from a2c_smcp.cli.computer import one_shot
 
@@ -174,7 +176,7 @@ def tools(context: typer.Context, as_json: Annotated[bool, typer.Option("--json"
 def call(
     context: typer.Context,
     tool: Annotated[str, typer.Argument(help="The tool's name, as `tools` shows it.")],
-    arguments: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...")] = None,
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", help="The parameters.")] = None,
     params: Annotated[str | None, typer.Option(help="All parameters as a JSON object.")] = None,
     timeout: Annotated[int, typer.Option(min=1, help="Seconds.")] = 60,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")] = False,

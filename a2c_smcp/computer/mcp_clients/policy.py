@@ -17,14 +17,19 @@ class Policy:
     stop_timeout: float = 10.0
     """For a connection to close in good order before it is cut."""
     ping_interval: float = 30.0
+    """How long a server may be silent before it is asked whether it lives."""
     ping_timeout: float = 15.0
+    """For its answer; then it counts as ended."""
     restart: bool = True
     """Whether a server that ended is started again."""
     first_delay: float = 0.5
+    """Before the first restart; doubled with each …"""
     longest_delay: float = 30.0
+    """… up to this."""
     restarts: int = 5
     """Restarts within `window` after which a server counts as failed."""
     window: float = 300.0
+    """The time in which restarts are counted."""
 
 
 class Backoff:
