@@ -115,6 +115,16 @@ class CrossOfficeError(SMCPError, code=4104, summary="cross-office access refuse
     """The target is in another office."""
 
 
+class OfficeRefusedError(SMCPError, RuntimeError, summary="refused"):
+    """The Server does not let a Computer in, or out, or says nothing; `code` tells why. Never on the wire."""
+
+    def __init__(self, message: str | None = None, *, code: int, is_answered: bool = True) -> None:
+        super().__init__(message)
+        self.code = code
+        self.is_answered = is_answered
+        """Whether the Server said no, rather than nothing that can be understood."""
+
+
 class DocumentNotFoundError(SMCPError, code=4201, summary="document unknown"):
     """No document has this `doc_ref`."""
 

@@ -1,6 +1,11 @@
-"""The smallest MCP server worth having: one tool, on standard input and output."""
+"""The smallest MCP server worth having: one tool, on standard input and output.
 
-from mcp.server.mcpserver import MCPServer
+    a2c computer --config examples/mcp.json call greet who=world
+
+mcp.json names it, and notes_server.py, which has a window and a document too.
+"""
+
+from mcp.server import MCPServer
 
 server = MCPServer("hello")
 

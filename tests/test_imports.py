@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -63,3 +64,19 @@ def test_the_core_does_no_io(path: Path) -> None:
 def test_the_wire_imports_lightly() -> None:
     check = "import sys, a2c_smcp.smcp; sys.exit(any(m in sys.modules for m in ('pydantic', 'socketio', 'mcp')))"
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("package", ["agent", "computer"])
+def test_a_package_costs_nothing_until_it_is_used(package: str) -> None:
+    heavy = ("pydantic", "socketio", "mcp", "aiohttp", "asyncio")
+    check = f"import sys, a2c_smcp.{package}; sys.exit(any(m in sys.modules for m in {heavy}))"
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("package", ["agent", "computer", "server"])
+def test_every_public_name_is_there_and_no_other(package: str) -> None:
+    module = importlib.import_module(f"a2c_smcp.{package}")
+    for name in module.__all__:
+        assert getattr(module, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
+        module.Nonsense  # noqa: B018

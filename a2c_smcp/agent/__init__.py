@@ -5,42 +5,47 @@ The clients are loaded when they are first used: Socket.IO takes a while to impo
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from a2c_smcp.lazy import lazily
 
 if TYPE_CHECKING:
     from a2c_smcp.agent.auth import AgentAuthProvider, DefaultAgentAuthProvider
+    from a2c_smcp.agent.choice import Choice
     from a2c_smcp.agent.client import AsyncSMCPAgentClient
+    from a2c_smcp.agent.content import Answer, Answers
     from a2c_smcp.agent.sync_client import SMCPAgentClient
+    from a2c_smcp.agent.toolkit import SyncToolkit, Toolkit
     from a2c_smcp.agent.types import AgentConfig, AgentEventHandler, AsyncAgentEventHandler, Change
     from a2c_smcp.utils.results import CallToolResult
-
-_HOMES = {
-    "AgentAuthProvider": "a2c_smcp.agent.auth",
-    "AgentConfig": "a2c_smcp.agent.types",
-    "AgentEventHandler": "a2c_smcp.agent.types",
-    "AsyncAgentEventHandler": "a2c_smcp.agent.types",
-    "AsyncSMCPAgentClient": "a2c_smcp.agent.client",
-    "CallToolResult": "a2c_smcp.utils.results",
-    "Change": "a2c_smcp.agent.types",
-    "DefaultAgentAuthProvider": "a2c_smcp.agent.auth",
-    "SMCPAgentClient": "a2c_smcp.agent.sync_client",
-}
 
 __all__ = [
     "AgentAuthProvider",
     "AgentConfig",
     "AgentEventHandler",
+    "Answer",
+    "Answers",
     "AsyncAgentEventHandler",
     "AsyncSMCPAgentClient",
     "CallToolResult",
     "Change",
+    "Choice",
     "DefaultAgentAuthProvider",
     "SMCPAgentClient",
+    "SyncToolkit",
+    "Toolkit",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+__getattr__ = lazily(
+    __name__,
+    {
+        "a2c_smcp.agent.auth": ["AgentAuthProvider", "DefaultAgentAuthProvider"],
+        "a2c_smcp.agent.choice": ["Choice"],
+        "a2c_smcp.agent.client": ["AsyncSMCPAgentClient"],
+        "a2c_smcp.agent.content": ["Answer", "Answers"],
+        "a2c_smcp.agent.sync_client": ["SMCPAgentClient"],
+        "a2c_smcp.agent.toolkit": ["SyncToolkit", "Toolkit"],
+        "a2c_smcp.agent.types": ["AgentConfig", "AgentEventHandler", "AsyncAgentEventHandler", "Change"],
+        "a2c_smcp.utils.results": ["CallToolResult"],
+    },
+)

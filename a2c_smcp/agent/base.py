@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 from a2c_smcp.agent.auth import AgentAuthProvider
-from a2c_smcp.errors import CrossOfficeError, ForbiddenError, NotInOfficeError, SMCPError, error_for
+from a2c_smcp.errors import CrossOfficeError, NotInOfficeError, OfficeRefusedError, SMCPError, error_for
 from a2c_smcp.protocol import agent as requests
-from a2c_smcp.protocol.client import ClientWorld, OfficeRefusedError
+from a2c_smcp.protocol.client import ClientWorld
 from a2c_smcp.protocol.flow import Flow
 from a2c_smcp.protocol.upkeep import Change, Fetch, Kind, Upkeep
 from a2c_smcp.smcp import NOTIFY_PREFIX, GetComputerConfigRet, GetFinderRet, SMCPTool
@@ -147,8 +146,7 @@ class AgentBase(Membership):
 
 
 def typed(error: OfficeRefusedError) -> SMCPError:
-    """The refusal of an office as an error of the protocol."""
+    """The refusal of an office as the error of its code."""
     if isinstance(error.__cause__, SMCPError):
         return error.__cause__
-    reason = re.sub(r" \(\d+\)$", "", str(error))
-    return error_for(error.code, reason) if error.code is not None else ForbiddenError(reason)
+    return error_for(error.code, error.message)

@@ -57,27 +57,24 @@ class Answer:
         """All pictures."""
         return tuple(part for part in self.parts if isinstance(part, Image))
 
-    def for_anthropic(self, tool_use_id: str) -> dict[str, Any]:
+    def for_anthropic(self, tool_use_id: str) -> Any:
         """A `tool_result` block for the next user message of Anthropic's Messages API."""
-        content = [
+        content: list[dict[str, Any]] = [
             {"type": "text", "text": part.text}
             if isinstance(part, Text)
             else {"type": "image", "source": {"type": "base64", "media_type": part.mime_type, "data": part.data}}
             for part in self.parts
             if not isinstance(part, Text) or part.text.strip()  # an empty text block is refused
         ]
+        if self.is_error:  # then words are a must, and the only thing allowed
+            content = [{"type": "text", "text": self.text if self.text.strip() else "The tool failed."}]
         return {"type": "tool_result", "tool_use_id": tool_use_id, "content": content, "is_error": self.is_error}
 
-    def for_openai(self, tool_call_id: str) -> list[dict[str, Any]]:
-        """The messages to add for OpenAI's Chat Completions: a tool answers in words there, pictures follow."""
-        messages: list[dict[str, Any]] = [{"role": "tool", "tool_call_id": tool_call_id, "content": self.text}]
-        if self.images:
-            shown: list[dict[str, Any]] = [{"type": "text", "text": "The pictures of the tool's result:"}]
-            shown += [{"type": "image_url", "image_url": {"url": image.url}} for image in self.images]
-            messages.append({"role": "user", "content": shown})
-        return messages
+    def for_openai(self, tool_call_id: str) -> list[Any]:
+        """The messages to add for OpenAI's Chat Completions, if this was the only call of the model's turn."""
+        return Answers({tool_call_id: self}).for_openai()
 
-    def for_openai_responses(self, call_id: str) -> dict[str, Any]:
+    def for_openai_responses(self, call_id: str) -> Any:
         """A `function_call_output` item for OpenAI's Responses API."""
         output = [
             {"type": "input_text", "text": part.text}
@@ -86,6 +83,45 @@ class Answer:
             for part in self.parts
         ]
         return {"type": "function_call_output", "call_id": call_id, "output": output or ""}
+
+
+class Answers(dict[str, Answer]):
+    """What a model gets to see of all tools that it called in one turn, by the id of each call.
+
+    Each form is a list of what is to be added to the conversation, right after the model's own message.
+    """
+
+    def for_anthropic(self) -> list[Any]:
+        """For Anthropic's Messages API: one message, which holds the results of all calls."""
+        results = [answer.for_anthropic(tool_use_id) for tool_use_id, answer in self.items()]
+        return [{"role": "user", "content": results}] if results else []
+
+    def for_openai(self) -> list[Any]:
+        """For OpenAI's Chat Completions: a tool answers in words there, and nothing comes between such answers; all
+        pictures follow in one more message, numbered."""
+        messages: list[Any] = []
+        shown: list[Any] = []
+        for tool_call_id, answer in self.items():
+            words: list[str] = []
+            for part in answer.parts:
+                if isinstance(part, Text):
+                    words.append(part.text)
+                    continue
+                label = f"picture {len(shown) // 2 + 1}"
+                words.append(f"[{label}, {part.mime_type}, is in the next message]")
+                shown += [
+                    {"type": "text", "text": f"{label}:"},
+                    {"type": "image_url", "image_url": {"url": part.url}},
+                ]
+            messages.append({"role": "tool", "tool_call_id": tool_call_id, "content": "\n\n".join(words)})
+        if shown:
+            intro = {"type": "text", "text": "The pictures of the tools' results:"}
+            messages.append({"role": "user", "content": [intro, *shown]})
+        return messages
+
+    def for_openai_responses(self) -> list[Any]:
+        """For OpenAI's Responses API: an item for each call, pictures included."""
+        return [answer.for_openai_responses(call_id) for call_id, answer in self.items()]
 
 
 def failure(message: str) -> Answer:

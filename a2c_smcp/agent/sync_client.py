@@ -20,9 +20,8 @@ from a2c_smcp.agent.base import REQUEST_SECONDS, SETTLE_SECONDS, AgentBase, type
 from a2c_smcp.agent.errands import Errands
 from a2c_smcp.agent.mailbox import Mailbox
 from a2c_smcp.agent.types import AgentEventHandler, AsyncAgentEventHandler
-from a2c_smcp.errors import SMCPError
+from a2c_smcp.errors import OfficeRefusedError, SMCPError
 from a2c_smcp.protocol import agent as requests
-from a2c_smcp.protocol.client import OfficeRefusedError
 from a2c_smcp.protocol.upkeep import Actions, Change, Fetch, Kind
 from a2c_smcp.smcp import (
     NOTIFY_PREFIX,

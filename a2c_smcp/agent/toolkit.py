@@ -3,6 +3,8 @@
     toolkit = Toolkit(agent)
     tools = toolkit.openai()                              # or .anthropic(), .openai_responses(), .json_schema()
     answer = await toolkit.call(name, arguments)          # whatever goes wrong is an answer as well
+    answers = await toolkit.call_all([(id, name, arguments), …])
+    messages += answers.for_openai()                      # or .for_anthropic(), .for_openai_responses()
 
 A tool that several Computers have is one tool with a `computer` parameter. A name, once given, stays the same for as
 long as the toolkit lives.
@@ -14,17 +16,17 @@ import asyncio
 import difflib
 import json
 import re
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from a2c_smcp.agent import content
-from a2c_smcp.agent.content import Answer
+from a2c_smcp.agent.choice import Choice, tags_of
+from a2c_smcp.agent.content import Answer, Answers
 from a2c_smcp.agent.own_tools import (
     FIND_DOCUMENTS,
     LOOK_AT_DESKTOP,
@@ -39,7 +41,7 @@ from a2c_smcp.agent.schemas import object_schema, with_choice
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.protocol.flow import Do, Flow, run, run_async
 from a2c_smcp.smcp import SMCPTool
-from a2c_smcp.utils.tool_meta import tool_meta
+from a2c_smcp.utils.threads import side_by_side
 
 if TYPE_CHECKING:
     from a2c_smcp.agent.client import AsyncSMCPAgentClient
@@ -48,6 +50,11 @@ if TYPE_CHECKING:
 CALL_SECONDS = 60
 MAX_TEXT = 100_000
 LONGEST_NAME = 64
+
+Arguments: TypeAlias = Mapping[str, Any] | str | None
+"""An object, or the JSON text of one."""
+Call: TypeAlias = tuple[str, str, Arguments]
+"""What a model asks for: an id, the name of a tool, and its arguments."""
 
 _UNFIT = re.compile("[^a-zA-Z0-9_-]")
 
@@ -64,32 +71,6 @@ class ModelTool:
     computers: tuple[str, ...] = ()
     """Where it can run."""
     start: Callable[[dict[str, Any]], ModelFlow] = field(repr=False, kw_only=True)
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Which tools a model gets to see. Names are patterns such as `read_*`; None means all."""
-
-    names: Collection[str] | None = None
-    tags: Collection[str] | None = None
-    computers: Collection[str] | None = None
-    exclude_names: Collection[str] = ()
-    exclude_tags: Collection[str] = ()
-    exclude_computers: Collection[str] = ()
-
-    def allows_computer(self, computer: str) -> bool:
-        """Whether anything of this Computer is shown."""
-        return computer not in self.exclude_computers and (self.computers is None or computer in self.computers)
-
-    def allows(self, tool: SMCPTool) -> bool:
-        """Whether a tool is shown."""
-        name, tags = tool["name"], tags_of(tool)
-        return (
-            (self.names is None or _matches(name, self.names))
-            and (self.tags is None or not tags.isdisjoint(self.tags))
-            and not _matches(name, self.exclude_names)
-            and tags.isdisjoint(self.exclude_tags)
-        )
 
 
 class ToolkitBase(ABC):
@@ -117,6 +98,7 @@ class ToolkitBase(ABC):
         self._max_text = max_text
         self._names: dict[str, str] = {}
         """The names that were given, by what they were given to."""
+        self._naming = threading.Lock()
 
     # ---------------------------------------------------------------------------------------------------------- listing
 
@@ -127,9 +109,10 @@ class ToolkitBase(ABC):
         if self.computers:
             for tool in self._own_tools():
                 found[tool.name] = tool
-        for (name, fingerprint), where in sorted(self._groups().items(), key=_order):
-            given = self._name_for(name, fingerprint, found)
-            found[given] = self._merged(given, where)
+        with self._naming:  # several threads may call
+            for (name, fingerprint), where in sorted(self._groups().items(), key=_order):
+                given = self._name_for(name, fingerprint, found)
+                found[given] = self._merged(given, where)
         return found
 
     @property
@@ -137,22 +120,25 @@ class ToolkitBase(ABC):
         """The Computers whose tools are shown."""
         return tuple(computer for computer in self._agent.computers if self._choice.allows_computer(computer))
 
-    def json_schema(self) -> list[dict[str, Any]]:
+    # What the SDKs declare as types of their own are plain dictionaries, so the lists below say no more than `Any`:
+    # they can be given to an SDK without it being imported here.
+
+    def json_schema(self) -> list[Any]:
         """Name, description and parameters of each tool, plainly."""
         return [
             {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
             for tool in self.tools.values()
         ]
 
-    def openai(self) -> list[dict[str, Any]]:
+    def openai(self) -> list[Any]:
         """The `tools` of OpenAI's Chat Completions, and of the many that are compatible with it."""
         return [{"type": "function", "function": tool} for tool in self.json_schema()]
 
-    def openai_responses(self) -> list[dict[str, Any]]:
+    def openai_responses(self) -> list[Any]:
         """The `tools` of OpenAI's Responses API."""
         return [{"type": "function", **tool, "strict": False} for tool in self.json_schema()]
 
-    def anthropic(self) -> list[dict[str, Any]]:
+    def anthropic(self) -> list[Any]:
         """The `tools` of Anthropic's Messages API."""
         return [
             {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
@@ -205,7 +191,7 @@ class ToolkitBase(ABC):
 
     # ---------------------------------------------------------------------------------------------------------- calling
 
-    def _calling(self, name: str, arguments: Mapping[str, Any] | str | None) -> ModelFlow:
+    def _calling(self, name: str, arguments: Arguments) -> ModelFlow:
         tools = self.tools
         tool = tools.get(name)
         if tool is None:
@@ -247,13 +233,19 @@ class ToolkitBase(ABC):
 class Toolkit(ToolkitBase):
     """The toolkit of an `AsyncSMCPAgentClient`."""
 
-    async def call(self, name: str, arguments: Mapping[str, Any] | str | None = None) -> Answer:
+    async def call(self, name: str, arguments: Arguments = None) -> Answer:
         """Call a tool as a model asks for it; `arguments` is an object, or the JSON text of one.
 
         It does not raise for what the model, a tool, a Computer or the Server did wrong: that is an answer with
         `is_error`.
         """
         return await run_async(self._calling(name, arguments), None)
+
+    async def call_all(self, calls: Iterable[Call]) -> Answers:
+        """Call all the tools that a model asks for in one turn, side by side: `(id, name, arguments)` of each."""
+        made = list(calls)
+        answers = await asyncio.gather(*(self.call(name, arguments) for _, name, arguments in made))
+        return _by_id(made, answers)
 
     async def _side_by_side(self, work: list[Callable[[], Any]]) -> Any:
         return await asyncio.gather(*(each() for each in work), return_exceptions=True)
@@ -262,20 +254,17 @@ class Toolkit(ToolkitBase):
 class SyncToolkit(ToolkitBase):
     """The toolkit of an `SMCPAgentClient`."""
 
-    def call(self, name: str, arguments: Mapping[str, Any] | str | None = None) -> Answer:
+    def call(self, name: str, arguments: Arguments = None) -> Answer:
         """Call a tool as a model asks for it; see `Toolkit.call`."""
         return run(self._calling(name, arguments), None)
 
+    def call_all(self, calls: Iterable[Call]) -> Answers:
+        """Call all the tools that a model asks for in one turn, side by side; see `Toolkit.call_all`."""
+        made = list(calls)
+        return _by_id(made, side_by_side([partial(self.call, name, arguments) for _, name, arguments in made]))
+
     def _side_by_side(self, work: list[Callable[[], Any]]) -> Any:
-        with ThreadPoolExecutor(min(len(work), 16)) as threads:
-            return list(threads.map(_outcome, work))
-
-
-def tags_of(tool: SMCPTool) -> frozenset[str]:
-    """The tags that the Computer's owner gave a tool."""
-    tags = tool_meta(tool).get("tags")
-    listed = cast("list[Any]", tags) if isinstance(tags, list) else []
-    return frozenset(tag for tag in listed if isinstance(tag, str))
+        return side_by_side([partial(_outcome, each) for each in work])
 
 
 def _do(function: Callable[..., Any], *args: Any, **options: Any) -> Flow[Any, Any]:
@@ -283,7 +272,7 @@ def _do(function: Callable[..., Any], *args: Any, **options: Any) -> Flow[Any, A
     return (yield from Do(partial(function, *args, **options)))
 
 
-def _read_arguments(arguments: Mapping[str, Any] | str | None) -> dict[str, Any]:
+def _read_arguments(arguments: Arguments) -> dict[str, Any]:
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments) if arguments.strip() else {}
@@ -300,6 +289,10 @@ def _pick(computer: Any, computers: tuple[str, ...]) -> str:
     if computer is None and len(computers) == 1:
         return computers[0]
     raise Unclear(f"which computer? One of: {', '.join(computers)}")
+
+
+def _by_id(calls: list[Call], answers: list[Answer]) -> Answers:
+    return Answers({call[0]: answer for call, answer in zip(calls, answers, strict=True)})
 
 
 def _outcome(work: Callable[[], Any]) -> Any:
@@ -321,5 +314,4 @@ def _order(group: tuple[tuple[str, str], dict[str, SMCPTool]]) -> tuple[str, str
     return name, next(iter(where)), fingerprint
 
 
-def _matches(name: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+__all__ = ["Answer", "Answers", "Choice", "ModelTool", "SyncToolkit", "Toolkit"]

@@ -1,24 +1,79 @@
-"""The Computer: hosts MCP servers and offers them to an office."""
+"""The Computer: hosts MCP servers and offers them to an office.
+
+Everything is loaded when it is first used: the `mcp` package takes its time.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from a2c_smcp.lazy import lazily
 
 if TYPE_CHECKING:
     from a2c_smcp.computer.computer import Computer
+    from a2c_smcp.computer.mcp_clients.config_file import ConfigError, LoadedConfig, load_config, server_from
+    from a2c_smcp.computer.mcp_clients.model import (
+        MCPServerCommandInput,
+        MCPServerConfig,
+        MCPServerInput,
+        MCPServerPickStringInput,
+        MCPServerPromptStringInput,
+        SseParameters,
+        SseServerConfig,
+        StdioParameters,
+        StdioServerConfig,
+        StreamableHttpParameters,
+        StreamableHttpServerConfig,
+        ToolMeta,
+    )
     from a2c_smcp.computer.socketio.client import SMCPComputerClient
+    from a2c_smcp.computer.types import ConfirmCallback, ServerState, ServerStatus, ToolCallRecord
 
-__all__ = ["Computer", "SMCPComputerClient"]
+__all__ = [
+    "Computer",
+    "ConfigError",
+    "ConfirmCallback",
+    "LoadedConfig",
+    "MCPServerCommandInput",
+    "MCPServerConfig",
+    "MCPServerInput",
+    "MCPServerPickStringInput",
+    "MCPServerPromptStringInput",
+    "SMCPComputerClient",
+    "ServerState",
+    "ServerStatus",
+    "SseParameters",
+    "SseServerConfig",
+    "StdioParameters",
+    "StdioServerConfig",
+    "StreamableHttpParameters",
+    "StreamableHttpServerConfig",
+    "ToolCallRecord",
+    "ToolMeta",
+    "load_config",
+    "server_from",
+]
 
-
-def __getattr__(name: str) -> Any:
-    """Import on first use: the `mcp` package takes its time."""
-    if name == "Computer":
-        from a2c_smcp.computer.computer import Computer
-
-        return Computer
-    if name == "SMCPComputerClient":
-        from a2c_smcp.computer.socketio.client import SMCPComputerClient
-
-        return SMCPComputerClient
-    raise AttributeError(name)
+__getattr__ = lazily(
+    __name__,
+    {
+        "a2c_smcp.computer.computer": ["Computer"],
+        "a2c_smcp.computer.mcp_clients.config_file": ["ConfigError", "LoadedConfig", "load_config", "server_from"],
+        "a2c_smcp.computer.mcp_clients.model": [
+            "MCPServerCommandInput",
+            "MCPServerConfig",
+            "MCPServerInput",
+            "MCPServerPickStringInput",
+            "MCPServerPromptStringInput",
+            "SseParameters",
+            "SseServerConfig",
+            "StdioParameters",
+            "StdioServerConfig",
+            "StreamableHttpParameters",
+            "StreamableHttpServerConfig",
+            "ToolMeta",
+        ],
+        "a2c_smcp.computer.socketio.client": ["SMCPComputerClient"],
+        "a2c_smcp.computer.types": ["ConfirmCallback", "ServerState", "ServerStatus", "ToolCallRecord"],
+    },
+)

@@ -10,7 +10,14 @@ import re
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from a2c_smcp.errors import InvalidAnswerError, MalformedRequestError, SMCPError, is_known_code
+from a2c_smcp.errors import (
+    ForbiddenError,
+    InvalidAnswerError,
+    MalformedRequestError,
+    OfficeRefusedError,
+    SMCPError,
+    is_known_code,
+)
 from a2c_smcp.protocol.answers import read_two_values
 from a2c_smcp.protocol.flow import Effect, Flow, MaybeAwaitable
 from a2c_smcp.smcp import JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT, EnterOfficeReq, LeaveOfficeReq
@@ -24,7 +31,7 @@ LONGEST_DELAY = 30.0
 LONGEST_WAIT = 1e6
 """Seconds; what every way to wait takes."""
 
-_CODE = re.compile(r"\((\d+)\)$")
+_CODE = re.compile(r" \((\d+)\)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,18 +174,6 @@ class Myself(Effect[ClientWorld, ClientWorld]):
         return world
 
 
-class OfficeRefusedError(RuntimeError):
-    """The Server did not let us in, or out."""
-
-    def __init__(self, reason: str, *, is_refusal: bool = False) -> None:
-        super().__init__(reason)
-        self.is_refusal = is_refusal
-        """Whether the Server said no, rather than nothing that can be understood."""
-        found = _CODE.search(reason)
-        self.code = int(found[1]) if found and is_known_code(int(found[1])) else None
-        """The protocol's code for it, where the Server gave one."""
-
-
 def check_seconds(timeout: Any) -> float:
     """A time-out as it may be used.
 
@@ -202,7 +197,7 @@ def enter(seat: Seat) -> Flow[ClientWorld, None]:
         request = EnterOfficeReq(role=me.role, name=seat.name, office_id=seat.office_id)
         yield from _request(JOIN_OFFICE_EVENT, request)
     except BaseException as error:
-        if isinstance(error, OfficeRefusedError) and error.is_refusal:
+        if isinstance(error, OfficeRefusedError) and error.is_answered:
             me.office_id = before  # we are still where we were
             raise
         # Nobody knows whether the Server let us in: it shall not. It never moves an Agent out of another office.
@@ -266,9 +261,16 @@ def come_back(first_delay: float, longest_delay: float, spread: float, attempts:
 def _request(event: str, request: EnterOfficeReq | LeaveOfficeReq) -> Flow[ClientWorld, None]:
     try:
         reason = read_two_values((yield from Ask(event, request, ASK_SECONDS)))
-    except InvalidAnswerError as error:
-        raise OfficeRefusedError(error.message) from error
     except SMCPError as error:
-        raise OfficeRefusedError(f"no answer from the Server: {error.message}") from error
+        silence = "" if isinstance(error, InvalidAnswerError) else "no answer from the Server: "
+        raise OfficeRefusedError(f"{silence}{error.message}", code=error.code, is_answered=False) from error
     if reason is not None:
-        raise OfficeRefusedError(reason, is_refusal=True)
+        raise _refused(reason)
+
+
+def _refused(reason: str) -> OfficeRefusedError:
+    """The Server's no, which ends in the protocol's code where the Server gives one."""
+    found = _CODE.search(reason)
+    if found is None or not is_known_code(int(found[1])):
+        return OfficeRefusedError(reason, code=ForbiddenError.code)
+    return OfficeRefusedError(reason[: found.start()], code=int(found[1]))

@@ -1,8 +1,13 @@
 """The Server: a Socket.IO hub that relays between the Agent and the Computers of each office."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from a2c_smcp.lazy import lazily
 from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.protocol.limits import Limits
-from a2c_smcp.server.app import create_app, create_wsgi_app
+from a2c_smcp.server.app import SMCPApp, SyncSMCPApp, create_app, create_wsgi_app
 from a2c_smcp.server.auth import (
     AnonymousAuthenticationProvider,
     AnonymousSyncAuthenticationProvider,
@@ -25,6 +30,9 @@ from a2c_smcp.server.utils import (
     get_computers_in_office,
 )
 
+if TYPE_CHECKING:
+    from a2c_smcp.server.serving import run
+
 __all__ = [
     "OFFICE_ID",
     "SID",
@@ -44,11 +52,13 @@ __all__ = [
     "KeyFile",
     "Limits",
     "MemoryRegistry",
+    "SMCPApp",
     "SMCPNamespace",
     "Session",
     "SharedSecret",
     "SyncAuthenticationProvider",
     "SyncBaseNamespace",
+    "SyncSMCPApp",
     "SyncSMCPNamespace",
     "aget_all_sessions_in_office",
     "aget_computers_in_office",
@@ -56,4 +66,7 @@ __all__ = [
     "create_wsgi_app",
     "get_all_sessions_in_office",
     "get_computers_in_office",
+    "run",
 ]
+
+__getattr__ = lazily(__name__, {"a2c_smcp.server.serving": ["run"]})  # an application may be served by anything

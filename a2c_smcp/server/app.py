@@ -10,7 +10,7 @@ import contextlib
 import logging
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, MutableMapping
 from http import HTTPStatus
 from typing import Any, Generic, TypeAlias, TypeVar
 from urllib.parse import parse_qs
@@ -20,6 +20,7 @@ from engineio.payload import Payload
 
 from a2c_smcp.protocol.effects import Registry
 from a2c_smcp.protocol.limits import Limits
+from a2c_smcp.server import signals
 from a2c_smcp.server.auth import AuthenticationProvider, SyncAuthenticationProvider
 from a2c_smcp.server.hub import AsyncHub, ThreadHub
 from a2c_smcp.server.manager import DirectManager, LockedManager
@@ -30,6 +31,8 @@ from a2c_smcp.server.sync_websocket import GuardedWebSocket
 from a2c_smcp.transport.packet import SMCPPacket, is_engine_packet
 
 DEFAULT_PATH = "/socket.io"
+GRACE = 10.0
+"""Seconds that running calls get to end."""
 CLOSE_TIMEOUT = 1.0
 """Seconds to say goodbye to what is still connected at the very end."""
 
@@ -48,11 +51,20 @@ def create_app(
     cors_allowed_origins: str | list[str] | None = None,
     metrics: bool = True,
     namespace_class: type[SMCPNamespace] = SMCPNamespace,
+    grace: float = GRACE,
     **socketio_options: Any,
 ) -> SMCPApp:
     """The Server as an ASGI application. Without an `auth_provider` everybody may connect.
 
-    Mount it into FastAPI or Starlette with `app.mount("/", create_app(provider))`.
+    To mount it into FastAPI or Starlette:
+
+        smcp = create_app(provider)
+        app = FastAPI(lifespan=smcp.lifespan)
+        …                                         # the routes of your own; at "/" it takes whatever comes after it
+        app.mount("/", smcp)
+        a2c_smcp.server.run(smcp, inside=app)
+
+    At shutdown, running calls get `grace` seconds to end.
     """
     limits = limits or Limits()
     observer = Metrics() if metrics else None
@@ -60,7 +72,7 @@ def create_app(
     sio = AsyncHub(limits, async_mode="asgi", **_socketio_options(limits, cors_allowed_origins, socketio_options))
     namespace = namespace_class(auth_provider, registry=registry, limits=limits, observer=observer)
     sio.register_namespace(namespace)
-    return SMCPApp(sio, namespace, observer, socketio_path)
+    return SMCPApp(sio, namespace, observer, socketio_path, grace)
 
 
 def create_wsgi_app(
@@ -72,6 +84,7 @@ def create_wsgi_app(
     cors_allowed_origins: str | list[str] | None = None,
     metrics: bool = True,
     namespace_class: type[SyncSMCPNamespace] = SyncSMCPNamespace,
+    grace: float = GRACE,
     **socketio_options: Any,
 ) -> SyncSMCPApp:
     """The Server as a WSGI application, for a threaded server: one thread per connection.
@@ -84,22 +97,26 @@ def create_wsgi_app(
     sio = ThreadHub(limits, async_mode="threading", **_socketio_options(limits, cors_allowed_origins, socketio_options))
     namespace = namespace_class(auth_provider, registry=registry, limits=limits, observer=observer)
     sio.register_namespace(namespace)
-    return SyncSMCPApp(sio, namespace, observer, socketio_path)
+    return SyncSMCPApp(sio, namespace, observer, socketio_path, grace)
 
 
 class _Application(ABC, Generic[NamespaceT]):
     """What both applications have: their parts, and the pages."""
 
-    def __init__(self, sio: Any, namespace: NamespaceT, metrics: Metrics | None, socketio_path: str) -> None:
+    def __init__(
+        self, sio: Any, namespace: NamespaceT, metrics: Metrics | None, socketio_path: str, grace: float
+    ) -> None:
         self.sio = sio
         self.namespace: NamespaceT = namespace
         self.metrics = metrics
+        self.grace = grace
+        """Seconds that running calls get at shutdown."""
         self._prefix = "/" + socketio_path.strip("/") + "/"
         if metrics is not None:
             metrics.watch(namespace)
 
     @abstractmethod
-    def shutdown(self, grace: float = 10.0) -> Any:
+    def shutdown(self, grace: float | None = None) -> Any:
         """Let running calls end within `grace` seconds, then disconnect everybody with notice."""
 
     def _is_socketio(self, path: str) -> bool:
@@ -125,8 +142,10 @@ class SMCPApp(_Application[SMCPNamespace]):
 
     sio: AsyncHub
 
-    def __init__(self, sio: AsyncHub, namespace: SMCPNamespace, metrics: Metrics | None, socketio_path: str) -> None:
-        super().__init__(sio, namespace, metrics, socketio_path)
+    def __init__(
+        self, sio: AsyncHub, namespace: SMCPNamespace, metrics: Metrics | None, socketio_path: str, grace: float
+    ) -> None:
+        super().__init__(sio, namespace, metrics, socketio_path, grace)
         self._carried = 0
         self._is_quiet = asyncio.Event()
 
@@ -151,11 +170,24 @@ class SMCPApp(_Application[SMCPNamespace]):
         else:
             await _respond(send, self._page(scope["method"], path))
 
-    async def shutdown(self, grace: float = 10.0) -> None:
+    @contextlib.asynccontextmanager
+    async def lifespan(self, app: Any = None) -> AsyncGenerator[None]:
+        """For the application that this one is mounted in: `FastAPI(lifespan=smcp.lifespan)`, or within a lifespan of
+        its own `async with smcp.lifespan(): …`.
+
+        A signal first shuts the Server down, and then whatever serves it: until then, running calls have connections.
+        """
+        try:
+            async with signals.after(self.shutdown):
+                yield
+        finally:
+            await self.shutdown()
+
+    async def shutdown(self, grace: float | None = None) -> None:
         """Let running calls end within `grace` seconds, then disconnect everybody with notice. Once is enough."""
         if self.namespace.draining:
             return
-        await self.namespace.shutdown(grace)
+        await self.namespace.shutdown(self.grace if grace is None else grace)
         if self._carried:
             # Clients hang up when they read that they are disconnected; hanging up first could cost them last words.
             with contextlib.suppress(TimeoutError):
@@ -178,13 +210,11 @@ class SMCPApp(_Application[SMCPNamespace]):
             session.queue.put_nowait(None)
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        while True:
-            event = (await receive())["type"]
-            if event == "lifespan.shutdown":
-                await self.shutdown()
-            await send({"type": event + ".complete"})
-            if event == "lifespan.shutdown":
-                return
+        await receive()  # lifespan.startup
+        async with self.lifespan():
+            await send({"type": "lifespan.startup.complete"})
+            await receive()  # lifespan.shutdown
+        await send({"type": "lifespan.shutdown.complete"})
 
 
 class SyncSMCPApp(_Application[SyncSMCPNamespace]):
@@ -193,9 +223,9 @@ class SyncSMCPApp(_Application[SyncSMCPNamespace]):
     sio: ThreadHub
 
     def __init__(
-        self, sio: ThreadHub, namespace: SyncSMCPNamespace, metrics: Metrics | None, socketio_path: str
+        self, sio: ThreadHub, namespace: SyncSMCPNamespace, metrics: Metrics | None, socketio_path: str, grace: float
     ) -> None:
-        super().__init__(sio, namespace, metrics, socketio_path)
+        super().__init__(sio, namespace, metrics, socketio_path, grace)
         self._socketio = socketio.WSGIApp(sio, socketio_path=socketio_path)
         GuardedWebSocket.install(sio)
 
@@ -209,11 +239,11 @@ class SyncSMCPApp(_Application[SyncSMCPNamespace]):
         start_response(f"{status.value} {status.phrase}", headers)
         return [body]
 
-    def shutdown(self, grace: float = 10.0) -> None:
+    def shutdown(self, grace: float | None = None) -> None:
         """Let running calls end within `grace` seconds, then disconnect everybody with notice. Once is enough."""
         if self.namespace.draining:
             return
-        self.namespace.shutdown(grace)
+        self.namespace.shutdown(self.grace if grace is None else grace)
         for connection in list(self.sio.eio.sockets.values()):
             connection.close(wait=False)
         self.sio.shutdown()

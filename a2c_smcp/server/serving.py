@@ -7,6 +7,7 @@ import contextlib
 import logging
 import signal
 import socket
+import threading
 from collections.abc import Callable, Generator
 from types import FrameType
 from typing import Any
@@ -17,6 +18,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.exceptions import InvalidState
 
 from a2c_smcp.protocol.effects import Registry
+from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.server.app import SMCPApp, create_app, transport_limit
 from a2c_smcp.server.auth import AuthenticationProvider
 from a2c_smcp.server.namespace import SMCPNamespace
@@ -55,33 +57,55 @@ def serve(
         metrics=settings.metrics,
         namespace_class=namespace_class,
         registry=registry,
+        grace=settings.grace,
     )
     config = uvicorn_config(app, settings)
+    config.lifespan = "off"  # what it does, the server below does as well
     config.load()
     with contextlib.closing(listener or bind(settings.host, settings.port)) as listener:
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         url = f"{'https' if config.is_ssl else 'http'}://{host}:{listener.getsockname()[1]}"
-        GracefulServer(config, app, settings.grace, lambda: on_ready(url)).run(sockets=[listener])
+        GracefulServer(config, app, lambda: on_ready(url)).run(sockets=[listener])
+
+
+def run(app: SMCPApp, *, inside: Any = None, host: str = "127.0.0.1", port: int = 8000, **uvicorn_options: Any) -> None:
+    """Serve an application, or the one it is mounted `inside`, until SIGINT or SIGTERM; then let running calls end,
+    announce the leaves and return.
+
+    Further options are those of `uvicorn.Config`, such as `ssl_certfile`. It is always one process.
+    """
+    options = {**_transport_options(app.namespace.limits), **uvicorn_options}
+    if inside is None:
+        options["lifespan"] = "off"  # as above
+    config = uvicorn.Config(app if inside is None else inside, host=host, port=port, **options)
+    GracefulServer(config, app).run()
 
 
 def uvicorn_config(app: SMCPApp, settings: ServerSettings) -> uvicorn.Config:
-    """uvicorn as this Server wants it: no compression on the event loop, no second heartbeat under Engine.IO's."""
+    """uvicorn as `a2c server` has it."""
     return uvicorn.Config(
         app,
-        ws=WebSocket,
-        ws_max_size=transport_limit(settings.limits),
-        ws_ping_interval=None,
-        ws_per_message_deflate=False,
         lifespan="on",
         log_config=None,
         log_level="warning",  # below, it logs frames: with what they carry
         access_log=False,
-        server_header=False,
         forwarded_allow_ips=settings.forwarded_allow_ips,
-        timeout_graceful_shutdown=5,
         ssl_certfile=settings.ssl_certfile,
         ssl_keyfile=settings.ssl_keyfile,
+        **_transport_options(settings.limits),
     )
+
+
+def _transport_options(limits: Limits) -> dict[str, Any]:
+    """What every Server wants of uvicorn: no compression on the event loop, no second heartbeat under Engine.IO's."""
+    return {
+        "ws": WebSocket,
+        "ws_max_size": transport_limit(limits),
+        "ws_ping_interval": None,
+        "ws_per_message_deflate": False,
+        "server_header": False,
+        "timeout_graceful_shutdown": 5,
+    }
 
 
 def is_local_origin(origin: str | None, environ: Any = None) -> bool:
@@ -100,12 +124,14 @@ class WebSocket(WebSocketsSansIOProtocol):
 
 
 class GracefulServer(uvicorn.Server):
-    """uvicorn, with running calls finished before connections are closed, and a signal that ends in exit code 0."""
+    """uvicorn, with running calls finished before connections are closed, and a signal that ends in exit code 0.
 
-    def __init__(self, config: uvicorn.Config, app: SMCPApp, grace: float, on_ready: Callable[[], None]) -> None:
+    It does what the lifespan of `app` does for other servers, and stops listening first.
+    """
+
+    def __init__(self, config: uvicorn.Config, app: SMCPApp, on_ready: Callable[[], None] = lambda: None) -> None:
         super().__init__(config)
         self._app = app
-        self._grace = grace
         self._on_ready = on_ready
         self._draining: asyncio.Future[None] | None = None
 
@@ -118,7 +144,7 @@ class GracefulServer(uvicorn.Server):
         """Stop listening, drain, then close; a second Ctrl-C ends the draining."""
         for server in self.servers:
             server.close()
-        self._draining = asyncio.ensure_future(self._app.shutdown(self._grace))
+        self._draining = asyncio.ensure_future(self._app.shutdown())
         with contextlib.suppress(asyncio.CancelledError):
             await self._draining
         await super().shutdown(sockets)
@@ -132,6 +158,9 @@ class GracefulServer(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
         """As uvicorn does, without raising the signal again at the end: a graceful stop is a success."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
         previous = {sig: signal.signal(sig, self.handle_exit) for sig in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast
 
 from socketio.exceptions import ConnectionError as SocketIOConnectionError
 
-from a2c_smcp.errors import ForbiddenError, NotAuthenticatedError, NotConnectedError, error_for
+from a2c_smcp import errors
 from a2c_smcp.protocol.client import FIRST_DELAY, LONGEST_DELAY, Seat
 from a2c_smcp.smcp import SMCP_NAMESPACE
 from a2c_smcp.transport.packet import SMCPPacket
@@ -30,15 +30,19 @@ _library_log = logging.getLogger("a2c_smcp.transport.socketio")
 _library_log.setLevel(logging.ERROR)
 
 
-class CannotConnectError(NotConnectedError, SocketIOConnectionError):
+# A connection that fails is the library's error as well as ours: programs catch either. The names are those of
+# `a2c_smcp.errors`, for whoever reads them in a traceback.
+
+
+class NotConnectedError(errors.NotConnectedError, SocketIOConnectionError):
     """The Server cannot be reached, or takes no further connection now."""
 
 
-class NotLetInError(NotAuthenticatedError, SocketIOConnectionError):
+class NotAuthenticatedError(errors.NotAuthenticatedError, SocketIOConnectionError):
     """The Server wants another key."""
 
 
-class NotWelcomeError(ForbiddenError, SocketIOConnectionError):
+class ForbiddenError(errors.ForbiddenError, SocketIOConnectionError):
     """The Server knows who we are and does not want us."""
 
 
@@ -79,18 +83,18 @@ class Membership:
         if event.startswith(self.forbidden_prefixes):
             raise ValueError(f"{self.role} clients do not send {event}")
 
-    def _why_refused(self, url: str) -> CannotConnectError | NotLetInError | NotWelcomeError | None:
+    def _why_refused(self, url: str) -> errors.SMCPError | None:
         """Why the Server did not let us in; None when it was not the Server that refused."""
         if (refusal := _read_refusal(self._refusal)) is None:
             return None
         reason, code = refusal
         if code == NotAuthenticatedError.code:
-            return NotLetInError(f"the Server at {url} refuses this connection: {reason}")
+            return NotAuthenticatedError(f"the Server at {url} refuses this connection: {reason}")
         if code == ForbiddenError.code:
-            return NotWelcomeError(f"the Server at {url} refuses this connection: {reason}")
-        error = CannotConnectError(f"the Server at {url} says: {reason}")
+            return ForbiddenError(f"the Server at {url} refuses this connection: {reason}")
+        error = NotConnectedError(f"the Server at {url} says: {reason}")
         if code is not None:
-            error.code = error_for(code).code
+            error.code = code
         return error
 
 
@@ -125,9 +129,14 @@ def _read_refusal(data: Any) -> tuple[str, int | None] | None:
 
 
 def check_url(url: str) -> None:
-    """Raise `CannotConnectError` if that is no address of a Server."""
+    """Raise `NotConnectedError` if that is no address of a Server."""
     if not re.match(r"(https?|wss?)://[^/]", url):
-        raise CannotConnectError(f"{url}: an address such as http://127.0.0.1:8000 is expected")
+        raise unreachable(f"{url}: an address such as http://127.0.0.1:8000 is expected")
+
+
+def unreachable(problem: str) -> errors.NotConnectedError:
+    """The error of who cannot connect."""
+    return NotConnectedError(problem)
 
 
 def in_plain_words(problem: str) -> str:

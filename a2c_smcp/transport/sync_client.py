@@ -30,11 +30,11 @@ from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.transport.membership import (
     CONNECT_SECONDS,
     WEBSOCKET_FIRST,
-    CannotConnectError,
     Membership,
     arguments,
     check_url,
     in_plain_words,
+    unreachable,
     with_defaults,
 )
 from a2c_smcp.transport.packet import Unreadable
@@ -176,7 +176,7 @@ class SyncOfficeClient(Membership, socketio.Client):
         """
         check_url(url)
         if self.connected:
-            raise CannotConnectError("already connected")
+            raise unreachable("already connected")
         problem = ""
         for transports in WEBSOCKET_FIRST if options.get("transports") is None else [options["transports"]]:
             try:
@@ -187,8 +187,8 @@ class SyncOfficeClient(Membership, socketio.Client):
                 if (refusal := self._why_refused(url)) is not None:
                     raise refusal from None
             except ValueError as error:
-                raise CannotConnectError(f"{url}: {error}") from None
-        raise CannotConnectError(f"cannot reach {url}: {in_plain_words(problem)}")
+                raise unreachable(f"{url}: {error}") from None
+        raise unreachable(f"cannot reach {url}: {in_plain_words(problem)}")
 
     def disconnect(self) -> None:
         """Disconnect, and stay disconnected."""

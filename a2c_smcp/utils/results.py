@@ -24,6 +24,10 @@ class CallToolResult(mcp_types.CallToolResult):
         """The structured result."""
         return self.structured_content
 
+    def to_json(self) -> dict[str, Any]:
+        """The result as JSON data, as it travels: `content`, `isError`, `structuredContent` and `meta`."""
+        return to_wire(self)
+
 
 _results = TypeAdapter(CallToolResult).validator
 

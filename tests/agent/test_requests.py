@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import socketio.exceptions
 
+from a2c_smcp import errors
 from a2c_smcp.agent import AsyncSMCPAgentClient, SMCPAgentClient
 from a2c_smcp.computer.mcp_clients.config_file import server_from
 from a2c_smcp.errors import (
@@ -58,6 +60,20 @@ async def test_a_result_reads_by_attribute_and_by_wire_name(scene: Stage) -> Non
     result = await agent.emit_tool_call("pc", "echo", {"text": "hi"}, 10)
     assert (result.isError, result.is_error) == (False, False)
     assert result.structuredContent == result.structured_content
+
+
+async def test_a_result_is_json_data_as_it_travelled(scene: Stage) -> None:
+    computer = await scene.fake()
+    sent = {
+        "content": [{"type": "text", "text": "3"}],
+        "structuredContent": {"sum": 3},
+        "isError": False,
+        "meta": {"origin": "here"},
+    }
+    computer.answer = lambda event, data: sent if event == "client:tool_call" else {"tools": [], "req_id": "r"}
+    agent = await scene.agent()
+    result = await agent.emit_tool_call("pc", "add", {}, 10)
+    assert json.loads(json.dumps(result.to_json())) == sent
 
 
 async def test_a_tool_that_fails_is_a_result_and_not_an_exception(scene: Stage) -> None:
@@ -192,12 +208,20 @@ async def test_of_two_agents_one_gets_the_office(scene: Stage) -> None:
     assert rivals[loser].office_id == "office"
 
 
+def assert_reads_well(error: SMCPError) -> None:
+    """A traceback ends with a name that programs can import, and tells of nothing that came before."""
+    assert hasattr(errors, type(error).__name__)
+    assert error.__cause__ is None
+    assert error.__context__ is None or error.__suppress_context__
+
+
 async def test_a_wrong_key_is_not_let_in(form: Form) -> None:
     async with stage(form, auth_provider=DefaultAuthenticationProvider("right")) as scene:
         agent = scene.visitor()
         with pytest.raises(NotAuthenticatedError) as caught:
             await agent.connect_to_server(scene.server.url)
         assert isinstance(caught.value, socketio.exceptions.ConnectionError), "as programs for socketio expect"
+        assert_reads_well(caught.value)
         await agent.connect_to_server(scene.server.url, headers={"x-api-key": "right"})
         assert agent.connected
 
@@ -205,10 +229,11 @@ async def test_a_wrong_key_is_not_let_in(form: Form) -> None:
 async def test_a_server_that_is_not_there(scene: Stage) -> None:
     scene.network.down = True
     agent = scene.visitor()
-    with pytest.raises(NotConnectedError):
-        await agent.connect_to_server(scene.network.url)
-    with pytest.raises(NotConnectedError):
-        await agent.connect_to_server("nonsense")
+    for url in (scene.network.url, "nonsense"):
+        with pytest.raises(NotConnectedError) as caught:
+            await agent.connect_to_server(url)
+        assert isinstance(caught.value, socketio.exceptions.ConnectionError), "as programs for socketio expect"
+        assert_reads_well(caught.value)
     scene.network.down = False
     await agent.connect_to_server(scene.network.url)
     assert agent.connected, "it can be tried again"

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from anthropic import AsyncAnthropic
+from openai import AsyncOpenAI
 
-from a2c_smcp.agent.toolkit import Answer, Choice, SyncToolkit, Toolkit
+from a2c_smcp.agent import Answer, Answers, Choice, SyncToolkit, Toolkit
+from a2c_smcp.agent.content import Image, Text
 from tests.agent.forms import Diary, Driven, Stage
 from tests.computer.hosting import raw, shelves
+from tests.support.model_api import ModelApi, Round, model_api
 
 pytestmark = pytest.mark.anyio
 
@@ -91,12 +97,94 @@ async def test_pictures_come_as_each_model_takes_them(scene: Stage) -> None:
     assert {"type": "base64", "media_type": image.mime_type, "data": image.data} in [
         part.get("source") for part in block["content"]
     ]
-    said, shown = answer.for_openai("id")
-    assert (said["role"], said["tool_call_id"]) == ("tool", "id")
-    assert shown["content"][1]["image_url"]["url"].startswith("data:image/")
+    words, shown = answer.for_openai("id")
+    assert (words["role"], words["tool_call_id"]) == ("tool", "id")
+    assert shown["content"][2]["image_url"]["url"].startswith("data:image/")
     item = answer.for_openai_responses("id")
     assert item["call_id"] == "id"
     assert any(part["type"] == "input_image" for part in item["output"])
+
+
+Turn = Callable[[ModelApi, Any, Driven], Awaitable[str]]
+
+
+async def chat_completions(api: ModelApi, kit: Toolkit | SyncToolkit, driven: Driven) -> str:
+    conversation: list[Any] = [{"role": "user", "content": "Show me."}]
+    async with AsyncOpenAI(base_url=f"{api.url}/v1", api_key="a-key") as model:
+        while True:
+            completion = await model.chat.completions.create(model="m", messages=conversation, tools=kit.openai())
+            message = completion.choices[0].message
+            conversation.append(message)
+            if not message.tool_calls:
+                return message.content or ""
+            calls = [(c.id, c.function.name, c.function.arguments) for c in message.tool_calls if c.type == "function"]
+            conversation += (await driven.call_all(calls)).for_openai()
+
+
+async def responses(api: ModelApi, kit: Toolkit | SyncToolkit, driven: Driven) -> str:
+    conversation: list[Any] = [{"role": "user", "content": "Show me."}]
+    async with AsyncOpenAI(base_url=f"{api.url}/v1", api_key="a-key") as model:
+        while True:
+            response = await model.responses.create(model="m", input=conversation, tools=kit.openai_responses())
+            conversation += response.output
+            calls = [(i.call_id, i.name, i.arguments) for i in response.output if i.type == "function_call"]
+            if not calls:
+                return response.output_text
+            conversation += (await driven.call_all(calls)).for_openai_responses()
+
+
+async def messages(api: ModelApi, kit: Toolkit | SyncToolkit, driven: Driven) -> str:
+    conversation: list[Any] = [{"role": "user", "content": "Show me."}]
+    async with AsyncAnthropic(base_url=api.url, api_key="a-key") as model:
+        while True:
+            tools = kit.anthropic()
+            message = await model.messages.create(model="m", max_tokens=9, messages=conversation, tools=tools)
+            conversation.append({"role": "assistant", "content": message.content})
+            calls = [(block.id, block.name, block.input) for block in message.content if block.type == "tool_use"]
+            if not calls:
+                return "".join(block.text for block in message.content if block.type == "text")
+            conversation += (await driven.call_all(calls)).for_anthropic()
+
+
+@pytest.mark.parametrize("turn", [chat_completions, responses, messages])
+async def test_each_api_takes_the_results_of_parallel_calls_pictures_included(scene: Stage, turn: Turn) -> None:
+    await scene.computer(raw())
+    agent = await scene.agent()
+    calls: Round = [("media", {}), ("fail", {"message": "oh no"}), ("media", {}), ("echo", {"text": "hi"})]
+    with model_api(calls) as api:
+        assert "hi" in await turn(api, listing(agent), toolkit(agent))
+        assert json.dumps(api.conversation).count("iVBORw0KGgo") == 2, "both pictures"
+
+
+def test_pictures_of_a_chat_are_told_apart() -> None:
+    answers = Answers(one=Answer((Text("see"), Image("AAAA", "image/png"))), two=Answer((Image("BBBB", "image/gif"),)))
+    first, second, shown = answers.for_openai()
+    assert (first["tool_call_id"], second["tool_call_id"]) == ("one", "two")
+    assert "picture 1" in first["content"]
+    assert "picture 2" in second["content"]
+    labels = {part["text"] for part in shown["content"] if part["type"] == "text"}
+    assert {"picture 1:", "picture 2:"} <= labels
+
+
+def test_a_turn_without_calls_adds_nothing() -> None:
+    answers = Answers()
+    assert answers.for_openai() == answers.for_openai_responses() == answers.for_anthropic() == []
+
+
+async def test_calls_of_one_turn_run_side_by_side(scene: Stage) -> None:
+    together = asyncio.Barrier(3)
+
+    async def answer(event: str, data: Any) -> Any:
+        if event == "client:get_tools":
+            return {"tools": [tool("meet")], "req_id": data["req_id"]}
+        await together.wait()
+        return {"content": [{"type": "text", "text": data["params"]["who"]}], "isError": False}
+
+    (await scene.fake()).answer = answer
+    agent = await scene.agent()
+    answers = await toolkit(agent).call_all([(f"id-{who}", "meet", {"who": who}) for who in "abc"])
+    assert {call_id: answer.text for call_id, answer in answers.items()} == {"id-a": "a", "id-b": "b", "id-c": "c"}
+    assert await toolkit(agent).call_all([]) == {}
 
 
 async def test_one_tool_for_all_computers_that_have_it(scene: Stage) -> None:

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from a2c_smcp.errors import NotConnectedError, TimedOutError
+from a2c_smcp.errors import NotConnectedError, OfficeRefusedError, TimedOutError
 from a2c_smcp.protocol import agent as requests
-from a2c_smcp.protocol.client import OfficeRefusedError, Seat, come_back, enter, rejoin
+from a2c_smcp.protocol.client import Seat, come_back, enter, rejoin
 from a2c_smcp.protocol.flow import run
 from a2c_smcp.types import Role
 

@@ -114,14 +114,14 @@ class LineProcess:
     def text(self) -> str:
         return "".join(self.log)
 
-    def wait_for(self, pattern: str, after: int = 0) -> re.Match[str]:
+    def wait_for(self, pattern: str, after: int = 0, patience: float = PATIENCE) -> re.Match[str]:
         """The first line that matches, whenever it comes; lines up to `after` do not count."""
 
         def find() -> re.Match[str] | None:
             return next((found for line in self.log[after:] if (found := re.search(pattern, line))), None)
 
         with self._changed:
-            self._changed.wait_for(lambda: find() or self._ended, PATIENCE)
+            self._changed.wait_for(lambda: find() or self._ended, patience)
             found = find()
         assert found, f"no {pattern!r} in:\n{self.text}"
         return found
@@ -137,6 +137,8 @@ class LineProcess:
         self.process.kill()
         self.process.wait()
         self._reader.join(PATIENCE)
+        # To close what somebody still reads would wait for as long as that one.
+        assert not self._reader.is_alive(), f"a process that it started outlives it and keeps its output:\n{self.text}"
         assert self.process.stdout is not None
         self.process.stdout.close()
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import termios
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 from tests.support.process import A2C
@@ -129,9 +129,9 @@ class Screen:
 
 
 class TerminalProcess:
-    """An `a2c` command in a terminal. What a person types is typed; what they see is in `screen`."""
+    """A program in a terminal. What a person types is typed; what they see is in `screen`."""
 
-    def __init__(self, *arguments: str, prompt: str, width: int, home: Path, env: dict[str, str]) -> None:
+    def __init__(self, *command: str, prompt: str, width: int, home: Path, env: dict[str, str]) -> None:
         self._prompt = re.escape(prompt)
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", HEIGHT, width, 0, 0))
@@ -139,7 +139,7 @@ class TerminalProcess:
         settings = {"TERM": "xterm-256color", "XDG_STATE_HOME": str(home), "NO_COLOR": "", "COLUMNS": "", "LINES": ""}
         environment = {**clean, **settings, **env}
         self.process = subprocess.Popen(
-            [*IN_THE_TERMINAL, *A2C, *arguments],
+            [*IN_THE_TERMINAL, *command],
             stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
             env={key: value for key, value in environment.items() if value},
         )  # fmt: skip
@@ -217,10 +217,15 @@ class TerminalProcess:
 
 @contextlib.contextmanager
 def terminal(
-    folder: Path, *arguments: str, prompt: str, width: int = WIDTH, env: dict[str, str] | None = None
+    folder: Path,
+    *arguments: str,
+    prompt: str,
+    width: int = WIDTH,
+    env: dict[str, str] | None = None,
+    program: Sequence[str] = A2C,
 ) -> Generator[TerminalProcess]:
-    """A running `a2c` command whose prompt is this; what it remembers is in `folder`/state."""
+    """A running program, `a2c` if no other, whose prompt is this; what it remembers is in `folder`/state."""
     with contextlib.closing(
-        TerminalProcess(*arguments, prompt=prompt, width=width, home=folder / "state", env=env or {})
+        TerminalProcess(*program, *arguments, prompt=prompt, width=width, home=folder / "state", env=env or {})
     ) as process:
         yield process

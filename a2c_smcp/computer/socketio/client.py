@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import orjson
 
 from a2c_smcp.computer.finder.organize import DEFAULT_LIMIT
-from a2c_smcp.errors import InternalError, MalformedRequestError, NotFoundError, SMCPError, TooLargeError
+from a2c_smcp.errors import (
+    InternalError,
+    MalformedRequestError,
+    NotFoundError,
+    OfficeRefusedError,
+    SMCPError,
+    TooLargeError,
+)
 from a2c_smcp.protocol.answers import refusal
-from a2c_smcp.protocol.client import OfficeRefusedError
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.wire import check_payload, check_timeout
 from a2c_smcp.smcp import (
@@ -101,11 +108,34 @@ class SMCPComputerClient(OfficeClient):
 
     # ---------------------------------------------------------------------------------------------------------- offices
 
+    @classmethod
+    @asynccontextmanager
+    async def in_office(
+        cls, computer: Computer, url: str, office_id: str, *, api_key: str | None = None, **options: Any
+    ) -> AsyncGenerator[Self]:
+        """Offer a Computer to an office for as long as the block runs, whatever becomes of the connection meanwhile.
+
+        The Computer is to be booted: `async with computer, SMCPComputerClient.in_office(computer, url, office_id):`
+
+        Raises:
+            NotAuthenticatedError, ForbiddenError: the Server wants another key.
+            NotConnectedError: the Server cannot be reached.
+            OfficeRefusedError: the office may not be joined, or has a Computer of that name.
+        """
+        client = cls(computer=computer, **options)
+        key = {"x-api-key": api_key} if api_key else {}
+        try:
+            await client.reach(url, headers=key, auth=key or None)  # a proxy may keep the header for itself
+            await client.join_office(office_id)
+            yield client
+        finally:
+            await client.disconnect()
+
     async def join_office(self, office_id: str) -> None:
         """Offer this Computer to an office; from now on also after every reconnection.
 
         Raises:
-            RuntimeError: the Server refuses, or gives no valid answer.
+            OfficeRefusedError: the Server refuses, or gives no valid answer. It is a `RuntimeError`.
         """
         await self._join(office_id, self.computer.name)
 
@@ -113,7 +143,7 @@ class SMCPComputerClient(OfficeClient):
         """Leave. Whatever the Server says, this Computer is out.
 
         Raises:
-            RuntimeError: the Server says that we were not in.
+            OfficeRefusedError: the Server says that we were not in. It is a `RuntimeError`.
         """
         await self._leave(office_id)
 

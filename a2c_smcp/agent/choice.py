@@ -1,0 +1,48 @@
+"""Which tools a model gets to see."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, cast
+
+from a2c_smcp.smcp import SMCPTool
+from a2c_smcp.utils.tool_meta import tool_meta
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which tools a model gets to see. Names are patterns such as `read_*`; None means all."""
+
+    names: Collection[str] | None = None
+    tags: Collection[str] | None = None
+    computers: Collection[str] | None = None
+    exclude_names: Collection[str] = ()
+    exclude_tags: Collection[str] = ()
+    exclude_computers: Collection[str] = ()
+
+    def allows_computer(self, computer: str) -> bool:
+        """Whether anything of this Computer is shown."""
+        return computer not in self.exclude_computers and (self.computers is None or computer in self.computers)
+
+    def allows(self, tool: SMCPTool) -> bool:
+        """Whether a tool is shown."""
+        name, tags = tool["name"], tags_of(tool)
+        return (
+            (self.names is None or _matches(name, self.names))
+            and (self.tags is None or not tags.isdisjoint(self.tags))
+            and not _matches(name, self.exclude_names)
+            and tags.isdisjoint(self.exclude_tags)
+        )
+
+
+def tags_of(tool: SMCPTool) -> frozenset[str]:
+    """The tags that the Computer's owner gave a tool."""
+    tags = tool_meta(tool).get("tags")
+    listed = cast("list[Any]", tags) if isinstance(tags, list) else []
+    return frozenset(tag for tag in listed if isinstance(tag, str))
+
+
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)

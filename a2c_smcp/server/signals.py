@@ -1,0 +1,86 @@
+"""Signals that wait: a program stops only after the Server inside it has shut down.
+
+uvicorn and its like close every WebSocket before they tell an application that they stop, which costs running calls
+their answers; and they wait for requests that hang, such as the GET of a client that polls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from types import FrameType
+from typing import Any
+
+logger = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def after(shutdown: Callable[[], Awaitable[None]]) -> AsyncGenerator[None]:
+    """Within the block, SIGINT and SIGTERM do what they did before, but only after `shutdown`. A second one ends that.
+
+    Outside the main thread nothing changes: no signal comes there.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    gate = _Gate(shutdown)
+    gate.close()
+    try:
+        yield
+    finally:
+        gate.open()
+
+
+class _Gate:
+    """Holds signals back."""
+
+    def __init__(self, shutdown: Callable[[], Awaitable[None]]) -> None:
+        self._shutdown = shutdown
+        self._loop = asyncio.get_running_loop()
+        self._before: dict[int, Any] = {}
+        self._held: list[int] = []
+        self._stopping: asyncio.Future[None] | None = None
+
+    def close(self) -> None:
+        """Take the signals; those that are ignored, or that Python knows nothing of, stay as they are."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before = signal.getsignal(number)
+            if before not in (signal.SIG_IGN, None):
+                self._before[number] = before
+                signal.signal(number, self._hear)
+
+    def open(self) -> None:
+        """Give them back, unless somebody else has taken them meanwhile."""
+        for number, before in self._before.items():
+            if signal.getsignal(number) == self._hear:
+                signal.signal(number, before)
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        self._loop.call_soon_threadsafe(self._hold, number)
+
+    def _hold(self, number: int) -> None:
+        self._held.append(number)
+        if self._stopping is None:
+            self._stopping = asyncio.ensure_future(self._shutdown())
+            self._stopping.add_done_callback(self._pass_on)
+        elif self._stopping.done():
+            self._pass_on(self._stopping)
+        else:
+            self._stopping.cancel()
+
+    def _pass_on(self, stopping: asyncio.Future[None]) -> None:
+        """Let everything through that was held back, in order: two interrupts are two also to who comes after us."""
+        if not stopping.cancelled() and (error := stopping.exception()) is not None:
+            logger.error("the Server did not shut down well", exc_info=error)
+        held, self._held = self._held, []
+        for number in held:
+            before = self._before[number]
+            if callable(before):
+                before(number, None)
+            else:
+                signal.signal(number, before)
+                signal.raise_signal(number)
