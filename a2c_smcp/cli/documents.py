@@ -76,7 +76,7 @@ def documents(
     from a2c_smcp.cli.running import run_until_done
     from a2c_smcp.utils.logger import configure_logging
 
-    if importlib.util.find_spec("pathspec") is None or importlib.util.find_spec("watchfiles") is None:
+    if importlib.util.find_spec("watchfiles") is None:
         fail("the document server needs more: pip install 'a2c-stack[documents]'")
     if not folder.is_dir():
         fail(f"{folder}: there is no such folder", 2)
@@ -152,7 +152,7 @@ async def _check(options: Options, as_json: bool) -> int:
         with progress_bar("reading") as progress:
             await library.read_all(progress)
         known = sorted(library.documents.values(), key=lambda document: document.relative)
-        problems = {document.ref: library.problem_of(document) for document in known}
+        problems = {document.ref: document.problem for document in known}
         if as_json:
             print_json([{**library.summary(each), "problem": problems[each.ref]} for each in known])
         else:

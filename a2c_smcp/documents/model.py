@@ -27,6 +27,8 @@ class Element:
     """The content on level 3, where that is more than on the page."""
     picture: Callable[[], tuple[str, bytes]] | None = field(default=None, compare=False)
     """MIME type and bytes of an image, made when somebody wants to see it; it may raise `UnreadableFileError`."""
+    file: Callable[[], tuple[str, bytes]] | None = field(default=None, compare=False)
+    """The same for the file that a link stands for: an attachment."""
 
 
 @dataclass(slots=True)
@@ -58,7 +60,10 @@ class Source(Protocol):
 
     @property
     def page_titles(self) -> Sequence[str]:
-        """One title for each page. Cheap: nothing is read for it that `open` did not have to read."""
+        """One title for each page. Cheap: nothing is read for it that `open` did not have to read.
+
+        A page that is read may have a better one.
+        """
         ...
 
     def page(self, index: int) -> Page:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from a2c_smcp.documents.library import Library
+from a2c_smcp.documents.library import BLOBS, Library
 from a2c_smcp.documents.render import as_markdown, as_text, markdown, plain
+from a2c_smcp.documents.wording import counted
 from a2c_smcp.errors import DocumentNotFoundError, SMCPError
 from a2c_smcp.utils.dpe_uri import ParsedDPEUri, parse_dpe_uri
 from a2c_smcp.utils.uri import parse_natural
@@ -17,11 +18,12 @@ _PUBLIC = ("element_id", "category", "summary", "content")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A body, or a picture in base64."""
+    """A body, or a picture or file in base64, and where it is."""
 
     body: Any = None
     blob: str | None = None
     mime_type: str = ""
+    uri: str = ""
 
 
 async def read(library: Library, uri: str) -> Answer:
@@ -39,9 +41,9 @@ async def read(library: Library, uri: str) -> Answer:
     if address.page_index is not None:
         return Answer(await _page(library, address, address.doc_ref, address.page_index, form, uri))
     if address.element_id is not None:
-        if address.query_params.get("as") == "picture":
-            mime_type, data = await library.picture(address.doc_ref, address.element_id)
-            return Answer(blob=data, mime_type=mime_type)
+        if (kind := address.query_params.get("as")) in BLOBS:
+            mime_type, data = await library.blob(address.doc_ref, address.element_id, kind)
+            return Answer(blob=data, mime_type=mime_type, uri=uri)
         return Answer(await _element(library, address.doc_ref, address.element_id, form, uri))
     return Answer(await _document(library, address, address.doc_ref, form))
 
@@ -49,7 +51,10 @@ async def read(library: Library, uri: str) -> Answer:
 def _catalogue(body: dict[str, Any], form: str) -> dict[str, Any]:
     if form == "json":
         return body
-    lines = [f"{entry['title']} ({entry['file_type']}, {entry['page_count']} pages)" for entry in body["documents"]]
+    lines = [
+        f"{entry['title']} ({entry['file_type']}, {counted(entry['page_count'], 'page')})"
+        for entry in body["documents"]
+    ]
     if form == "markdown":
         uris = [entry["uri"] for entry in body["documents"]]
         lines = [f"- [{line}]({uri})" for line, uri in zip(lines, uris, strict=True)]
@@ -65,7 +70,7 @@ async def _document(library: Library, address: ParsedDPEUri, ref: str, form: str
     if form == "json":
         return body
     pages = body.pop("pages", [])
-    lines = [f"{page['page_index']}. {page['title']} ({page['element_count']} elements)" for page in pages]
+    lines = [f"{page['page_index']}. {page['title']} ({counted(page['element_count'], 'element')})" for page in pages]
     head = f"# {body['title']}" if form == "markdown" else body["title"]
     return {**body, _body_of(form): "\n\n".join(filter(None, (head, body["summary"], "\n".join(lines))))}
 

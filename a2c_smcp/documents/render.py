@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from a2c_smcp.documents.model import MAX_SUMMARY
+from a2c_smcp.documents.wording import counted
 
 Item = dict[str, Any]
 """An element as it is sent: `category`, `content`, `summary`."""
@@ -32,7 +33,7 @@ def as_markdown(item: Item) -> str:
         case "table" if content.get("headers"):
             return _table(content["headers"], content.get("rows") or [])
         case "list" if content.get("items"):
-            return "\n".join(_list(content["items"], bool(content.get("ordered"))))
+            return "\n".join(_list(item))
         case "code" if isinstance(content.get("code"), str):
             fence = _fence(content["code"])
             return f"{fence}{_one_line(content.get('language'))}\n{content['code'].rstrip(chr(10))}\n{fence}"
@@ -58,7 +59,7 @@ def as_text(item: Item) -> str:
             rows: list[list[Any]] = [content["headers"], *(content.get("rows") or [])]
             return "\n".join("\t".join(_words(cell) for cell in row) for row in rows)
         case "list":
-            return "\n".join(_list(content.get("items") or [], bool(content.get("ordered"))))
+            return "\n".join(_list(item))
         case "code":
             return _words(content.get("code"))
         case "link":
@@ -85,10 +86,10 @@ def summary_of(category: str, content: dict[str, Any]) -> str:
             items: list[Any] = content.get("items") or []
             return _shorten(f"{len(items)}: " + "; ".join(map(_item_text, items[:5])))
         case "code":
-            source = _words(content.get("code"))
-            first = next((line for line in source.splitlines() if line.strip()), "")
-            lines = source.count("\n") + 1
-            return _shorten(f"{content.get('language') or 'code'}, {lines} lines: {first.strip()}")
+            lines = _words(content.get("code")).splitlines()
+            telling = next((line for line in lines if any(map(str.isalnum, line))), "".join(lines[:1]))
+            size = f"{content.get('language') or 'code'}, {counted(len(lines), 'line')}"
+            return _shorten(f"{size}: {telling.strip().rstrip(',')}" if telling.strip() else size)
         case "image":
             return _shorten(content.get("alt") or content.get("description") or "picture")
         case "link":
@@ -97,7 +98,7 @@ def summary_of(category: str, content: dict[str, Any]) -> str:
             return _shorten(content.get("expression") or "")
         case "form":
             fields = cast("list[Any]", content.get("fields") or [])
-            return _shorten(f"{len(fields)} fields")
+            return counted(len(fields), "field")
         case _:
             return _shorten(str(content.get("text") or content.get("title") or ""))
 
@@ -112,23 +113,35 @@ def _row(cells: list[Any]) -> str:
     return "| " + " | ".join(escaped) + " |"
 
 
-def _list(items: list[Any], ordered: bool) -> list[str]:
+def _list(element: Item) -> list[str]:
     """Lines of a list and the lists in it; a stack rather than recursion, since files may nest as deep as they like."""
     lines: list[str] = []
-    stack: list[tuple[list[Any], bool, int, int]] = [(items, ordered, 0, 0)]
+    metadata: dict[str, Any] = element.get("metadata") or {}
+    stack = [_Level({**element["content"], "start": metadata.get("start")})]
     while stack:
-        current, is_ordered, depth, position = stack.pop()
-        if position >= len(current):
+        level = stack[-1]
+        if level.place >= len(level.items):
+            stack.pop()
             continue
-        stack.append((current, is_ordered, depth, position + 1))
-        item = current[position]
-        mark = f"{position + 1}." if is_ordered else "-"
-        lines.append(f"{'  ' * depth}{mark} {_one_line(_item_text(item))}")
+        item = level.items[level.place]
+        mark = f"{level.start + level.place}." if level.is_ordered else "-"
+        level.place += 1
+        lines.append(f"{'  ' * (len(stack) - 1)}{mark} {_one_line(_item_text(item))}")
         if isinstance(item, dict):
-            inner = cast("dict[str, Any]", item)
-            if inner.get("items"):
-                stack.append((inner["items"], bool(inner.get("ordered")), depth + 1, 0))
+            stack.append(_Level(cast("dict[str, Any]", item)))
     return lines
+
+
+class _Level:
+    """A list, and the place in it; `start` is the number of its first item."""
+
+    __slots__ = ("is_ordered", "items", "place", "start")
+
+    def __init__(self, holder: dict[str, Any]) -> None:
+        self.items: list[Any] = holder.get("items") or []
+        self.is_ordered = bool(holder.get("ordered"))
+        self.start: int = holder["start"] if isinstance(holder.get("start"), int) else 1
+        self.place = 0
 
 
 def _item_text(item: Any) -> str:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Awaitable, Iterable
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 import mcp_types as types
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
 import a2c_smcp
@@ -19,9 +16,8 @@ from a2c_smcp.documents.library import Library, News
 from a2c_smcp.documents.reading import Answer, complete, read
 from a2c_smcp.documents.tools import TOOLS, call
 from a2c_smcp.errors import SMCPError
+from a2c_smcp.utils.audience import Audience
 from a2c_smcp.utils.dpe_uri import parse_dpe_uri
-
-logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -34,9 +30,7 @@ class DocumentServer:
 
     def __init__(self, library: Library, name: str) -> None:
         self.library = library
-        self._bus = InMemorySubscriptionBus()
-        self._subscribed: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
-        """Who is there, and which documents they want to hear of."""
+        self._audience = Audience()
         self.server: Server[Any] = _Server(
             name,
             version=a2c_smcp.__version__,
@@ -47,7 +41,7 @@ class DocumentServer:
             on_read_resource=self._read,
             on_subscribe_resource=self._subscribe,
             on_unsubscribe_resource=self._unsubscribe,
-            on_subscriptions_listen=ListenHandler(self._bus),
+            on_subscriptions_listen=self._audience.listener,
             on_completion=self._complete,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
@@ -56,24 +50,14 @@ class DocumentServer:
     async def announce(self, news: News) -> None:
         """Tell everybody what changed."""
         if news.is_list_changed:
-            await self._bus.publish(ResourcesListChanged())
-            for connection in list(self._subscribed):
-                await _tell(connection.send_resource_list_changed())
+            await self._audience.tell_list_changed()
         for ref in sorted(news.updated):
-            uri = self.library.address(ref)
-            await self._bus.publish(ResourceUpdated(uri=uri))
-            for connection, wanted in list(self._subscribed.items()):
-                if ref in wanted:
-                    await _tell(connection.send_resource_updated(uri))
-
-    def _meet(self, context: Any) -> set[str]:
-        """Remember who is there; a session lasts for a request only. The documents they want to hear of."""
-        return self._subscribed.setdefault(context.session._connection, set())
+            await self._audience.tell_updated(self.library.address(ref), ref)
 
     # -------------------------------------------------------------------------------------------------------- resources
 
     async def _list(self, context: Any, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        self._meet(context)
+        self._audience.meet(context)
         start = _cursor(params)
         documents = list(self.library.documents.values())
         resources = [
@@ -91,7 +75,7 @@ class DocumentServer:
         )
 
     async def _templates(self, context: Any, params: Any) -> types.ListResourceTemplatesResult:
-        self._meet(context)
+        self._audience.meet(context)
         host = self.library.address()
         page, element = f"{host}/{{doc_ref}}/pages/{{page_index}}", f"{host}/{{doc_ref}}/elements/{{element_id}}"
         return types.ListResourceTemplatesResult(
@@ -103,20 +87,20 @@ class DocumentServer:
         )
 
     async def _read(self, context: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        self._meet(context)
+        self._audience.meet(context)
         uri = str(params.uri)
         return types.ReadResourceResult(contents=[_contents(uri, await _or_error(read(self.library, uri)))])
 
     async def _subscribe(self, context: Any, params: types.SubscribeRequestParams) -> types.EmptyResult:
-        self._meet(context).add(_document_of(str(params.uri)))
+        self._audience.meet(context).add(_document_of(str(params.uri)))
         return types.EmptyResult()
 
     async def _unsubscribe(self, context: Any, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
-        self._meet(context).discard(_document_of(str(params.uri)))
+        self._audience.meet(context).discard(_document_of(str(params.uri)))
         return types.EmptyResult()
 
     async def _complete(self, context: Any, params: types.CompleteRequestParams) -> types.CompleteResult:
-        self._meet(context)
+        self._audience.meet(context)
         chosen = dict(params.context.arguments or {}) if params.context is not None else {}
         found = await _or_error(complete(self.library, params.argument.name, params.argument.value, chosen))
         completion = types.Completion(values=found[:100], total=len(found), has_more=len(found) > 100)
@@ -125,11 +109,11 @@ class DocumentServer:
     # ------------------------------------------------------------------------------------------------------------ tools
 
     async def _list_tools(self, context: Any, params: Any) -> types.ListToolsResult:
-        self._meet(context)
+        self._audience.meet(context)
         return types.ListToolsResult(tools=[types.Tool(**tool) for tool in TOOLS])
 
     async def _call_tool(self, context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        self._meet(context)
+        self._audience.meet(context)
         try:
             answers = await call(self.library, params.name, params.arguments or {})
         except (SMCPError, ValueError) as error:
@@ -146,13 +130,6 @@ class _Server(Server[Any]):
     ) -> InitializationOptions:
         wanted = notification_options or NotificationOptions(resources_changed=True)
         return super().create_initialization_options(wanted, *args, **options)
-
-
-async def _tell(telling: Awaitable[None]) -> None:
-    try:
-        await telling
-    except Exception:  # it has gone
-        logger.debug("somebody cannot be told", exc_info=True)
 
 
 def _document_of(uri: str) -> str:
@@ -187,9 +164,11 @@ def _contents(uri: str, answer: Answer) -> types.TextResourceContents | types.Bl
     return types.TextResourceContents(uri=uri, mime_type="application/json", text=text)
 
 
-def _parts(answers: Iterable[Answer]) -> Iterable[types.TextContent | types.ImageContent]:
+def _parts(answers: Iterable[Answer]) -> Iterable[types.TextContent | types.ImageContent | types.EmbeddedResource]:
     for answer in answers:
-        if answer.blob is not None:
+        if answer.blob is not None and not answer.mime_type.startswith("image/"):
+            yield types.EmbeddedResource(resource=_contents(answer.uri, answer))
+        elif answer.blob is not None:
             yield types.ImageContent(data=answer.blob, mime_type=answer.mime_type)
         elif isinstance(answer.body, str):
             yield types.TextContent(text=answer.body)

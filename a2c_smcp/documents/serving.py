@@ -9,16 +9,17 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import AbstractContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from typing import TypeAlias
 
 import uvicorn
 from mcp.server.stdio import stdio_server
 
-from a2c_smcp.documents.library import Library, News, Progress
+from a2c_smcp.documents.library import Library, News
 from a2c_smcp.documents.server import DocumentServer
 from a2c_smcp.documents.watching import watch as watch_folder
+from a2c_smcp.documents.workers import Progress
 
 logger = logging.getLogger(__name__)
 
@@ -30,19 +31,18 @@ Bar: TypeAlias = Callable[[str], AbstractContextManager[Progress | None]]
 
 async def serve(library: Library, name: str, transport: str, host: str, port: int, *, watch: bool, bar: Bar) -> None:
     """Serve until the other side goes, or a signal comes. `bar` shows a person how far the reading is."""
-    await library.look()
     server = DocumentServer(library, name)
-    try:
-        async with _behind(library, server, watch, bar):
-            if transport == "stdio":
-                await _over_stdio(server)
-            else:
-                await _over_http(server, host, port)
-    finally:
-        await library.close()
+    async with AsyncExitStack() as everything:
+        everything.push_async_callback(library.close)
+        await library.look()
+        await everything.enter_async_context(_behind(library, server, watch, bar))
+        if transport == "stdio":
+            await _over_stdio(server, everything.aclose)
+        else:
+            await _over_http(server, host, port)
 
 
-async def _over_stdio(server: DocumentServer) -> None:
+async def _over_stdio(server: DocumentServer, close: Callable[[], Awaitable[None]]) -> None:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -54,7 +54,7 @@ async def _over_stdio(server: DocumentServer) -> None:
         stopping = asyncio.ensure_future(stopped.wait())
         await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
         if stopping.done():
-            await server.library.close()
+            await close()
             os._exit(0)  # a thread waits for standard input, and nothing but its end would wake it
         stopping.cancel()
         await serving

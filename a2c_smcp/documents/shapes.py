@@ -17,7 +17,8 @@ _ID = re.compile(r"p(0|[1-9][0-9]{0,8})-([a-z_]+)-([1-9][0-9]{0,8})")
 
 
 def page_shape(page: Page, index: int) -> dict[str, Any]:
-    """A page with all that is known of its elements; `detail`, `metadata` and `has_picture` are for level 3."""
+    """A page with all that is known of its elements; `detail`, `metadata`, `has_picture` and `has_file` are for
+    level 3."""
     counted: Counter[str] = Counter()
     elements: list[dict[str, Any]] = []
     for element in page.elements:
@@ -38,6 +39,8 @@ def _element_shape(element: Element, element_id: str) -> dict[str, Any]:
         shape["detail"] = element.detail
     if element.picture is not None:
         shape["has_picture"] = True
+    if element.file is not None:
+        shape["has_file"] = True
     return shape
 
 

@@ -87,7 +87,7 @@ async def _list(library: Library, arguments: dict[str, Any]) -> dict[str, Any]:
         documents = [entry for entry in documents if _mentions(entry, keyword.strip().lower())]
     if isinstance(file_type, str) and file_type:
         documents = [entry for entry in documents if entry["file_type"] == file_type.lower().lstrip(".")]
-    documents.sort(key=lambda entry: entry["last_modified"], reverse=True)
+    documents.sort(key=lambda entry: entry.get("last_modified", ""), reverse=True)
     return {"documents": documents[offset : offset + limit], "total_count": len(documents)}
 
 
@@ -108,8 +108,8 @@ async def _read(library: Library, arguments: dict[str, Any]) -> list[Answer]:
         answer = await read(library, library.address(ref, f"elements/{element}"))
         if answer.body["category"] == "image":
             _, shape = await library.element(ref, element)
-            if shape.get("has_picture"):
-                return [answer, await read(library, library.picture_address(ref, shape))]
+            if url := library.blob_address(ref, shape):
+                return [answer, await read(library, url)]
         return [answer]
     if ref is not None and page is not None:
         number = _number(arguments, "page", 0, 0, 1 << 31)

@@ -6,7 +6,8 @@ import asyncio
 import importlib
 import logging
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,6 +20,8 @@ GATHER_MS = 200
 """What happens within this time is one piece of news."""
 IDLE_MS = 500
 RETRY_SECONDS = 1.0
+LOOK_SECONDS = 5.0
+"""A folder that cannot be watched is looked at this often."""
 READING_SECONDS = 0.5
 """So long news wait for what is new to be read: who hears of it mostly wants its title."""
 
@@ -27,56 +30,104 @@ Announce: TypeAlias = Callable[[News], Awaitable[None]]
 
 async def watch(library: Library, announce: Announce) -> None:
     """Watch the folder until cancelled; one that is gone is waited for."""
+    complaint = ""
     async with asyncio.TaskGroup() as readings:  # what is still being read ends with the watching
+        watcher = _Watcher(library, announce, readings)
         while True:
+            seconds = RETRY_SECONDS
             try:
-                await _watch_once(library, announce, readings)
-            except Exception as error:  # too many to watch, no right to: it may pass
-                logger.warning("the folder cannot be watched now: %s", error)
-            await asyncio.sleep(RETRY_SECONDS)
+                await watcher.watch()
+                complaint = ""
+            except _Unwatchable as error:  # it may pass
+                seconds = LOOK_SECONDS
+                if str(error) != complaint:
+                    logger.warning("the folder cannot be watched, and is looked at from time to time: %s", error)
+                complaint = str(error)
+            except Exception:
+                logger.exception("watching the folder failed, and is begun again")
+            await asyncio.sleep(seconds)
 
 
-async def _watch_once(library: Library, announce: Announce, readings: asyncio.TaskGroup) -> None:
-    """Watch the folder for as long as it is the same one."""
-    watchfiles: Any = importlib.import_module("watchfiles")
-    root = library.folder.root
-    identity = _identity(root)
-    if identity is None:
-        return
-    is_new = True
-    seen = watchfiles.awatch(
-        root, watch_filter=None, debounce=GATHER_MS, step=50, rust_timeout=IDLE_MS, yield_on_timeout=True
-    )
-    async for changes in seen:
-        if _identity(root) != identity:
-            await _look(library, None, announce, readings)
-            return  # another folder of the same name: the system would tell us nothing of it
-        if is_new:  # what happened before it began to watch nobody has told us
-            await _look(library, None, announce, readings)
-            is_new = False
-        elif changes:
-            await _look(library, {Path(path) for _, path in changes}, announce, readings)
+class _Unwatchable(Exception):
+    """The system does not tell of changes: too many files, no such service."""
 
 
-async def _look(library: Library, paths: set[Path] | None, announce: Announce, readings: asyncio.TaskGroup) -> None:
-    """Look at what changed; at everything where a directory did, or the rules of what is a document."""
-    if paths is None or any(_concerns_many(path, library) for path in paths):
-        news = await library.look()
-    else:
-        news = await library.look_at(paths)
-    if news.is_list_changed or news.updated:
-        await asyncio.wait([readings.create_task(library.read_all())], timeout=READING_SECONDS)
-        await announce(news)
+class _Watcher:
+    """Watches one folder of this name after another."""
+
+    def __init__(self, library: Library, announce: Announce, readings: asyncio.TaskGroup) -> None:
+        self._library = library
+        self._folder = library.folder
+        self._announce = announce
+        self._readings = readings
+
+    async def watch(self) -> None:
+        """Watch the folder for as long as it is the same one.
+
+        Raises:
+            _Unwatchable: it can only be looked at; that was done.
+        """
+        identity = _identity(self._folder.root)
+        if identity is None:
+            await self._look(None)
+            return
+        closed = self._folder.closed
+        is_new = True
+        async with aclosing(self._changes()) as seen:
+            async for changes in seen:
+                if _identity(self._folder.root) != identity:
+                    await self._look(None)
+                    return  # another folder of the same name: the system would tell us nothing of it
+                if is_new:  # what happened before it began to watch nobody has told us
+                    await self._look(None)
+                    is_new, closed = False, self._folder.closed
+                elif changes:
+                    await self._look(changes)
+                    if closed - self._folder.closed:
+                        return  # what happens in a directory that was opened must be seen as well
+
+    async def _changes(self) -> AsyncGenerator[set[Path]]:
+        """The files that changed, again and again; none where nothing happened for a while."""
+        watchfiles: Any = importlib.import_module("watchfiles")
+        watching = watchfiles.awatch(
+            self._folder.root,
+            watch_filter=None,
+            debounce=GATHER_MS,
+            step=50,
+            rust_timeout=IDLE_MS,
+            yield_on_timeout=True,
+            ignore_permission_denied=True,
+        )
+        async with aclosing(watching) as seen:
+            while True:
+                try:
+                    changes = await anext(seen)
+                except StopAsyncIteration:
+                    return
+                except (OSError, RuntimeError) as error:
+                    await self._look(None)
+                    raise _Unwatchable(error) from None
+                yield {Path(path) for _, path in changes}
+
+    async def _look(self, paths: set[Path] | None) -> None:
+        """Look at what changed; at everything where a directory did, or the rules of what is a document."""
+        if paths is None or any(self._concerns_many(path) for path in paths):
+            news = await self._library.look()
+        else:
+            news = await self._library.look_at(paths)
+        if news.is_list_changed or news.updated:
+            await asyncio.wait([self._readings.create_task(self._library.read_all())], timeout=READING_SECONDS)
+            await self._announce(news)
+
+    def _concerns_many(self, path: Path) -> bool:
+        """Whether more than one file may have come or gone."""
+        return path.name in IGNORE_FILES or path.is_dir() or (not path.exists() and not self._library.knows(path))
 
 
-def _concerns_many(path: Path, library: Library) -> bool:
-    """Whether more than one file may have come or gone."""
-    return path.name in IGNORE_FILES or path.is_dir() or (not path.exists() and not library.knows(path))
-
-
-def _identity(root: Path) -> tuple[int, int] | None:
+def _identity(root: Path) -> tuple[int, int, bool] | None:
+    """Which folder it is, and whether it can be looked into."""
     try:
         stat = os.stat(root)
     except OSError:
         return None
-    return stat.st_dev, stat.st_ino
+    return stat.st_dev, stat.st_ino, os.access(root, os.R_OK | os.X_OK)

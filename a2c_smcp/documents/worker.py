@@ -15,18 +15,25 @@ import sys
 import threading
 import time
 from collections import OrderedDict
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from a2c_smcp.documents.model import PagesSource, Source, UnreadableFileError
+from a2c_smcp.documents.parsers.common.opening import opening
 from a2c_smcp.documents.parsers.unknown import Unreadable
-from a2c_smcp.documents.registry import Format, format_of
+from a2c_smcp.documents.registry import VERSION, Format, format_of, suffix_of
 from a2c_smcp.documents.render import as_text
 from a2c_smcp.documents.shapes import page_shape
+from a2c_smcp.documents.wording import size_words
 
 KEPT_OPEN = 4
-MAY_BE_EMPTY = ("text", "code")
+MAY_BE_EMPTY = ("text", "code.document")
 """Formats of which an empty file is a good one."""
+WHOLE_BYTES = 1 << 30
+"""What is larger is not read to its end to know it again."""
+MAX_BLOB_BYTES = 50_000_000
+"""Of a picture or a file."""
 _BLOCK = 1 << 20
 
 
@@ -34,13 +41,23 @@ class Reader:
     """Opens files, and keeps the last few open: who reads one page often reads the next."""
 
     def __init__(self) -> None:
-        self._open: OrderedDict[tuple[str, int, int], Source] = OrderedDict()
+        self._open: OrderedDict[Path, tuple[os.stat_result, Source]] = OrderedDict()
 
     def digest(self, path: Path) -> dict[str, Any]:
-        """What the content of a file is known by; it includes how the file is read."""
+        """What the content of a file is known by; it includes how the file is read.
+
+        A film of many gigabytes is known by its beginning, its end, and when it was changed: to read all of it would
+        take longer than anybody waits.
+        """
         kind = format_of(path)
-        digest = hashlib.blake2b(f"{kind.module}.{kind.function}.{kind.version}".encode(), digest_size=16)
+        how = f"{VERSION}.{kind.module}.{kind.function}.{kind.version}.{suffix_of(path)}"
+        digest = hashlib.blake2b(how.encode("utf-8", "surrogateescape"), digest_size=16)
         with path.open("rb") as file:
+            stat = os.fstat(file.fileno())
+            if stat.st_size > WHOLE_BYTES:
+                digest.update(repr(_identity(stat)).encode())
+                digest.update(file.read(_BLOCK))
+                file.seek(-_BLOCK, os.SEEK_END)
             while block := file.read(_BLOCK):
                 digest.update(block)
         return {"digest": digest.hexdigest()}
@@ -67,15 +84,18 @@ class Reader:
         """One page."""
         return page_shape(self._source(path).page(index), index)
 
-    def picture(self, path: Path, index: int, element_id: str) -> dict[str, Any]:
-        """The picture of an image element."""
+    def blob(self, path: Path, index: int, element_id: str) -> dict[str, Any]:
+        """The picture of an image element, or the file of a link."""
         page = self._source(path).page(index)
         shapes = page_shape(page, index)["elements"]
         for element, shape in zip(page.elements, shapes, strict=True):
-            if shape["element_id"] == element_id and element.picture is not None:
-                mime_type, data = element.picture()
+            read = element.picture or element.file
+            if shape["element_id"] == element_id and read is not None:
+                mime_type, data = read()
+                if len(data) > MAX_BLOB_BYTES:
+                    raise UnreadableFileError(f"{size_words(len(data))} are too much to be read at once")
                 return {"mime_type": mime_type, "data": base64.b64encode(data).decode()}
-        raise UnreadableFileError("there is no such picture")
+        raise UnreadableFileError("there is no such picture or file")
 
     def words(self, path: Path, start: int, stop: int) -> dict[str, Any]:
         """What can be searched for on some pages: page, element, text."""
@@ -89,14 +109,20 @@ class Reader:
 
     def _source(self, path: Path) -> Source:
         stat = path.stat()
-        key = str(path), stat.st_mtime_ns, stat.st_size
-        source = self._open.pop(key, None)
+        known, source = self._open.pop(path, (stat, None))
+        if source is not None and _identity(known) != _identity(stat):
+            source.close()
+            source = None
         if source is None:
             source = _open_file(path, format_of(path))
-        self._open[key] = source
+        self._open[path] = stat, source
         while len(self._open) > KEPT_OPEN:
-            self._open.popitem(last=False)[1].close()
+            self._open.popitem(last=False)[1][1].close()
         return source
+
+
+def _identity(stat: os.stat_result) -> tuple[int, ...]:
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 def _open_file(path: Path, kind: Format) -> Source:
@@ -108,19 +134,16 @@ def _open_file(path: Path, kind: Format) -> Source:
         return kind.parser(path)
     except UnreadableFileError as error:
         return Unreadable(str(error))
-    except ModuleNotFoundError as error:  # not the file's fault: it is not remembered
-        advice = f"to read this file, install {error.name} (pip install 'a2c-stack[documents]')"
-        raise UnreadableFileError(advice) from None
 
 
 def _from_content(source: PagesSource, title: str, summary: str) -> tuple[str, str]:
     """Title and summary from the first page, where the file itself says nothing."""
-    for element in source.page(0).elements[:20]:
-        if not title and element.category == "heading":
-            title = str(element.content.get("text", ""))
-        if not summary and element.category == "text":
-            summary = " ".join(str(element.content.get("text", "")).split())[:300]
-    return title, summary
+    elements = source.page(0).elements[:20]
+    # Below data and lists a heading is only about what follows.
+    above = takewhile(lambda element: element.category not in ("list", "table", "code"), elements)
+    headings = (str(element.content.get("text", "")) for element in above if element.category == "heading")
+    title = title or next(headings, "")
+    return title, summary or opening(elements, title)
 
 
 def main() -> None:
@@ -130,28 +153,37 @@ def main() -> None:
     threading.Thread(target=_end_with_server, args=[os.getppid()], daemon=True).start()
     reader = Reader()
     for line in requests:
-        request: dict[str, Any] = json.loads(line)
-        answers.write(json.dumps(_answer(reader, request), ensure_ascii=False, default=str).encode("utf-8", "replace"))
-        answers.write(b"\n")
+        answers.write(_answer(reader, json.loads(line)) + b"\n")
         answers.flush()
 
 
-def _answer(reader: Reader, request: dict[str, Any]) -> dict[str, Any]:
+def _answer(reader: Reader, request: dict[str, Any]) -> bytes:
+    path = Path(request["path"])
     try:
-        act = getattr(reader, request["do"])
-        return {"answer": act(Path(request["path"]), *request.get("with", []))}
-    except FileNotFoundError:
-        return {"gone": True}
+        return _line({"answer": getattr(reader, request["do"])(path, *request["with"])})
     except MemoryError:
-        return {"problem": "reading it takes more memory than it may have"}
+        problem = "reading it takes more memory than it may have"
+        return _line({"problem": problem, "cause": "unclear", "is_exhausted": True})
     except RecursionError:
-        return {"problem": "it is nested too deep"}
-    except OSError as error:
-        return {"problem": error.strerror or type(error).__name__}
+        return _line({"problem": "it is nested too deep", "cause": "file"})
     except UnreadableFileError as error:
-        return {"problem": str(error)}
+        return _line({"problem": str(error), "cause": "file"})
+    except ImportError as error:
+        advice = f"to read this file, install {error.name or error} (pip install 'a2c-stack[documents]')"
+        return _line({"problem": advice, "cause": "machine"})
+    except OSError as error:
+        if not os.path.exists(path):
+            return _line({"gone": True})
+        is_system = error.errno is not None  # libraries raise it as well, for files that are cut off
+        problem = error.strerror if is_system else f"it cannot be read: {error or type(error).__name__}"
+        return _line({"problem": problem, "cause": "machine" if is_system else "file"})
     except Exception as error:  # a library that a file has got out of step: the file is at fault, the worker lives on
-        return {"problem": f"it cannot be read: {type(error).__name__}: {error}"[:500], "is_unexpected": True}
+        problem = f"it cannot be read: {type(error).__name__}: {error}"[:500]
+        return _line({"problem": problem, "cause": "file", "is_unexpected": True})
+
+
+def _line(reply: dict[str, Any]) -> bytes:
+    return json.dumps(reply, ensure_ascii=False, default=str).encode("utf-8", "replace")
 
 
 def _private_streams() -> tuple[BinaryIO, BinaryIO]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,18 @@ from a2c_smcp.documents.store import Store
 from a2c_smcp.documents.workers import Workers
 
 MakeLibrary = Callable[..., Library]
+
+
+class CountingWorkers(Workers):
+    """Workers that remember what was asked of them."""
+
+    def __init__(self, count: int = 2, seconds: float = 30, memory_bytes: int = 0) -> None:
+        super().__init__(count, seconds, memory_bytes)
+        self.asked: list[str] = []
+
+    async def do(self, what: str, path: Path, *details: Any) -> dict[str, Any]:
+        self.asked.append(what)
+        return await super().do(what, path, *details)
 
 
 @pytest.fixture
@@ -28,10 +41,18 @@ async def make_library(files: Path, tmp_path: Path) -> AsyncGenerator[MakeLibrar
     """Makes libraries over the folder; those made one after another share what is kept on disk."""
     made: list[Library] = []
 
-    def make(*, rules: FileRules | None = None, seconds: float = 30, memory_bytes: int = 0) -> Library:
-        store = Store(tmp_path / "kept.db")
-        workers = Workers(2, seconds, memory_bytes)
-        made.append(Library(Folder(files, rules), "lib", store, workers))
+    def make(
+        *,
+        rules: FileRules | None = None,
+        seconds: float = 30,
+        memory_bytes: int = 0,
+        store: Store | None = None,
+        workers: Workers | None = None,
+        retry_seconds: float = 60,
+    ) -> Library:
+        workers = workers or Workers(2, seconds, memory_bytes)
+        kept = store or Store(tmp_path / "kept.db", patience=0.2)
+        made.append(Library(Folder(files, rules), "lib", kept, workers, retry_seconds))
         return made[-1]
 
     yield make

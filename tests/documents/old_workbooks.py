@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 Value = str | float | tuple[float, int]
@@ -17,56 +17,92 @@ FORMATS = (0, 14, 10, 4)
 # ------------------------------------------------------------------------------------------------------------------ xls
 
 
-def _record(kind: int, data: bytes = b"") -> bytes:
+def record(kind: int, data: bytes = b"") -> bytes:
+    """One of the records that such a workbook is made of."""
     return struct.pack("<HH", kind, len(data)) + data
 
 
 def _cell(row: int, column: int, value: Value) -> bytes:
     if isinstance(value, str):
         words = value.encode("utf-16-le")
-        return _record(0x204, struct.pack("<HHHHB", row, column, 0, len(value), 1) + words)
+        return record(0x204, struct.pack("<HHHHB", row, column, 0, len(value), 1) + words)
     number, style = value if isinstance(value, tuple) else (value, 0)
-    return _record(0x203, struct.pack("<HHHd", row, column, style, number))
+    return record(0x203, struct.pack("<HHHd", row, column, style, number))
 
 
-def _sheet(rows: Sequence[Sequence[Value]]) -> bytes:
+def _sheet(rows: Sequence[Sequence[Value]], more: bytes) -> bytes:
     cells = b"".join(_cell(row, column, value) for row, line in enumerate(rows) for column, value in enumerate(line))
-    return _record(0x809, struct.pack("<HHHHII", 0x600, 0x10, 0, 0, 0, 0)) + cells + _record(0x0A)
+    return record(0x809, struct.pack("<HHHHII", 0x600, 0x10, 0, 0, 0, 0)) + cells + more + record(0x0A)
 
 
-def write_xls(path: Path, sheets: Sequence[tuple[str, int, Sequence[Sequence[Value]]]]) -> Path:
-    """Write a workbook of 1997; a sheet has a name, 0, 1 or 2 for how hidden it is, and rows."""
-    start = _record(0x809, struct.pack("<HHHHII", 0x600, 5, 0, 0, 0, 0)) + _record(0x42, struct.pack("<H", 1200))
-    start += b"".join(_record(0xE0, struct.pack("<HH", 0, code) + bytes(16)) for code in FORMATS)
-    bodies = [_sheet(rows) for _, _, rows in sheets]
+def write_xls(
+    path: Path,
+    sheets: Sequence[tuple[str, int, Sequence[Sequence[Value]]]],
+    *,
+    more: bytes = b"",
+    streams: Mapping[str, bytes] | None = None,
+) -> Path:
+    """Write a workbook of 1997; a sheet has a name, 0, 1 or 2 for how hidden it is, and rows.
+
+    `more` are further records of each sheet, `streams` further streams of the file.
+    """
+    start = record(0x809, struct.pack("<HHHHII", 0x600, 5, 0, 0, 0, 0)) + record(0x42, struct.pack("<H", 1200))
+    start += b"".join(record(0xE0, struct.pack("<HH", 0, code) + bytes(16)) for code in FORMATS)
+    bodies = [_sheet(rows, more) for _, _, rows in sheets]
     place = len(start) + sum(4 + 8 + 2 * len(name) for name, _, _ in sheets) + 4
     names = b""
     for (name, hidden, _), body in zip(sheets, bodies, strict=True):
-        names += _record(0x85, struct.pack("<IBBBB", place, hidden, 0, len(name), 1) + name.encode("utf-16-le"))
+        names += record(0x85, struct.pack("<IBBBB", place, hidden, 0, len(name), 1) + name.encode("utf-16-le"))
         place += len(body)
-    path.write_bytes(compound(start + names + _record(0x0A) + b"".join(bodies)))
+    path.write_bytes(compound({"Workbook": start + names + record(0x0A) + b"".join(bodies), **(streams or {})}))
     return path
 
 
-def compound(stream: bytes, name: str = "Workbook") -> bytes:
-    """A file system in a file, as such workbooks have it, with one stream."""
-    stream = stream.ljust(max(4_096, -(-len(stream) // 512) * 512), b"\0")
-    count = len(stream) // 512
-    fats = -(-(count + 2) // 126)
-    first = fats + 1
-    table = [FAT] * fats + [END, *range(first + 1, first + count), END]
+def compound(streams: Mapping[str, bytes]) -> bytes:
+    """A file system in a file, as such workbooks and embedded objects have it."""
+    bodies = [body.ljust(max(4_096, -(-len(body) // 512) * 512), b"\0") for body in streams.values()]
+    folder = -(-(len(streams) + 1) // 4)
+    count = folder + sum(len(body) // 512 for body in bodies)
+    fats = -(-count // 127)
+    table = [FAT] * fats
+    starts: list[int] = []
+    for sectors in (folder, *(len(body) // 512 for body in bodies)):
+        starts.append(len(table))
+        table += [*range(len(table) + 1, len(table) + sectors), END]
     table += [FREE] * (128 * fats - len(table))
     head = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(16) + struct.pack("<HHHHH", 0x3E, 3, 0xFFFE, 9, 6) + bytes(6)
-    head += struct.pack("<IIIIIIIII", 0, fats, fats, 0, 4_096, END, 0, END, 0)
+    head += struct.pack("<IIIIIIIII", 0, fats, starts[0], 0, 4_096, END, 0, END, 0)
     head += b"".join(struct.pack("<I", number if number < fats else FREE) for number in range(109))
-    entries = _entry("Root Entry", 5, 1, END, 0) + _entry(name, 2, FREE, first, len(stream)) + bytes(256)
-    return head + struct.pack(f"<{len(table)}I", *table) + entries + stream
+    entries = _entry("Root Entry", 5, FREE, 1, END, 0)
+    for number, (name, start, body) in enumerate(zip(streams, starts[1:], bodies, strict=True), 1):
+        entries += _entry(name, 2, number + 1 if number < len(streams) else FREE, FREE, start, len(body))
+    return head + struct.pack(f"<{len(table)}I", *table) + entries.ljust(512 * folder, b"\0") + b"".join(bodies)
 
 
-def _entry(name: str, kind: int, child: int, start: int, size: int) -> bytes:
+def _entry(name: str, kind: int, right: int, child: int, start: int, size: int) -> bytes:
     words = (name + "\0").encode("utf-16-le")
-    entry = words.ljust(64, b"\0") + struct.pack("<HBBIII", len(words), kind, 1, FREE, FREE, child) + bytes(36)
+    entry = words.ljust(64, b"\0") + struct.pack("<HBBIII", len(words), kind, 1, FREE, right, child) + bytes(36)
     return entry + struct.pack("<IQ", start, size)
+
+
+def properties(known: Mapping[int, str]) -> bytes:
+    """The stream in which a file says who made it: texts by the numbers of their properties."""
+    table, body = b"", b""
+    for number, words in known.items():
+        raw = words.encode("cp1252") + b"\0"
+        table += struct.pack("<II", number, 8 + 8 * len(known) + len(body))
+        body += struct.pack("<II", 30, len(raw)) + raw.ljust(-(-len(raw) // 4) * 4, b"\0")
+    head = (
+        struct.pack("<HHI", 0xFFFE, 0, 0x20006) + bytes(16) + struct.pack("<I", 1) + bytes(16) + struct.pack("<I", 48)
+    )
+    return head + struct.pack("<II", 8 + len(table) + len(body), len(known)) + table + body
+
+
+def packed_file(name: str, data: bytes) -> bytes:
+    """A file of any kind as an embedded object has it."""
+    inner = b"\x02\x00" + name.encode() + b"\0" + f"C:\\files\\{name}".encode() + b"\0" + b"\x00\x00\x03\x00"
+    inner += struct.pack("<I", 4) + b"C:\\\0" + struct.pack("<I", len(data)) + data
+    return compound({"\x01Ole10Native": struct.pack("<I", len(inner)) + inner})
 
 
 # ----------------------------------------------------------------------------------------------------------------- xlsb

@@ -49,6 +49,25 @@ def test_an_outline_names_keys_types_and_counts(tmp_path: Path) -> None:
     assert found.facts.title == "T"
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "summary"),
+    [
+        ("a.json", '{"description": "What\\n it is", "x": 1}', "What it is"),
+        ("a.json", '{"id": 1, "users": [{"a": 1}, {"a": 2}]}', "Object with 2 keys: id, users (2)"),
+        ("a.json", '[{"a": 1}, {"a": 2}]', "List of 2 objects (a)"),
+        ("a.json", "7", "7"),
+        ("a.yaml", "a: 1\n---\nb: 2\n", "List of 2 objects (a, b)"),
+        ("a.toml", "[tool]\nx = 1\n", "Object with 1 key: tool"),
+        ("a.xml", "<all><b/><b/></all>", "Object with 1 key: b (2)"),
+        ("a.jsonl", "1\n", "1 line of JSON"),
+        ("a.json", "{", ""),
+    ],
+)
+def test_a_summary_says_what_the_data_are(tmp_path: Path, name: str, content: str, summary: str) -> None:
+    found = shown(tmp_path, name, content)
+    assert (found.facts.summary, found.facts.title, found.titles) == (summary, "", [""])
+
+
 def test_similar_objects_are_a_table(tmp_path: Path) -> None:
     found = shown(tmp_path, "a.json", [{"id": 1, "name": "Ada"}, {"id": 2, "name": None, "tags": ["x"]}, {"id": 3.5}])
     assert categories(found) == ["list", "table"]
@@ -191,11 +210,21 @@ def test_deep_xml_is_read(tmp_path: Path) -> None:
 def test_json_lines_are_pages_of_rows(tmp_path: Path) -> None:
     lines = [json.dumps({"id": number, "words": f"größe {number}"}) for number in range(1, 2_501)]
     found = shown(tmp_path, "a.jsonl", "\n".join(lines) + "\n")
-    assert found.titles == ["a.jsonl (lines 1–1000)", "a.jsonl (lines 1001–2000)", "a.jsonl (lines 2001–2500)"]
+    assert found.titles == ["Lines 1–1000", "Lines 1001–2000", "Lines 2001–2500"]
+    assert found.facts.summary == "2,500 lines of JSON: id, words"
     assert found.elements[0].summary == "2,500 lines of JSON"
     assert [len(one["rows"]) for one in found.of("table")] == [1_000, 1_000, 500]
     assert found.of("table")[2]["rows"][-1] == ["2500", "größe 2500"]
     assert found.pages[1][0].metadata["lines"] == [1_001, 2_000]
+
+
+@pytest.mark.parametrize("first", ["x" * 600_000, ["x" * 600_000], {"a": "x" * 600_000}])
+def test_a_line_longer_than_a_page_is_shortened_and_whole_in_detail(tmp_path: Path, first: Any) -> None:
+    found = shown(tmp_path, "a.jsonl", "\n".join([json.dumps(first), '{"a": "next"}', '{"a": "last"}']))
+    assert all(sum(map(size_of, page)) <= 200_000 for page in found.pages)
+    whole = next(one for one in found.pages[0] if one.metadata.get("shortened"))
+    assert len(str(whole.detail)) > 600_000
+    assert "next" in str(found.pages[1][0].content)
 
 
 def test_lines_that_are_no_json_are_named(tmp_path: Path) -> None:

@@ -94,6 +94,16 @@ def test_moving_picture_is_one_page_that_counts_its_frames(tmp_path: Path) -> No
     assert "3 frames" in element.content["description"]
 
 
+def test_what_a_picture_says_about_itself_is_in_its_description(tmp_path: Path) -> None:
+    path = tmp_path / "shop.png"
+    said: Any = PngImagePlugin.PngInfo()
+    said.add_text("Title", "The shop")
+    said.add_text("Description", "A striped awning")
+    Image.new("RGB", (4, 3)).save(path, pnginfo=said)
+    shown = open_image(path).page(0).elements[0].content
+    assert (shown["alt"], shown["description"]) == ("The shop", "A striped awning. PNG picture, 4 × 3 pixels")
+
+
 def test_facts_come_from_exif(tmp_path: Path) -> None:
     path = tmp_path / "photo.jpg"
     exif: Any = Image.Exif()
@@ -193,6 +203,22 @@ def test_drawing_gives_itself_its_words_and_its_links(tmp_path: Path) -> None:
     assert words.content["text"] == "Kitchen left\nHall\nupper\nMore"
     assert link.content == {"text": "More", "url": "https://example.com/plan"}
     assert content(source) == content(open_svg(path))
+
+
+@pytest.mark.parametrize(
+    ("said", "alt", "description"),
+    [
+        ("<title>T</title><desc>A ridge.</desc>", "T", "A ridge. SVG drawing"),
+        ("<title>T</title><desc>A ridge</desc>", "T", "A ridge. SVG drawing"),
+        ("<title>T</title><desc>A ridge?</desc>", "T", "A ridge? SVG drawing"),
+        ("<desc>A ridge.</desc>", "A ridge.", "SVG drawing"),
+        ("", "", "SVG drawing"),
+    ],
+)
+def test_a_description_is_made_of_sentences(tmp_path: Path, said: str, alt: str, description: str) -> None:
+    path = tmp_path / "plan.svg"
+    path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg">{said}</svg>')
+    assert open_svg(path).page(0).elements[0].content == {"alt": alt, "url": "", "description": description}
 
 
 def test_drawing_without_a_size_has_that_of_its_view_box(tmp_path: Path) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from pptx import Presentation
 from a2c_smcp.documents.folder import FileRules
 from a2c_smcp.documents.library import Library
 from a2c_smcp.documents.reading import complete, read
-from a2c_smcp.documents.store import Store
+from a2c_smcp.documents.registry import FORMATS
 from a2c_smcp.documents.tools import call
 from a2c_smcp.errors import (
     DocumentNotFoundError,
@@ -128,6 +128,20 @@ async def test_a_restart_over_an_unchanged_folder_reads_nothing(files: Path, mak
     assert not second.has_worked
 
 
+async def test_a_parser_that_gives_something_else_reads_again(
+    files: Path, make_library: MakeLibrary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (files / "notes.md").write_text(NOTES)
+    first = make_library()
+    await first.look()
+    await first.read_all()
+    await first.close()
+    monkeypatch.setitem(FORMATS, "md", replace(FORMATS["md"], version=99))
+    second = make_library()
+    await second.look()
+    assert await second.read_all() == 1
+
+
 async def test_the_same_content_under_another_name_is_not_read_again(files: Path, make_library: MakeLibrary) -> None:
     (files / "one.md").write_text(NOTES)
     library = make_library()
@@ -138,6 +152,37 @@ async def test_the_same_content_under_another_name_is_not_read_again(files: Path
     assert news.is_list_changed
     assert [document.relative for document in library.documents.values()] == ["two.md"]
     assert (await at(library, "dpe://lib"))["documents"][0]["page_count"] == 2
+
+
+async def test_what_does_not_name_itself_is_called_as_the_file_is(files: Path, make_library: MakeLibrary) -> None:
+    (files / "one.csv").write_text("Name,Units\n" + "Ann,3\n" * 2_500)
+    (files / "one.py").write_text("x = 1\n")
+    library = make_library()
+    for stem in ("one", "two"):
+        await library.look()
+        catalogue = (await at(library, "dpe://lib"))["documents"]
+        assert {entry["title"] for entry in catalogue} == {f"{stem}.csv", f"{stem}.py"}
+        titles = {
+            entry["title"]: [page["title"] for page in (await at(library, f"{entry['uri']}?depth=pages"))["pages"]]
+            for entry in catalogue
+        }
+        assert titles == {f"{stem}.py": [f"{stem}.py"], f"{stem}.csv": ["Rows 1–2000", "Rows 2001–2501"]}
+        assert (await at(library, f"dpe://lib/{ref_of(library, f'{stem}.py')}/pages/0"))["title"] == f"{stem}.py"
+        listed = (await at(library, "dpe://lib?format=markdown"))["content_markdown"]
+        assert f"- [{stem}.csv (csv, 2 pages)]" in listed
+        assert f"- [{stem}.py (py, 1 page)]" in listed
+        if stem == "one":
+            for suffix in ("csv", "py"):
+                os.rename(files / f"one.{suffix}", files / f"two.{suffix}")
+
+
+async def test_the_same_content_of_another_type_is_read_as_such(files: Path, make_library: MakeLibrary) -> None:
+    for name in ("a.ts", "b.js"):
+        (files / name).write_text("let x = 1\n")
+    library = make_library()
+    await library.look()
+    pages = [await at(library, f"dpe://lib/{ref_of(library, name)}/pages/0") for name in ("a.ts", "b.js")]
+    assert [page["elements"][0]["content"]["language"] for page in pages] == ["typescript", "javascript"]
 
 
 async def test_news_of_the_folder(files: Path, make_library: MakeLibrary) -> None:
@@ -214,6 +259,21 @@ async def test_odd_names_and_clocks_harm_nobody(files: Path, make_library: MakeL
     assert await make_library().look()
 
 
+async def test_names_that_are_no_text_are_told_apart(files: Path, make_library: MakeLibrary) -> None:
+    for byte in range(0xC0, 0xE0):
+        (files / os.fsdecode(b"caf" + bytes((byte,)) + b".md")).write_bytes(b"# %d\n" % byte)
+    library = make_library()
+    await library.look()
+    catalogue = (await at(library, "dpe://lib"))["documents"]
+    assert {entry["title"] for entry in catalogue} == {str(byte) for byte in range(0xC0, 0xE0)}
+    references = set(library.documents)
+    await library.close()
+    again = make_library()
+    await again.look()
+    assert set(again.documents) == references
+    assert await again.read_all() == 0
+
+
 async def test_what_lies_in_the_folder_is_no_code(
     files: Path, make_library: MakeLibrary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,22 +341,6 @@ async def test_edits_do_not_crowd_out_what_is_searched_for(files: Path, make_lib
     assert await library.search("alpha", 5) == []
 
 
-async def test_a_full_disk_keeps_nobody_from_reading(
-    files: Path, make_library: MakeLibrary, caplog: pytest.LogCaptureFixture
-) -> None:
-    (files / "notes.md").write_text(NOTES)
-    library = make_library()
-    await library.look()
-    library.store.limit(1)
-    for number in range(50):
-        (files / f"{number}.txt").write_text("many words " * 2_000 + str(number))
-    await library.look()
-    assert (await at(library, "dpe://lib"))["total_count"] == 51
-    uri = library.address(ref_of(library, "notes.md"))
-    assert (await at(library, f"{uri}/pages/0"))["elements"]
-    assert "nothing can be kept on disk" in caplog.text
-
-
 @pytest.mark.parametrize("content", [b"", b"\x00\x01\x02" * 100, b"%PDF-1.7 nonsense", b"PK\x03\x04", b"{" * 5000])
 @pytest.mark.parametrize("name", ["x.pdf", "x.docx", "x.xlsx", "x.pptx", "x.json", "x.png", "x.epub", "x.bin", "x"])
 async def test_any_file_is_a_document_with_a_page_that_can_be_read(
@@ -322,15 +366,6 @@ async def test_a_reader_that_takes_too_long_is_replaced(files: Path, make_librar
     assert len((await at(library, "dpe://lib"))["documents"]) == 2
 
 
-async def test_many_readers_at_once_read_a_page_once(files: Path, make_library: MakeLibrary) -> None:
-    (files / "notes.md").write_text(NOTES)
-    library = make_library()
-    await library.look()
-    uri = library.address(ref_of(library, "notes.md"))
-    pages = await asyncio.gather(*(at(library, f"{uri}/pages/0") for _ in range(20)))
-    assert all(page == pages[0] for page in pages)
-
-
 async def test_what_is_written_is_found(files: Path, make_library: MakeLibrary) -> None:
     (files / "notes.md").write_text(NOTES)
     (files / "other.txt").write_text("Nothing but an elephant, and 無色な孔雀が居た.")
@@ -338,8 +373,8 @@ async def test_what_is_written_is_found(files: Path, make_library: MakeLibrary) 
     await library.look()
     for query, name in (
         ("elephants", ""),
-        ("elephant", "other"),
-        ("無色", "other"),
+        ("elephant", "other.txt"),
+        ("無色", "other.txt"),
         ("first words", "Alpha"),
         ("two", "Alpha"),
     ):
@@ -349,8 +384,11 @@ async def test_what_is_written_is_found(files: Path, make_library: MakeLibrary) 
     assert "[elephant]" in hit["snippet"]
     element = await at(library, hit["element_uri"])
     assert "elephant" in element["content"]["text"]
-    for odd in ('"; DROP TABLE pages; --', "*", '"', "NEAR(", "^", ""):
+    for odd in ('"; DROP TABLE pages; --', "*", '"', "NEAR(", "^", "", "_", "\ud800", "\x00"):
         assert await library.search(odd, 5) == []
+    for long in ("elephant " * 5_000, "無" * 5_000, "x " * 100_000):
+        await library.search(long, 5)
+    assert await library.search("elephant", 5)
 
 
 async def test_tools_for_hosts_without_resources(files: Path, make_library: MakeLibrary) -> None:
@@ -399,34 +437,3 @@ async def test_rules_say_which_files(files: Path, make_library: MakeLibrary) -> 
     library = make_library(rules=FileRules(include=["*.md"]))
     await library.look()
     assert [document.relative for document in library.documents.values()] == ["b.md"]
-
-
-def test_a_damaged_database_is_made_anew(tmp_path: Path) -> None:
-    location = tmp_path / "kept.db"
-    location.write_bytes(b"this is no database, not at all" * 100)
-    store = Store(location)
-    store.keep_facts("digest", {"title": "x"})
-    store.close()
-    store = Store(location)
-    assert store.facts() == {"digest": {"title": "x"}}
-    store.close()
-
-
-def test_without_a_place_to_write_it_works_in_memory(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("not a folder")
-    store = Store(tmp_path / "file" / "kept.db")
-    store.keep_facts("digest", {})
-    assert store.facts() == {"digest": {}}
-    store.close()
-
-
-def test_what_no_file_has_is_forgotten(tmp_path: Path) -> None:
-    store = Store(tmp_path / "kept.db")
-    store.keep_facts("gone", {})
-    store.keep_page("gone", 0, {"title": "", "elements": []})
-    store.keep_words("gone", [(0, "p0-text-1", "elephant")])
-    store.tidy()
-    assert store.facts() == {}
-    assert store.page("gone", 0) is None
-    assert store.search("elephant", 5) == []
-    store.close()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 
 import pytest
 
+from a2c_smcp.documents import reading
 from a2c_smcp.documents.model import UnreadableFileError
 from a2c_smcp.documents.paging import size_of
 from a2c_smcp.documents.parsers.markdown.document import markdown_elements, open_markdown
+from tests.documents.conftest import MakeLibrary
 from tests.documents.reading import Read, read
 
 PNG = b"\x89PNG\r\n\x1a\nrest"
@@ -99,6 +102,30 @@ def test_pictures_beside_the_file_can_be_seen_and_no_others(file: Path) -> None:
     assert [one.picture for one in pictures[1:4]] == [None, None, None]
     assert pictures[4].picture is not None
     assert (pictures[4].picture(), pictures[4].content["url"]) == (("image/png", b"\x89PNG"), "")
+
+
+@pytest.mark.anyio
+async def test_a_picture_beside_the_text_can_be_read_where_its_address_says(
+    files: Path, make_library: MakeLibrary
+) -> None:
+    (files / "a.png").write_bytes(PNG)
+    (files / "notes.md").write_text("![In](a.png) ![Far](https://x.example/b.png)\n")
+    library = make_library()
+    await library.look()
+    (ref,) = [ref for ref, known in library.documents.items() if known.relative == "notes.md"]
+    near, far = (await reading.read(library, f"{library.address(ref)}/pages/0")).body["elements"]
+    answer = await reading.read(library, near["content"]["url"])
+    assert (answer.mime_type, answer.blob) == ("image/png", base64.b64encode(PNG).decode())
+    assert far["content"]["url"] == "https://x.example/b.png"
+    detail = (await reading.read(library, f"{library.address(ref)}/elements/{near['element_id']}")).body
+    assert detail["metadata"]["source"] == "a.png", "what the text calls it"
+
+
+def test_a_text_that_is_too_long_to_be_understood_is_shown_with_its_headings(file: Path) -> None:
+    found = shown(file, "# One #\n\n" + "Some *words*.\n\n" * 100_000 + "# Two\n" + "x" * 2_000_000)
+    assert found.elements[0].category == "annotation"
+    assert found.of("heading") == [{"level": 1, "text": "One"}, {"level": 1, "text": "Two"}]
+    assert found.of("text")[0] == {"text": "Some *words*."}
 
 
 def test_formulas_are_neither_lists_nor_emphasis(file: Path) -> None:

@@ -1,7 +1,8 @@
-"""Sound and film, by headers that are made here byte by byte as their formats say."""
+"""Sound and film: files that a widespread program wrote, and headers made here byte by byte as their formats say."""
 
 from __future__ import annotations
 
+import io
 import random
 import struct
 import wave
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from a2c_smcp.documents.model import UnreadableFileError
 from a2c_smcp.documents.parsers.media.document import clock, open_media
@@ -26,6 +28,76 @@ def read(path: Path, raw: bytes | None = None) -> tuple[str, dict[str, Any]]:
     ]
     assert len(elements) == 1, elements
     return elements[0].category, elements[0].content
+
+
+# ----------------------------------------------------------------------------------------------------------- real files
+
+MADE = Path(__file__).parent.parent / "data" / "media"
+TAGS = {"title": "Größe", "artist": "Björk"}
+MORE_TAGS = TAGS | {"album": "Works", "date": "2024"}
+SMALL = {"width": 32, "height": 16}
+
+
+@pytest.mark.parametrize(
+    ("name", "category", "facts"),
+    [
+        ("film.mp4", "video", TAGS | {"duration": 2, "codec": "H.264, AAC", "width": 16, "height": 32, "rotation": 270,
+         "frame_rate": 10, "sample_rate": 8_000, "channels": 1, "languages": "eng, deu"}),
+        ("fragments.mp4", "video", MORE_TAGS | SMALL | {"duration": 2, "codec": "H.264", "frame_rate": 10}),
+        ("keys.mov", "video", MORE_TAGS | SMALL | {"duration": 1.001, "codec": "MPEG-4 video", "frame_rate": 29.97}),
+        ("cover.m4a", "audio", MORE_TAGS | {"duration": 1, "codec": "ALAC", "sample_rate": 96_000, "channels": 2}),
+        ("film.mkv", "video", TAGS | SMALL | {"duration": 2.008, "codec": "MPEG-4 video, Opus", "frame_rate": 10,
+         "sample_rate": 48_000, "channels": 1}),
+        ("clip.webm", "video", MORE_TAGS | SMALL | {"duration": 2, "codec": "VP8", "frame_rate": 12.5}),
+        ("sound.ogg", "audio", MORE_TAGS | {"duration": 2, "codec": "Vorbis", "sample_rate": 8_000, "channels": 1}),
+        ("sound.opus", "audio", MORE_TAGS | {"duration": 2, "codec": "Opus", "sample_rate": 48_000, "channels": 1}),
+        ("sound.oga", "audio", MORE_TAGS | {"duration": 2, "codec": "FLAC", "sample_rate": 8_000, "channels": 1}),
+        ("clip.ogv", "video", MORE_TAGS | SMALL | {"duration": 1.3, "codec": "Theora", "frame_rate": 10}),
+        ("cover.flac", "audio", MORE_TAGS | {"duration": 2, "codec": "FLAC", "sample_rate": 8_000, "channels": 6}),
+        ("book.mp3", "audio", TAGS | {"duration": 2.16, "codec": "MP3", "sample_rate": 8_000, "channels": 1}),
+        ("clip.avi", "video", MORE_TAGS | SMALL | {"duration": 2.16, "codec": "FMP4, MP3", "frame_rate": 29.97,
+         "sample_rate": 8_000, "channels": 1}),
+        ("clip.mpg", "video", SMALL | {"duration": 0.58, "codec": "MPEG video, MPEG layer II", "frame_rate": 25,
+         "sample_rate": 32_000, "channels": 1}),
+        ("sound.aac", "audio", {"duration": 2.176, "codec": "AAC", "sample_rate": 8_000, "channels": 1}),
+        ("sound.aiff", "audio", MORE_TAGS | {"duration": 0.2, "codec": "PCM 16 bit", "sample_rate": 8_000}),
+        ("pipe.wav", "audio", {"duration": 0.2, "codec": "PCM 16 bit", "sample_rate": 8_000, "channels": 1}),
+    ],
+)  # fmt: skip
+def test_real_files_say_what_other_programs_say_of_them(name: str, category: str, facts: dict[str, Any]) -> None:
+    element = open_media(MADE / name).page(0).elements[0]
+    assert element.category == category
+    assert element.content["mime"].startswith(category)
+    assert {key: element.content.get(key) for key in facts} == facts
+
+
+@pytest.mark.parametrize("name", ["film.mp4", "film.mkv", "book.mp3"])
+def test_chapters_are_a_list(name: str) -> None:
+    lists = [one.content["items"] for one in open_media(MADE / name).page(0).elements if one.category == "list"]
+    assert lists == [["0:00 First", "0:01 Second"]]
+
+
+@pytest.mark.parametrize("name", ["cover.m4a", "cover.flac", "film.mkv", "book.mp3"])
+def test_the_cover_is_a_picture(name: str) -> None:
+    (cover,) = [one for one in open_media(MADE / name).page(0).elements if one.category == "image"]
+    assert cover.picture is not None
+    mime, raw = cover.picture()
+    with Image.open(io.BytesIO(raw)) as picture:
+        assert picture.size == (4, 4)
+        assert Image.MIME[str(picture.format)] == mime
+
+
+def test_real_files_may_be_cut_off_and_damaged_anywhere(tmp_path: Path) -> None:
+    chance = random.Random(11)
+    for original in sorted(MADE.iterdir()):
+        whole = original.read_bytes()
+        path = tmp_path / original.name
+        for _ in range(40):
+            raw = bytearray(whole)
+            for _ in range(chance.randrange(4)):
+                raw[chance.randrange(len(raw))] = chance.choice((0, 1, 0x7F, 0xFF, chance.randrange(256)))
+            path.write_bytes(raw[: chance.randrange(1, len(raw) + 1)])
+            assert open_media(path).page(0).elements[0].category in ("audio", "video")
 
 
 # ---------------------------------------------------------------------------------------------------------------- sound
@@ -155,6 +227,19 @@ def test_opus_and_vorbis_tell_length_and_tags(tmp_path: Path) -> None:
     raw = ogg_page(vorbis, 0, 0) + ogg_page(b"\x03vorbis" + comments(ARTIST="Ada"), 0, 1)
     _, content = read(tmp_path / "a.ogg", raw + ogg_page(b"sound", 22_050 * 4, 2))
     assert (content["duration"], content["sample_rate"], content["artist"]) == (4, 22_050, "Ada")
+
+
+def test_a_large_comment_in_ogg_is_read_at_once(tmp_path: Path) -> None:
+    head = b"OpusHead\x01\x02" + struct.pack("<HIHB", 312, 44_100, 0, 0)
+    packet = b"OpusTags" + comments(TITLE="Talk", METADATA_BLOCK_PICTURE="A" * 3_000_000)
+    raw = ogg_page(head, 0, 0)
+    for number, start in enumerate(range(0, len(packet), 255 * 255), 1):
+        part = packet[start : start + 255 * 255]
+        whole = len(part) == 255 * 255
+        table = bytes([255] * (len(part) // 255) + ([] if whole else [len(part) % 255]))
+        raw += b"OggS\x00\x00" + struct.pack("<qIIIB", -1 if whole else 0, 7, number, 0, len(table)) + table + part
+    _, content = read(tmp_path / "a.opus", raw + ogg_page(b"sound", 48_000 * 10 + 312, 99))
+    assert (content["title"], content["duration"]) == ("Talk", 10)
 
 
 def test_aiff_tells_length_and_name(tmp_path: Path) -> None:

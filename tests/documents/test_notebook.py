@@ -155,6 +155,11 @@ def test_a_huge_output_is_cut_and_said(tmp_path: Path) -> None:
     assert "goes on" in found.of("annotation")[0]["text"]
 
 
+def test_an_output_that_cannot_be_understood_leaves_the_others_alone(tmp_path: Path) -> None:
+    found = shown(tmp_path, [code("x", display(text_markdown="> " * 5_000)), code("y", display(text_plain="fine"))])
+    assert found.of("code")[-1] == {"code": "fine", "language": "text"}
+
+
 def test_cells_that_are_none_are_passed_over(tmp_path: Path) -> None:
     odd = [
         1,

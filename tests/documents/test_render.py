@@ -46,6 +46,20 @@ def test_markdown_by_category(element: dict[str, Any], shown: str) -> None:
     assert as_markdown(element) == shown
 
 
+@pytest.mark.parametrize(
+    ("category", "content", "summary"),
+    [
+        ("code", {"code": "ls -l", "language": "bash"}, "bash, 1 line: ls -l"),
+        ("code", {"code": '{\n  "name": "tea",\n  "n": 1\n}', "language": "json"}, 'json, 4 lines: "name": "tea"'),
+        ("code", {"code": "{\n}\n"}, "code, 2 lines: {"),
+        ("code", {"code": ""}, "code, 0 lines"),
+        ("form", {"fields": [{"name": "a"}]}, "1 field"),
+    ],
+)
+def test_summaries_say_something_of_use(category: str, content: dict[str, Any], summary: str) -> None:
+    assert summary_of(category, content) == summary
+
+
 ODD: Any = st.one_of(
     st.none(), st.integers(), st.text(max_size=5), st.lists(st.none() | st.text(max_size=3), max_size=3)
 )

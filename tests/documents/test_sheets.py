@@ -4,89 +4,44 @@ from __future__ import annotations
 
 import datetime
 import importlib
-import io
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
 
-from a2c_smcp.documents.model import Element, Page, Source, UnreadableFileError
+from a2c_smcp.documents.model import Source, UnreadableFileError
 from a2c_smcp.documents.paging import MAX_PAGE_BYTES, size_of
 from a2c_smcp.documents.parsers.sheets.document import open_sheets
 from tests.documents.old_workbooks import compound
+from tests.documents.sheet_files import (
+    MAIN,
+    SHEET,
+    Change,
+    again,
+    close_opened,
+    of,
+    only_table,
+    opened,
+    raw_sheet,
+    related,
+    with_rows,
+    workbook,
+)
 
-openpyxl: Any = importlib.import_module("openpyxl")
-charts: Any = importlib.import_module("openpyxl.chart")
 Comment: Any = importlib.import_module("openpyxl.comments").Comment
-Picture: Any = importlib.import_module("openpyxl.drawing.image").Image
 Table: Any = importlib.import_module("openpyxl.worksheet.table").Table
 
-MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-KINDS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships"
 OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-SHEET = "xl/worksheets/sheet1.xml"
-
-
-OPEN: list[Source] = []
 
 
 @pytest.fixture(autouse=True)
 def closed() -> Iterator[None]:
     """Every file a test opened is closed after it."""
     yield
-    while OPEN:
-        OPEN.pop().close()
-
-
-def workbook(*rows: list[Any], name: str = "Sales") -> tuple[Any, Any]:
-    book = openpyxl.Workbook()
-    sheet = book.active
-    sheet.title = name
-    for row in rows:
-        sheet.append(row)
-    return book, sheet
-
-
-def opened(book: Any, tmp_path: Path, change: Callable[[dict[str, bytes]], None] | None = None) -> Source:
-    path = tmp_path / "book.xlsx"
-    book.save(path)
-    if change is not None:
-        with zipfile.ZipFile(path) as archive:
-            parts = {name: archive.read(name) for name in archive.namelist()}
-        change(parts)
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            for part, data in parts.items():
-                archive.writestr(part, data)
-    return again(path)
-
-
-def again(path: Path) -> Source:
-    OPEN.append(open_sheets(path))
-    return OPEN[-1]
-
-
-def raw_sheet(tmp_path: Path, xml: str) -> Source:
-    """A workbook whose only sheet is this XML."""
-    book, _ = workbook(["x"])
-
-    def change(parts: dict[str, bytes]) -> None:
-        parts[SHEET] = xml.encode()
-
-    return opened(book, tmp_path, change)
-
-
-def of(page: Page, category: str) -> list[Element]:
-    return [element for element in page.elements if element.category == category]
-
-
-def only_table(page: Page) -> Element:
-    (element,) = of(page, "table")
-    return element
+    close_opened()
 
 
 def column(source: Source) -> list[str]:
@@ -125,6 +80,13 @@ def test_years_behind_a_name_are_headers(tmp_path: Path) -> None:
     assert only_table(opened(book, tmp_path).page(0)).content["headers"] == ["Region", "2023", "2024"]
 
 
+def test_months_alone_are_headers(tmp_path: Path) -> None:
+    book, sheet = workbook([datetime.date(2026, month, 1) for month in (1, 2, 3)], [3, 4, 5])
+    for cell in sheet[1]:
+        cell.number_format = "mmm yyyy"
+    assert only_table(opened(book, tmp_path).page(0)).content["headers"] == ["Jan 2026", "Feb 2026", "Mar 2026"]
+
+
 def test_empty_rows_and_columns_divide_tables(tmp_path: Path) -> None:
     book, sheet = workbook(["a", "b"], [1, 2], [], ["c", "d"], [3, 4])
     sheet["D1"], sheet["E1"], sheet["D2"], sheet["E2"] = "e", "f", 5, 6
@@ -148,6 +110,30 @@ def test_lines_above_and_below_a_table_are_titles_and_notes(tmp_path: Path) -> N
         ("heading", "Report"), ("table", None), ("text", note),
     ]  # fmt: skip
     assert page.elements[0].content["level"] == 1
+
+
+@pytest.mark.parametrize("gap", [0, 1])
+@pytest.mark.parametrize("named", [False, True])
+def test_merged_lines_above_a_table_are_its_title_and_a_text(tmp_path: Path, gap: int, named: bool) -> None:
+    table = [["Quarter", "Sales", "Share"], ["Q1", 3, 4], ["Q2", 5, 6]]
+    book, sheet = workbook(["Sales 2026"], ["All amounts in euro"], *[[None]] * gap, *table)
+    for area in ("A1:C1", "A2:C2"):
+        sheet.merge_cells(area)
+    if named:
+        sheet.add_table(Table(displayName="Quarters", ref=f"A{3 + gap}:C{5 + gap}"))
+    title, subtitle, found = opened(book, tmp_path).page(0).elements
+    assert title.content == {"level": 1, "text": "Sales 2026"}
+    assert (subtitle.category, subtitle.content["text"]) == ("text", "All amounts in euro")
+    assert (title.metadata["merged"], subtitle.metadata["merged"]) == (["A1:C1"], ["A2:C2"])
+    assert found.content["headers"] == ["Quarter", "Sales", "Share"]
+
+
+def test_a_long_column_of_merged_cells_is_a_table_of_one_column(tmp_path: Path) -> None:
+    book, sheet = workbook(["Town"], ["Oslo"], ["Bergen"], ["Molde"], ["Bodø"], [None], ["Name", "Units"], ["Ann", 3])
+    for row in range(1, 6):
+        sheet.merge_cells(f"A{row}:B{row}")
+    element, _ = of(opened(book, tmp_path).page(0), "table")
+    assert element.content == {"headers": ["Town"], "rows": [["Oslo"], ["Bergen"], ["Molde"], ["Bodø"]]}
 
 
 def test_an_excel_table_is_one_table_whatever_lies_around_it(tmp_path: Path) -> None:
@@ -207,7 +193,9 @@ def test_a_hidden_empty_column_divides_nothing(tmp_path: Path) -> None:
     (datetime.date(2024, 2, 29), "dd/mm/yy", "2024-02-29"), (datetime.date(1900, 2, 1), "yyyy-mm-dd", "1900-02-01"),
     (datetime.datetime(2024, 2, 29, 13, 5), "d mmm yyyy hh:mm", "2024-02-29 13:05"),
     (datetime.time(9, 30), "h:mm AM/PM", "09:30"), (datetime.timedelta(hours=30), "[h]:mm:ss", "30:00:00"),
-    ("#DIV/0!", "General", "#DIV/0!"), (datetime.date(2024, 5, 1), "mmm-yy", "2024-05-01"),
+    ("#DIV/0!", "General", "#DIV/0!"), (datetime.date(2024, 5, 1), "mmm-yy", "May-24"),
+    (datetime.date(2024, 5, 1), "[$-409]mmmm\\ yyyy;@", "May 2024"), (datetime.date(2024, 5, 1), "mmyyyy", "052024"),
+    (datetime.date(2024, 5, 1), "m/yy", "5/24"), (datetime.date(2024, 5, 1), "yyyy", "2024"),
 ])  # fmt: skip
 def test_a_value_is_shown_as_a_person_sees_it(tmp_path: Path, value: Any, code: str, seen: str) -> None:
     book, sheet = workbook(["Name", "Value"], ["it", value])
@@ -238,19 +226,13 @@ def test_texts_that_cells_share_are_looked_up_by_number(tmp_path: Path) -> None:
     def change(parts: dict[str, bytes]) -> None:
         parts["xl/texts.xml"] = f'<sst xmlns="{MAIN}">{texts}<si><t>last</t></si></sst>'.encode()
         parts[SHEET] = with_rows(row.format(0, 0) + row.format(2, 1) + row.format(50_003, 99_999)).encode()
-        relation = f'<Relationship Id="texts" Type="{KINDS}/sharedStrings" Target="texts.xml"/></Relationships>'
-        name = "xl/_rels/workbook.xml.rels"
-        parts[name] = parts[name].replace(b"</Relationships>", relation.encode())
+        related(parts, "xl/workbook.xml", ("texts", "sharedStrings", "texts.xml"))
 
     element = only_table(opened(book, tmp_path, change).page(0))
     assert element.content == {"headers": ["Name", "Name"], "rows": [["Ann <3", ""], ["last", ""]]}
 
 
 # ------------------------------------------------------------------------------------------------------------- formulas
-
-
-def with_rows(cells: str) -> str:
-    return f'<worksheet xmlns="{MAIN}"><sheetData>{cells}</sheetData></worksheet>'
 
 
 def test_a_formula_in_a_table_is_its_value_and_said_beside_it(tmp_path: Path) -> None:
@@ -283,88 +265,6 @@ def test_formulas_beyond_the_bound_are_counted(tmp_path: Path) -> None:
     assert metadata["formula_count"] == 300
 
 
-# ------------------------------------------------------------------------------------------------------- over the cells
-
-
-def test_a_chart_tells_its_type_title_and_data(tmp_path: Path) -> None:
-    book, sheet = workbook(["Month", "Units"], ["Jan", 3], ["Feb", 4])
-    bars = charts.BarChart()
-    bars.title = "Units sold"
-    bars.add_data(charts.Reference(sheet, min_col=2, min_row=1, max_row=3), titles_from_data=True)
-    bars.set_categories(charts.Reference(sheet, min_col=1, min_row=2, max_row=3))
-    sheet.add_chart(bars, "D2")
-    page = opened(book, tmp_path).page(0)
-    (element,) = of(page, "chart")
-    assert element.content == {
-        "chart_type": "column", "title": "Units sold",
-        "data_summary": "1 series over 2 categories (Jan, Feb). Units: 3, 4.",
-    }  # fmt: skip
-    assert element.metadata["source_range"] == "D2"
-    assert element.detail is not None
-    assert element.detail["series"][0]["values"] == ["3", "4"]
-
-
-def test_a_picture_can_be_read_after_the_workbook_is_closed(tmp_path: Path) -> None:
-    dot = io.BytesIO()
-    Image.new("RGB", (20, 10), "red").save(dot, "PNG")
-    book, sheet = workbook(["a"])
-    sheet.add_image(Picture(dot), "C3")
-    source = opened(book, tmp_path)
-    (element,) = of(source.page(0), "image")
-    source.close()
-    assert element.picture is not None
-    assert element.metadata["size"] == [20, 10]
-    mime, data = element.picture()
-    assert mime == "image/png"
-    assert Image.open(io.BytesIO(data)).size == (20, 10)
-
-
-def test_comments_links_headers_and_footers_are_elements_or_metadata(tmp_path: Path) -> None:
-    book, sheet = workbook(["Name", "Units"], ["Ann", 3])
-    sheet["B2"].comment = Comment("Is this right?", "Bob")
-    sheet["A2"].hyperlink = "https://example.org/ann"
-    sheet["A5"], sheet["A5"].hyperlink = "More", "https://example.org/more"
-    sheet.oddHeader.center.text, sheet.oddFooter.left.text = "Confidential", "Page &P"
-    page = opened(book, tmp_path).page(0)
-    assert of(page, "annotation")[0].content == {"text": "Is this right?", "cell": "B2", "author": "Bob"}
-    assert only_table(page).metadata["links"] == {"A2": "https://example.org/ann"}
-    assert of(page, "link")[0].content == {"text": "More", "url": "https://example.org/more"}
-    assert page.elements[0].content["text"] == "Confidential"
-    assert page.elements[0].category == "header"
-    assert page.elements[-1].content["text"] == "Page [page]"
-    assert page.elements[-1].category == "footer"
-
-
-def test_a_pivot_table_tells_its_fields_and_its_source(tmp_path: Path) -> None:
-    def change(parts: dict[str, bytes]) -> None:
-        link = '<Relationships xmlns="{}"><Relationship Id="r1" Type="{}/{}" Target="{}"/></Relationships>'
-        parts["xl/worksheets/_rels/sheet1.xml.rels"] = link.format(
-            RELATIONS, KINDS, "pivotTable", "/xl/pivotTables/pivotTable1.xml"
-        ).encode()
-        parts["xl/pivotTables/_rels/pivotTable1.xml.rels"] = link.format(
-            RELATIONS, KINDS, "pivotCacheDefinition", "../pivotCache/cache1.xml"
-        ).encode()
-        parts["xl/pivotTables/pivotTable1.xml"] = (
-            f'<pivotTableDefinition xmlns="{MAIN}" name="Overview"><location ref="A1:B3"/><rowFields><field x="0"/>'
-            '</rowFields><pageFields><pageField fld="2"/></pageFields><dataFields><dataField name="Total" fld="1"/>'
-            "</dataFields></pivotTableDefinition>"
-        ).encode()
-        fields = "".join(f'<cacheField name="{name}"/>' for name in ("Region", "Units", "Year"))
-        parts["xl/pivotCache/cache1.xml"] = (
-            f'<pivotCacheDefinition xmlns="{MAIN}"><cacheSource type="worksheet"><worksheetSource ref="A1:C9" '
-            f'sheet="Data"/></cacheSource><cacheFields>{fields}</cacheFields></pivotCacheDefinition>'
-        ).encode()
-
-    book, _ = workbook(["Region", "Total"], ["North", 3], ["South", 4])
-    first, second = opened(book, tmp_path, change).page(0).elements
-    assert first.category == "pivot_table"
-    assert second.category == "table"
-    assert first.content == {
-        "name": "Overview", "rows": ["Region"], "columns": [], "values": ["Total (sum of Units)"], "filters": ["Year"],
-        "source": "Data!A1:C9",
-    }  # fmt: skip
-
-
 def test_a_workbook_says_who_made_it_and_when(tmp_path: Path) -> None:
     book, _ = workbook(["a"])
     book.properties.title, book.properties.creator, book.properties.keywords = "Plan", "Ann", "money, time"
@@ -378,7 +278,7 @@ def test_a_workbook_says_who_made_it_and_when(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------------------------------------------- pages
 
 
-def long_sheet(tmp_path: Path, rows: int, change: Callable[[dict[str, bytes]], None] | None = None) -> Source:
+def long_sheet(tmp_path: Path, rows: int, change: Change | None = None) -> Source:
     book, sheet = workbook([f"Column {number}" for number in range(8)])
     for row in range(rows - 1):
         sheet.append([f"r{row}", *range(row, row + 7)])
@@ -456,7 +356,7 @@ def test_the_same_file_gives_the_same_pages_in_whatever_order_they_are_read(tmp_
 
 @pytest.mark.parametrize(("start", "words"), [
     (b"", "empty"), (b"<html><table></table></html>", "web page"), (b"a,b\n1,2\n", "text file"),
-    (compound(b"secret", "EncryptedPackage"), "password"),
+    (compound({"EncryptedPackage": b"secret"}), "password"),
     (b"PK\x03\x04 and no more", "damaged"), (OLD + bytes(600), "damaged"),
 ])  # fmt: skip
 def test_a_file_that_is_no_workbook_is_refused_with_a_reason(tmp_path: Path, start: bytes, words: str) -> None:

@@ -303,6 +303,32 @@ def test_table_has_headers_rows_merged_cells_and_links(tmp_path: Path) -> None:
     assert link.content == {"text": "12", "url": "https://example.com/12"}
 
 
+def test_a_header_that_reaches_over_columns_is_the_header_of_each(tmp_path: Path) -> None:
+    deck = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[BLANK])
+    table = slide.shapes.add_table(2, 3, Inches(1), Inches(1), Inches(6), Inches(2)).table
+    table.cell(0, 0).merge(table.cell(0, 1))
+    for column, words in enumerate(("Both", "", "Last")):
+        table.cell(0, column).text = words or table.cell(0, column).text
+        table.cell(1, column).text = str(column)
+    (element,) = page(saved(deck, tmp_path))
+    assert element.content == {"headers": ["Both", "Both", "Last"], "rows": [["0", "1", "2"]]}
+    assert element.metadata["merged"] == ["A1:B1"]
+
+
+def test_a_paragraph_that_is_a_link_is_told_once(tmp_path: Path) -> None:
+    deck = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[BLANK])
+    box = slide.shapes.add_textbox(Inches(1), Inches(1), Inches(3), Inches(1)).text_frame
+    for words, beside in (("alone", ""), ("here", "see ")):
+        paragraph = box.add_paragraph()
+        paragraph.add_run().text = beside
+        run = paragraph.add_run()
+        run.text, run.hyperlink.address = words, "https://example.com"
+    found = [(element.category, element.content["text"]) for element in page(saved(deck, tmp_path))]
+    assert found == [("link", "alone"), ("text", "see here"), ("link", "here")]
+
+
 def test_table_without_a_header_row_has_empty_headers(tmp_path: Path) -> None:
     deck = pptx.Presentation()
     slide = deck.slides.add_slide(deck.slide_layouts[BLANK])
@@ -340,9 +366,12 @@ def test_chart_tells_its_kind_title_and_data(tmp_path: Path, kind: str, name: st
     assert element.category == "chart"
     assert (element.content["chart_type"], element.content["title"]) == (name, "Sales")
     summary = element.content["data_summary"]
-    assert summary.startswith("3 categories: May, June, July; North: 3 values from -3 to 2.5")
+    assert summary.startswith("3 categories: May, June, July; North: 1, 2.5, -3")
     assert element.detail is not None
-    assert element.detail["series"][0] == {"name": "North", "values": [1, 2.5, -3]}
+    assert element.detail["series"][0] == {"name": "North", "values": [1, 2.5, -3], "source": "Sheet1!$B$2:$B$4"}
+    if kind != "PIE":
+        assert summary.endswith("South: 4, –, 6")
+        assert element.detail["series"][1]["values"] == [4, None, 6]
 
 
 def test_scatter_chart_has_its_values(tmp_path: Path) -> None:
@@ -355,7 +384,19 @@ def test_scatter_chart_has_its_values(tmp_path: Path) -> None:
     slide.shapes.add_chart(chart_kinds.XY_SCATTER, Inches(1), Inches(1), Inches(5), Inches(4), data)
     (element,) = page(saved(deck, tmp_path))
     assert element.content["chart_type"] == "scatter"
-    assert "Points: 2 values from 10 to 30" in element.content["data_summary"]
+    assert element.content["data_summary"] == "2 categories: 1, 2; Points: 10, 30"
+
+
+def test_a_long_chart_tells_how_far_its_values_reach(tmp_path: Path) -> None:
+    deck = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[BLANK])
+    data = chart_data.CategoryChartData(number_format="0%")
+    data.categories = [f"day {number}" for number in range(40)]
+    data.add_series("Share", [number / 100 for number in range(40)])
+    slide.shapes.add_chart(chart_kinds.LINE, Inches(1), Inches(1), Inches(5), Inches(4), data)
+    (element,) = page(saved(deck, tmp_path))
+    told = "40 categories: day 0, day 1, day 2, …, day 39; Share: 40 values from 0% to 39%"
+    assert element.content["data_summary"] == told
 
 
 def test_picture_has_alt_text_size_and_bytes(tmp_path: Path) -> None:
@@ -390,9 +431,11 @@ def test_embedded_object_is_named(tmp_path: Path) -> None:
     programs: Any = importlib.import_module("pptx.enum.shapes").PROG_ID
     slide.shapes.add_ole_object(io.BytesIO(b"book"), programs.XLSX, Inches(1), Inches(1), icon_file=dot())
     (element,) = page(saved(deck, tmp_path))
-    assert element.category == "annotation"
+    assert element.category == "link"
     assert element.content["text"].startswith("Embedded Excel worksheet")
-    assert element.content["file"].endswith(".xlsx")
+    assert element.metadata["name"].endswith(".xlsx")
+    assert element.file is not None
+    assert element.file()[1] == b"book"
 
 
 def test_smart_art_is_a_diagram_by_its_text(tmp_path: Path) -> None:
@@ -440,7 +483,8 @@ def test_speaker_notes_are_an_annotation(tmp_path: Path) -> None:
     slide = deck.slides.add_slide(deck.slide_layouts[BLANK])
     slide.notes_slide.notes_text_frame.text = "Smile.\nWait."
     (element,) = page(saved(deck, tmp_path))
-    assert (element.category, element.content["text"]) == ("annotation", "Notes: Smile.\nWait.")
+    assert (element.category, element.content) == ("annotation", {"text": "Smile.\nWait.", "kind": "notes"})
+    assert element.summary == "Speaker notes: Smile. Wait."
 
 
 def test_comments_of_both_kinds_have_their_authors(tmp_path: Path) -> None:
@@ -479,6 +523,9 @@ def test_comments_of_both_kinds_have_their_authors(tmp_path: Path) -> None:
     rewrite(path, {"ppt/_rels/presentation.xml.rels": related(f"{relations}/authors", "rId83", "authors.xml")})
     found = [(one.content["author"], one.content["text"], one.content["kind"]) for one in page(path)]
     assert found == [("Ada", "Too long", "comment"), ("Grace", "Agreed?", "comment"), ("Alan", "Yes", "reply")]
+    reply = page(path)[2]
+    assert reply.content["reply_to"] == {"author": "Grace", "text": "Agreed?"}
+    assert reply.summary == "Alan to Grace: Yes"
 
 
 # -------------------------------------------------------------------------------------------------------------- hostile

@@ -30,7 +30,7 @@ def test_paragraphs_know_their_lines(tmp_path: Path) -> None:
         ("text", {"text": "One line\nand its second."}, {"lines": [1, 2]}),
         ("text", {"text": "Another.\n  indented"}, {"lines": [5, 6]}),
     ]
-    assert found.titles == ["notes.txt"]
+    assert found.titles == [""], "the library calls it by the file's name"
 
 
 def test_underlined_and_numbered_lines_are_headings(tmp_path: Path) -> None:
@@ -80,18 +80,65 @@ def test_other_markups_have_their_headings(tmp_path: Path, name: str, words: str
         ("A line\nof a paragraph\n", ""),
         ("2024-01-02 10:00:00 started\n\nx\n", ""),
         ("word\n", ""),
+        ("Only a line\n\n\n", ""),
+        ("- milk\n\n- eggs\n", ""),
+        ("https://a.example\n\nwords\n", ""),
+        ("What is it?\n\nwords\n", ""),
+        ("# Notes #\n\nwords\n", "Notes"),
+        ("====\nNotes\n====\nwords\n", "Notes"),
+        ("烘焙手册使用说明\n----------------\n内容\n", "烘焙手册使用说明"),
     ],
 )
-def test_a_title_is_a_first_line_that_looks_like_one(tmp_path: Path, words: str, title: str) -> None:
-    assert shown(tmp_path, words).facts.title == title
+def test_a_first_line_that_looks_like_a_title_is_a_heading(tmp_path: Path, words: str, title: str) -> None:
+    found = shown(tmp_path, words)
+    assert found.facts.title == title
+    assert found.of("heading") == ([{"level": 1, "text": title}] if title else [])
+    assert title not in [one["text"] for one in found.of("text")]
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "title"),
+    [
+        ("a.tex", "\\documentclass{article}\n\\title[short]{On Tea}\n\\section{One}\ntext\n", "On Tea"),
+        ("a.org", "#+AUTHOR: Ada\n#+TITLE: On Tea\n\n* One\ntext\n", "On Tea"),
+        ("a.adoc", "= On Tea\ntext\n== Two\n", "On Tea"),
+        ("a.log", "Starting up\n\nReady\n", ""),
+    ],
+)
+def test_a_marked_title_is_one(tmp_path: Path, name: str, words: str, title: str) -> None:
+    assert shown(tmp_path, words, name).facts.title == title
+
+
+@pytest.mark.parametrize(
+    ("words", "summary"),
+    [
+        ("Ideas for the winter\n\nNothing here is decided.\n", "Nothing here is decided."),
+        ("Ideas\n=====\nNothing here is decided. Add yours.\n", "Nothing here is decided. Add yours."),
+        ("Ideas\n\nDraft\n\nNothing here is decided. Add yours.\n", "Nothing here is decided. Add yours."),
+        ("Ideas\n\n- tea\n- cake\n", "tea; cake"),
+        ("Ideas\n\nIdeas\n", ""),
+        ("\\documentclass{article}\n\nWords that say something to people.\n", "Words that say something to people."),
+    ],
+)
+def test_the_summary_is_the_first_sentence_after_the_title(tmp_path: Path, words: str, summary: str) -> None:
+    assert shown(tmp_path, words).facts.summary == summary
+
+
+def test_a_line_of_dashes_divides_and_a_list_goes_on_counting(tmp_path: Path) -> None:
+    found = shown(tmp_path, "one\n\n---\n\n4. four\n5. five\n")
+    assert [(one.category, one.metadata) for one in found.elements] == [
+        ("heading", {"lines": [1, 1]}),
+        ("separator", {"lines": [3, 3]}),
+        ("list", {"lines": [5, 6], "start": 4}),
+    ]
 
 
 def test_a_long_text_has_pages_that_name_their_lines(tmp_path: Path) -> None:
     lines = [f"{number} some event happened here" if number % 7 else "" for number in range(1, 30_001)]
     found = shown(tmp_path, "\n".join(lines), "server.log")
     assert len(found.pages) > 3
-    assert found.titles[0].startswith("server.log (lines 1–")
-    assert found.titles[-1].endswith("–30000)")
+    assert found.titles[0].startswith("Lines 1–")
+    assert found.titles[-1].endswith("–30000")
     assert all(sum(map(size_of, page)) <= 200_000 for page in found.pages)
     words = "\n".join(one["text"] for one in found.of("text")).split("\n")
     assert words == [line for line in lines if line]
@@ -112,13 +159,30 @@ def test_many_headings_fill_pages_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("encoding", "words"), [("utf-16", "größer"), ("utf-8-sig", "größer"), ("cp932", "名前と年齢と住所です。")]
+    ("encoding", "words"),
+    [
+        ("utf-16", "größer"),
+        ("utf-8-sig", "größer"),
+        ("cp932", "名前と年齢と住所です。"),
+        ("gb18030", "今天天气很好，我们去公园散步。"),
+        ("cp1252", "größer"),
+        ("cp1252", "Voilà déjà l’été – le cœur coûte 5 €, où êtes-vous ?"),
+        ("latin-1", "Det är en väldigt stor båt på sjön, och åtta små öar."),
+        ("cp1250", "Wszystko będzie dobrze, bo już świeci słońce w mieście."),
+        ("cp1250", "Dobrý večer, přátelé: dnes jsme šťastní, že můžeme být spolu."),
+        ("cp1254", "Günaydın, nasılsınız? Çok teşekkür ederim, görüşürüz."),
+        ("cp1251", "Привет, как дела? Сегодня хорошая погода."),
+        ("koi8-r", "Привет, как дела? Сегодня хорошая погода."),
+        ("cp1253", "Καλημέρα, τι κάνετε; Σήμερα ο καιρός είναι πολύ καλός."),
+    ],
 )
 def test_texts_of_other_encodings_are_read(tmp_path: Path, encoding: str, words: str) -> None:
     assert shown(tmp_path, words.encode(encoding)).of("text") == [{"text": words}]
 
 
-@pytest.mark.parametrize("content", [b"", b"\n \n", b"\x00\x01\x02" * 50, b"\x89PNG\r\n\x1a\n"])
+@pytest.mark.parametrize(
+    "content", [b"", b"\n \n", b"\xef\xbb\xbf", b"\xff\xfe", b"\x00\x01\x02" * 50, b"\x89PNG\r\n\x1a\n"]
+)
 def test_what_is_no_text_is_refused(tmp_path: Path, content: bytes) -> None:
     for opener, name in ((open_text, "a.txt"), (open_code, "a.py")):
         (tmp_path / name).write_bytes(content)
@@ -163,7 +227,7 @@ def test_python_is_divided_at_its_definitions(tmp_path: Path) -> None:
     ]
     assert found.elements[1].content["code"].startswith("# About items.\n@decorated\nclass Item:")
     assert {one["language"] for one in found.of("code")} == {"python"}
-    assert (found.facts.summary, found.facts.title, found.titles) == ("A tiny inventory.", "", ["stock.py"])
+    assert (found.facts.summary, found.facts.title, found.titles) == ("A tiny inventory.", "", [""])
 
 
 def test_python_with_mistakes_is_divided_all_the_same(tmp_path: Path) -> None:
@@ -196,6 +260,23 @@ def test_other_languages_name_their_definitions(tmp_path: Path, name: str, words
     assert "\n".join(one["code"] for one in found.of("code")).split() == words.split()
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("a.py", '"""Copyright 2020 Ada.\n\nPlans a roast.\n"""\n'),
+        ("a.py", "# Copyright 2020 Ada\n# Licensed under MIT\n\n# Plans a\n# roast.\nx = 1\n"),
+        ("a.java", "/*\n * (c) 2020 Ada. All rights reserved.\n */\n\n/** Plans a\n * roast. */\nclass A {}\n"),
+        ("a.rs", "// SPDX-License-Identifier: MIT\n\n//! Plans a roast.\n"),
+        ("a.sh", "#!/bin/sh\n# Plans a roast.\n#\n# More.\n"),
+    ],
+)
+def test_the_summary_is_what_the_file_says_about_itself_and_not_whose_it_is(
+    tmp_path: Path, name: str, words: str
+) -> None:
+    summary = code_of(tmp_path, name, words).facts.summary
+    assert summary.rstrip(".") == "Plans a roast"
+
+
 def test_the_language_is_known_by_suffix_name_or_first_line(tmp_path: Path) -> None:
     first = "#!/usr/bin/env python3\nx = 1\n"
     assert code_of(tmp_path, "Dockerfile", "FROM x\n").of("code")[0]["language"] == "dockerfile"
@@ -206,7 +287,7 @@ def test_the_language_is_known_by_suffix_name_or_first_line(tmp_path: Path) -> N
 def test_long_code_is_cut_into_pieces_and_pages(tmp_path: Path) -> None:
     words = "\n".join(f"x{number} = {'1' * 80}" for number in range(8_000))
     found = code_of(tmp_path, "long.py", words)
-    assert found.titles[0].startswith("long.py (lines 1–")
+    assert found.titles[0].startswith("Lines 1–")
     assert all(sum(map(size_of, page)) <= 200_000 for page in found.pages)
     assert "\n".join(one["code"] for one in found.of("code")) == words
     assert [one.metadata["lines"][0] for one in found.elements[:2]] == [1, 401]

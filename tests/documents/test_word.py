@@ -185,10 +185,16 @@ def test_lists_are_nested_and_keep_their_kind(tmp_path: Path) -> None:
         item("a", 1) + item("a1", 1, 1) + item("x", 1, 2) + item("a2", 1, 1) + item("b", 1) + item("dot", 2) + p("end")
     )
     numbered, dotted, _ = elements(styled(tmp_path, body))
-    inner = [{"text": "a1", "items": ["x"], "ordered": False}, "a2"]
-    assert numbered.content == {"items": [{"text": "a", "items": inner, "ordered": True}, "b"], "ordered": True}
+    inner = [{"text": "a) a1", "items": ["x"], "ordered": False}, "b) a2"]
+    assert numbered.content == {"items": [{"text": "a", "items": inner, "ordered": False}, "b"], "ordered": True}
     assert numbered.metadata["labels"] == ["1.", "a)", "b)", "2."]
     assert dotted.content == {"items": ["dot"], "ordered": False}
+
+
+def test_an_item_is_called_as_in_the_document_where_counting_would_not_give_that(tmp_path: Path) -> None:
+    (clauses,) = elements(styled(tmp_path, item("late", 1, 1) + item("early", 1, 1)))
+    assert clauses.content == {"items": ["a) late", "b) early"], "ordered": False}
+    assert "start" not in clauses.metadata
 
 
 def test_a_list_counts_on_after_an_interruption_and_a_new_one_begins_again(tmp_path: Path) -> None:

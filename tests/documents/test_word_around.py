@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
+from tests.documents.old_workbooks import compound, packed_file
 from tests.documents.word_files import elements, p, pages, part, relations, shown, word_file
 
 CHART = part(
@@ -107,9 +109,43 @@ def test_embedded_files_are_links_that_name_them(tmp_path: Path) -> None:
     rule = '<w:r><w:pict><v:rect style="width:0;height:1.5pt" o:hr="t"/></w:pict></w:r>'
     related = {"e": ("package", "embeddings/book.xlsx")}
     found = elements(word_file(tmp_path / "a.docx", p("", more=held) + p("", more=rule), related=related))
-    assert (found[0].category, found[0].content["url"]) == ("link", "word/embeddings/book.xlsx")
-    assert "book.xlsx" in found[0].content["text"]
+    assert (found[0].category, found[0].content["text"]) == ("link", "Embedded Excel worksheet (book.xlsx)")
     assert found[1].category == "separator"
+
+
+def test_a_file_of_any_kind_that_is_embedded_is_called_by_its_name_and_can_be_had(tmp_path: Path) -> None:
+    held = '<w:r><w:object><o:OLEObject Type="Embed" ProgID="Package" r:id="e"/></w:object></w:r>'
+    parts = {"word/embeddings/oleObject1.bin": packed_file("plan.txt", b"the plan")}
+    related = {"e": ("oleObject", "embeddings/oleObject1.bin")}
+    (found,) = elements(word_file(tmp_path / "a.docx", p("", more=held), parts, related))
+    assert found.content["text"] == "Embedded file “plan.txt” (8 bytes)"
+    assert (found.metadata["name"], found.metadata["program"]) == ("plan.txt", "Package")
+    assert found.file is not None
+    assert found.file() == ("text/plain", b"the plan")
+
+
+def test_a_document_inside_an_object_can_be_had(tmp_path: Path) -> None:
+    held = '<w:r><w:object><o:OLEObject Type="Embed" ProgID="AcroExch.Document.11" r:id="e"/></w:object></w:r>'
+    parts = {"word/embeddings/oleObject1.bin": compound({"CONTENTS": b"%PDF-1.7 ..."})}
+    related = {"e": ("oleObject", "embeddings/oleObject1.bin")}
+    (found,) = elements(word_file(tmp_path / "a.docx", p("", more=held), parts, related))
+    assert found.content["text"].startswith("Embedded PDF document (oleObject1.bin")
+    assert found.file is not None
+    assert found.file()[0] == "application/pdf"
+
+
+def test_an_object_that_is_damaged_or_linked_is_still_told(tmp_path: Path) -> None:
+    def held(name: str, program: str) -> str:
+        return f'<w:r><w:object><o:OLEObject ProgID="{program}" r:id="{name}"/></w:object></w:r>'
+
+    parts = {"word/embeddings/a.bin": packed_file("plan.txt", b"x")[:900]}
+    related = {"a": ("oleObject", "embeddings/a.bin"), "b": ("oleObject", "file:///C:/plan.docx")}
+    body = p("", more=held("a", "Package") + held("b", "Word.Document.12") + held("c", "Some.Program"))
+    found = elements(word_file(tmp_path / "a.docx", body, parts, related))
+    assert [element.content["text"] for element in found] == [
+        "Embedded file (a.bin, 900 bytes)", "Linked Word document", "Embedded Some.Program",
+    ]  # fmt: skip
+    assert found[1].content["url"] == "file:///C:/plan.docx"
 
 
 # --------------------------------------------------------------------------------------------------------------- asides
@@ -144,6 +180,48 @@ def test_a_comment_says_who_said_what_about_what(tmp_path: Path) -> None:
     assert comment.content == {"text": "Why?", "kind": "comment", "author": "Ada", "about": "ten"}
 
 
+def test_replies_follow_the_comment_that_they_answer(tmp_path: Path) -> None:
+    def marked(number: int) -> str:
+        return f'<w:commentRangeEnd w:id="{number}"/><w:r><w:commentReference w:id="{number}"/></w:r>'
+
+    def said(number: int, author: str, words: str) -> str:
+        body = f'<w:p w14:paraId="0{number}"><w:r><w:t>{words}</w:t></w:r></w:p>'
+        return f'<w:comment w:id="{number}" w:author="{author}" w:date="2024-01-0{number}T10:00:00Z">{body}</w:comment>'
+
+    starts = "".join(f'<w:commentRangeStart w:id="{number}"/>' for number in (1, 2))
+    body = p("", more=f"{starts}<w:r><w:t>ten</w:t></w:r>{marked(1)}{marked(2)}") + p("after", more=marked(4))
+    comments = part("w:comments", said(3, "Ada", "Fine.") + said(1, "Ada", "Why?") + said(2, "Bob", "It is the price.")
+                    + said(4, "Eve", "And this?"))  # fmt: skip
+    answers = "".join(f'<w15:commentEx w15:paraId="0{number}" w15:paraIdParent="01"/>' for number in (2, 3))
+    extended = (
+        '<w15:commentsEx xmlns:w15="http://schemas.microsoft.com/office/word/2012/wordml">'
+        f'<w15:commentEx w15:paraId="01" w15:done="1"/>{answers}<w15:commentEx w15:paraId="04"/></w15:commentsEx>'
+    )
+    found = elements(
+        word_file(
+            tmp_path / "a.docx", body, {"word/comments.xml": comments, "word/commentsExtended.xml": extended},
+            {"c": ("comments", "comments.xml"), "e": ("commentsExtended", "commentsExtended.xml")},
+        )
+    )  # fmt: skip
+    first, second, third, other = (element for element in found if element.category == "annotation")
+    assert first.content == {
+        "text": "Why?", "kind": "comment", "author": "Ada", "date": "2024-01-01T10:00:00Z", "about": "ten",
+        "resolved": True,
+    }  # fmt: skip
+    assert [one.content["reply_to"] for one in (second, third)] == [{"author": "Ada", "text": "Why?"}] * 2
+    assert [one.summary for one in (second, third)] == ["Bob to Ada: It is the price.", "Ada to Ada: Fine."]
+    assert (other.content["kind"], other.content["text"]) == ("comment", "And this?")
+
+
+def test_a_comment_may_be_about_several_paragraphs(tmp_path: Path) -> None:
+    body = p("one", more='<w:commentRangeStart w:id="7"/><w:r><w:t>two</w:t></w:r>')
+    body += p("three", more='<w:commentRangeEnd w:id="7"/><w:r><w:commentReference w:id="7"/></w:r>')
+    comments = part("w:comments", f'<w:comment w:id="7" w:author="Ada">{p("Why?")}</w:comment>')
+    related = {"c": ("comments", "comments.xml")}
+    found = elements(word_file(tmp_path / "a.docx", body, {"word/comments.xml": comments}, related))
+    assert found[-1].content["about"] == "two three"
+
+
 def test_headers_and_footers_are_on_the_pages_that_show_them_first(tmp_path: Path) -> None:
     kinds = (("header", "first"), ("header", "default"), ("footer", "default"), ("header", "even"))
     parts: dict[str, str | bytes] = {f"word/{c}{k}.xml": part(f"w:{c[:3]}", p(f"{k} {c}")) for c, k in kinds}
@@ -158,6 +236,29 @@ def test_headers_and_footers_are_on_the_pages_that_show_them_first(tmp_path: Pat
     ]
     plain = word_file(tmp_path / "b.docx", f"{p('one')}<w:sectPr>{references}</w:sectPr>", parts, related)
     assert [element.content["text"] for element in elements(plain)] == ["default header", "one", "default footer"]
+
+
+def test_what_tabs_divide_in_a_header_is_divided_by_bars(tmp_path: Path) -> None:
+    tabs = "<w:r><w:tab/><w:tab/><w:t>Confidential</w:t></w:r>"
+    parts: dict[str, str | bytes] = {"word/h.xml": part("w:hdr", p("Agreement", more=tabs))}
+    body = f'{p("one")}<w:sectPr><w:headerReference w:type="default" r:id="h"/></w:sectPr>'
+    header, _ = elements(word_file(tmp_path / "a.docx", body, parts, {"h": ("header", "h.xml")}))
+    assert header.content["text"] == "Agreement | Confidential"
+
+
+def test_a_section_that_has_the_headers_of_the_one_before_does_not_repeat_them(tmp_path: Path) -> None:
+    parts: dict[str, str | bytes] = {
+        f"word/{name}.xml": part("w:hdr", p(words)) for name, words in (("a", "same"), ("b", "same"), ("c", "other"))
+    }
+    related = {name: ("header", f"{name}.xml") for name in "abc"}
+
+    def section(name: str) -> str:
+        return f'<w:sectPr><w:headerReference w:type="default" r:id="{name}"/></w:sectPr>'
+
+    body = p("one", section("a")) + p("two", section("b")) + p("three") + section("c")
+    told = [[element.content["text"] for element in page.elements]
+            for page in pages(word_file(tmp_path / "a.docx", body, parts, related))]  # fmt: skip
+    assert told == [["same", "one"], ["two"], ["other", "three"]]
 
 
 # ---------------------------------------------------------------------------------------------------------------- forms
@@ -191,6 +292,19 @@ def test_a_strict_document_is_read_like_any_other(tmp_path: Path) -> None:
         "http://purl.oclc.org/ooxml/wordprocessingml/main",
     )
     assert shown(word_file(tmp_path / "a.docx", "", document=document)) == [("text", "strict")]
+
+
+def test_a_document_whose_relations_are_lost_says_so(tmp_path: Path) -> None:
+    picture = '<pic:pic><pic:blipFill><a:blip r:embed="i"/></pic:blipFill></pic:pic>'
+    file = word_file(tmp_path / "a.docx", p("text", more=drawing(picture, "Lost")), {"word/media/x.png": b"x"})
+    with zipfile.ZipFile(file) as archive:
+        kept = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, raw in kept.items():
+            archive.writestr(name, b"<broken" if name == "word/_rels/document.xml.rels" else raw)
+    found = elements(file)
+    assert [element.category for element in found] == ["text", "image", "annotation"]
+    assert "may be missing" in found[2].content["text"]
 
 
 def test_relations_that_lead_nowhere_do_no_harm(tmp_path: Path) -> None:

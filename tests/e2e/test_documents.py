@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import json
 import os
@@ -61,7 +62,7 @@ async def test_a_computer_offers_the_documents(files: Path) -> None:
     async with computer(files) as found:
         page, total = await found.get_finder()
         assert total == 3
-        assert {entry["title"] for entry in page} == {"Alpha", "people", "red"}
+        assert {entry["title"] for entry in page} == {"Alpha", "people.csv", "red.png"}
         notes = await document(found, "Alpha")
         assert (await body(found, notes["uri"] + "/pages/1?format=markdown"))["content_markdown"].startswith("# Beta")
         with pytest.raises(PageOutOfRangeError):
@@ -89,11 +90,11 @@ async def test_changes_of_the_folder_are_told(files: Path) -> None:
         await until(found, lambda titles: "Gamma" in titles)
         assert (await document(found, "Gamma"))["uri"] == notes["uri"], "it is the same document"
         (files / "new.txt").write_text("A new file.")
-        await until(found, lambda titles: "new" in titles)
+        await until(found, lambda titles: "new.txt" in titles)
         (files / "new.txt").rename(files / "renamed.txt")
-        await until(found, lambda titles: "renamed" in titles and "new" not in titles)
+        await until(found, lambda titles: "renamed.txt" in titles and "new.txt" not in titles)
         (files / "renamed.txt").unlink()
-        await until(found, lambda titles: "renamed" not in titles)
+        await until(found, lambda titles: "renamed.txt" not in titles)
 
 
 async def until(found: Watched, condition: Callable[[set[str]], bool]) -> None:
@@ -115,9 +116,22 @@ async def test_any_mcp_host_can_use_it(files: Path) -> None:
         assert tools == {"list_documents", "search_documents", "read_document"}
         result = await client.call_tool("search_documents", {"query": "Bob"})
         hit = json.loads(result.content[0].text)["hits"][0]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
-        assert hit["title"] == "people"
+        assert hit["title"] == "people.csv"
         bad = await client.call_tool("read_document", {"document": "nothing"})
         assert bad.is_error
+
+
+async def test_a_host_without_resources_gets_an_attachment_from_a_tool(files: Path) -> None:
+    lines = ["Subject: Dates", "Content-Type: text/csv", "Content-Disposition: attachment; filename=d.csv", "", "a,b"]
+    (files / "dates.eml").write_text("\n".join(lines))
+    command = [*A2C, "documents", str(files), "--host-id", "lib"]
+    parameters = StdioServerParameters(command=command[0], args=command[1:])
+    async with Client(stdio_client(parameters)) as client:
+        result = await client.call_tool("search_documents", {"query": "Dates"})
+        page = json.loads(result.content[0].text)["hits"][0]["page_uri"]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
+        document = str(page).rpartition("/pages/")[0]
+        part = (await client.call_tool("read_document", {"document": f"{document}/elements/p0-link-1?as=file"})).content
+        assert part[0].model_dump()["resource"]["blob"] == base64.b64encode(b"a,b").decode()
 
 
 async def test_who_listens_as_of_2026_hears_of_changes(files: Path) -> None:
@@ -173,6 +187,22 @@ async def test_a_folder_that_was_replaced_is_watched_again(files: Path) -> None:
         await until(found, lambda titles: titles == {"Fresh"})
 
 
+async def test_a_full_disk_keeps_nobody_from_reading(files: Path, tmp_path: Path) -> None:
+    for number in range(40):
+        (files / f"{number}.txt").write_text(f"word{number}x " + "many more words " * 2_000)
+    limited = ["-c", 'ulimit -f 100; exec "$@"', "sh"]  # no file may grow beyond some kilobytes
+    parameters = StdioServerParameters(command="sh", args=[*limited, *A2C, "documents", str(files), "--host-id", "lib"])
+    with (tmp_path / "stderr").open("w+") as stderr:
+        async with Client(stdio_client(parameters, errlog=stderr)) as client:
+            for number in range(40):
+                result: Any = await client.call_tool("search_documents", {"query": f"word{number}x"})
+                assert len(json.loads(result.content[0].text)["hits"]) == 1
+        stderr.seek(0)
+        said = stderr.read()
+    assert said.count("what is read is not kept") == 1
+    assert "Traceback" not in said
+
+
 async def test_nothing_is_left_behind(files: Path) -> None:
     before = descendants()
     async with computer(files) as found:
@@ -190,7 +220,7 @@ def test_a_person_checks_a_folder(files: Path) -> None:
     outcome = a2c("documents", str(files), "--check", "--json")
     assert outcome.returncode == 1
     problems = {entry["title"]: entry["problem"] for entry in json.loads(outcome.stdout)}
-    assert problems["broken"]
+    assert problems["broken.docx"]
     assert problems["Alpha"] is None
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from a2c_smcp.documents.model import MAX_SUMMARY, Element, Facts, Page, PagesSource, Source, code
 from a2c_smcp.documents.paging import paginate
 from a2c_smcp.documents.parsers.code.outline import Definition, outline
+from a2c_smcp.documents.parsers.common.lines import split_lines
 from a2c_smcp.documents.parsers.common.reading import read_text
-from a2c_smcp.documents.parsers.text import split_lines
 from a2c_smcp.documents.registry import LANGUAGES, NAMES, suffix_of
+from a2c_smcp.documents.wording import shortened
 
 MAX_CODE = 32_000_000
 MAX_PIECE = 400
@@ -33,10 +34,10 @@ def open_code(path: Path) -> Source:
     found, words = outline(source, lines, language)
     names = [definition.name for definition in found if definition.name]
     facts = Facts(
-        summary=words[: 2 * MAX_SUMMARY] or _naming(names),
+        summary=shortened(words or ", ".join(names), 2 * MAX_SUMMARY),
         details={"language": language, "lines": len(lines), "encoding": encoding},
     )
-    return PagesSource(facts, paginate([Page(path.name, list(_pieces(lines, found, language)))]))
+    return PagesSource(facts, paginate([Page("", list(_pieces(lines, found, language)))]))
 
 
 def _language(path: Path, lines: Sequence[str]) -> str:
@@ -80,10 +81,4 @@ def _cuts(lines: Sequence[str], start: int, end: int, *, whole: bool) -> Iterato
 
 def _describe(definition: Definition) -> str:
     members = ", ".join(definition.members)
-    words = f"{definition.name}: {members}" if members else definition.name
-    return words if len(words) <= MAX_SUMMARY else words[: MAX_SUMMARY - 1] + "…"
-
-
-def _naming(names: Sequence[str]) -> str:
-    words = ", ".join(names)
-    return words if len(words) <= MAX_SUMMARY else words[: MAX_SUMMARY - 1] + "…"
+    return shortened(f"{definition.name}: {members}" if members else definition.name)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 MAX_PARSED = 2_000_000
 """Characters of Python that are worth a syntax tree."""
 MAX_NAMES = 12
+MAX_COMMENT = 80
+"""Lines at the top in which a file may say what it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +58,18 @@ _ARROW = re.compile(
 )
 _C_FUNCTION = re.compile(r"(?:[A-Za-z_][\w:<>*&]*\s+){1,5}[*&]{0,3}([A-Za-z_~][\w:~]*)\s*\([^;]{0,200}$")
 _C_LANGUAGES = frozenset(("c", "cpp", "objective-c", "java", "csharp", "dart"))
+_LEGAL = re.compile(
+    r"copyright|©|\(c\) \d|licen[sc]ed? |SPDX-|all rights reserved|warrant(?:y|ies)|redistribut", re.IGNORECASE
+)
 _COMMENTS = ("//", "#", "--", ";", "%", "'", "*", "/*", "@", "[")
 
 
 def outline(source: str, lines: Sequence[str], language: str) -> tuple[list[Definition], str]:
     """The definitions on the top level in order, and the first paragraph of the docstring or comment at the top."""
     if language == "python" and len(source) <= MAX_PARSED and (tree := _parse(source)) is not None:
-        return _in_tree(tree, lines), _first_paragraph((ast.get_docstring(tree) or "").split("\n"))
-    return list(_by_pattern(lines, language)), _leading_comment(lines)
+        docstring = ast.get_docstring(tree)
+        return _in_tree(tree, lines), _first_paragraph(docstring.split("\n") if docstring else _leading_comment(lines))
+    return list(_by_pattern(lines, language)), _first_paragraph(_leading_comment(lines))
 
 
 def _by_pattern(lines: Sequence[str], language: str) -> Iterator[Definition]:
@@ -98,36 +104,35 @@ def _with_comments(lines: Sequence[str], number: int) -> int:
     return number
 
 
-def _leading_comment(lines: Sequence[str]) -> str:
+def _leading_comment(lines: Sequence[str]) -> list[str]:
+    """The lines of the comments at the top, without their marks; an empty one between two comments."""
     words: list[str] = []
     block = ""
-    for line in lines[:80]:
+    for line in lines[:MAX_COMMENT]:
         stripped = line.strip()
-        if not words and not block and (not stripped or stripped.startswith(("#!", "<?php", "# -*-", "'use strict'"))):
+        if not block and (not stripped or stripped.startswith(("#!", "<?php", "# -*-", "'use strict'"))):
+            words.append("")
             continue
         if not block and stripped.startswith(("/*", "<!--", "{-", "(*")):
             block = {"/*": "*/", "<!": "-->", "{-": "-}", "(*": "*)"}[stripped[:2]]
         if block:
             words.append(stripped.replace(block, "").lstrip("/*<!-{( ").rstrip("* "))
             if block in stripped:
-                break
+                words.append("")
+                block = ""
         elif stripped.startswith(("//", "#", "--", ";;", "%", "REM ")) and not stripped.startswith(
             ("#include", "#define", "#[")
         ):
             words.append(re.sub(r"^(?://+!?|#+|--+|;+|%+|REM)\s?", "", stripped))
         else:
             break
-    return _first_paragraph(words)
+    return words
 
 
 def _first_paragraph(lines: Sequence[str]) -> str:
-    words: list[str] = []
-    for line in lines:
-        if line.strip():
-            words.append(line.strip())
-        elif words:
-            break
-    return " ".join(words)
+    """The first that is about the file; who owns it and what one may do with it says nothing about that."""
+    paragraphs = [" ".join(part.split()) for part in "\n".join(line.strip() for line in lines).split("\n\n")]
+    return next((words for words in paragraphs if words and not _LEGAL.search(words)), "")
 
 
 def _parse(source: str) -> ast.Module | None:

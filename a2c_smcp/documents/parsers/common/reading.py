@@ -16,6 +16,8 @@ _SNIFFED = 4_096
 _BOMS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _BINARY = ((b"%PDF-", "a PDF"), (b"PK\x03\x04", "a zip archive or an office document"), (b"\x89PNG", "a picture"))
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_NO_CHARSETS = frozenset(("idna", "punycode", "unicode_escape", "raw_unicode_escape"))
+"""Codecs of Python that are none for texts."""
 _WIDER = {
     "gb2312": "gb18030",
     "gbk": "gb18030",
@@ -40,7 +42,7 @@ def read_bytes(path: Path, what: str, limit: int = MAX_READ, *, cut: bool = Fals
             raw = file.read(limit + 1)
     except OSError as error:
         raise UnreadableFileError(f"this {what} cannot be opened: {error.strerror or error}") from None
-    if not raw.strip(b" \t\r\n\x00"):
+    if not raw.strip(b" \t\r\n\x00\xef\xbb\xbf\xff\xfe"):
         raise UnreadableFileError("the file is empty")
     if len(raw) > limit and not cut:
         raise UnreadableFileError(f"this {what} is larger than {limit // 1_000_000} MB, which is too much")
@@ -100,4 +102,4 @@ def _known(name: str) -> str:
         "".encode(encoding)  # not base64 and the like
     except (LookupError, ValueError):
         return ""
-    return _WIDER.get(encoding, encoding)
+    return "" if encoding.replace("-", "_") in _NO_CHARSETS else _WIDER.get(encoding, encoding)

@@ -15,14 +15,17 @@ from a2c_smcp.documents.parsers.common.decoding import decode
 from a2c_smcp.documents.parsers.common.loose import as_dict
 from a2c_smcp.documents.parsers.common.reading import check_text, clean, decode_as, read_bytes
 from a2c_smcp.documents.parsers.data.lines import JsonLinesSource
-from a2c_smcp.documents.parsers.data.outline import describe, outline, records, scalar, table_of
+from a2c_smcp.documents.parsers.data.outline import describe, outline, records, scalar, table_of, tell
 from a2c_smcp.documents.parsers.data.xml import XmlData
 from a2c_smcp.documents.parsers.data.yaml import load_yaml
 from a2c_smcp.documents.registry import suffix_of
+from a2c_smcp.documents.wording import shortened
 
 MAX_DATA = 64_000_000
-MAX_YAML = 8_000_000
+MAX_YAML = 4_000_000
 """YAML is slow to read, and nobody writes more by hand."""
+MAX_TITLE = 120
+MAX_DESCRIPTION = 400
 _LONG_LINE = 400
 _XML_ENCODING = re.compile(rb"<\?xml\b[^>]{0,100}?\bencoding\s*=\s*[\"']([\w.:-]{1,40})")
 
@@ -43,15 +46,20 @@ def open_data(path: Path) -> Source:
     raw = read_bytes(path, f"{language.upper()} file", MAX_DATA)
     check_text(raw, f"{language.upper()} file")
     words, encoding = decode(raw) if language != "xml" else decode_as(raw, _declared(raw))
-    words = words.replace("\r\n", "\n").replace("\r", "\n")
     facts = Facts(details={"encoding": encoding})
+    elements = data_elements(words, language, facts)
+    return PagesSource(facts, paginate([Page(facts.title, elements)]))
+
+
+def data_elements(words: str, language: str, facts: Facts) -> list[Element]:
+    """The elements of data in JSON, YAML, TOML or XML; what they say about themselves goes to `facts`."""
+    words = words.replace("\r\n", "\n").replace("\r", "\n")
     try:
-        elements = _READERS[language](words, facts)
+        return _READERS[language](words, facts)
     except (ValueError, RecursionError) as error:
         why = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
-        elements = [note("annotation", f"This is no valid {language.upper()}: {why}."), _source(words, language)]
         facts.details["valid"] = False
-    return PagesSource(facts, paginate([Page(facts.title or path.name, elements)]))
+        return [note("annotation", f"This is no valid {language.upper()}: {why}."), _source(words, language)]
 
 
 def _json(words: str, facts: Facts) -> list[Element]:
@@ -61,7 +69,7 @@ def _json(words: str, facts: Facts) -> list[Element]:
         raise ValueError(f"{error.msg} in line {error.lineno}, column {error.colno}") from None
     except ValueError:  # a number of thousands of digits
         data = json.loads(words, parse_int=str)
-    _name(data, facts)
+    _name(facts, data)
     elements = [outline(data)]
     if columns := records(data):
         return [*elements, table_of(data, columns)]
@@ -86,7 +94,7 @@ def _yaml(words: str, facts: Facts) -> list[Element]:
         ]
     documents = load_yaml(words)
     data = documents[0] if len(documents) == 1 else documents
-    _name(data, facts)
+    _name(facts, data)
     if columns := records(data):
         return [outline(data), table_of(data, columns)]
     # As it is written: comments and order are worth more than a layout of ours.
@@ -96,7 +104,7 @@ def _yaml(words: str, facts: Facts) -> list[Element]:
 
 def _toml(words: str, facts: Facts) -> list[Element]:
     data = tomllib.loads(words)
-    _name(data.get("project") or data.get("package") or data, facts)
+    _name(facts, data, data.get("project") or data.get("package") or data)
     return [outline(data), _source(words, "toml")]
 
 
@@ -105,7 +113,7 @@ def _xml(words: str, facts: Facts) -> list[Element]:
     # Decoded already, so the declaration must not say otherwise.
     document.read(re.sub(r"^\s*<\?xml[^>]{0,200}\?>", "", words).encode("utf-8", "replace"))
     root = document.root
-    _name(root, facts)
+    _name(facts, root)
     elements = [outline({document.root_name: root})]
     if document.entities:
         elements.append(note("annotation", "This file declares entities of its own; they are not expanded."))
@@ -140,12 +148,13 @@ def _source(words: str, language: str, *, lines: bool = True) -> Element:
     return code(words, language, **({"lines": [1, words.count("\n") + 1]} if lines else {}))
 
 
-def _name(data: Any, facts: Facts) -> None:
-    """What an object says about itself, where it does."""
-    said = as_dict(data)
-    title = said.get("title")
-    facts.title = clean(title) if isinstance(title, str) and len(title) < 120 else ""
-    facts.summary = clean(said["description"])[:400] if isinstance(said.get("description"), str) else ""
+def _name(facts: Facts, data: Any, about: Any = None) -> None:
+    """Title and summary as the data give them; `about` is where they speak of themselves, if not right away."""
+    said = as_dict(data if about is None else about)
+    title, words = said.get("title"), said.get("description")
+    facts.title = " ".join(clean(title).split()) if isinstance(title, str) and len(title) < MAX_TITLE else ""
+    facts.summary = shortened(" ".join(clean(words).split()), MAX_DESCRIPTION) if isinstance(words, str) else ""
+    facts.summary = facts.summary or tell(data)
 
 
 def _declared(raw: bytes) -> str:

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from a2c_smcp.documents.model import Element, Facts, Page, UnreadableFileError, code, note
-from a2c_smcp.documents.paging import MAX_PAGE_BYTES
+from a2c_smcp.documents.paging import MAX_PAGE_BYTES, part_title
 from a2c_smcp.documents.parsers.common.reading import check_text, clean
 from a2c_smcp.documents.parsers.data.outline import compact, outline, records, table_of
+from a2c_smcp.documents.pieces import pieces_of
+from a2c_smcp.documents.wording import counted, shortened
 
 PAGE_ROWS = 1_000
 MAX_LINE = 4_000_000
@@ -31,11 +33,12 @@ class JsonLinesSource:
             raise
         self._columns = records(sample) or []
         self._outline = outline(sample if len(sample) != 1 else sample[0])
-        self._outline.summary = f"{self._count:,} lines of JSON"
-        self.facts = Facts(details={"lines": self._count})
-        self._titles = [f"{path.name} (lines {first + 1}–{end})" for _, _, first, end in self._ranges]
+        self._outline.summary = f"{counted(self._count, 'line')} of JSON"
+        named = f": {', '.join(self._columns)}" if self._columns else ""
+        self.facts = Facts(summary=shortened(f"{self._outline.summary}{named}"), details={"lines": self._count})
+        self._titles = [part_title("", f"lines {first + 1}–{end}") for _, _, first, end in self._ranges]
         if len(self._titles) == 1:
-            self._titles = [path.name]
+            self._titles = [""]
 
     @property
     def page_titles(self) -> Sequence[str]:
@@ -53,7 +56,7 @@ class JsonLinesSource:
             elements.append(table_of(cast("list[dict[Any, Any]]", values), self._columns, lines=where))
         elif values:
             elements.append(code("\n".join(map(compact, values)), "json", lines=where))
-        return Page(self._titles[index], elements + bad)
+        return Page(self._titles[index], [*map(_fitting, elements), *bad])
 
     def close(self) -> None:
         """Let go of the file."""
@@ -81,8 +84,19 @@ class JsonLinesSource:
 
     def _sample(self) -> list[Any]:
         self._file.seek(0)
-        values, _ = _values(b"".join(self._file.readline() for _ in range(_SAMPLE)), 0)
-        return values
+        lines: list[bytes] = []
+        while len(lines) < _SAMPLE and sum(map(len, lines)) < MAX_LINE and (line := self._file.readline()):
+            lines.append(line)
+        return _values(b"".join(lines), 0)[0]
+
+
+def _fitting(element: Element) -> Element:
+    """An element, or the beginning of one that is longer than a page; all of it is in the detail."""
+    first = next(pieces_of(element, MAX_PAGE_BYTES))
+    if first is not element:
+        first.detail = element.detail or element.content
+        first.metadata = {**element.metadata, "shortened": True}
+    return first
 
 
 def _values(raw: bytes, first: int) -> tuple[list[Any], list[Element]]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, cast
 
 from a2c_smcp.documents.model import Element, list_of, table
 from a2c_smcp.documents.parsers.common.loose import as_dict, as_list
 from a2c_smcp.documents.parsers.common.reading import clean
+from a2c_smcp.documents.wording import counted, shortened
 
 MAX_DEPTH = 4
 MAX_KEYS = 40
@@ -30,12 +32,23 @@ def outline(data: Any) -> Element:
 def describe(value: Any) -> str:
     """A value's type and size, or the value itself if it is short."""
     if isinstance(value, dict):
-        return f"object with {_count(len(cast('dict[str, Any]', value)), 'key')}"
+        return f"object with {counted(len(cast('dict[str, Any]', value)), 'key')}"
     if isinstance(value, list):
         return _describe_list(cast("list[Any]", value))
     words = scalar(value)
     words = words if len(words) <= MAX_VALUE else words[: MAX_VALUE - 1] + "…"
     return json.dumps(words, ensure_ascii=False) if isinstance(value, str) else words
+
+
+def tell(data: Any) -> str:
+    """What data are, in a sentence that may stand for them."""
+    words = describe(data)
+    parts = [_part(key, value) for key, value in islice(as_dict(data).items(), MAX_KEYS)]
+    return shortened(words[:1].upper() + words[1:] + (f": {', '.join(parts)}" if parts else ""))
+
+
+def _part(key: Any, value: Any) -> str:
+    return clean(f"{key} ({len(cast('list[Any]', value)):,})" if isinstance(value, list) else str(key))
 
 
 def scalar(value: Any) -> str:
@@ -95,7 +108,7 @@ def _describe_list(values: list[Any]) -> str:
         return "empty list"
     kinds = list(dict.fromkeys(_kind(value) for value in values[:_SAMPLED]))
     what = f"{kinds[0]}" if len(kinds) == 1 else "value"
-    words = f"list of {_count(len(values), what)}"
+    words = f"list of {counted(len(values), what)}"
     if kinds == ["object"]:
         keys = list(dict.fromkeys(str(key) for value in values[:20] for key in value))
         named = ", ".join(keys[:8]) + (" …" if len(keys) > 8 else "")
@@ -131,7 +144,3 @@ def _flat(value: Any) -> bool:
         values = cast("list[Any]", value)
         return len(values) <= 8 and not any(isinstance(part, dict | list) for part in values)
     return not isinstance(value, dict)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from a2c_smcp.documents.model import Element, Facts, Page, PagesSource, Source, UnreadableFileError, image, note
+from a2c_smcp.documents.parsers.common.pictures import MAX_PICTURE
+from a2c_smcp.documents.parsers.images.describing import described
 from a2c_smcp.documents.parsers.images.svg import open_svg
+from a2c_smcp.documents.wording import size_words
 
 __all__ = ["open_image", "open_svg", "read_image"]
 
@@ -59,7 +62,8 @@ def _element(path: Path, picture: Any, facts: Facts, frame: int, metadata: dict[
     kind, size = _kind(picture), f"{picture.width} × {picture.height} pixels"
     known = {"width": picture.width, "height": picture.height, "mode": str(picture.mode)} | metadata
     moving = f", {metadata['frames']} frames" if "frames" in metadata else ""
-    element = image(facts.title or facts.summary, f"{kind} picture, {size}{moving}", **known)
+    what = described(facts.summary if facts.title else "", f"{kind} picture, {size}{moving}")
+    element = image(facts.title or facts.summary, what, **known)
     element.picture = partial(read_image, path, frame)
     return element
 
@@ -72,6 +76,8 @@ def read_image(path: Path, frame: int = 0) -> tuple[str, bytes]:
     """
     with _opened(path) as picture:
         kind = _kind(picture)
+        if path.stat().st_size > MAX_PICTURE:
+            raise UnreadableFileError(f"a picture of {size_words(path.stat().st_size)} is too large to show")
         if kind in _SHOWN and not frame:
             return _SHOWN[kind], path.read_bytes()
         try:

@@ -20,6 +20,7 @@ from a2c_smcp.documents.model import (
     text,
 )
 from a2c_smcp.documents.paging import paginate
+from a2c_smcp.documents.parsers.images.describing import described
 from a2c_smcp.documents.parsers.office.xml import (
     MAX_XML,
     DamagedPartError,
@@ -30,6 +31,8 @@ from a2c_smcp.documents.parsers.office.xml import (
     words_of,
 )
 
+MAX_SAID = 1_000
+"""Characters of what a drawing says about itself."""
 _NOT_SHOWN = frozenset({"defs", "metadata", "style", "script", "title", "desc"})
 _UNITS = {"px": 1.0, "pt": 4 / 3, "pc": 16.0, "mm": 96 / 25.4, "cm": 96 / 2.54, "in": 96.0, "em": 16.0, "": 1.0}
 
@@ -55,10 +58,10 @@ def open_svg(path: Path) -> Source:
             raise DamagedPartError("it is XML of another kind")
     except DamagedPartError as error:
         raise UnreadableFileError(f"this is no SVG drawing, or a damaged one: {error}") from None
-    title, about = words_of(root.find("{*}title")), words_of(root.find("{*}desc"))
+    title, about = words_of(root.find("{*}title"))[:MAX_SAID], words_of(root.find("{*}desc"))[:MAX_SAID]
     width, height = _size(root)
     size = f"SVG drawing, {width:g} × {height:g} pixels" if width and height else "SVG drawing"
-    element = image(title or about, ". ".join(filter(None, (about, size))), width=width, height=height)
+    element = image(title or about, described(about if title else "", size), width=width, height=height)
     element.picture = partial(_read, path)
     remarks = [note("annotation", f"A part of this drawing cannot be read: {damage}")] if damage else []
     facts = Facts(title, _creator(root), [], about, details={"width": width, "height": height})

@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 import binascii
+import codecs
 import datetime as dt
-from collections.abc import Callable
+import email
+import email.policy
 from email.errors import MessageError
 from email.header import decode_header
 from email.message import Message
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from a2c_smcp.documents.model import UnreadableFileError
 from a2c_smcp.documents.parsers.common.decoding import decode
 from a2c_smcp.documents.parsers.common.loose import as_list
 from a2c_smcp.documents.parsers.common.reading import clean, decode_as
 
 MAX_HEADER = 20_000
+_KNOWN = frozenset(
+    ("from", "to", "subject", "date", "received", "message-id", "content-type", "mime-version", "sender")
+)
+
+
+def message_from(raw: bytes) -> Message | None:
+    """The message that some bytes are, if they begin like one.
+
+    Raises:
+        UnreadableFileError: it cannot be taken apart.
+    """
+    try:
+        message = email.message_from_bytes(raw.removeprefix(codecs.BOM_UTF8), policy=email.policy.compat32)
+    except (MessageError, RecursionError, ValueError, LookupError) as error:
+        why = "it is nested too deep" if isinstance(error, RecursionError) else error
+        raise UnreadableFileError(f"this mail is damaged: {why}") from None
+    return message if _KNOWN & {name.lower() for name in message} else None
 
 
 def header(message: Message, name: str) -> str:
@@ -62,6 +82,11 @@ def file_name(part: Message) -> str:
     return readable(str(name)).replace("\\", "/").rsplit("/", 1)[-1]
 
 
+def content_id(part: Message) -> str:
+    """What the text of a message calls a part."""
+    return header(part, "Content-ID").strip("<> ")
+
+
 def payload(part: Message) -> bytes:
     """The bytes of a part. What is badly encoded is given as far as it goes."""
     try:
@@ -82,9 +107,21 @@ def _bytes(message: Message) -> bytes:
 
 
 def children(part: Message) -> list[Message]:
-    """The parts of a part."""
-    inner: Any = part.get_payload()
-    return [child for child in as_list(inner) if isinstance(child, Message)]
+    """The parts of a part, or the message that it is."""
+    inner: Any = part.get_payload() if part.is_multipart() else None
+    found: list[Message] = [child for child in as_list(inner) if isinstance(child, Message)]
+    if part.get_content_type() == "message/rfc822" and "base64" in str(part.get("Content-Transfer-Encoding")).lower():
+        # The standard does not allow it, and so it is not decoded; some servers do it all the same.
+        decoded = [message_from(_unpacked(child)) for child in found if not child.keys()]
+        return [child for child in decoded if child is not None] or found
+    return found
+
+
+def _unpacked(part: Message) -> bytes:
+    try:
+        return binascii.a2b_base64(payload(part))
+    except binascii.Error:
+        return b""
 
 
 def words_of(part: Message) -> str:
@@ -94,16 +131,3 @@ def words_of(part: Message) -> str:
     except (ValueError, LookupError):
         charset = ""
     return clean(decode_as(payload(part), charset)[0])
-
-
-def picture_of(part: Message) -> Callable[[], tuple[str, bytes]]:
-    """The picture in a part, decoded when it is wanted."""
-    return lambda: (part.get_content_type(), payload(part))
-
-
-def size_words(size: int) -> str:
-    """`12.3 kB`."""
-    for unit, factor in (("MB", 1_000_000), ("kB", 1_000)):
-        if size >= factor:
-            return f"{size / factor:.1f} {unit}"
-    return f"{size} bytes"

@@ -20,6 +20,7 @@ from a2c_smcp.documents.model import (
 )
 from a2c_smcp.documents.paging import paginate
 from a2c_smcp.documents.parsers.common.flow import Flow, Link
+from a2c_smcp.documents.parsers.common.lines import paragraphs, split_lines
 from a2c_smcp.documents.parsers.common.pictures import picture_element
 from a2c_smcp.documents.parsers.common.reading import read_text
 from a2c_smcp.documents.parsers.common.sections import by_heading, title_of
@@ -27,7 +28,9 @@ from a2c_smcp.documents.parsers.html.document import html_elements
 from a2c_smcp.documents.parsers.markdown.front_matter import facts_of, split_front_matter
 from a2c_smcp.documents.parsers.markdown.syntax import MAX_NESTING, parser
 
-MAX_MARKDOWN = 16_000_000
+MAX_MARKDOWN = 64_000_000
+MAX_PARSED = 3_000_000
+"""Characters that are understood: it takes some seconds for a million."""
 _TASK = re.compile(r"\[([ xX])\]\s")
 _BARE_LINK = re.compile(r"<?(https?://[^\s<>]+)>?")
 _INLINE_IMAGE = re.compile(r"<img\b", re.IGNORECASE)
@@ -46,7 +49,11 @@ def open_markdown(path: Path) -> Source:
     facts = facts_of(said)
     facts.details["encoding"] = encoding
     body = "\n".join(words.split("\n")[skipped:])
-    elements = markdown_elements(body, first_line=skipped + 1, base=path.parent)
+    if len(body) <= MAX_PARSED:
+        elements = markdown_elements(body, first_line=skipped + 1, base=path.parent)
+    else:
+        remark = "This text is too long to be understood; but for its headings it is shown as it is written."
+        elements = [note("annotation", remark), *paragraphs(split_lines(body), skipped + 1, "md")]
     facts.title = facts.title or title_of(elements)
     return PagesSource(facts, paginate(by_heading(elements, facts.title)))
 

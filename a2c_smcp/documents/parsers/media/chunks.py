@@ -1,15 +1,18 @@
-"""Headers of files made of chunks: WAV, AVI, AIFF; and MPEG streams, which have no header of their own."""
+"""Headers of files made of chunks: WAV, AVI, AIFF."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
 
-from a2c_smcp.documents.parsers.media.facts import MAX_BLOCKS, Header, Media
+from a2c_smcp.documents.parsers.media.facts import MAX_BLOCKS, MAX_WORDS, Header, Media
+from a2c_smcp.documents.parsers.media.tags import read_id3
 
 _INFO = {b"INAM": "title", b"IART": "artist", b"IPRD": "album", b"ICRD": "date", b"IGNR": "genre", b"ICMT": "comment"}
-_SOUNDS = {1: "PCM", 2: "ADPCM", 3: "PCM (float)", 6: "A-law", 7: "µ-law", 0x55: "MP3", 0xFF: "AAC", 0x2000: "AC-3"}
-_RATES = {1: 23.976, 2: 24.0, 3: 25.0, 4: 29.97, 5: 30.0, 6: 50.0, 7: 59.94, 8: 60.0}
+_SOUNDS = {1: "PCM", 2: "ADPCM", 3: "PCM (float)", 6: "A-law", 7: "µ-law", 0x11: "ADPCM", 0x50: "MPEG layer II",
+           0x55: "MP3", 0xFF: "AAC", 0x161: "WMA", 0x2000: "AC-3"}  # fmt: skip
+_FILMS = {"H264": "H.264", "h264": "H.264", "avc1": "H.264", "MJPG": "Motion JPEG", "mjpg": "Motion JPEG"}
+_NOT_KNOWN = 0xFFFFFFFF
 
 
 def _chunks(header: Header, start: int, end: int, order: str = "<") -> Iterator[tuple[bytes, int, int]]:
@@ -24,20 +27,28 @@ def _chunks(header: Header, start: int, end: int, order: str = "<") -> Iterator[
 
 def read_wav(header: Header, media: Media) -> None:
     """Format, length and tags of a WAV file."""
-    byte_rate = data = 0
-    long_data = 0
-    for name, start, length in _chunks(header, 12, header.size):
-        if name == b"fmt ":
-            byte_rate = _sound(header.some(start, min(length, 40)), media)
-        elif name == b"ds64":
-            long_data = header.numbers("<Q", start + 8)[0]
-        elif name == b"data":
-            data = length if length != 0xFFFFFFFF else long_data
-            data = min(data, header.size - start)
-        elif name == b"LIST" and header.some(start, 4) == b"INFO":
-            _info(header, start + 4, start + length, media)
-    if byte_rate:
-        media.duration, media.bit_rate = data / byte_rate, byte_rate * 8
+    byte_rate = data = long_data = samples = 0
+    try:
+        for name, start, length in _chunks(header, 12, header.size):
+            if name == b"fmt ":
+                byte_rate = _sound(header.some(start, min(length, 40)), media)
+            elif name == b"ds64":
+                long_data = header.numbers("<Q", start + 8)[0]
+            elif name == b"fact" and length >= 4:
+                samples = header.numbers("<I", start)[0]
+            elif name == b"data":
+                # What was written into a pipe does not know how long it will become.
+                data = (long_data or header.size) if length == _NOT_KNOWN else length
+                data = min(data, header.size - start)
+            elif name in (b"id3 ", b"ID3 "):
+                read_id3(header, start, media)
+            elif name == b"LIST" and header.some(start, 4) == b"INFO":
+                _info(header, start + 4, start + length, media)
+    finally:
+        if byte_rate:
+            media.duration, media.bit_rate = data / byte_rate, byte_rate * 8
+        if samples not in (0, _NOT_KNOWN) and media.sample_rate and media.codecs[:1] == ["ADPCM"]:
+            media.duration = samples / media.sample_rate  # where bytes per second are but a guess
 
 
 def _sound(block: bytes, media: Media) -> int:
@@ -53,7 +64,7 @@ def _sound(block: bytes, media: Media) -> int:
 def _info(header: Header, start: int, end: int, media: Media) -> None:
     for name, place, length in _chunks(header, start, end):
         if name in _INFO:
-            raw = header.some(place, min(length, 4_000)).split(b"\x00")[0]
+            raw = header.some(place, min(length, MAX_WORDS)).split(b"\x00")[0]
             try:
                 media.tag(_INFO[name], raw.decode("utf-8"))
             except UnicodeDecodeError:
@@ -84,32 +95,33 @@ def read_avi(header: Header, media: Media) -> None:
                 media.frame_rate = 1_000_000 / micro if micro else 0
             elif name == b"strh":
                 stream = header.at(start, 4)
-                if stream == b"vids":
-                    media.codec(header.at(start + 4, 4).decode("latin-1"))
-            elif name == b"strf" and stream == b"auds":
+                _stream(header, start, stream, media)
+            elif name == b"strf" and stream == b"auds" and not media.sample_rate:
                 _sound(header.some(start, min(length, 40)), media)
+
+
+def _stream(header: Header, start: int, kind: bytes, media: Media) -> None:
+    """A film or a sound; each is counted to its end, while the main header ends with the first gigabyte."""
+    scale, rate, count = header.numbers("<II4xI", start + 20)
+    if kind == b"vids":
+        if not media.codecs and scale and rate:
+            media.frame_rate = rate / scale
+        code = header.at(start + 4, 4).decode("latin-1")
+        media.codec(_FILMS.get(code, code))
+    if kind in (b"vids", b"auds") and rate:
+        media.duration = max(media.duration, count * scale / rate)
 
 
 def read_aiff(header: Header, media: Media) -> None:
     """Format, length and tags of an AIFF file."""
-    media.codec("PCM")
     for name, start, length in _chunks(header, 12, header.size, ">"):
         if name == b"COMM":
-            media.channels, frames, exponent, mantissa = header.numbers(">HI2xHQ", start)
+            media.channels, frames, bits, exponent, mantissa = header.numbers(">HIHHQ", start)
             rate = mantissa * 2.0 ** max(-64, min((exponent & 0x7FFF) - 16_446, 0))
+            media.codec(f"PCM {bits} bit")
             media.sample_rate = round(rate)
             media.duration = frames / rate if rate else 0
+        elif name in (b"ID3 ", b"id3 "):
+            read_id3(header, start, media)
         elif name in (b"NAME", b"AUTH"):
-            words = header.some(start, min(length, 4_000)).decode("utf-8", "replace")
-            media.tag("title" if name == b"NAME" else "artist", words)
-
-
-def read_mpeg(header: Header, media: Media) -> None:
-    """The first sequence of an MPEG stream: size and frame rate."""
-    media.kind = "video"
-    block = header.some(0, 200_000)
-    place = block.find(b"\x00\x00\x01\xb3")
-    if 0 <= place <= len(block) - 8:
-        bits = int.from_bytes(block[place + 4 : place + 8], "big")
-        media.codec("MPEG video")
-        media.width, media.height, media.frame_rate = bits >> 20, bits >> 8 & 0xFFF, _RATES.get(bits & 15, 0.0)
+            media.tag("title" if name == b"NAME" else "artist", header.words(start, length))

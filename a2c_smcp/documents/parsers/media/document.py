@@ -10,16 +10,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from a2c_smcp.documents.model import Facts, Page, PagesSource, Source, UnreadableFileError, note
-from a2c_smcp.documents.parsers.media.facts import Header, Media
+from a2c_smcp.documents.model import (
+    Element,
+    Facts,
+    Page,
+    PagesSource,
+    Source,
+    UnreadableFileError,
+    image,
+    list_of,
+    note,
+)
+from a2c_smcp.documents.parsers.media.facts import Cover, Header, Media
+from a2c_smcp.documents.parsers.media.tags import read_id3
 
 _TYPES = {
     "mp3": ("MP3", "audio/mpeg"), "wav": ("WAV", "audio/wav"), "flac": ("FLAC", "audio/flac"),
     "ogg": ("Ogg", "audio/ogg"), "oga": ("Ogg", "audio/ogg"), "opus": ("Opus", "audio/ogg"),
-    "m4a": ("MPEG-4", "audio/mp4"), "aac": ("AAC", "audio/aac"), "aiff": ("AIFF", "audio/aiff"),
+    "ogv": ("Ogg", "video/ogg"), "m4a": ("MPEG-4", "audio/mp4"), "m4b": ("MPEG-4", "audio/mp4"),
+    "aac": ("AAC", "audio/aac"), "aif": ("AIFF", "audio/aiff"), "aiff": ("AIFF", "audio/aiff"),
     "mid": ("MIDI", "audio/midi"), "mp4": ("MPEG-4", "video/mp4"), "m4v": ("MPEG-4", "video/mp4"),
-    "mov": ("QuickTime", "video/quicktime"), "mkv": ("Matroska", "video/x-matroska"), "webm": ("WebM", "video/webm"),
-    "avi": ("AVI", "video/x-msvideo"), "mpg": ("MPEG", "video/mpeg"), "mpeg": ("MPEG", "video/mpeg"),
+    "3gp": ("3GPP", "video/3gpp"), "mov": ("QuickTime", "video/quicktime"), "mkv": ("Matroska", "video/x-matroska"),
+    "mka": ("Matroska", "audio/x-matroska"), "webm": ("WebM", "video/webm"), "avi": ("AVI", "video/x-msvideo"),
+    "mpg": ("MPEG", "video/mpeg"), "mpeg": ("MPEG", "video/mpeg"),
 }  # fmt: skip
 _BOXES = (b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip")
 
@@ -35,20 +48,23 @@ class _Kind:
 
 _WAV = _Kind("chunks", "read_wav", ("wav",))
 _AVI = _Kind("chunks", "read_avi", ("avi",))
-_AIFF = _Kind("chunks", "read_aiff", ("aiff",))
-_MPEG = _Kind("chunks", "read_mpeg", ("mpg", "mpeg"))
-_MP4 = _Kind("boxes", "read_mp4", ("mp4", "m4a", "m4v", "mov"))
+_AIFF = _Kind("chunks", "read_aiff", ("aiff", "aif"))
+_MPEG = _Kind("mpeg", "read_mpeg", ("mpg", "mpeg"))
+_MP4 = _Kind("mp4", "read_mp4", ("mp4", "m4a", "m4b", "m4v", "mov", "3gp"))
 _MP3 = _Kind("audio", "read_mp3", ("mp3", "mpg", "mpeg"))
 _AAC = _Kind("audio", "read_aac", ("aac",))
+_FLAC = _Kind("ogg", "read_flac", ("flac",))
 _HEADS = {
-    b"\x1aE\xdf\xa3": _Kind("boxes", "read_matroska", ("mkv", "webm")),
-    b"fLaC": _Kind("audio", "read_flac", ("flac",)),
-    b"OggS": _Kind("audio", "read_ogg", ("ogg", "oga", "opus")),
+    b"\x1aE\xdf\xa3": _Kind("matroska", "read_matroska", ("mkv", "mka", "webm")),
+    b"fLaC": _FLAC,
+    b"OggS": _Kind("ogg", "read_ogg", ("ogg", "oga", "ogv", "opus")),
     b"MThd": _Kind("audio", "read_midi", ("mid",)),
     b"\x00\x00\x01\xba": _MPEG,
     b"\x00\x00\x01\xb3": _MPEG,
 }
 _CHANNELS = {1: "mono", 2: "stereo"}
+_DAMAGE = (EOFError, ValueError, IndexError, KeyError, OverflowError, ZeroDivisionError, struct.error)
+"""What a header that makes no sense leads to."""
 
 
 def open_media(path: Path) -> Source:
@@ -70,6 +86,12 @@ def open_media(path: Path) -> Source:
     words = _words(media, size)
     element = note(media.kind, words, format=media.format, mime=mime, bytes=size, **known)
     elements = [element]
+    if media.chapters:
+        elements.append(
+            list_of([f"{clock(start) if start >= 1 else '0:00'} {title}" for start, title in media.chapters])
+        )
+    if media.cover is not None:
+        elements.append(_picture(path, media.cover))
     if not understood:
         elements.append(note("annotation", f"The header of this {media.kind} file is damaged, or of an unknown kind."))
     facts = Facts(title=media.tags.get("title", ""), author=media.tags.get("artist", ""), summary=words)
@@ -77,9 +99,24 @@ def open_media(path: Path) -> Source:
     return PagesSource(facts, [Page(facts.title, elements)])
 
 
+def _picture(path: Path, cover: Cover) -> Element:
+    """The picture of a record or film; read when somebody wants to see it."""
+
+    def read() -> tuple[str, bytes]:
+        with path.open("rb") as file:
+            file.seek(cover.offset)
+            return cover.mime, file.read(cover.length)
+
+    element = image("Cover")
+    element.picture = read
+    return element
+
+
 def _read(header: Header, suffix: str) -> tuple[Media, str, bool]:
     """What the header says as far as it can be read, the MIME type, and whether anything could be read."""
     kind = _reader(header.some(0, 12))
+    if kind is _MP3:
+        kind = _behind_tag(header)
     if kind is not None and suffix not in kind.suffixes:
         suffix = kind.suffixes[0]
     name, mime = _TYPES.get(suffix, (suffix.upper() or "unknown", "application/octet-stream"))
@@ -89,7 +126,7 @@ def _read(header: Header, suffix: str) -> tuple[Media, str, bool]:
         return media, mime, False
     reader: Any = getattr(importlib.import_module(f"a2c_smcp.documents.parsers.media.{kind.module}"), kind.function)
     # What was found before the header ends or makes no sense any more still counts.
-    with suppress(EOFError, ValueError, IndexError, KeyError, OverflowError, ZeroDivisionError, struct.error):
+    with suppress(*_DAMAGE):
         reader(header, media)
     if not math.isfinite(media.duration) or not 0 <= media.duration < 1e9:
         media.duration = 0.0
@@ -115,6 +152,14 @@ def _reader(start: bytes) -> _Kind | None:
     if head[:1] == b"\xff" and len(head) == 4:
         return _AAC if head[1] & 0xF6 == 0xF0 else _MP3 if head[1] & 0xE0 == 0xE0 else None
     return None
+
+
+def _behind_tag(header: Header) -> _Kind:
+    """Who reads a file that begins with a tag: what comes after it says."""
+    with suppress(*_DAMAGE):
+        kind = _reader(header.some(read_id3(header, 0, Media("")), 4))
+        return kind if kind in (_FLAC, _AAC) else _MP3
+    return _MP3
 
 
 def _words(media: Media, size: int) -> str:

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
-from a2c_smcp.documents.model import Element, Facts, Page, PagesSource, Source, UnreadableFileError, code, heading, note
+from a2c_smcp.documents.model import Element, Facts, Page, PagesSource, Source, UnreadableFileError, code, heading
 from a2c_smcp.documents.paging import paginate, size_of
 from a2c_smcp.documents.parsers.common.loose import as_dict, as_list
 from a2c_smcp.documents.parsers.common.pictures import encoded
 from a2c_smcp.documents.parsers.common.reading import read_text
 from a2c_smcp.documents.parsers.common.sections import by_heading, title_of
-from a2c_smcp.documents.parsers.markdown.document import markdown_elements
-from a2c_smcp.documents.parsers.notebook.outputs import joined, output_elements
+from a2c_smcp.documents.parsers.notebook.outputs import joined, marked_elements, output_elements
 
 MAX_NOTEBOOK = 64_000_000
 LONG = 60_000
@@ -49,8 +48,7 @@ def open_notebook(path: Path) -> Source:
     ]
     facts = _facts(metadata, elements, language, len(cells))
     long = len(cells) > MAX_CELLS or sum(map(size_of, elements)) > LONG
-    title = facts.title or path.stem
-    return PagesSource(facts, paginate(by_heading(elements, title) if long else [Page(title, elements)]))
+    return PagesSource(facts, paginate(by_heading(elements, facts.title) if long else [Page(facts.title, elements)]))
 
 
 def _cells(notebook: Any) -> list[dict[str, Any]] | None:
@@ -93,11 +91,7 @@ def _contents(cell: dict[str, Any], language: str, base: Path) -> Iterator[Eleme
 
 
 def _markdown(source: str, attached: dict[str, Any], base: Path) -> Iterator[Element]:
-    try:
-        found = markdown_elements(source, base=base)
-    except UnreadableFileError as error:
-        found = [note("annotation", f"A cell cannot be shown: {error}.")]
-    for element in found:
+    for element in marked_elements(source, base):
         url = str(element.content.get("url", "")) if element.category == "image" else ""
         if url.startswith("attachment:"):
             for mime, body in as_dict(attached.get(url.removeprefix("attachment:"))).items():

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, cast
 
-from a2c_smcp.documents.model import Element, chart, code, formula, image, note
+from a2c_smcp.documents.model import Element, UnreadableFileError, chart, code, formula, image, note
 from a2c_smcp.documents.parsers.common.loose import as_dict, as_list
 from a2c_smcp.documents.parsers.common.pictures import encoded
 from a2c_smcp.documents.parsers.common.reading import clean
@@ -14,6 +15,7 @@ from a2c_smcp.documents.parsers.html.document import html_elements
 from a2c_smcp.documents.parsers.markdown.document import markdown_elements
 
 MAX_OUTPUT = 200_000
+MAX_HTML = 5_000_000
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _OBJECT = re.compile(r"<[\w. ]+(?: at 0x[0-9a-f]+| object)>")
 """What Python says of a thing that has no words of its own."""
@@ -32,6 +34,14 @@ def joined(value: Any) -> str:
     if isinstance(value, list):
         return clean("".join(part for part in cast("list[Any]", value) if isinstance(part, str)))
     return ""
+
+
+def marked_elements(source: str, base: Path | None = None) -> list[Element]:
+    """The elements of Markdown in a cell or output; what cannot be read leaves the other cells alone."""
+    try:
+        return markdown_elements(source, base=base)
+    except UnreadableFileError as error:
+        return [note("annotation", f"A cell cannot be shown: {error}.")]
 
 
 def output_elements(output: Any) -> Iterator[Element]:
@@ -89,7 +99,7 @@ def _bundle(bundle: dict[str, Any]) -> Iterator[Element]:
     elif (markup := joined(bundle.get("text/html"))) and (found := _from_html(markup, plain)):
         yield from found
     elif source := joined(bundle.get("text/markdown")):
-        yield from markdown_elements(source)
+        yield from marked_elements(source)
     elif tex := joined(bundle.get("text/latex")):
         yield formula(tex.strip().strip("$").strip(), plain)
     elif "application/vnd.jupyter.widget-view+json" in bundle:
@@ -100,7 +110,10 @@ def _bundle(bundle: dict[str, Any]) -> Iterator[Element]:
 
 def _from_html(markup: str, plain: str) -> list[Element]:
     """Only where there is more in it than in the plain text: a table, a picture, a list …"""
-    found = html_elements(markup[:5_000_000])
+    try:
+        found = html_elements(markup[:MAX_HTML])
+    except UnreadableFileError:
+        return []
     more = any(element.category not in ("text", "code") for element in found)
     return found if more or not plain.strip() or _OBJECT.fullmatch(plain.strip()) else []
 

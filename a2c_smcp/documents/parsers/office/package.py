@@ -10,13 +10,19 @@ import zlib
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import unquote
 
 from a2c_smcp.documents.model import UnreadableFileError
-from a2c_smcp.documents.parsers.office.archive import check_archive
+from a2c_smcp.documents.parsers.office.archive import open_archive, unpacked_size
 from a2c_smcp.documents.parsers.office.xml import MAX_XML, DamagedPartError, attribute, parse_xml
 
+MAX_PART = 60_000_000
+"""Bytes of a part that is read as a whole."""
+DAMAGE = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, NotImplementedError, RuntimeError,
+)  # fmt: skip
+"""What unpacking a damaged archive raises."""
 _TYPES = {
     "emf": "image/emf", "wmf": "image/wmf", "svg": "image/svg+xml", "webp": "image/webp", "wdp": "image/vnd.ms-photo",
     "m4a": "audio/mp4", "m4v": "video/mp4", "wmv": "video/x-ms-wmv", "wma": "audio/x-ms-wma",
@@ -33,28 +39,35 @@ class Relation:
 
 
 class Package:
-    """An open archive. Names of parts are compared as Office compares them, without case."""
+    """An open archive. Names of parts are compared as Office compares them, without case.
+
+    Raises:
+        UnreadableFileError: it is no archive, a damaged or protected one, or a bomb.
+    """
 
     def __init__(self, path: Path, what: str) -> None:
-        check_archive(path, what)
         self.path = path
-        try:
-            self._archive = zipfile.ZipFile(path)
-        except (OSError, zipfile.BadZipFile, ValueError) as error:
-            raise UnreadableFileError(f"this is no {what}, or a damaged one: {error}") from None
-        self._members = {member.filename.lower().lstrip("/"): member for member in self._archive.infolist()}
+        self._archive = open_archive(path, what)
+        self._members = {_plain(member.filename): member for member in self._archive.infolist()}
         self._relations: dict[str, dict[str, Relation]] = {}
+        self.lost: dict[str, str] = {}
+        """Parts of which nobody can tell any more what they relate to, and why."""
 
     def __contains__(self, name: str) -> bool:
         return name.lower() in self._members
+
+    @property
+    def unpacked(self) -> int:
+        """The bytes of all parts together, unpacked."""
+        return unpacked_size(self._archive)
 
     def size(self, name: str) -> int:
         """The bytes of a part, unpacked; 0 if it is not there."""
         member = self._members.get(name.lower())
         return member.file_size if member is not None else 0
 
-    def read(self, name: str) -> bytes:
-        """A part.
+    def open(self, name: str) -> IO[bytes]:
+        """A part to be unpacked piece by piece. Reading from it may raise any `DAMAGE`.
 
         Raises:
             DamagedPartError: it is missing, or cannot be unpacked.
@@ -62,7 +75,25 @@ class Package:
         member = self._members.get(name.lower())
         if member is None:
             raise DamagedPartError(f"{name or 'a part'} is missing from the file")
-        return _unpack(self._archive, member)
+        try:
+            return self._archive.open(member)
+        except DAMAGE as error:
+            raise DamagedPartError(f"{name} cannot be unpacked: {error}") from None
+
+    def read(self, name: str, limit: int = MAX_PART) -> bytes:
+        """A part as a whole.
+
+        Raises:
+            DamagedPartError: it is missing, cannot be unpacked, or has more bytes than the limit.
+        """
+        with self.open(name) as file:
+            try:
+                raw = file.read(limit + 1)
+            except DAMAGE as error:
+                raise DamagedPartError(f"{name} cannot be unpacked: {error}") from None
+        if len(raw) > limit:
+            raise DamagedPartError(f"{name} is too large to read")
+        return raw
 
     def xml(self, name: str, *, recover: bool = False) -> Any:
         """The tree of a part.
@@ -70,12 +101,17 @@ class Package:
         Raises:
             DamagedPartError: it is missing, or no XML.
         """
-        if self.size(name) > MAX_XML:
-            raise DamagedPartError(f"{name} is too large to read")
-        return parse_xml(self.read(name), recover=recover)
+        return parse_xml(self.read(name, MAX_XML), recover=recover)
+
+    def optional(self, name: str) -> Any | None:
+        """The tree of a part that a file can do without; None if it is missing or damaged."""
+        try:
+            return self.xml(name) if name in self else None
+        except DamagedPartError:
+            return None
 
     def relations(self, name: str) -> dict[str, Relation]:
-        """What a part says about others, by id. Nothing, where it says nothing that can be read."""
+        """What a part says about others, by id. Nothing, where that is `lost`."""
         if name not in self._relations:
             self._relations[name] = self._read_relations(name)
         return self._relations[name]
@@ -83,20 +119,31 @@ class Package:
     def _read_relations(self, name: str) -> dict[str, Relation]:
         folder, file = posixpath.split(name)
         where = posixpath.join(folder, "_rels", f"{file}.rels")
+        found: dict[str, Relation] = {}
         try:
             root = self.xml(where) if where in self else ()
-        except DamagedPartError:
-            root = ()
-        found: dict[str, Relation] = {}
+        except DamagedPartError as error:
+            self.lost[name] = str(error)
+            return found
         for entry in root:
-            target, external = attribute(entry, "Target"), attribute(entry, "TargetMode") == "External"
+            target, external = attribute(entry, "Target"), attribute(entry, "TargetMode").lower() == "external"
             kind = attribute(entry, "Type").rpartition("/")[2]
             found[attribute(entry, "Id")] = Relation(kind, target if external else resolve(name, target), external)
         return found
 
+    def related(self, name: str, kind: str) -> str:
+        """The first part that another one relates to in this way; empty if there is none."""
+        relations = self.relations(name).values()
+        return next((one.target for one in relations if one.kind == kind and not one.external), "")
+
+    def main_part(self, usual: str) -> str:
+        """The part that everything begins with; the usual one, where the file does not lead to it."""
+        main = self.related("", "officeDocument")
+        return main if main in self else usual
+
     def picture(self, name: str) -> partial[tuple[str, bytes]]:
         """How to get a picture's type and bytes, whether this is still open or not."""
-        return partial(read_picture, self.path, name)
+        return partial(_read_picture, self.path, name)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -117,24 +164,23 @@ def type_of(name: str) -> str:
     return _TYPES.get(suffix) or mimetypes.guess_type(f"x.{suffix}")[0] or "application/octet-stream"
 
 
-def read_picture(path: Path, name: str) -> tuple[str, bytes]:
+def _plain(name: str) -> str:
+    return name.lower().replace("\\", "/").lstrip("/")
+
+
+def _read_picture(path: Path, name: str) -> tuple[str, bytes]:
     """Type and bytes of a picture in an archive.
 
     Raises:
         UnreadableFileError: it is not there any more, or damaged.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
-            member = next(item for item in archive.infolist() if item.filename.lower().lstrip("/") == name.lower())
-            return type_of(name), _unpack(archive, member)
-    except (OSError, zipfile.BadZipFile, StopIteration, DamagedPartError) as error:
+        package = Package(path, "file")
+    except OSError as error:
         raise UnreadableFileError(f"the picture {name} cannot be read: {error}") from None
-
-
-def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     try:
-        return archive.read(member)
-    except (
-        zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, NotImplementedError, RuntimeError
-    ) as error:  # fmt: skip
-        raise DamagedPartError(f"{member.filename} cannot be unpacked: {error}") from None
+        return type_of(name), package.read(name)
+    except DamagedPartError as error:
+        raise UnreadableFileError(f"the picture {name} cannot be read: {error}") from None
+    finally:
+        package.close()

@@ -4,10 +4,14 @@ namespace, because the strict and the transitional kinds of Office files differ 
 from __future__ import annotations
 
 import importlib
+import re
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 MAX_XML = 60_000_000
 """Bytes of one XML document."""
+_ENTITY = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z_:][A-Za-z0-9_:.-]{0,100};")
 
 
 class DamagedPartError(Exception):
@@ -23,19 +27,35 @@ def parse_xml(raw: bytes, *, recover: bool = False) -> Any:
     etree: Any = importlib.import_module("lxml.etree")
     if len(raw) > MAX_XML:
         raise DamagedPartError(f"{len(raw) // 1_000_000} MB of XML are too much to read")
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True,
-        recover=recover,
-    )  # fmt: skip
     try:
-        root = etree.fromstring(raw, parser)
+        root = etree.fromstring(raw, _parser(recover))
     except (etree.XMLSyntaxError, ValueError) as error:
-        raise DamagedPartError(f"the XML cannot be read: {error}") from None
+        raise DamagedPartError(f"the XML cannot be read: {getattr(error, 'msg', error)}") from None
     if root is None:
         raise DamagedPartError("the XML cannot be read: nothing is in it")
     if root.getroottree().docinfo.doctype:
         etree.strip_elements(root, etree.Entity, with_tail=False)
     return root
+
+
+@lru_cache
+def _parser(recover: bool) -> Any:
+    etree: Any = importlib.import_module("lxml.etree")
+    return etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True,
+        recover=recover,
+    )  # fmt: skip
+
+
+def without_entities(raw: bytes) -> tuple[bytes, bool]:
+    """A document without the entities that it declares, and whether it declares any. No office program writes such."""
+    start = raw[:2_000].find(b"<!DOCTYPE")
+    if start < 0:
+        return raw, False
+    bracket, end = raw.find(b"[", start), raw.find(b">", start)
+    if 0 <= bracket < end:
+        end = raw.find(b"]>", bracket) + 1
+    return (raw[:start] + _ENTITY.sub(b"", raw[end + 1 :]), True) if end > 0 else (raw, False)
 
 
 def local(element: Any) -> str:
@@ -44,12 +64,31 @@ def local(element: Any) -> str:
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
-def attribute(element: Any, name: str, default: str = "") -> str:
+def attribute(element: Any | None, name: str, default: str = "") -> str:
     """An attribute, whatever its namespace."""
+    if element is None:
+        return default
     value = element.get(name)
     if value is not None:
         return str(value)
     return next((str(value) for key, value in element.items() if key.rpartition("}")[2] == name), default)
+
+
+def found(element: Any | None, *names: str) -> Iterator[Any]:
+    """All elements below one that have one of these names, whatever their namespace; not what is for old readers."""
+    waiting = list(reversed(element)) if element is not None else []
+    while waiting:
+        one = waiting.pop()
+        name = local(one)
+        if name != "Fallback":
+            if name in names:
+                yield one
+            waiting.extend(reversed(one))
+
+
+def first(element: Any | None, *names: str) -> Any | None:
+    """The first element below one with one of these names."""
+    return next(found(element, *names), None)
 
 
 def words_of(element: Any | None) -> str:

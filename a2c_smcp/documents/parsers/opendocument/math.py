@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from a2c_smcp.documents.parsers.office.latex import MAX_EXPRESSION, accent, join, letters, named, scripted
 from a2c_smcp.documents.parsers.office.xml import attribute, local
-from a2c_smcp.documents.parsers.word.equations import MAX_EXPRESSION, accent, grouped, join, letters, named
 
 _Parts = list[str]
 
@@ -43,21 +43,30 @@ def _fraction(node: Any, parts: _Parts) -> str:
 
 
 def _above(node: Any, parts: _Parts) -> str:
-    return f"{grouped(_get(parts, 0))}^{{{_get(parts, 1)}}}"
+    return scripted(_get(parts, 0), "", _get(parts, 1))
 
 
 def _below(node: Any, parts: _Parts) -> str:
-    return f"{grouped(_get(parts, 0))}_{{{_get(parts, 1)}}}"
+    return scripted(_get(parts, 0), _get(parts, 1), "")
 
 
 def _both(node: Any, parts: _Parts) -> str:
-    return f"{grouped(_get(parts, 0))}_{{{_get(parts, 1)}}}^{{{_get(parts, 2)}}}"
+    return scripted(_get(parts, 0), _get(parts, 1), _get(parts, 2))
 
 
 def _over(node: Any, parts: _Parts) -> str:
-    """An accent, or something above a sign."""
+    """An accent or a brace, or something above a sign."""
+    return _accented(node, parts) or _above(node, parts)
+
+
+def _under(node: Any, parts: _Parts) -> str:
+    """A brace or a line, or something below a sign."""
+    return _accented(node, parts) or _below(node, parts)
+
+
+def _accented(node: Any, parts: _Parts) -> str:
     sign = (node[1].text or "").strip() if len(node) > 1 and local(node[1]) == "mo" else ""
-    return accent(sign, _get(parts, 0)) if len(sign) == 1 else _above(node, parts)
+    return accent(sign, _get(parts, 0)) if len(sign) == 1 else ""
 
 
 def _square_root(node: Any, parts: _Parts) -> str:
@@ -77,10 +86,13 @@ def _row(node: Any, parts: _Parts) -> str:
 
 
 def _table(node: Any, parts: _Parts) -> str:
+    if len(parts) == 1 and " & " not in parts[0]:
+        # One line alone is no matrix: programs put equations into tables to align them.
+        return parts[0]
     return "\\begin{matrix} " + " \\\\ ".join(parts) + " \\end{matrix}"
 
 
 _SHAPES: dict[str, Callable[[Any, _Parts], str]] = {
-    "mfrac": _fraction, "msup": _above, "msub": _below, "msubsup": _both, "munderover": _both, "munder": _below,
+    "mfrac": _fraction, "msup": _above, "msub": _below, "msubsup": _both, "munderover": _both, "munder": _under,
     "mover": _over, "msqrt": _square_root, "mroot": _root, "mfenced": _fence, "mtr": _row, "mtable": _table,
 }  # fmt: skip

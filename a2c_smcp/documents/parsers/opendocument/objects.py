@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterator
 from typing import Any
 
-from a2c_smcp.documents.model import Element, chart, formula, image, link, note
-from a2c_smcp.documents.parsers.office.chart import shown_number
-from a2c_smcp.documents.parsers.office.package import Package
-from a2c_smcp.documents.parsers.office.xml import DamagedPartError, attribute, local, number, words_of
+from a2c_smcp.documents.model import Element, formula, image, note
+from a2c_smcp.documents.parsers.office.embedded import embedded_element
+from a2c_smcp.documents.parsers.office.lengths import pixels
+from a2c_smcp.documents.parsers.office.package import Package, Relation
+from a2c_smcp.documents.parsers.office.xml import DamagedPartError, attribute, local, words_of
+from a2c_smcp.documents.parsers.opendocument.charts import chart_of
 from a2c_smcp.documents.parsers.opendocument.math import linear
 
-_UNITS = {"cm": 96 / 2.54, "mm": 96 / 25.4, "in": 96.0, "inch": 96.0, "pt": 96 / 72, "px": 1.0, "pc": 16.0}
-_LENGTH = re.compile(r"(-?[\d.]{1,12})(cm|mm|inch|in|pt|px|pc)")
-_SHAPES = ("custom-shape", "rect", "ellipse", "path", "polygon", "polyline", "line", "connector")
-MAX_SERIES = 50
+_WITH_WORDS = ("custom-shape", "rect", "ellipse", "path", "polygon", "polyline", "line", "connector")
+SHAPES = frozenset(("frame", "g", "a", *_WITH_WORDS))
+"""Names of elements that are shapes, or hold some."""
+_PROGRAMS = {
+    "text": "opendocument.WriterDocument",
+    "spreadsheet": "opendocument.CalcDocument",
+    "presentation": "opendocument.ImpressDocument",
+    "drawing": "opendocument.DrawDocument",
+}
 
 
 class Objects:
@@ -35,7 +41,7 @@ class Objects:
                 stack.extend(reversed(node))
             elif name == "frame":
                 yield from self._frame(node)
-            elif name in _SHAPES and any(local(part) in ("p", "list") for part in node):
+            elif name in _WITH_WORDS and any(local(part) in ("p", "list") for part in node):
                 yield node
 
     def _frame(self, frame: Any) -> Iterator[Any]:
@@ -46,7 +52,7 @@ class Objects:
                 yield node
                 return
             if name in ("object", "object-ole"):
-                yield self._object(frame, node)
+                yield from self._object(frame, node)
                 return
             if name == "image":
                 yield self._picture(frame, node)
@@ -69,22 +75,35 @@ class Objects:
             shown.picture = self._package.picture(part)
         return shown
 
-    def _object(self, frame: Any, node: Any) -> Element:
+    def _object(self, frame: Any, node: Any) -> Iterator[Element]:
+        """A formula, a chart; of anything else what it is, and the picture that stands for it."""
         target = posixpath.normpath(attribute(node, "href") or ".").lstrip("/")
         content = f"{target}/content.xml"
         own = next((part for part in node if local(part) in ("math", "document")), None)
-        if own is None and content not in self._package:
-            return link(f"Embedded file {target.rpartition('/')[2]}", target, **_where(frame))
-        try:
-            root = own if own is not None else self._package.xml(content)
-        except DamagedPartError as error:
-            return note("annotation", f"An embedded object cannot be read: {error}")
-        if local(root) == "math":
-            return formula(linear(root), **_where(frame))
-        drawn = root.find(".//{*}body/{*}chart/{*}chart")
-        if drawn is not None:
-            return _chart(drawn, _where(frame))
-        return link(f"Embedded document {target.rpartition('/')[2]}", target, **_where(frame))
+        root = own
+        if own is None and content in self._package:
+            try:
+                root = self._package.xml(content)
+            except DamagedPartError as error:
+                yield note("annotation", f"An embedded object cannot be read: {error}")
+                return
+        if root is not None and local(root) == "math":
+            yield formula(linear(root), **_where(frame))
+        elif root is not None and (chart := chart_of(root, **_where(frame))) is not None:
+            yield chart.element()
+        else:
+            picture = next((part for part in frame if local(part) == "image" and attribute(part, "href")), None)
+            if picture is not None:
+                yield self._picture(frame, picture)
+            relation = Relation("oleObject", target, external=False)
+            program = _PROGRAMS.get(_kind(root), "")
+            yield embedded_element(self._package, relation, program, **_where(frame))
+
+
+def _kind(root: Any | None) -> str:
+    """What an embedded document is: text, spreadsheet …"""
+    body = root.find(".//{*}body") if root is not None else None
+    return local(body[0]) if body is not None and len(body) else ""
 
 
 def _media(frame: Any, node: Any) -> Element:
@@ -99,32 +118,3 @@ def _where(frame: Any) -> dict[str, Any]:
     size = [pixels(attribute(frame, name)) for name in ("width", "height")]
     known: dict[str, Any] = {"shape": attribute(frame, "name"), "size": size if all(size) else None}
     return {key: value for key, value in known.items() if value}
-
-
-def pixels(length: str) -> int:
-    """A length in pixels of 1/96 inch; 0 for what is none."""
-    found = _LENGTH.fullmatch(length)
-    return round(number(found[1]) * _UNITS[found[2]]) if found else 0
-
-
-def _chart(drawn: Any, metadata: dict[str, Any]) -> Element:
-    """A chart; its data are in a table of its own, a series for each column."""
-    kind = attribute(drawn, "class").rpartition(":")[2] or "chart"
-    rows = [
-        [words_of(cell) or attribute(cell, "value") for cell in row.iterfind("{*}table-cell")]
-        for row in drawn.iterfind(".//{*}table//{*}table-row")
-    ]
-    rows = [row for row in rows if row]
-    names = rows[0][1:] if rows else []
-    categories = [row[0] for row in rows[1:]]
-    parts = [f"{len(categories)} categories: {', '.join(categories[:8])}{', …' if len(categories) > 8 else ''}"]
-    series: list[dict[str, Any]] = []
-    for index, name in enumerate(names[:MAX_SERIES], 1):
-        known = [value for row in rows[1:] if len(row) > index and (value := number(row[index], float("nan"))) == value]
-        series.append({"name": name, "values": known})
-        low, high = (shown_number(min(known)), shown_number(max(known))) if known else ("", "")
-        span = f"{len(known)} values from {low} to {high}" if known else "no values"
-        parts.append(f"{name or f'Series {index}'}: {span}")
-    shown = chart(kind, words_of(drawn.find("{*}title")), "; ".join(parts) if rows else "no data", **metadata)
-    shown.detail = shown.content | {"categories": categories, "series": series}
-    return shown

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from a2c_smcp.documents.model import Element
+from a2c_smcp.documents.parsers.office.tables import Grid
 from a2c_smcp.documents.parsers.office.xml import attribute, local, whole
-from a2c_smcp.documents.parsers.word.tables import MAX_COLUMNS, Grid
 
+MAX_COLUMNS = 256
 MAX_REPEATED = 100
 _AROUND = ("table-rows", "table-row-group")
 

@@ -2,55 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, ClassVar
 
 from a2c_smcp.documents.model import Element, note
+from a2c_smcp.documents.parsers.office.comments import Comment
+from a2c_smcp.documents.parsers.office.said import MAX_DEPTH, Box, Said
 from a2c_smcp.documents.parsers.office.xml import attribute, local, whole, words_of
-from a2c_smcp.documents.parsers.opendocument.objects import Objects
+from a2c_smcp.documents.parsers.opendocument.comments import Remarks
+from a2c_smcp.documents.parsers.opendocument.fields import Entry, control, drop_down, field_mark, shown
+from a2c_smcp.documents.parsers.opendocument.objects import SHAPES, Objects
+from a2c_smcp.documents.parsers.opendocument.styles import Styles
 
 MAX_BLANKS = 200
-MAX_ABOUT = 300
-MAX_DEPTH = 20
-"""Notes in notes: only files that nobody wrote have more."""
 _LEFT_OUT = frozenset((
     "tracked-changes", "change", "bookmark", "bookmark-start", "bookmark-end", "soft-page-break", "ruby-text",
-    "sequence-decls", "forms", "event-listeners", "note-citation", "annotation-end", "title", "desc",
+    "sequence-decls", "forms", "event-listeners", "note-citation", "title", "desc", "fieldmark-separator", "label",
 ))  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Box:
-    """A text box, or a table in a frame: what is in it follows the paragraph that holds it."""
-
-    content: Any
-    shape: str = ""
-
-
-Part = str | Element | Box
-
-
-@dataclass(slots=True)
-class Said:
-    """What a paragraph says: words and other things in order, the links in it, and the notes that it points at."""
-
-    parts: list[Part] = field(default_factory=list[Part])
-    links: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
-    notes: list[Element] = field(default_factory=list[Element])
-
-    def words(self, start: int = 0) -> str:
-        """The words from a part on."""
-        return "".join(part for part in self.parts[start:] if isinstance(part, str))
 
 
 class Reader:
     """Reads paragraphs, without recursion, and counts the notes of the document."""
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: Objects, styles: Styles) -> None:
         self._objects = objects
+        self._styles = styles
+        self._remarks = Remarks()
         self._counts: dict[str, int] = {}
-        self._comments: dict[str, int] = {}
+        self._marks: list[tuple[Entry | None, int]] = []
+        """Fields that have begun: what can be entered, and where its words start."""
         self._said = Said()
         self._stack: list[Any] = []
         self._depth = 0
@@ -66,13 +47,19 @@ class Reader:
         self._stack = [element]
         return self._walk()
 
+    def comments(self, nodes: Iterable[Any]) -> list[Element]:
+        """Comments that stand in no paragraph."""
+        for place, node in enumerate(nodes):
+            self._begin_comment(node, place)
+        return self._remarks.take()
+
     def _walk(self) -> Said:
         self._said = said = Said()
-        self._comments = {}
+        self._marks = []
         while self._stack:
             node = self._stack.pop()
             if isinstance(node, str):
-                said.parts.append(node)
+                self._say(node)
             elif callable(node):
                 node()
             else:
@@ -82,6 +69,8 @@ class Reader:
                     act(self, node)
                 elif name and name not in _LEFT_OUT:
                     self._into(node)
+        self._remarks.hear("\n")
+        said.parts.extend(self._remarks.take())
         return said
 
     def plain(self, container: Any) -> str:
@@ -89,7 +78,8 @@ class Reader:
         if self._depth >= MAX_DEPTH:
             return ""
         self._depth += 1
-        outer = self._said, self._stack, self._comments
+        outer = self._said, self._stack, self._marks, self._remarks
+        self._remarks = Remarks()
         lines: list[str] = []
         stack: list[Any] = list(reversed(container))
         while stack:
@@ -98,13 +88,14 @@ class Reader:
             if name in ("p", "h"):
                 said = self.paragraph(node)
                 lines.append(said.words().strip())
-                boxes = [part for part in said.parts if isinstance(part, Box)]
-                stack.extend(part for box in reversed(boxes) for part in reversed(box.content))
+                stack.extend(part for box in reversed(said.boxes) for part in reversed(box.content))
             elif name and name not in _LEFT_OUT:
                 stack.extend(reversed(node))
-        self._said, self._stack, self._comments = outer
+        self._said, self._stack, self._marks, self._remarks = outer
         self._depth -= 1
         return "\n".join(line for line in lines if line)
+
+    # ------------------------------------------------------------------------------------------------------------ words
 
     def _into(self, node: Any) -> None:
         """Walk through an element: its text, and each child with the text behind it."""
@@ -117,6 +108,11 @@ class Reader:
 
     def _say(self, words: str) -> None:
         self._said.parts.append(words)
+        self._remarks.hear(words)
+
+    def _span(self, node: Any) -> None:
+        if not self._styles.is_hidden(attribute(node, "style-name")):
+            self._into(node)
 
     def _blanks(self, node: Any) -> None:
         self._say(" " * max(1, min(MAX_BLANKS, whole(attribute(node, "c") or 1, 1))))
@@ -129,13 +125,10 @@ class Reader:
 
     def _link(self, node: Any) -> None:
         start, url = len(self._said.parts), attribute(node, "href")
-        self._stack.append(lambda: self._add_link(start, url))
+        self._stack.append(partial(self._said.add_link, start, url))
         self._into(node)
 
-    def _add_link(self, start: int, url: str) -> None:
-        words = self._said.words(start).strip()
-        if words and url:
-            self._said.links.append({"text": words, "url": url})
+    # -------------------------------------------------------------------------------------------------- notes, comments
 
     def _note(self, node: Any) -> None:
         kind = attribute(node, "note-class") or "footnote"
@@ -147,25 +140,51 @@ class Reader:
             self._said.notes.append(note("annotation", self.plain(body), kind=kind, mark=mark))
 
     def _comment(self, node: Any) -> None:
-        """A comment; what it is about is known where its end is marked in the same paragraph."""
-        author, date = words_of(node.find("{*}creator")), words_of(node.find("{*}date"))
+        self._begin_comment(node, len(self._said.words()))
+
+    def _begin_comment(self, node: Any, place: int) -> None:
         words = self.plain([part for part in node if local(part) in ("p", "list")])
-        shown = note("annotation", words, kind="comment", author=author, **({"date": date} if date else {}))
-        if name := attribute(node, "name"):
-            self._comments[name] = len(self._said.parts)
-        self._said.parts.append(shown)
+        author, date = (words_of(node.find(f"{{*}}{name}")) for name in ("creator", "date"))
+        parent, resolved = attribute(node, "parent-name"), attribute(node, "resolved") == "true"
+        comment = Comment(attribute(node, "name"), words, author, date.partition(".")[0], parent, resolved)
+        if words:
+            self._remarks.begin(comment, place)
 
     def _comment_end(self, node: Any) -> None:
-        start = self._comments.pop(attribute(node, "name"), None)
-        shown = self._said.parts[start] if start is not None else None
-        if start is not None and isinstance(shown, Element):
-            shown.content["about"] = " ".join(self._said.words(start).split())[:MAX_ABOUT]
+        self._remarks.end(attribute(node, "name"))
+
+    # ------------------------------------------------------------------------------------------------- fields, drawings
+
+    def _drop_down(self, node: Any) -> None:
+        self._said.fields.append(drop_down(node))
+        self._into(node)
+
+    def _mark(self, node: Any) -> None:
+        """A field without words of its own."""
+        if (entry := field_mark(node)) is not None:
+            self._say(shown(entry))
+            self._said.fields.append(entry)
+
+    def _mark_start(self, node: Any) -> None:
+        self._marks.append((field_mark(node), len(self._said.parts)))
+
+    def _mark_end(self, node: Any) -> None:
+        entry, start = self._marks.pop() if self._marks else (None, 0)
+        if entry is not None:
+            words = self._said.words(start).strip()
+            self._said.fields.append(entry if entry["type"] == "checkbox" or not words else entry | {"value": words})
+
+    def _control(self, node: Any) -> None:
+        if (entry := control(node)) is not None:
+            self._said.fields.append(entry)
+        self._into(node)
 
     def _frame(self, node: Any) -> None:
         for found in self._objects.read(node):
-            self._said.parts.append(found if isinstance(found, Element) else Box(found, attribute(node, "name")))
+            self._said.parts.append(found if isinstance(found, Element) else Box(found))
 
     _ACTS: ClassVar[dict[str, Callable[[Reader, Any], None]]] = {
+        "span": _span,
         "s": _blanks,
         "tab": _tab,
         "line-break": _line,
@@ -173,16 +192,12 @@ class Reader:
         "note": _note,
         "annotation": _comment,
         "annotation-end": _comment_end,
-        "frame": _frame,
-        "custom-shape": _frame,
-        "rect": _frame,
-        "ellipse": _frame,
-        "line": _frame,
-        "connector": _frame,
-        "path": _frame,
-        "polygon": _frame,
-        "polyline": _frame,
-        "g": _frame,
+        "drop-down": _drop_down,
+        "fieldmark": _mark,
+        "fieldmark-start": _mark_start,
+        "fieldmark-end": _mark_end,
+        "content-control": _control,
+        **dict.fromkeys(SHAPES - {"a"}, _frame),
     }
 
 

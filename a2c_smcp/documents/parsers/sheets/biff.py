@@ -6,10 +6,11 @@ import struct
 from collections.abc import Iterator
 
 from a2c_smcp.documents.model import UnreadableFileError
-from a2c_smcp.documents.parsers.sheets.formats import BUILT_IN
+from a2c_smcp.documents.parsers.office.formats import BUILT_IN
+from a2c_smcp.documents.parsers.sheets.biff_sheet import SheetRecords, words_at
 
-_FORMULA, _EOF, _FILEPASS, _BOUND_SHEET, _MANY_NUMBERS = 0x06, 0x0A, 0x2F, 0x85, 0xBD
-_STYLE, _TEXTS, _SIZE, _NUMBER, _SHORT_NUMBER, _FORMAT, _BEGIN = 0xE0, 0xFC, 0x200, 0x203, 0x27E, 0x41E, 0x809
+_EOF, _FILEPASS, _BOUND_SHEET = 0x0A, 0x2F, 0x85
+_STYLE, _TEXTS, _SIZE, _FORMAT, _BEGIN = 0xE0, 0xFC, 0x200, 0x41E, 0x809
 _MODERN = 0x600
 """The version of Excel 97 and later."""
 _MAX_ROWS, _MAX_COLUMNS = 65_536, 256
@@ -39,9 +40,11 @@ class Records:
             elif kind == _STYLE:
                 self._styles.append(struct.unpack_from("<H", data, 2)[0])
             elif kind == _FORMAT:
-                self._formats[struct.unpack_from("<H", data)[0]] = self._words(data, 2, 2 if self._modern else 1)
+                number = struct.unpack_from("<H", data)[0]
+                self._formats[number] = words_at(data, 2, 2 if self._modern else 1, is_modern=self._modern)
             elif kind == _BOUND_SHEET:
-                self._sheets[self._words(data, 6, 1)] = struct.unpack_from("<I", data)[0]
+                name = words_at(data, 6, 1, is_modern=self._modern)
+                self._sheets[name] = struct.unpack_from("<I", data)[0]
             elif kind == _TEXTS and struct.unpack_from("<I", data, 4)[0] > len(self._stream) // 3:
                 raise UnreadableFileError(_DAMAGED)
         for place in self._sheets.values():
@@ -57,42 +60,26 @@ class Records:
                 return
 
     def _walk(self, place: int) -> Iterator[tuple[int, bytes]]:
-        """Record after record, until the end of a sheet or of what all sheets share."""
+        """Record after record, until the end of a sheet or of what all sheets share; what is drawn on a sheet is left
+        out, which has records of the same kinds."""
+        depth = 0
         while place + 4 <= len(self._stream):
             kind, size = struct.unpack_from("<HH", self._stream, place)
-            yield kind, self._stream[place + 4 : place + 4 + size]
-            if kind == _EOF:
+            depth += kind == _BEGIN
+            if depth <= 1:
+                yield kind, self._stream[place + 4 : place + 4 + size]
+            depth -= kind == _EOF
+            if kind == _EOF and depth <= 0:
                 return
             place += 4 + size
 
-    def _words(self, data: bytes, place: int, width: int) -> str:
-        """A text behind its length, which has one byte or two."""
-        count = int.from_bytes(data[place : place + width], "little")
-        place += width
-        if not self._modern:
-            return data[place : place + count].decode("cp1252", "replace")
-        wide = data[place] & 1
-        raw = data[place + 1 : place + 1 + count * (2 if wide else 1)]
-        return raw.decode("utf-16-le" if wide else "latin-1", "replace")
-
-    def formats(self, sheet: str) -> dict[tuple[int, int], str]:
-        """The number format of each number on a sheet that has one, by row and column."""
-        found: dict[tuple[int, int], str] = {}
-        if sheet not in self._sheets:
-            return found
+    def sheet(self, name: str) -> SheetRecords:
+        """What the records of a sheet say; as far as they can be read."""
         codes = [self._formats.get(number, BUILT_IN.get(number, "")) for number in self._styles]
+        found = SheetRecords(codes, is_modern=self._modern)
         try:
-            for kind, data in self._walk(self._sheets[sheet]):
-                if kind in (_NUMBER, _SHORT_NUMBER, _FORMULA):
-                    row, column, *styles = struct.unpack_from("<HHH", data)
-                elif kind == _MANY_NUMBERS:
-                    row, column = struct.unpack_from("<HH", data)
-                    styles = [struct.unpack_from("<H", data, at)[0] for at in range(4, len(data) - 2, 6)]
-                else:
-                    continue
-                for number, style in enumerate(styles):
-                    if style < len(codes) and codes[style]:
-                        found[row, column + number] = codes[style]
-        except struct.error:
+            for kind, data in self._walk(self._sheets[name]) if name in self._sheets else ():
+                found.take(kind, data)
+        except (struct.error, IndexError):
             return found
         return found

@@ -39,6 +39,12 @@ class Block:
         """What is left above its last row."""
         return Block(self.area._replace(bottom=self.area.bottom - 1), self.rows[:-1], self.merged)
 
+    def narrowed(self) -> Block:
+        """Its first column alone, where nothing but merged cells make it wider; else itself."""
+        if any(filled(row[1:]) for row in self.rows):
+            return self
+        return Block(self.area._replace(right=self.area.left), [row[:1] for row in self.rows], self.merged)
+
 
 def filled(row: list[Cell]) -> list[Cell]:
     """The cells of a row that have something in them."""
@@ -151,9 +157,9 @@ def _goes_on(block: Block, count: int) -> bool:
 
 
 def _groups(block: Block) -> list[Area]:
-    """Cells of the first row that are merged across some columns."""
-    top = block.area.top
-    return [area for area in block.merged if area.top == top and area.bottom == top and area.right > area.left]
+    """Cells of the first row that are merged across some columns of the block."""
+    top, _, _, right = block.area
+    return [area for area in block.merged if area.top == area.bottom == top and min(area.right, right) > area.left]
 
 
 def _is_header(row: list[Cell], width: int, *, grouped: bool) -> bool:
@@ -166,7 +172,8 @@ def _is_header(row: list[Cell], width: int, *, grouped: bool) -> bool:
 
 
 def _is_row_of_years(row: list[Cell]) -> bool:
-    """Whether it is years or dates behind a name, as in "Region | 2023 | 2024"; or nothing but years in order."""
+    """Whether it is years or dates behind a name, as in "Region | 2023 | 2024"; or nothing but years in order, or
+    months by name."""
     present = filled(row)
     times = [cell for cell in present if cell.kind == DATE or (cell.kind == NUMBER and _YEAR.match(cell.text))]
     if len(times) < 2 or any(cell.kind != TEXT for cell in present if cell not in times):
@@ -174,6 +181,8 @@ def _is_row_of_years(row: list[Cell]) -> bool:
     if row[0].kind == TEXT or not row[0].text:
         return True
     texts = [cell.text for cell in times]
+    if all(text[:1].isalpha() for text in texts):
+        return len(times) > 2 and len(set(texts)) == len(texts)
     return len(times) > 2 and (texts == sorted(set(texts)) or texts == sorted(set(texts), reverse=True))
 
 

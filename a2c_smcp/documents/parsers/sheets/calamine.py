@@ -9,21 +9,25 @@ from pathlib import Path
 from typing import Any
 
 from a2c_smcp.documents.model import Facts, UnreadableFileError
+from a2c_smcp.documents.parsers.office.compound import streams_of
+from a2c_smcp.documents.parsers.office.formats import shown
+from a2c_smcp.documents.parsers.office.properties import STREAM, facts_of
+from a2c_smcp.documents.parsers.office.xml import DamagedPartError
 from a2c_smcp.documents.parsers.sheets.biff import Records
-from a2c_smcp.documents.parsers.sheets.compound import workbook_stream
-from a2c_smcp.documents.parsers.sheets.formats import shown
+from a2c_smcp.documents.parsers.sheets.biff_sheet import SheetRecords
 from a2c_smcp.documents.parsers.sheets.grid import (
     BOOLEAN,
     DATE,
     ERROR,
     MAX_COLUMNS,
     MAX_ROWS,
+    NUMBER,
     Area,
     Cell,
     Region,
     SheetInfo,
-    even_pages,
-    uneven_pages,
+    details_of,
+    pages_of,
 )
 
 _Rows = dict[int, list[tuple[int, Any]]]
@@ -35,10 +39,13 @@ _ERRORS = frozenset(("#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#
 class CalamineBook:
     """An open workbook. A sheet is loaded as a whole, and kept unless there are very many rows."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, facts: Facts | None = None) -> None:
         self._calamine: Any = importlib.import_module("python_calamine")
         raw = path.read_bytes()
-        self._records = None if raw.startswith(b"PK") else Records(workbook_stream(raw))
+        self._records: Records | None = None
+        if not raw.startswith(b"PK"):
+            stream, facts = _streams(raw)
+            self._records = Records(stream)
         try:
             # By its bytes: given a path, calamine believes the name.
             self._book: Any = self._calamine.CalamineWorkbook.from_filelike(io.BytesIO(raw))
@@ -50,7 +57,7 @@ class CalamineBook:
             raise _if_panic(error) from None
         self._metadata: list[Any] = list(self._book.sheets_metadata)
         self._loaded: dict[int, tuple[_Rows, list[Area]]] = {}
-        self._formats: tuple[int, dict[tuple[int, int], str]] | None = None
+        self._told: tuple[int, SheetRecords] | None = None
         self._broken: dict[int, str] = {}
         self.sheets: list[SheetInfo] = []
         for number, sheet in enumerate(self._metadata):
@@ -59,9 +66,8 @@ class CalamineBook:
             self.sheets.append(info)
         if not self.sheets:
             raise UnreadableFileError("this workbook has no sheets")
-        hidden = [sheet.name for sheet in self.sheets if sheet.hidden]
-        details: dict[str, Any] = {"sheets": [sheet.name for sheet in self.sheets]}
-        self.facts = Facts(details=details | ({"hidden_sheets": hidden} if hidden else {}))
+        self.facts = facts or Facts()
+        self.facts.details |= details_of(self.sheets)
 
     def close(self) -> None:
         """Let go of the workbook."""
@@ -69,32 +75,39 @@ class CalamineBook:
         self._book.close()
 
     def region(self, sheet: int, first: int, last: int) -> Region:
-        """The rows from `first` to `last`."""
+        """The rows from `first` to `last`, and what lies over them as far as it is known."""
         rows, merged = self._load(sheet)
-        codes = self._codes(sheet)
+        told = self._records_of(sheet)
+        if (first, last) == self.sheets[sheet].pages[-1]:
+            # Comments and errors may stand below the last value.
+            last = MAX_ROWS
         region = Region(problems=[self._broken[sheet]] if sheet in self._broken and first == 0 else [])
         # The rows there are, or the rows asked for: whichever are fewer.
         numbers = [row for row in rows if first <= row <= last] if len(rows) < last - first else range(first, last + 1)
         for number in numbers:
             for column, value in rows.get(number, ()):
-                region.cells[number, column] = _cell(value, codes.get((number, column), ""))
+                region.cells[number, column] = _cell(value, told.formats.get((number, column), ""))
+        for place, words in told.errors.items():
+            if first <= place[0] <= last:
+                region.cells[place] = Cell(words, ERROR)
         region.merged = [area for area in merged if area.top <= last and area.bottom >= first]
+        region.hidden_rows = [row for row in told.hidden_rows if first <= row <= last]
+        region.hidden_columns = told.hidden_columns
+        region.links = {place: url for place, url in told.links.items() if place in region.cells}
+        region.comments = [one for one in told.comments() if first <= one[0] <= last]
+        region.edges = told.edges if first == 0 else []
         return region
 
-    def _codes(self, sheet: int) -> dict[tuple[int, int], str]:
-        if self._formats is None or self._formats[0] != sheet:
-            name = self.sheets[sheet].name
-            self._formats = (sheet, self._records.formats(name) if self._records is not None else {})
-        return self._formats[1]
+    def _records_of(self, sheet: int) -> SheetRecords:
+        if self._records is None:
+            return SheetRecords((), is_modern=True)
+        if self._told is None or self._told[0] != sheet:
+            self._told = (sheet, self._records.sheet(self.sheets[sheet].name))
+        return self._told[1]
 
     def _pages(self, number: int) -> list[tuple[int, int]]:
         rows, _ = self._load(number)
-        filled = [(row, len(cells)) for row, cells in rows.items()]
-        if not filled:
-            return [(0, 0)]
-        height, width = filled[-1][0] + 1, max(count for _, count in filled)
-        dense = sum(count for _, count in filled) * 4 >= height * width
-        return even_pages(height, width) if dense else uneven_pages(filled)
+        return pages_of((row, len(cells)) for row, cells in rows.items())
 
     def _load(self, number: int) -> tuple[_Rows, list[Area]]:
         if number not in self._loaded:
@@ -115,6 +128,21 @@ class CalamineBook:
                 self._loaded.clear()
             self._loaded[number] = (rows, merged)
         return self._loaded[number]
+
+
+def _streams(raw: bytes) -> tuple[bytes, Facts]:
+    """The workbook inside an older file, and what the file says of itself. A file whose chains lead nowhere is not
+    given to calamine at all."""
+    try:
+        streams = streams_of(raw, "workbook", "book", "encryptedpackage", STREAM)
+    except DamagedPartError as error:
+        raise UnreadableFileError(f"this workbook is damaged: {error}") from None
+    if "encryptedpackage" in streams:
+        raise UnreadableFileError("this workbook is protected by a password")
+    found = streams.get("workbook") or streams.get("book")
+    if not found:
+        raise UnreadableFileError("this is no workbook, or a damaged one")
+    return found, facts_of(streams.get(STREAM, b""))
 
 
 def _filled(sheet: Any) -> _Rows:
@@ -154,7 +182,8 @@ def _cell(value: Any, code: str) -> Cell:
     if isinstance(value, bool):
         return Cell("TRUE" if value else "FALSE", BOOLEAN)
     if isinstance(value, int | float):
-        return Cell(*shown(float(value), code))
+        words, dated = shown(float(value), code)
+        return Cell(words, DATE if dated else NUMBER)
     if isinstance(value, datetime.datetime):
         return Cell(value.isoformat(" ", "seconds"), DATE)
     if isinstance(value, datetime.date):

@@ -3,63 +3,65 @@
 from __future__ import annotations
 
 import re
+from array import array
+from bisect import bisect_right
 from html import unescape
-from typing import IO
-from xml.etree import ElementTree
+from typing import IO, Any
 
-from a2c_smcp.documents.model import UnreadableFileError
-from a2c_smcp.documents.parsers.sheets.formats import BUILT_IN, shown, shown_text
+from a2c_smcp.documents.parsers.office.formats import BUILT_IN, shown, shown_text
+from a2c_smcp.documents.parsers.office.package import DAMAGE, Package
+from a2c_smcp.documents.parsers.office.tables import column_of, letters
+from a2c_smcp.documents.parsers.office.xml import DamagedPartError, attribute, first, found, local, parse_xml
 from a2c_smcp.documents.parsers.sheets.grid import (
     BOOLEAN,
     DATE,
     ERROR,
     MAX_CELLS,
     MAX_COLUMNS,
+    NUMBER,
     Cell,
     Region,
     cell_of,
-    column_of,
-    letters,
 )
+from a2c_smcp.documents.parsers.sheets.markup import is_on, runs_of, unescaped
 from a2c_smcp.documents.parsers.sheets.rows import CHUNK, RowStream
-from a2c_smcp.documents.parsers.sheets.xml import (
-    DAMAGE,
-    Parts,
-    attribute,
-    first,
-    found,
-    is_on,
-    local,
-    tree_of,
-    unescaped,
-    words_of,
-)
 
 _TEXT = re.compile(rb"<(?:[\w.-]+:)?t(?:\s[^>]*)?>([^<]*)<")
 _PHONETIC = re.compile(rb"<(?:[\w.-]+:)?rPh\b.*?</(?:[\w.-]+:)?rPh>", re.DOTALL)
 _REFERENCE = re.compile(r"""('[^']*'|"[^"]*"|\[[^\]]*\])|(?<![\w.])(\$?)([A-Za-z]{1,3})(\$?)([0-9]{1,7})(?![\w(.])""")
 _Shared = dict[str, tuple[tuple[int, int], str]]
 """Formulas that cells share, by number: the cell where one is written, and its words."""
-_MAX_STRINGS = 300_000_000
+_MAX_STRINGS, _MAX_STRING = 300_000_000, 4_000_000
+"""Bytes of all texts together, and of one."""
 
 
 class SharedStrings:
-    """The texts that cells refer to by number. Only as many are unpacked as somebody asked for."""
+    """The texts that cells refer to by number. Only as many are unpacked as somebody asked for.
 
-    def __init__(self, parts: Parts, name: str) -> None:
-        real = parts.real_name(name) if name else None
-        self._file: IO[bytes] | None = parts.archive.open(real) if real else None
-        self._raw: list[bytes] = []
+    They are kept as they were unpacked, with where each of them ends: there may be millions.
+    """
+
+    def __init__(self, package: Package, name: str) -> None:
+        self._file: IO[bytes] | None = package.open(name) if name in package else None
+        self._blocks: list[bytes] = []
+        self._counts: list[int] = []
+        """How many texts there are up to the end of each block."""
+        self._ends = array("I")
+        """Where each text ends in its block."""
         self._rest = b""
-        self._end = b""
+        self._end: re.Pattern[bytes] | None = None
         self._size = 0
+        self.is_cut = False
+        """There were too many texts to keep."""
 
     def __getitem__(self, number: int) -> str:
-        while number >= len(self._raw) and self._more():
+        while number >= len(self._ends) and self._more():
             pass
-        if not 0 <= number < len(self._raw):
+        if not 0 <= number < len(self._ends):
             return ""
-        raw = self._raw[number]
+        block = bisect_right(self._counts, number)
+        is_first = number == (self._counts[block - 1] if block else 0)
+        raw = self._blocks[block][0 if is_first else self._ends[number - 1] : self._ends[number]]
         if b"rPh" in raw:
             raw = _PHONETIC.sub(b"", raw)
         words = b"".join(_TEXT.findall(raw)).decode("utf-8", "replace")
@@ -78,32 +80,36 @@ class SharedStrings:
         try:
             chunk = self._file.read(CHUNK)
         except DAMAGE as error:
-            raise UnreadableFileError(f"the texts of this workbook are damaged: {error}") from None
+            raise DamagedPartError(f"the texts of this workbook cannot be unpacked: {error}") from None
         self._size += len(chunk)
-        if not chunk or self._size > _MAX_STRINGS:
+        self.is_cut = self._size > _MAX_STRINGS or len(self._rest) > _MAX_STRING
+        if not chunk or self.is_cut:
             self.close()
             return False
-        if not self._end:
+        if self._end is None:
             root = re.search(rb"<(?:([\w.-]+):)?sst\b", chunk)
-            self._end = b"</" + (root[1] + b":" if root and root[1] else b"") + b"si>"
+            prefix = re.escape(root[1] + b":") if root and root[1] else b""
+            # An empty text may be written as `<si/>`, which has no end of its own.
+            self._end = re.compile(rb"</" + prefix + rb"si>|<" + prefix + rb"si\s*/>")
         data = self._rest + chunk
         cut = data.rfind(b"<")
-        data, tail = data[:cut], data[cut:]
-        # An empty text may be written as `<si/>`, which has no end of its own.
-        data = data.replace(self._end.replace(b"</", b"<").replace(b">", b"/>"), self._end)
-        *texts, rest = data.split(self._end)
-        self._raw.extend(texts)
-        self._rest = rest + tail
+        ends = [match.end() for match in self._end.finditer(data, 0, max(cut, 0))]
+        if ends:
+            self._blocks.append(data[: ends[-1]])
+            self._ends.extend(ends)
+            self._counts.append(len(self._ends))
+        self._rest = data[ends[-1] :] if ends else data
         return True
 
 
 class Styles:
     """The number format of each cell style."""
 
-    def __init__(self, tree: ElementTree.Element | None) -> None:
+    def __init__(self, tree: Any | None) -> None:
         own = {attribute(node, "numFmtId"): attribute(node, "formatCode") for node in found(tree, "numFmt")}
         self._codes: list[str] = []
-        for node in first(tree, "cellXfs") or ():
+        styles = first(tree, "cellXfs")
+        for node in styles if styles is not None else ():
             number = attribute(node, "numFmtId", "0")
             code = own.get(number)
             self._codes.append(code if code is not None else BUILT_IN.get(int(number), "") if number.isdigit() else "")
@@ -123,7 +129,7 @@ class CellReader:
         """Put the rows from `start` until before `stop` into a region.
 
         Raises:
-            UnreadableFileError: the sheet is damaged there.
+            DamagedPartError: the sheet is damaged there.
         """
         rows = stream.rows(start, stop)
         root = stream.root or b"<worksheet>"
@@ -132,10 +138,10 @@ class CellReader:
             for cell, rule, words in stream.shared
             if "si" in rule and (place := cell_of(cell.get("r", ""))) is not None
         }
-        tree = tree_of(root.rstrip(b"/>") + b">" + rows + b"</" + stream.prefix + root_name(root) + b">")
+        tree = parse_xml(root.rstrip(b"/>") + b">" + rows + b"</" + stream.prefix + root_name(root) + b">")
         row = start - 1
         for node in tree:
-            if local(node.tag) != "row":
+            if local(node) != "row":
                 continue
             number = node.get("r", "")
             row = max(row + 1, int(number) - 1) if number.isdigit() else row + 1
@@ -152,10 +158,12 @@ class CellReader:
                     read = self._cell(cell, (row, column), shared)
                     if read.text or read.formula:
                         region.cells[row, column] = read
+        if self._strings.is_cut:
+            region.problems.append("Some texts of this sheet are not shown: the workbook has too many.")
 
-    def _cell(self, cell: ElementTree.Element, place: tuple[int, int], shared: _Shared) -> Cell:
+    def _cell(self, cell: Any, place: tuple[int, int], shared: _Shared) -> Cell:
         value = rule = ""
-        inline: ElementTree.Element | None = None
+        inline: Any | None = None
         for child in cell:
             name = child.tag.rpartition("}")[2]
             if name == "v":
@@ -189,7 +197,8 @@ class CellReader:
             number = float(value)
         except ValueError:
             return Cell(value, formula=rule)
-        return Cell(*shown(number, self._styles.code(style), from_1904=self._from_1904), rule)
+        words, dated = shown(number, self._styles.code(style), from_1904=self._from_1904)
+        return Cell(words, DATE if dated else NUMBER, rule)
 
 
 def root_name(root: bytes) -> bytes:
@@ -198,16 +207,16 @@ def root_name(root: bytes) -> bytes:
     return match[1] if match else b"worksheet"
 
 
-def _inline(node: ElementTree.Element) -> str:
+def _inline(node: Any) -> str:
     if len(node) == 1 and not len(node[0]):
         return unescaped(node[0].text or "")
     for child in list(node):
-        if local(child.tag) == "rPh":
+        if local(child) == "rPh":
             node.remove(child)
-    return unescaped(words_of(node))
+    return unescaped(runs_of(node))
 
 
-def _rule(node: ElementTree.Element, place: tuple[int, int], shared: _Shared) -> str:
+def _rule(node: Any, place: tuple[int, int], shared: _Shared) -> str:
     """A formula with its "="; one that is shared is moved from the cell where it is written."""
     words = (node.text or "").strip()
     number = node.get("si", "")

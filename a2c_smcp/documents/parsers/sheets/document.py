@@ -6,13 +6,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from a2c_smcp.documents.model import Element, Facts, Page, Source, UnreadableFileError, note
-from a2c_smcp.documents.parsers.office.archive import check_archive
+from a2c_smcp.documents.parsers.office.compound import MAGIC
+from a2c_smcp.documents.parsers.office.facts import core_facts
+from a2c_smcp.documents.parsers.office.package import Package
+from a2c_smcp.documents.parsers.office.xml import DamagedPartError
 from a2c_smcp.documents.parsers.sheets.calamine import CalamineBook
-from a2c_smcp.documents.parsers.sheets.compound import MAGIC
 from a2c_smcp.documents.parsers.sheets.excel import ExcelBook
 from a2c_smcp.documents.parsers.sheets.grid import Book, Region, title_of
 from a2c_smcp.documents.parsers.sheets.layout import Continued, elements_of, last_table
 from a2c_smcp.documents.parsers.sheets.opendocument import OpenDocumentBook
+
+MAX_BINARY = 400_000_000
+"""Bytes of a binary workbook, unpacked: its sheets can only be loaded as a whole."""
 
 
 def open_sheets(path: Path) -> Source:
@@ -36,12 +41,25 @@ def _book(path: Path, start: bytes) -> Book:
         return CalamineBook(path)
     if not start.startswith(b"PK"):
         raise UnreadableFileError(_what_it_is(start))
-    names = {name.lower() for name in check_archive(path, "workbook")}
-    if "xl/workbook.bin" in names:
-        return CalamineBook(path)
-    if "content.xml" in names:
-        return OpenDocumentBook(path)
-    return ExcelBook(path)
+    package = Package(path, "workbook")
+    try:
+        return _packed_book(package)
+    except DamagedPartError as error:
+        package.close()
+        raise UnreadableFileError(f"this workbook is damaged: {error}") from None
+    except BaseException:
+        package.close()
+        raise
+
+
+def _packed_book(package: Package) -> Book:
+    if "xl/workbook.bin" in package:
+        if package.unpacked > MAX_BINARY:
+            raise UnreadableFileError("this binary workbook is too large to be read")
+        facts = core_facts(package)
+        package.close()
+        return CalamineBook(package.path, facts)
+    return OpenDocumentBook(package) if "content.xml" in package else ExcelBook(package)
 
 
 def _what_it_is(start: bytes) -> str:

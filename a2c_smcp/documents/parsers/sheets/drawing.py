@@ -2,111 +2,99 @@
 
 from __future__ import annotations
 
-import mimetypes
-import zipfile
 from collections.abc import Iterator
-from functools import partial
-from pathlib import Path
-from xml.etree import ElementTree
+from typing import Any
 
-from a2c_smcp.documents.model import Element, UnreadableFileError, image, note, text
-from a2c_smcp.documents.parsers.sheets.charts import chart_element, paragraphs
-from a2c_smcp.documents.parsers.sheets.grid import MAX_COLUMNS, MAX_ROWS, ref_of
-from a2c_smcp.documents.parsers.sheets.xml import DAMAGE, Parts, attribute, first, found, local
+from a2c_smcp.documents.model import Element, image, note, text
+from a2c_smcp.documents.parsers.office.chart_parts import chart_of
+from a2c_smcp.documents.parsers.office.charts import Chart
+from a2c_smcp.documents.parsers.office.diagrams import diagram_of
+from a2c_smcp.documents.parsers.office.lengths import drawn_pixels
+from a2c_smcp.documents.parsers.office.package import Package
+from a2c_smcp.documents.parsers.office.xml import DamagedPartError, attribute, first, found, local
+from a2c_smcp.documents.parsers.sheets.grid import MAX_COLUMNS, MAX_ROWS, Area
 
 MAX_SHAPES = 500
-_MAX_PICTURE = 50_000_000
-_PIXEL = 9_525
-"""English Metric Units of a pixel at 96 dpi."""
 
 
-def drawing_elements(path: Path, parts: Parts, name: str) -> Iterator[tuple[int, int, Element]]:
-    """The elements of a drawing, each with the row and column of its upper left corner.
+def drawn_things(package: Package, name: str) -> Iterator[tuple[int, int, Element | Chart]]:
+    """What is in a drawing, each with the row and column of its upper left corner.
 
     Raises:
-        UnreadableFileError: the drawing is damaged.
+        DamagedPartError: the drawing is damaged.
     """
-    tree = parts.tree(name)
-    targets = {key: target for key, _, target in parts.relations(name)}
-    anchors = [node for node in tree if local(node.tag).endswith("Anchor")] if tree is not None else []
+    anchors = [node for node in package.xml(name) if local(node).endswith("Anchor")]
     for anchor in anchors[:MAX_SHAPES]:
-        start = first(anchor, "from")
-        row, column = _number(start, "row", MAX_ROWS), _number(start, "col", MAX_COLUMNS)
+        area = area_of_anchor(anchor)
         for shape in found(anchor, "pic", "graphicFrame", "sp", "cxnSp"):
-            element = _shape(path, parts, targets, shape)
-            if element is not None:
-                size = next((node for node in anchor if local(node.tag) == "ext"), None)
-                if element.category == "image":
-                    element.metadata.setdefault("size", _size(size))
-                element.metadata["source_range"] = _covered(anchor, row, column)
-                yield row, column, element
+            thing = _shape(package, name, shape)
+            if thing is not None:
+                size = next((node for node in anchor if local(node) == "ext"), None)
+                if isinstance(thing, Element) and thing.category == "image":
+                    thing.metadata.setdefault("size", _size(size))
+                thing.metadata["source_range"] = area.ref
+                yield area.top, area.left, thing
 
 
-def _covered(anchor: ElementTree.Element, row: int, column: int) -> str:
-    end = first(anchor, "to")
-    start = ref_of(row, column)
-    return (
-        start if end is None else f"{start}:{ref_of(_number(end, 'row', MAX_ROWS), _number(end, 'col', MAX_COLUMNS))}"
-    )
+def area_of_anchor(anchor: Any | None) -> Area:
+    """The cells that something is anchored to; the first one, if that is not known."""
+    ends = [first(anchor, name) for name in ("from", "to")]
+    top, bottom = (_number(end, "row", MAX_ROWS) for end in ends)
+    left, right = (_number(end, "col", MAX_COLUMNS) for end in ends)
+    return Area(top, left, top, left) if ends[1] is None else Area(top, left, bottom, right)
 
 
-def _number(node: ElementTree.Element | None, name: str, limit: int) -> int:
+def _number(node: Any | None, name: str, limit: int) -> int:
     child = first(node, name)
     words = (child.text or "").strip() if child is not None else ""
     return min(int(words), limit - 1) if words.isdigit() else 0
 
 
-def _shape(path: Path, parts: Parts, targets: dict[str, str], shape: ElementTree.Element) -> Element | None:
+def _shape(package: Package, drawing: str, shape: Any) -> Element | Chart | None:
     properties = first(shape, "cNvPr")
     name, alt = attribute(properties, "name"), attribute(properties, "descr")
-    kind = local(shape.tag)
-    element: Element | None = None
+    kind = local(shape)
+    thing: Element | Chart | None = None
     if kind == "pic":
-        element = _picture(path, parts, targets, shape, alt or name)
+        thing = _picture(package, drawing, shape, alt)
     elif kind == "sp":
-        words = "\n".join(line for line in paragraphs(shape) if line)
-        element = text(words) if words else None
+        lines = ("".join(run.text or "" for run in found(line, "t")).strip() for line in found(shape, "p"))
+        words = "\n".join(filter(None, lines))
+        thing = text(words) if words else None
     elif kind == "graphicFrame":
-        element = _frame(parts, targets, shape, alt)
-    if element is not None and name:
-        element.metadata["shape"] = name
-    return element
+        thing = _frame(package, drawing, shape, alt)
+    if thing is not None and name:
+        thing.metadata["shape"] = name
+    return thing
 
 
-def _picture(path: Path, parts: Parts, targets: dict[str, str], shape: ElementTree.Element, alt: str) -> Element:
-    target = targets.get(attribute(first(shape, "blip"), "embed"), "")
+def _picture(package: Package, drawing: str, shape: Any, alt: str) -> Element:
+    relation = package.relations(drawing).get(attribute(first(shape, "blip"), "embed"))
     element = image(alt)
     if (size := first(first(first(shape, "spPr"), "xfrm"), "ext")) is not None:
         element.metadata["size"] = _size(size)
-    real = parts.real_name(target) if target else None
-    if real is not None:
-        element.picture = partial(_picture_bytes, path, real)
+    if relation is not None and relation.target in package:
+        element.picture = package.picture(relation.target)
     return element
 
 
-def _size(node: ElementTree.Element | None) -> list[int]:
+def _size(node: Any | None) -> list[int]:
     """Width and height in pixels."""
-    return [int(words) // _PIXEL if words.isdigit() else 0 for words in (attribute(node, key) for key in ("cx", "cy"))]
+    return [drawn_pixels(attribute(node, key)) for key in ("cx", "cy")]
 
 
-def _picture_bytes(path: Path, member: str) -> tuple[str, bytes]:
+def _frame(package: Package, drawing: str, shape: Any, alt: str) -> Element | Chart | None:
+    node = first(shape, "chart", "relIds")
+    if node is None:
+        return None
+    kind = local(node)
+    relation = package.relations(drawing).get(attribute(node, "id" if kind == "chart" else "dm"))
     try:
-        with zipfile.ZipFile(path) as archive, archive.open(member) as file:
-            return mimetypes.guess_type(member)[0] or "application/octet-stream", file.read(_MAX_PICTURE)
-    except (*DAMAGE, KeyError) as error:
-        raise UnreadableFileError(f"the picture cannot be read: {error}") from None
-
-
-def _frame(parts: Parts, targets: dict[str, str], shape: ElementTree.Element, alt: str) -> Element | None:
-    node = first(shape, "chart")
-    if node is not None:
-        try:
-            return chart_element(parts.tree(targets.get(attribute(node, "id"), "")), alt)
-        except UnreadableFileError as error:
-            return note("annotation", f"A chart cannot be read: {error}.")
-    node = first(shape, "relIds")
-    if node is not None:
-        tree = parts.tree(targets.get(attribute(node, "dm"), ""))
-        words = [line for line in paragraphs(tree) if line]
-        return note("diagram", "\n".join(words)) if words else None
-    return None
+        root = package.xml(relation.target if relation is not None else "")
+    except DamagedPartError as error:
+        return note("annotation", f"A {'chart' if kind == 'chart' else 'diagram'} cannot be read: {error}.")
+    if kind == "relIds":
+        return diagram_of(root)
+    chart = chart_of(root)
+    chart.title = chart.title or alt
+    return chart

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from a2c_smcp.documents.model import Element, Facts
+from a2c_smcp.documents.parsers.office.tables import column_of, letters
 
 CELLS_OF_A_PAGE = 4_000
 """At 50 bytes of JSON for a cell, a page stays under 200 kB."""
@@ -19,6 +19,9 @@ _NICE = (1, 2, 5, 10, 20, 50, 100, 200, 250, 400, 500, 1_000, 2_000, 4_000)
 _REF = re.compile(r"\$?([A-Za-z]{1,3})\$?([0-9]{1,7})$")
 
 TEXT, NUMBER, DATE, BOOLEAN, ERROR = "text", "number", "date", "boolean", "error"
+_NUMBER_LIKE = re.compile(r"[-+(]?\s?[$€£¥]?\s?[-+]?(?:[0-9][0-9.,'\u00a0]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s?[%€$£)]?$")
+_DATE_LIKE = re.compile(r"[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}(?:[ T][0-9:.+Z-]*)?$")
+_LONGEST = 40
 
 
 class Cell(NamedTuple):
@@ -27,6 +30,16 @@ class Cell(NamedTuple):
     text: str
     kind: str = TEXT
     formula: str = ""
+
+
+def kind_of_text(words: str) -> str:
+    """What a text of a file without types looks like: a number, a date or a text."""
+    words = words.strip()
+    if not words or len(words) > _LONGEST:
+        return TEXT
+    if _DATE_LIKE.match(words):
+        return DATE
+    return NUMBER if _NUMBER_LIKE.match(words) else TEXT
 
 
 class Area(NamedTuple):
@@ -110,28 +123,9 @@ class Book(Protocol):
 # ----------------------------------------------------------------------------------------------------------- references
 
 
-def letters(column: int) -> str:
-    """The name of a column: 0 is A."""
-    name = ""
-    column += 1
-    while column:
-        column, rest = divmod(column - 1, 26)
-        name = chr(65 + rest) + name
-    return name
-
-
 def ref_of(row: int, column: int) -> str:
     """The name of a cell: 0, 0 is A1."""
     return f"{letters(column)}{row + 1}"
-
-
-@lru_cache(maxsize=MAX_COLUMNS)
-def column_of(name: str) -> int:
-    """The number of a column: A is 0."""
-    number = 0
-    for letter in name.upper():
-        number = number * 26 + ord(letter) - 64
-    return number - 1
 
 
 def cell_of(ref: str) -> tuple[int, int] | None:
@@ -150,6 +144,16 @@ def area_of(ref: str) -> Area | None:
     if start is None or end is None:
         return None
     return Area(min(start[0], end[0]), min(start[1], end[1]), max(start[0], end[0]), max(start[1], end[1]))
+
+
+def columns_in(ranges: Iterable[tuple[int, int]]) -> list[int]:
+    """Every column in ranges from a first one until before a last one, once, however often it is in them."""
+    columns: list[int] = []
+    done = 0
+    for first, last in sorted(ranges):
+        columns.extend(range(max(first, done), min(last, MAX_COLUMNS)))
+        done = max(done, last)
+    return columns
 
 
 def spans(numbers: Iterable[int], name: str = "") -> list[str]:
@@ -184,16 +188,28 @@ def even_pages(rows: int, columns: int) -> list[tuple[int, int]]:
     return [(start, min(start + step, rows) - 1) for start in range(0, rows, step)]
 
 
-def uneven_pages(filled: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The same for a sheet with cells here and there: from the row numbers that exist, and their cells."""
-    starts, count, last = [0], 0, 0
+def pages_of(filled: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """First and last row of each page, from the rows that have cells and how many they have.
+
+    A sheet with cells here and there has pages of about as many cells; one that is filled has even pages.
+    """
+    starts, on_page, last, columns, total = [0], 0, -1, 0, 0
     for row, cells in filled:
-        if count and count + cells > CELLS_OF_A_PAGE:
+        if on_page and on_page + cells > CELLS_OF_A_PAGE:
             starts.append(row)
-            count = 0
-        count += cells
-        last = max(last, row)
+            on_page = 0
+        on_page += cells
+        total += cells
+        last, columns = max(last, row), max(columns, cells)
+    if total * 4 >= (last + 1) * columns:
+        return even_pages(last + 1, columns)
     return list(zip(starts, [start - 1 for start in starts[1:]] + [last], strict=True))
+
+
+def details_of(sheets: Iterable[SheetInfo]) -> dict[str, list[str]]:
+    """What there is to know of a workbook as a whole: the names of its sheets, and which are hidden."""
+    hidden = [sheet.name for sheet in sheets if sheet.hidden]
+    return {"sheets": [sheet.name for sheet in sheets]} | ({"hidden_sheets": hidden} if hidden else {})
 
 
 def title_of(sheet: SheetInfo, page: tuple[int, int]) -> str:

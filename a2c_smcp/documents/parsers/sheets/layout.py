@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from a2c_smcp.documents.model import Element, formula, heading, link, table, text
+from a2c_smcp.documents.parsers.office.tables import letters
 from a2c_smcp.documents.parsers.sheets.blocks import (
     Block,
     areas_of,
@@ -24,7 +25,6 @@ from a2c_smcp.documents.parsers.sheets.grid import (
     NamedTable,
     Region,
     area_of,
-    letters,
     ref_of,
     spans,
 )
@@ -73,7 +73,7 @@ def elements_of(region: Region, first: int, continued: Continued | None = None) 
         if is_sparse(area, cells):
             placed.append(_listed(cells, area))
         else:
-            block = block_of(cells, area, region.merged)
+            block = block_of(cells, area, region.merged).narrowed()
             above = _is_above_table(area, areas[number + 1 :], region)
             placed.extend(_block(block, region, tables, above_table=above))
     placed.sort(key=lambda one: one[:2])
@@ -91,10 +91,8 @@ def last_table(region: Region, last: int) -> Continued | None:
         _take(cells, named.area)
     for area in areas_of(cells, region.merged, (region.hidden_rows, region.hidden_columns)):
         if area.bottom >= last and area.right > area.left and not is_sparse(area, cells):
-            block = block_of(cells, area, region.merged)
-            while len(block.rows) > 1 and _is_title_row(block):
-                block = block.without_first()
-            count = header_rows(block)
+            _, block = _titled(block_of(cells, area, region.merged).narrowed(), region)
+            count = header_rows(block) if block.width > 1 else 0
             if count:
                 return Continued(block.area.left, block.area.right, headers_of(block, count))
     return None
@@ -152,9 +150,8 @@ def _take(cells: dict[tuple[int, int], Cell], area: Area) -> None:
 
 def _block(block: Block, region: Region, tables: list[Element], *, above_table: bool) -> Iterable[Placed]:
     """The elements of one block: titles above, the table, notes below. `tables` are those before it."""
-    while len(block.rows) > 1 and _is_title_row(block):
-        yield _single(block, block.rows[0], region, is_title=True)
-        block = block.without_first()
+    titles, block = _titled(block, region)
+    yield from titles
     notes: list[Placed] = []
     while len(block.rows) > 1 and block.width > 1 and _is_note_row(block):
         last = Block(block.area._replace(top=block.area.bottom), block.rows[-1:], block.merged)
@@ -165,7 +162,8 @@ def _block(block: Block, region: Region, tables: list[Element], *, above_table: 
     elif block.width == 1 and (len(block.rows) <= _LINES or any(len(row[0].text) > _SHORT for row in block.rows)):
         for number, row in enumerate(block.rows):
             if filled(row):
-                one = Block(block.area._replace(top=block.area.top + number, bottom=block.area.top + number), [row])
+                top = block.area.top + number
+                one = Block(block.area._replace(top=top, bottom=top), [row], block.merged)
                 yield _single(one, row, region, is_title=number == 0 and (above_table or block.area.top == 0))
     else:
         count = header_rows(block)
@@ -187,6 +185,15 @@ def _table_above(block: Block, tables: list[Element]) -> Element | None:
             named = element.metadata["header_rows"] or "headers_from" in element.metadata
             return element if named and 0 < block.area.top - area.bottom <= _NEAR else None
     return None
+
+
+def _titled(block: Block, region: Region) -> tuple[list[Placed], Block]:
+    """What stands above a table, and the rest of its block: the first line is its title, further ones explain it."""
+    titles: list[Placed] = []
+    while len(block.rows) > 1 and _is_title_row(block):
+        titles.append(_single(block, block.rows[0], region, is_title=not titles))
+        block = block.without_first()
+    return titles, block
 
 
 def _is_title_row(block: Block) -> bool:
@@ -269,9 +276,9 @@ def _table(block: Block, headers: list[str], count: int, region: Region, *, cont
 
 def table_of_block(block: Block, header_count: int | None = None) -> list[Element]:
     """A block that is known to be one table, as in a file of rows: titles above it, and the table."""
-    found: list[Element] = []
-    while header_count is None and len(block.rows) > 1 and _is_title_row(block):
-        found.append(_single(block, block.rows[0], Region(), is_title=True).element)
-        block = block.without_first()
-    count = header_rows(block) if header_count is None else header_count
-    return [*found, _table(block, headers_of(block, count), count, Region())]
+    titles: list[Placed] = []
+    if header_count is None:
+        titles, block = _titled(block, Region())
+        header_count = header_rows(block)
+    made = _table(block, headers_of(block, header_count), header_count, Region())
+    return [*(title.element for title in titles), made]

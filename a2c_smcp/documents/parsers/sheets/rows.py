@@ -11,16 +11,20 @@ from collections.abc import Iterator
 from html import unescape
 from typing import IO
 
-from a2c_smcp.documents.model import UnreadableFileError
+from a2c_smcp.documents.parsers.office.package import DAMAGE, Package
+from a2c_smcp.documents.parsers.office.xml import DamagedPartError
 from a2c_smcp.documents.parsers.sheets.grid import MAX_ROWS, area_of
-from a2c_smcp.documents.parsers.sheets.xml import DAMAGE, Parts, attributes
+from a2c_smcp.documents.parsers.sheets.markup import attributes
 
-CHUNK = 262_144
+CHUNK, SKIPPED = 262_144, 1_000_000
+"""Bytes that are unpacked at once: to be looked at, and to be passed over."""
 MAX_HEAD = 4_000_000
 MAX_TAIL = 4_000_000
 """Bytes before and after the rows."""
 MAX_ROW, MAX_SLICE = 16_000_000, 64_000_000
 """Bytes of one row, and of the rows of one page."""
+MAX_SHARED = 20_000
+"""Formulas that are remembered because cells of later pages may share them."""
 _ROOT = re.compile(rb"<(?:([\w.-]+):)?(?:worksheet|chartsheet|dialogsheet|macrosheet)\b[^>]*>")
 _DIMENSION = re.compile(rb"<(?:[\w.-]+:)?dimension\b[^>]*?\bref\s*=\s*[\"']([A-Za-z0-9:$]+)[\"']")
 _EMPTY = re.compile(rb"<(?:[\w.-]+:)?sheetData\s*/>")
@@ -30,8 +34,8 @@ _SHARED = re.compile(rb"<(?:\w+:)?c\b([^>]*)>\s*<(?:\w+:)?f\b([^>]*)>([^<]+)<")
 class RowStream:
     """The rows of one sheet, forwards. Asked for rows that are gone, it begins again."""
 
-    def __init__(self, parts: Parts, name: str) -> None:
-        self._parts, self._name = parts, name
+    def __init__(self, package: Package, name: str) -> None:
+        self._package, self._name = package, name
         self._file: IO[bytes] | None = None
         self.shared: list[tuple[dict[str, str], dict[str, str], str]] = []
         """Formulas that other cells share: the cell's attributes, the formula's, and the words."""
@@ -43,18 +47,12 @@ class RowStream:
     def _start(self) -> None:
         self.close()
         self.shared.clear()
-        real = self._parts.real_name(self._name)
-        if real is None:
-            raise UnreadableFileError(f"this workbook has lost its part {self._name}")
-        try:
-            self._file = self._parts.archive.open(real)
-        except DAMAGE as error:
-            raise UnreadableFileError(f"this file is damaged: {error}") from None
+        self._file = self._package.open(self._name)
         self._next = 0
         self._kept: tuple[int, bytes] | None = None
         head = b""
         while len(head) < MAX_HEAD:
-            chunk = self._read()
+            chunk = self._read(self._file)
             head += chunk
             cut = head.find(b"sheetData", max(0, len(head) - len(chunk) - 9))
             if cut >= 0 or not chunk:
@@ -62,7 +60,7 @@ class RowStream:
         else:
             cut = -1
         if b"<!DOCTYPE" in head[:CHUNK] or b"<!ENTITY" in head[:CHUNK]:
-            raise UnreadableFileError("a part of this file defines entities of its own, which no spreadsheet needs")
+            raise DamagedPartError("a part of this file defines entities of its own, which no spreadsheet needs")
         root = _ROOT.search(head)
         self.root = root[0] if root else b""
         self.prefix = (root[1] + b":") if root and root[1] else b""
@@ -89,13 +87,13 @@ class RowStream:
         area = area_of(match[1].decode("ascii")) if match else None
         return (area.bottom + 1, area.right + 1) if area is not None else None
 
-    def _read(self) -> bytes:
-        if self._file is None:
+    def _read(self, file: IO[bytes] | None, size: int = CHUNK) -> bytes:
+        if file is None:
             return b""
         try:
-            return self._file.read(CHUNK)
+            return file.read(size)
         except DAMAGE as error:
-            raise UnreadableFileError(f"this file is damaged: {error}") from None
+            raise DamagedPartError(f"{self._name} cannot be unpacked: {error}") from None
 
     # ------------------------------------------------------------------------------------------------------------ rows
 
@@ -103,20 +101,20 @@ class RowStream:
         """The XML of the rows from `start` until before `stop`.
 
         Raises:
-            UnreadableFileError: the sheet is damaged there.
+            DamagedPartError: the sheet is damaged there.
         """
         if start < self._next:
             self._start()
         found: list[bytes] = []
         size = 0
         for number, raw in self._until(stop):
-            if b"shared" in raw:
+            if b"shared" in raw and len(self.shared) < MAX_SHARED:
                 self._remember(raw)
             if number >= start:
                 found.append(raw)
                 size += len(raw)
                 if size > MAX_SLICE:
-                    raise UnreadableFileError("the rows of this page are too long to be read")
+                    raise DamagedPartError("the rows of this page are too long to be read")
         return b"".join(found)
 
     def lengths(self) -> Iterator[tuple[int, int]]:
@@ -128,11 +126,26 @@ class RowStream:
                 yield number, raw.count(begin) or 1
 
     def read_tail(self) -> bytes:
-        """What comes behind the rows: merged cells, links, headers and footers."""
+        """What comes behind the rows: merged cells, links, headers and footers. The rows are not lost over it.
+
+        Raises:
+            DamagedPartError: the sheet is damaged on the way there.
+        """
         if self.tail is None:
-            for _ in self._until(MAX_ROWS + 1):
-                pass
-        return self.tail or b""
+            self.tail = self._find_tail()
+        return self.tail
+
+    def _find_tail(self) -> bytes:
+        """A second look at the sheet, only for where its rows end: four hundred megabytes in a second."""
+        before = b""
+        with self._package.open(self._name) as file:
+            while chunk := self._read(file, SKIPPED):
+                data = before + chunk
+                place = data.find(self._end)
+                if place >= 0:
+                    return (data[place:] + self._read(file, MAX_TAIL))[:MAX_TAIL]
+                before = data[-len(self._end) :]
+        return b""
 
     def _until(self, stop: int) -> Iterator[tuple[int, bytes]]:
         """Row after row until before `stop`; the one that is too far is kept for the next who asks."""
@@ -154,7 +167,7 @@ class RowStream:
             end = buffer.find(self._end)
             starts = list(self._row.finditer(buffer, 0, end if end >= 0 else len(buffer)))
             ends = [match.start() for match in starts[1:]]
-            chunk = b"" if end >= 0 else self._read()
+            chunk = b"" if end >= 0 else self._read(self._file)
             if end >= 0 or (not chunk and starts):
                 ends.append(end if end >= 0 else len(buffer))
             for match, cut in zip(starts, ends, strict=False):
@@ -170,12 +183,12 @@ class RowStream:
                 return
             rest = starts[-1].start() if starts else max(buffer.rfind(b"<"), 0)
             if len(buffer) - rest > MAX_ROW:
-                raise UnreadableFileError("a row of this sheet is too long to be read")
+                raise DamagedPartError("a row of this sheet is too long to be read")
             buffer = buffer[rest:] + chunk
 
     def _finish(self, tail: bytes) -> None:
         while self.tail is None and len(tail) < MAX_TAIL:
-            chunk = self._read()
+            chunk = self._read(self._file)
             tail += chunk
             if not chunk:
                 break

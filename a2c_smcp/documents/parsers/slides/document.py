@@ -8,21 +8,22 @@ from typing import Any
 
 from a2c_smcp.documents.model import Element, Facts, Page, Source, UnreadableFileError, heading, link, note
 from a2c_smcp.documents.paging import MAX_PAGE_BYTES, paginate
+from a2c_smcp.documents.parsers.office.comments import speaker_notes
+from a2c_smcp.documents.parsers.office.facts import core_facts
 from a2c_smcp.documents.parsers.office.lazy import Later, LazySource
 from a2c_smcp.documents.parsers.office.package import Package
-from a2c_smcp.documents.parsers.office.xml import DamagedPartError, attribute, number, words_of
+from a2c_smcp.documents.parsers.office.xml import DamagedPartError, attribute, number
 from a2c_smcp.documents.parsers.slides.comments import comments_of
 from a2c_smcp.documents.parsers.slides.frames import Place, frame_elements, picture_elements
 from a2c_smcp.documents.parsers.slides.shapes import TITLES, Design, Shape, shapes_of
 from a2c_smcp.documents.parsers.slides.text import paragraphs_of, plain, text_elements
+from a2c_smcp.documents.wording import shortened
 
 MAX_SLIDES = 20_000
 MAX_KEPT = 10_000_000
 """Bytes of slides that were read for their titles and are kept until their pages are asked for."""
 _MAX_TITLE = 120
 _FOOTERS = {"ftr": "footer", "dt": "footer", "hdr": "header"}
-_DEFAULT_TITLES = ("powerpoint presentation", "presentation title", "slide 1")
-"""What programs put where nobody gave a title."""
 
 
 def open_slides(path: Path) -> Source:
@@ -38,23 +39,13 @@ def open_slides(path: Path) -> Source:
     except DamagedPartError as error:
         package.close()
         raise UnreadableFileError(f"this is no presentation, or a damaged one: {error}") from None
-    facts = facts_of(package)
+    return LazySource(_facts(package, deck), pages, package.close)
+
+
+def _facts(package: Package, deck: _Deck) -> Facts:
+    facts = core_facts(package)
     facts.details = {"slides": len(deck.slides), "size": deck.size}
-    return LazySource(facts, pages, package.close)
-
-
-def facts_of(package: Package) -> Facts:
-    """What an Office file says about itself."""
-    part = next((one.target for one in package.relations("").values() if one.kind == "core-properties"), "")
-    try:
-        root = package.xml(part or "docProps/core.xml")
-    except DamagedPartError:
-        return Facts()
-    words = {name: words_of(root.find(f"{{*}}{name}")) for name in ("title", "creator", "keywords", "created")}
-    summary = words_of(root.find("{*}description")) or words_of(root.find("{*}subject"))
-    keywords = [word.strip() for word in words["keywords"].replace(";", ",").split(",") if word.strip()]
-    title = "" if words["title"].lower() in _DEFAULT_TITLES else words["title"]
-    return Facts(title, words["creator"], keywords, summary, words["created"])
+    return facts
 
 
 class _Deck:
@@ -62,8 +53,7 @@ class _Deck:
 
     def __init__(self, package: Package) -> None:
         self.package = package
-        main = next((one.target for one in package.relations("").values() if one.kind == "officeDocument"), "")
-        main = main if main in package else "ppt/presentation.xml"
+        main = package.main_part("ppt/presentation.xml")
         root, self.relations = package.xml(main), package.relations(main)
         listed = [self.relations.get(_relation_id(one)) for one in root.iterfind("{*}sldIdLst/{*}sldId")]
         self.slides = [one.target if one is not None else "" for one in listed][:MAX_SLIDES]
@@ -100,6 +90,9 @@ class _Deck:
         elements: list[Element] = []
         if tree.get("show") in ("0", "false"):
             elements.append(note("annotation", "This slide is hidden.", kind="hidden"))
+        if name in self.package.lost:
+            reason = self.package.lost[name]
+            elements.append(note("annotation", f"Pictures and links of this slide may be missing: {reason}"))
         for shape in shapes:
             if shape.placeholder not in _FOOTERS and shape.placeholder != "sldNum":
                 elements.extend(_elements(shape, place, design, slide))
@@ -110,8 +103,7 @@ class _Deck:
         return Page(_title(shapes, slide), elements)
 
     def _design(self, name: str) -> Design:
-        layouts = (one.target for one in self.package.relations(name).values() if one.kind == "slideLayout")
-        layout = next(layouts, "")
+        layout = self.package.related(name, "slideLayout")
         if layout not in self._designs:
             self._designs[layout] = Design(self.package, layout)
         return self._designs[layout]
@@ -144,7 +136,7 @@ def _notes(package: Package, name: str) -> list[Element]:
         if mark is not None and attribute(mark, "type") == "body":
             found.append(plain(shape.find("{*}txBody")))
     words = "\n".join(filter(None, found))
-    return [note("annotation", f"Notes: {words}", kind="notes")] if words else []
+    return [speaker_notes(words)] if words else []
 
 
 def _title(shapes: list[Shape], slide: int) -> str:
@@ -155,7 +147,7 @@ def _title(shapes: list[Shape], slide: int) -> str:
             words = plain(shape.element.find("{*}txBody"))
             words = " ".join((words if shape.placeholder in TITLES else words.partition("\n")[0]).split())
             if words:
-                return words if len(words) <= _MAX_TITLE else words[: _MAX_TITLE - 1].rstrip() + "…"
+                return shortened(words, _MAX_TITLE)
     return f"Slide {slide}"
 
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from a2c_smcp.documents.parsers.office.package import Package
-from a2c_smcp.documents.parsers.office.xml import DamagedPartError, attribute, local, number
+from a2c_smcp.documents.parsers.office.reading_order import Extent, around, in_reading_order
+from a2c_smcp.documents.parsers.office.xml import attribute, local, number
 
 _KINDS = frozenset({"sp", "pic", "graphicFrame", "cxnSp"})
-_SAME_ROW = 18
-"""Points by which the upper edges of two shapes in one row may differ."""
 _POINT = 12_700
 """English Metric Units, in which files measure."""
 _BASIC = {"obj": "body", "subTitle": "body", "ctrTitle": "title", "": "body"}
@@ -20,9 +19,6 @@ TITLES = frozenset({"title", "ctrTitle"})
 
 Transform = tuple[float, float, float, float]
 """Scale and shift, horizontally and vertically, from a group's own units to the slide's."""
-
-Extent = tuple[float, float, float, float]
-"""Left, upper, right and lower edge, in points."""
 
 
 @dataclass(slots=True)
@@ -42,9 +38,9 @@ class Design:
     """A layout and its master: where placeholders are, and how their text is set."""
 
     def __init__(self, package: Package, layout: str) -> None:
-        self._layout = _root(package, layout)
-        masters = (one.target for one in package.relations(layout).values() if one.kind == "slideMaster")
-        self._master = _root(package, next(masters, ""))
+        # The design is no content: a slide can be read without it.
+        self._layout = package.optional(layout)
+        self._master = package.optional(package.related(layout, "slideMaster"))
 
     def placeholders(self, kind: str, index: str) -> list[Any]:
         """What a placeholder inherits from, nearest first."""
@@ -64,14 +60,6 @@ class Design:
         return self._master.find(f"{{*}}txStyles/{{*}}{name}") if self._master is not None else None
 
 
-def _root(package: Package, name: str) -> Any | None:
-    """The design is no content: a slide can be read without it."""
-    try:
-        return package.xml(name) if name else None
-    except DamagedPartError:
-        return None
-
-
 def _placeholders(root: Any | None) -> Iterator[tuple[str, Any, Any]]:
     for shape in root.iterfind(".//{*}spTree/{*}sp") if root is not None else ():
         mark = shape.find("{*}nvSpPr/{*}nvPr/{*}ph")
@@ -85,57 +73,25 @@ def _placeholders(root: Any | None) -> Iterator[tuple[str, Any, Any]]:
 def shapes_of(slide: Any, design: Design) -> list[Shape]:
     """The shapes of a slide: its title, then placeholders as the design orders them, others where they stand."""
     tree = slide.find(".//{*}spTree")
-    titles: list[list[Shape]] = []
-    filled: list[list[Shape]] = []
-    free: list[list[Shape]] = []
+    titles: list[Shape] = []
+    filled: list[tuple[Extent, list[Shape]]] = []
+    free: list[tuple[Extent, list[Shape]]] = []
     for child in _children(tree) if tree is not None else ():
         group = list(_flat(child, design))
         if not group:
             continue
-        single = group[0] if local(child) != "grpSp" else None
-        if single is None or single.placeholder is None:
-            free.append(group)
+        placeholder = group[0].placeholder if local(child) != "grpSp" else None
+        if placeholder in TITLES:
+            titles.extend(group)
         else:
-            (titles if single.placeholder in TITLES else filled).append(group)
-    # The order of placeholders is meant: heading and text of one column, then of the next. The order of other shapes is
-    # only which of them was made last.
-    merged = titles + _merged(filled, _by_place(free))
-    return [shape for group in merged for shape in group]
+            extent = around([_extent(shape.box) for shape in group if shape.box is not None])
+            (free if placeholder is None else filled).append((extent, group))
+    return [*titles, *(shape for _, group in in_reading_order(filled, free) for shape in group)]
 
 
-def _by_place(groups: list[list[Shape]]) -> list[list[Shape]]:
-    """Row by row, in a row from the left."""
-    rows: list[list[tuple[Extent, list[Shape]]]] = []
-    for extent, group in sorted(((_extent(group), group) for group in groups), key=lambda one: (one[0][1], one[0][0])):
-        if not rows or extent[1] - rows[-1][0][0][1] > _SAME_ROW:
-            rows.append([])
-        rows[-1].append((extent, group))
-    return [group for row in rows for _, group in sorted(row, key=lambda one: one[0][0])]
-
-
-def _merged(filled: list[list[Shape]], free: list[list[Shape]]) -> list[list[Shape]]:
-    merged: list[list[Shape]] = []
-    waiting = list(reversed(free))
-    for group in filled:
-        while waiting and _before(_extent(waiting[-1]), _extent(group)):
-            merged.append(waiting.pop())
-        merged.append(group)
-    return merged + waiting[::-1]
-
-
-def _extent(group: list[Shape]) -> Extent:
-    boxes = [shape.box for shape in group if shape.box is not None] or [[1e9, 1e9, 0, 0]]
-    right, bottom = max(box[0] + box[2] for box in boxes), max(box[1] + box[3] for box in boxes)
-    return min(box[0] for box in boxes), min(box[1] for box in boxes), right, bottom
-
-
-def _before(one: Extent, other: Extent) -> bool:
-    """Whether one is read before the other: it is higher, or they stand side by side and it is to the left."""
-    overlap = min(one[3], other[3]) - max(one[1], other[1])
-    beside = one[2] <= other[0] + 1 or other[2] <= one[0] + 1
-    if abs(one[1] - other[1]) <= _SAME_ROW or (beside and overlap * 2 > min(one[3] - one[1], other[3] - other[1])):
-        return one[0] < other[0]
-    return one[1] < other[1]
+def _extent(box: list[float]) -> Extent:
+    left, top, width, height = box
+    return left, top, left + width, top + height
 
 
 # ----------------------------------------------------------------------------------------------------------------- walk

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from a2c_smcp.documents.model import Element, formula, link, list_of, text
+from a2c_smcp.documents.parsers.office.lists import nested
+from a2c_smcp.documents.parsers.office.omml import linear
 from a2c_smcp.documents.parsers.office.package import Relation
 from a2c_smcp.documents.parsers.office.xml import attribute, local, whole
-from a2c_smcp.documents.parsers.word.equations import linear
 
 
 @dataclass(slots=True)
@@ -106,7 +107,8 @@ def text_elements(paragraphs: list[Paragraph], metadata: dict[str, Any]) -> list
 
     def flush() -> None:
         if waiting:
-            elements.append(list_of(nested(waiting), ordered=waiting[0].bullet == "number", **metadata))
+            rows = ((one.level, one.words, one.bullet == "number") for one in waiting)
+            elements.append(list_of(nested(rows), ordered=waiting[0].bullet == "number", **metadata))
             for one in waiting:
                 elements.extend(_extras(one, metadata))
             waiting.clear()
@@ -119,7 +121,8 @@ def text_elements(paragraphs: list[Paragraph], metadata: dict[str, Any]) -> list
             waiting.append(paragraph)
             continue
         flush()
-        if not paragraph.only_formula:
+        is_link = [" ".join(words.split()) for words, _ in paragraph.links] == [paragraph.words]
+        if not paragraph.only_formula and not is_link:
             elements.append(text(paragraph.words, **metadata))
         elements.extend(_extras(paragraph, metadata))
     flush()
@@ -129,22 +132,3 @@ def text_elements(paragraphs: list[Paragraph], metadata: dict[str, Any]) -> list
 def _extras(paragraph: Paragraph, metadata: dict[str, Any]) -> Iterator[Element]:
     yield from (link(" ".join(words.split()), url, **metadata) for words, url in paragraph.links)
     yield from (formula(expression, **metadata) for expression in paragraph.formulas)
-
-
-def nested(paragraphs: list[Paragraph]) -> list[Any]:
-    """Items by their level: a text, or a text with items of its own."""
-    top: list[Any] = []
-    levels: list[tuple[int, list[Any]]] = [(paragraphs[0].level if paragraphs else 0, top)]
-    for paragraph in paragraphs:
-        while len(levels) > 1 and paragraph.level < levels[-1][0]:
-            levels.pop()
-        level, items = levels[-1]
-        if paragraph.level > level and items:
-            last: Any = items[-1]
-            if isinstance(last, str):
-                last = {"text": last, "items": [], "ordered": paragraph.bullet == "number"}
-                items[-1] = last
-            items = last["items"]
-            levels.append((paragraph.level, items))
-        items.append(paragraph.words)
-    return top

@@ -7,24 +7,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from a2c_smcp.documents.model import Element, image, link, note, text
-from a2c_smcp.documents.parsers.office.chart import chart_of
+from a2c_smcp.documents.model import Element, image, note, text
+from a2c_smcp.documents.parsers.office.chart_parts import chart_of
+from a2c_smcp.documents.parsers.office.diagrams import diagram_of
+from a2c_smcp.documents.parsers.office.embedded import embedded_element
+from a2c_smcp.documents.parsers.office.lengths import drawn_pixels, pixels
+from a2c_smcp.documents.parsers.office.ooxml import child, chosen, inside, tag
 from a2c_smcp.documents.parsers.office.package import Package, Relation
-from a2c_smcp.documents.parsers.office.xml import DamagedPartError, attribute, number, whole, words_of
-from a2c_smcp.documents.parsers.word.xml import child, chosen, inside, tag
+from a2c_smcp.documents.parsers.office.said import Box
+from a2c_smcp.documents.parsers.office.xml import DamagedPartError, attribute
 
-_PIXEL = 9_525
-"""English metric units, at 96 to the inch."""
-_UNITS = {"pt": 96 / 72, "in": 96.0, "cm": 96 / 2.54, "mm": 96 / 25.4, "px": 1.0}
-_LENGTH = re.compile(r"(?:^|;)\s*(width|height):\s*([\d.]{1,12})(pt|in|cm|mm|px)", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Box:
-    """A text box: the paragraphs in it follow the paragraph that holds it."""
-
-    content: Any
-    shape: str = ""
+_LENGTH = re.compile(r"(?:^|;)\s*(width|height):\s*([\d.]{1,12}[a-z]{2})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +70,7 @@ class Drawings:
             elif name.startswith("v:") and attribute(node, "style"):
                 frame = _old_frame(node, frame)
             if name == "w:txbxContent":
-                yield Box(node, frame.name)
+                yield Box(node)
                 continue
             yield from self._thing(name, node, frame)
             if name not in ("c:chart", "cx:chart", "dgm:relIds"):
@@ -94,7 +87,8 @@ class Drawings:
         elif name == "dgm:relIds":
             yield self._diagram(node, frame)
         elif name == "o:OLEObject":
-            yield self._embedded(node)
+            relation = self._relations.get(attribute(node, "id"))
+            yield embedded_element(self._package, relation, attribute(node, "ProgID"))
         elif name == "w:control":
             yield note("form", attribute(node, "name"), fields=[{"name": attribute(node, "name"), "type": "control"}])
         elif name == "v:textpath" and (words := attribute(node, "string")):
@@ -108,7 +102,11 @@ class Drawings:
         extent = child(node, "wp:extent")
         if extent is None:
             extent = next(inside(node, "a:ext"), None) if tag(node) == "pic:pic" and not any(outer.size) else None
-        size = outer.size if extent is None else (_pixels(extent, "cx"), _pixels(extent, "cy"))
+        size = (
+            outer.size
+            if extent is None
+            else (drawn_pixels(attribute(extent, "cx")), drawn_pixels(attribute(extent, "cy")))
+        )
         if shape is None:
             return replace(outer, size=size)
         click = next((self._relations.get(attribute(mark, "id")) for mark in inside(shape, "a:hlinkClick")), None)
@@ -128,25 +126,17 @@ class Drawings:
 
     def _chart(self, node: Any, frame: _Frame) -> Element:
         try:
-            return chart_of(self._package.xml(self._target(node, "id")), **frame.metadata)
+            return chart_of(self._package.xml(self._target(node, "id")), **frame.metadata).element()
         except DamagedPartError as error:
             return note("annotation", f"A chart cannot be read: {error}")
 
     def _diagram(self, node: Any, frame: _Frame) -> Element:
         try:
-            words = outline(self._package.xml(self._target(node, "dm")))
+            shown = diagram_of(self._package.xml(self._target(node, "dm")))
         except DamagedPartError as error:
             return note("annotation", f"A diagram cannot be read: {error}")
-        shown = note("diagram", words)
         shown.metadata.update(frame.metadata | ({"alt": frame.alt} if frame.alt else {}))
         return shown
-
-    def _embedded(self, node: Any) -> Element:
-        relation = self._relations.get(attribute(node, "id"))
-        kind = attribute(node, "ProgID") or "unknown kind"
-        target = relation.target if relation is not None else ""
-        name = target.rpartition("/")[2]
-        return link(f"Embedded file {name} ({kind})".replace("  ", " "), target)
 
     def _target(self, node: Any, name: str) -> str:
         relation = self._relations.get(attribute(node, name))
@@ -155,42 +145,8 @@ class Drawings:
         return relation.target
 
 
-def outline(model: Any) -> str:
-    """The words of a SmartArt, each below what it belongs to."""
-    points = {
-        attribute(point, "modelId"): "\n".join(words_of(line) for line in inside(point, "a:p")).strip()
-        for point in inside(model, "dgm:pt")
-        if attribute(point, "type", "node") in ("node", "asst", "doc")
-    }
-    below: dict[str, list[tuple[int, str]]] = {}
-    for line in inside(model, "dgm:cxn"):
-        if attribute(line, "type", "parOf") == "parOf":
-            order = whole(attribute(line, "srcOrd"))
-            below.setdefault(attribute(line, "srcId"), []).append((order, attribute(line, "destId")))
-    owned = {point for lines in below.values() for _, point in lines}
-    stack = [(point, -1) for point in reversed(points) if point not in owned]
-    seen: set[str] = set()
-    lines: list[str] = []
-    while stack:
-        point, depth = stack.pop()
-        if point in seen:
-            continue
-        seen.add(point)
-        if words := points.get(point, ""):
-            lines.append("  " * min(max(depth, 0), 20) + words.replace("\n", " "))
-        stack.extend((lower, depth + 1) for _, lower in sorted(below.get(point, ()), reverse=True))
-    return "\n".join(lines)
-
-
 def _old_frame(node: Any, outer: _Frame) -> _Frame:
-    lengths = {
-        found[1].lower(): round(number(found[2]) * _UNITS[found[3].lower()])
-        for found in _LENGTH.finditer(attribute(node, "style")[:2_000])
-    }
+    lengths = {found[1].lower(): pixels(found[2]) for found in _LENGTH.finditer(attribute(node, "style")[:2_000])}
     size = (lengths.get("width", 0), lengths.get("height", 0))
     alt = outer.alt or attribute(node, "alt")
     return replace(outer, alt=alt, size=size if any(size) else outer.size)
-
-
-def _pixels(extent: Any, name: str) -> int:
-    return round(number(attribute(extent, name)) / _PIXEL)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from a2c_smcp.documents.parsers.office.ooxml import child, children, inside, is_on, own_text, value
 from a2c_smcp.documents.parsers.office.xml import attribute, whole
-from a2c_smcp.documents.parsers.word.xml import child, children, inside, is_on, own_text, value
 
 MAX_VALUE = 2_000
 _CONTROLS = {

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 from a2c_smcp.documents.model import Element, formula
+from a2c_smcp.documents.parsers.office.lists import numeral
+from a2c_smcp.documents.parsers.office.omml import linear
+from a2c_smcp.documents.parsers.office.ooxml import child, chosen, is_on, own_text, tag
 from a2c_smcp.documents.parsers.office.package import Package
+from a2c_smcp.documents.parsers.office.said import MAX_ABOUT, MAX_DEPTH, Aside, PageBreak, Said
 from a2c_smcp.documents.parsers.office.xml import attribute
-from a2c_smcp.documents.parsers.word.drawings import Box, Drawings
-from a2c_smcp.documents.parsers.word.equations import linear
+from a2c_smcp.documents.parsers.word.drawings import Drawings
 from a2c_smcp.documents.parsers.word.fields import Field, controls, entry_of, symbol, target_of
-from a2c_smcp.documents.parsers.word.lists import numeral
-from a2c_smcp.documents.parsers.word.xml import child, chosen, is_on, own_text, tag
 
-MAX_ABOUT = 300
-"""Characters of what a comment is about."""
 MAX_OPEN = 200
 """Comments that are open at once."""
 MAX_FIELDS = 100
-MAX_DEPTH = 20
-"""Fields in fields, boxes in boxes: only files that nobody wrote have more."""
 _LEFT_OUT = frozenset((
     "w:pPr", "w:rPr", "w:sdtPr", "w:sdtEndPr", "w:moveFrom", "w:delText", "w:delInstrText", "w:rt", "w:fldData",
     "w:tblPr", "w:tcPr", "w:trPr", "w:tblGrid", "w:sectPr", "w:smartTagPr", "w:customXmlPr",
@@ -29,36 +27,6 @@ _LEFT_OUT = frozenset((
 _SIGNS = {
     "w:tab": "\t", "w:ptab": "\t", "w:cr": "\n", "w:noBreakHyphen": "\u2011", "w:softHyphen": "", "w:pgNum": "#",
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Aside:
-    """A note or a comment that the text points at."""
-
-    kind: str
-    id: str
-    about: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PageBreak:
-    """The next page begins here."""
-
-
-Part = str | Element | Box | Aside | PageBreak
-
-
-@dataclass(slots=True)
-class Said:
-    """What a paragraph says: words and other things in order, and the links and fields in it."""
-
-    parts: list[Part] = field(default_factory=list[Part])
-    links: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
-    fields: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-
-    def words(self, start: int = 0) -> str:
-        """The words from a part on."""
-        return "".join(part for part in self.parts[start:] if isinstance(part, str))
 
 
 @dataclass(slots=True)
@@ -121,6 +89,7 @@ class Reader:
                 self._stack.extend(reversed(node))
         for opened in self._fields:
             self._end_link(opened)
+        self._hear("\n")
         return said
 
     def passing(self, node: Any) -> None:
@@ -148,7 +117,7 @@ class Reader:
             if name == "w:p":
                 said = self.paragraph(node)
                 lines.append(said.words().strip())
-                stack.extend(box.content for box in reversed(said.parts) if isinstance(box, Box))
+                stack.extend(box.content for box in reversed(said.boxes))
                 if others is not None:
                     others.extend(part for part in said.parts if isinstance(part, Element))
             elif name == "mc:AlternateContent":
@@ -164,9 +133,13 @@ class Reader:
     def _say(self, words: str) -> None:
         if words and not self._in_code:
             self._said.parts.append(words)
-            for known, about in self._comments.items():
-                if len(about) < MAX_ABOUT:
-                    self._comments[known] = about + words
+            self._hear(words)
+
+    def _hear(self, words: str) -> None:
+        """What comments are about that are open."""
+        for known, about in self._comments.items():
+            if len(about) < MAX_ABOUT:
+                self._comments[known] = about + words
 
     def _run(self, node: Any) -> None:
         properties = child(node, "w:rPr")
@@ -194,13 +167,8 @@ class Reader:
         anchor = attribute(node, "anchor")
         url = (relation.target if relation is not None else "") + (f"#{anchor}" if anchor else "")
         start = len(self._said.parts)
-        self._stack.append(_Close(lambda: self._add_link(start, url)))
+        self._stack.append(_Close(partial(self._said.add_link, start, url)))
         self._stack.extend(reversed(node))
-
-    def _add_link(self, start: int, url: str) -> None:
-        words = self._said.words(start).strip()
-        if words and url:
-            self._said.links.append({"text": words, "url": url})
 
     # ------------------------------------------------------------------------------------------------- fields, controls
 
@@ -226,7 +194,7 @@ class Reader:
 
     def _end_link(self, opened: Field) -> None:
         if opened.url:
-            self._add_link(opened.start, opened.url)
+            self._said.add_link(opened.start, opened.url)
             opened.url = ""
 
     def _field_code(self, node: Any) -> None:
@@ -235,7 +203,7 @@ class Reader:
 
     def _simple_field(self, node: Any) -> None:
         start, url = len(self._said.parts), target_of(attribute(node, "instr"))
-        self._stack.append(_Close(lambda: self._add_link(start, url)))
+        self._stack.append(_Close(partial(self._said.add_link, start, url)))
         self._stack.extend(reversed(node))
 
     def _control(self, node: Any) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from a2c_smcp.documents.model import Element, note
+from a2c_smcp.documents.parsers.office.comments import Comment, thread_elements, threads
+from a2c_smcp.documents.parsers.office.ooxml import children, inside, is_on, tag
 from a2c_smcp.documents.parsers.office.package import Package
+from a2c_smcp.documents.parsers.office.pages import Furniture, with_bars
+from a2c_smcp.documents.parsers.office.said import Aside
 from a2c_smcp.documents.parsers.office.xml import DamagedPartError, attribute
-from a2c_smcp.documents.parsers.word.inline import Aside, Asides, Reader
-from a2c_smcp.documents.parsers.word.pages import Furniture
-from a2c_smcp.documents.parsers.word.xml import children, is_on, tag
+from a2c_smcp.documents.parsers.word.inline import Asides, Reader
 
 _PARTS = {"footnote": "footnotes", "endnote": "endnotes", "comment": "comments"}
 
@@ -19,26 +21,49 @@ class Notes:
 
     def __init__(self, package: Package, main: str, asides: Asides) -> None:
         self._package = package
-        self._targets = {relation.kind: relation.target for relation in package.relations(main).values()}
+        self._main = main
         self._asides = asides
         self._read: dict[str, tuple[Reader | None, dict[str, Any]]] = {}
+        self._threads: dict[str, list[Comment]] | None = None
 
-    def element(self, aside: Aside) -> Element | None:
-        """The annotation that the text points at; None if it is not in the file."""
+    def elements(self, aside: Aside) -> list[Element]:
+        """What the text points at. A comment comes with all replies to it, when the text first points at any of them;
+        nothing comes of what is not in the file."""
+        if aside.kind == "comment":
+            if self._threads is None:
+                self._threads = {one.id: thread for thread in threads(self._comments()) for one in thread}
+            thread = self._threads.get(aside.id, [])
+            for one in thread:
+                del self._threads[one.id]
+            return thread_elements(thread, about=aside.about) if thread else []
         reader, entries = self._entries(aside.kind)
         entry = entries.get(aside.id)
         if entry is None or reader is None:
-            return None
-        words = reader.plain(entry)
-        if aside.kind == "comment":
-            about = {"about": aside.about} if aside.about else {}
-            when = {"date": attribute(entry, "date")} if attribute(entry, "date") else {}
-            return note("annotation", words, kind="comment", author=attribute(entry, "author"), **about, **when)
-        return note("annotation", words, kind=aside.kind, mark=self._asides.marks.get((aside.kind, aside.id), ""))
+            return []
+        mark = self._asides.marks.get((aside.kind, aside.id), "")
+        return [note("annotation", reader.plain(entry), kind=aside.kind, mark=mark)]
+
+    def _comments(self) -> list[Comment]:
+        reader, entries = self._entries("comment")
+        if reader is None:
+            return []
+        extended = self._package.optional(self._package.related(self._main, "commentsExtended"))
+        replies = {attribute(node, "paraId"): node for node in extended} if extended is not None else {}
+        by_paragraph: dict[str, str] = {}
+        found: list[tuple[Comment, Any]] = []
+        for key, entry in entries.items():
+            last = next((attribute(line, "paraId") for line in reversed(list(inside(entry, "w:p")))), "")
+            by_paragraph[last] = key
+            author, date = attribute(entry, "author"), attribute(entry, "date")
+            found.append((Comment(key, reader.plain(entry), author, date), replies.get(last)))
+        for comment, told in found:
+            comment.parent = by_paragraph.get(attribute(told, "paraIdParent", "none"), "")
+            comment.resolved = attribute(told, "done") in ("1", "true")
+        return [comment for comment, _ in found]
 
     def _entries(self, kind: str) -> tuple[Reader | None, dict[str, Any]]:
         if kind not in self._read:
-            target = self._targets.get(_PARTS[kind], "")
+            target = self._package.related(self._main, _PARTS[kind])
             try:
                 root = self._package.xml(target)
                 reader = Reader(self._package, target, self._asides)
@@ -49,7 +74,7 @@ class Notes:
 
 
 class Margins:
-    """The headers and footers of the sections. One that is only taken over from the section before is not repeated."""
+    """The headers and footers of the sections; not those that are only taken over from the section before."""
 
     def __init__(self, package: Package, main: str, asides: Asides, sections: list[Any], *, even: bool) -> None:
         self._package = package
@@ -92,6 +117,6 @@ class Margins:
         except DamagedPartError as error:
             return [note("annotation", f"A {category} cannot be read: {error}")]
         others: list[Element] = []
-        words = Reader(self._package, relation.target, self._asides).plain(root, others)
+        words = with_bars(Reader(self._package, relation.target, self._asides).plain(root, others))
         shown = [note(category, words, pages=pages)] if words else []
         return shown + [element for element in others if element.category in ("image", "chart", "diagram", "formula")]

@@ -3,55 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from a2c_smcp.documents.model import Element, table
+from a2c_smcp.documents.model import Element
+from a2c_smcp.documents.parsers.office.ooxml import child, children, is_on, tag, value
+from a2c_smcp.documents.parsers.office.tables import Grid
 from a2c_smcp.documents.parsers.office.xml import attribute, whole
-from a2c_smcp.documents.parsers.word.xml import child, children, is_on, tag, value
 
 MAX_COLUMNS = 63
 """Word has no more."""
-MAX_HEADER_ROWS = 8
 _AROUND = ("w:sdt", "w:sdtContent", "w:customXml", "w:ins", "w:smartTag", "w:moveTo")
-
-
-@dataclass(slots=True)
-class Grid:
-    """A table as a grid of texts. What reaches over several cells stands in the first of them."""
-
-    rows: list[list[str]] = field(default_factory=list[list[str]])
-    merged: list[tuple[int, int, int, int]] = field(default_factory=list[tuple[int, int, int, int]])
-    """First row, first column, last row, last column of cells that are one."""
-    header_rows: int = 0
-
-    def element(self, *, first_is_header: bool = False) -> Element | None:
-        """The table; None if there is nothing in it."""
-        width = max((len(row) for row in self.rows), default=0)
-        rows = [row + [""] * (width - len(row)) for row in self.rows]
-        if not any(any(row) for row in rows):
-            return None
-        count = self.header_rows or int(first_is_header or _look_like_headers(rows))
-        # A table of headers alone would have nothing to say.
-        count = min(count, len(rows) - 1, MAX_HEADER_ROWS)
-        merged = [
-            f"{letters(left)}{top + 1}:{letters(right)}{bottom + 1}" for top, left, bottom, right in sorted(self.merged)
-        ]
-        return table(self._headers(rows[:count], width), rows[count:], **({"merged": merged} if merged else {}))
-
-    def _headers(self, rows: list[list[str]], width: int) -> list[str]:
-        """One header for each column; of several rows, all that stand above it."""
-        names: list[list[str]] = [[] for _ in range(width)]
-        wide = [span for span in self.merged if span[0] < len(rows) and span[3] > span[1]]
-        for index, row in enumerate(rows):
-            words = ""
-            for column, cell in enumerate(row):
-                # A header that reaches over columns is the header of each of them.
-                over = any(top <= index <= bottom and left < column <= right for top, left, bottom, right in wide)
-                words = words if over else cell
-                if words and words not in names[column]:
-                    names[column].append(words)
-        return [" / ".join(name) for name in names]
 
 
 @dataclass(slots=True)
@@ -142,24 +104,7 @@ def _first_row_marked(element: Any) -> bool:
         return True
 
 
-def _look_like_headers(rows: list[list[str]]) -> bool:
-    """Whether the first row reads like names: all there, all different, none of them a number."""
-    first = rows[0]
-    different = all(first) and len(set(first)) == len(first)
-    return len(rows) > 1 and different and not any(cell[0].isdigit() for cell in first)
-
-
 def _close(grid: Grid, spans: dict[int, _Span], column: int) -> None:
     span = spans.pop(column, None)
     if span is not None and (span.last > span.first or span.width > 1):
         grid.merged.append((span.first, column, span.last, column + span.width - 1))
-
-
-def letters(column: int) -> str:
-    """The name of a column as in a sheet: A, B … AA."""
-    name = ""
-    column += 1
-    while column:
-        column, rest = divmod(column - 1, 26)
-        name = chr(ord("A") + rest) + name
-    return name

@@ -1,20 +1,19 @@
-"""Number formats: a number as a person sees it in its cell. Dates are always ISO dates."""
+"""Number formats: a number as a person sees it in its cell."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from fractions import Fraction
 from functools import lru_cache
 
-from a2c_smcp.documents.parsers.sheets.grid import DATE, NUMBER, TEXT
+from a2c_smcp.documents.parsers.office.dates import dated
 
 BUILT_IN: dict[int, str] = {
     1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 5: '"$"#,##0', 6: '"$"#,##0', 7: '"$"#,##0.00', 8: '"$"#,##0.00',
     9: "0%", 10: "0.00%", 11: "0.00E+00", 12: "# ?/?", 13: "# ??/??", 14: "yyyy-mm-dd", 15: "yyyy-mm-dd",
-    16: "yyyy-mm-dd", 17: "yyyy-mm-dd", 18: "h:mm", 19: "h:mm:ss", 20: "h:mm", 21: "h:mm:ss", 22: "yyyy-mm-dd h:mm",
+    16: "yyyy-mm-dd", 17: "mmm-yy", 18: "h:mm", 19: "h:mm:ss", 20: "h:mm", 21: "h:mm:ss", 22: "yyyy-mm-dd h:mm",
     27: "yyyy-mm-dd", 28: "yyyy-mm-dd", 29: "yyyy-mm-dd", 30: "yyyy-mm-dd", 31: "yyyy-mm-dd", 32: "h:mm", 33: "h:mm:ss",
     34: "h:mm", 35: "h:mm:ss", 36: "yyyy-mm-dd", 37: "#,##0;(#,##0)", 38: "#,##0;(#,##0)", 39: "#,##0.00;(#,##0.00)",
     40: "#,##0.00;(#,##0.00)", 41: "#,##0", 42: '"$"#,##0', 43: "#,##0.00", 44: '"$"#,##0.00', 45: "mm:ss",
@@ -62,6 +61,7 @@ class _Section:
             self.parts.append(("general", ""))
         elif kind in ("date", "ampm"):
             self.dates += "h" if kind == "ampm" else words.lower()
+            self.parts.append(("date", words.lower()))
         elif kind in ("digit", "exponent"):
             self.parts.append((kind, words))
         elif kind == "other" and words in ".,/@%":
@@ -111,18 +111,18 @@ def _sections(code: str) -> tuple[_Section, ...]:
     return tuple(_Section(part) for part in [*parts, code[start:_MAX_CODE]][:_WITH_TEXT])
 
 
-def shown(value: float, code: str = "", *, from_1904: bool = False) -> tuple[str, str]:
-    """The text of a number, and its kind: a number or a date."""
+def shown(value: float, code: str = "", *, from_1904: bool = False) -> tuple[str, bool]:
+    """The text of a number, and whether it is a date or a time."""
     if value != value or value in (float("inf"), float("-inf")):
-        return str(value), NUMBER
+        return str(value), False
     if not code or code == "General":
-        return plain(value), NUMBER
+        return plain(value), False
     sections = _sections(code)
     section, signed = _chosen(sections, value)
     if section.dates:
-        seen = _date(value, section, from_1904)
-        return (seen, DATE) if seen else (plain(value), NUMBER)
-    return _number(value if signed else abs(value), section).strip(), NUMBER
+        seen = dated(value, section.dates, section.parts, elapsed=section.elapsed, from_1904=from_1904)
+        return (seen, True) if seen else (plain(value), False)
+    return _number(value if signed else abs(value), section).strip(), False
 
 
 def shown_text(words: str, code: str) -> str:
@@ -234,60 +234,3 @@ def _pattern(size: float, parts: list[tuple[str, str]]) -> str:
             found.append(left if place == first else left[-1:] or ("0" if words == "0" else ""))
             left = "" if place == first else left[:-1]
     return "".join(reversed(found))
-
-
-# ---------------------------------------------------------------------------------------------------------------- dates
-
-
-def _date(value: float, section: _Section, from_1904: bool) -> str:
-    letters = set(section.dates)
-    clock = bool(letters & {"h", "s"}) or section.elapsed
-    day = bool(letters & {"y", "d", "e", "g"}) or ("m" in letters and not clock)
-    if section.elapsed:
-        return _elapsed(value, "s" in letters)
-    moment = moment_of(value, from_1904)
-    if moment is None:
-        return ""
-    if clock and not day:
-        return _clock(moment, "s" in letters)
-    date = "1900-02-29" if not from_1904 and 60 <= value < 61 else moment.date().isoformat()
-    return f"{date} {_clock(moment, 's' in letters)}" if clock else date
-
-
-def _clock(moment: datetime, seconds: bool) -> str:
-    return moment.strftime("%H:%M:%S" if seconds or moment.second else "%H:%M")
-
-
-def _elapsed(value: float, seconds: bool) -> str:
-    total = round(abs(value) * 86_400)
-    sign = "-" if value < 0 and total else ""
-    hours, rest = divmod(total, 3_600)
-    return f"{sign}{hours}:{rest // 60:02}:{rest % 60:02}" if seconds or rest % 60 else f"{sign}{hours}:{rest // 60:02}"
-
-
-def moment_of(value: float, from_1904: bool) -> datetime | None:
-    """The date and time of a day's number. 1900 had a 29 February for Excel: days before it are one off."""
-    if not 0 <= value < 2_958_466:
-        return None
-    start = datetime(1904, 1, 1) if from_1904 else datetime(1899, 12, 30 if value >= 60 else 31)
-    try:
-        return start + timedelta(seconds=round(value * 86_400))
-    except OverflowError:
-        return None
-
-
-# --------------------------------------------------------------------------------------------------- text without types
-
-_NUMBER_LIKE = re.compile(r"[-+(]?\s?[$€£¥]?\s?[-+]?(?:[0-9][0-9.,'\u00a0]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s?[%€$£)]?$")
-_DATE_LIKE = re.compile(r"[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}(?:[ T][0-9:.+Z-]*)?$")
-_LONGEST = 40
-
-
-def kind_of_text(words: str) -> str:
-    """What a text of a file without types looks like: a number, a date or a text."""
-    words = words.strip()
-    if not words or len(words) > _LONGEST:
-        return TEXT
-    if _DATE_LIKE.match(words):
-        return DATE
-    return NUMBER if _NUMBER_LIKE.match(words) else TEXT

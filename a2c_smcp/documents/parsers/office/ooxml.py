@@ -1,8 +1,7 @@
-"""Word's XML: names with short prefixes, the same for the strict and the transitional kind; and no entities at all."""
+"""The XML of Office files by short names, `w:p`: the same for the strict and the transitional kind."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -36,18 +35,6 @@ _PREFIXES = {
     "urn:schemas-microsoft-com:office:office": "o",
 }
 _short: dict[str, str] = {}
-_ENTITY = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z_:][A-Za-z0-9_:.-]{0,100};")
-
-
-def without_entities(raw: bytes) -> tuple[bytes, bool]:
-    """A document without the entities that it declares, and whether it declares any. No office program writes such."""
-    start = raw[:2_000].find(b"<!DOCTYPE")
-    if start < 0:
-        return raw, False
-    bracket, end = raw.find(b"[", start), raw.find(b">", start)
-    if 0 <= bracket < end:
-        end = raw.find(b"]>", bracket) + 1
-    return (raw[:start] + _ENTITY.sub(b"", raw[end + 1 :]), True) if end > 0 else (raw, False)
 
 
 def tag(element: Any) -> str:

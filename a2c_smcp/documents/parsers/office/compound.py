@@ -1,13 +1,13 @@
-"""The file system inside files before 2007, looked over before a library follows its chains of sectors.
+"""The file system inside files before 2007 and inside embedded objects, looked over before anybody follows its chains.
 
-A chain that leads into itself or out of the file keeps calamine busy for ever.
+A chain of sectors that leads into itself or out of the file would keep a library busy for ever.
 """
 
 from __future__ import annotations
 
 import struct
 
-from a2c_smcp.documents.model import UnreadableFileError
+from a2c_smcp.documents.parsers.office.xml import DamagedPartError
 
 MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _HEADER = 512
@@ -16,20 +16,20 @@ _LAST_SECTOR = 0xFFFFFFFA
 _SECTOR_SHIFTS = (9, 12)
 _ENTRY, _SMALL_SECTOR = 128, 64
 _STREAM, _ROOT = 2, 5
-_DAMAGED = "this workbook is damaged: a part of it is missing"
+_DAMAGED = "a part of it is missing"
 
 
-def workbook_stream(raw: bytes) -> bytes:
-    """The workbook inside, with every chain followed once.
+def streams_of(raw: bytes, *names: str) -> dict[str, bytes]:
+    """The streams of these names, in lower case, that a file has; every chain in it is followed once.
 
     Raises:
-        UnreadableFileError: one leads nowhere, or into itself; there is no workbook, or it is encrypted.
+        DamagedPartError: it is no such file, or a chain leads nowhere or into itself.
     """
     if len(raw) < _HEADER or not raw.startswith(MAGIC):
-        raise UnreadableFileError(_DAMAGED)
+        raise DamagedPartError(_DAMAGED)
     (shift,) = struct.unpack_from("<H", raw, 30)
     if shift not in _SECTOR_SHIFTS:
-        raise UnreadableFileError(_DAMAGED)
+        raise DamagedPartError(_DAMAGED)
     sector = 1 << shift
     table = _table(raw, sector)
     directory, cutoff, small = (struct.unpack_from("<I", raw, place)[0] for place in (48, 56, 60))
@@ -38,24 +38,21 @@ def workbook_stream(raw: bytes) -> bytes:
     if small < _LAST_SECTOR:
         words = _joined(raw, _chain(table, small), sector, sector)
         small_table = list(struct.unpack(f"<{len(words) // 4}I", words[: len(words) // 4 * 4]))
-    small_stream = found = b""
+    small_stream = b""
+    found: dict[str, bytes] = {}
     for place in range(0, len(entries) - _ENTRY + 1, _ENTRY):
         kind = entries[place + 66]
-        name = entries[place : place + 64].decode("utf-16-le", "replace").partition("\0")[0]
+        name = entries[place : place + 64].decode("utf-16-le", "replace").partition("\0")[0].lower()
         start, size = struct.unpack_from("<II", entries, place + 116)
-        if name == "EncryptedPackage":
-            raise UnreadableFileError("this workbook is protected by a password")
         if kind not in (_STREAM, _ROOT) or start >= _LAST_SECTOR or (kind == _STREAM and not size):
             continue
         is_small = kind == _STREAM and size < cutoff
         chain = _chain(small_table if is_small else table, start)
         if kind == _ROOT:
             small_stream = _joined(raw, chain, sector, sector)
-        elif name.lower() in ("workbook", "book"):
-            found = _joined(small_stream, chain, _SMALL_SECTOR, 0) if is_small else _joined(raw, chain, sector, sector)
-            found = found[:size]
-    if not found:
-        raise UnreadableFileError("this is no workbook, or a damaged one")
+        elif name in names:
+            whole = _joined(small_stream, chain, _SMALL_SECTOR, 0) if is_small else _joined(raw, chain, sector, sector)
+            found[name] = whole[:size]
     return found
 
 
@@ -75,14 +72,14 @@ def _table(raw: bytes, sector: int) -> list[int]:
         numbers.extend(number for number in words[:-1] if number < _LAST_SECTOR)
         first_more = words[-1]
     if count > sectors or len(numbers) < count:
-        raise UnreadableFileError(_DAMAGED)
+        raise DamagedPartError(_DAMAGED)
     return [word for number in numbers[:count] for word in _sector(raw, number, sector)]
 
 
 def _sector(raw: bytes, number: int, sector: int) -> tuple[int, ...]:
     start = (number + 1) * sector
     if start + sector > len(raw):
-        raise UnreadableFileError(_DAMAGED)
+        raise DamagedPartError(_DAMAGED)
     return struct.unpack_from(f"<{sector // 4}I", raw, start)
 
 
@@ -91,7 +88,7 @@ def _chain(table: list[int], start: int) -> list[int]:
     found: list[int] = []
     while start < _LAST_SECTOR:
         if start >= len(table) or len(found) > len(table):
-            raise UnreadableFileError(_DAMAGED)
+            raise DamagedPartError(_DAMAGED)
         found.append(start)
         start = table[start]
     return found

@@ -1,20 +1,14 @@
-"""Lists: what number a paragraph has, and which paragraphs are one list."""
+"""The lists of a Word document: which number a paragraph has."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from a2c_smcp.documents.model import Element, list_of
+from a2c_smcp.documents.parsers.office.lists import CONTENTS, DEEPEST, Mark, numeral
+from a2c_smcp.documents.parsers.office.ooxml import child, children, is_on, value
 from a2c_smcp.documents.parsers.office.xml import attribute, whole
 from a2c_smcp.documents.parsers.word.styles import Look, Styles
-from a2c_smcp.documents.parsers.word.xml import child, children, is_on, value
-
-DEEPEST = 8
-MAX_CHARACTERS = 50_000
-"""Of one list. A longer one goes on as a further list, so that pages can break between them."""
-_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"),
-          (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,20 +21,6 @@ class Level:
     paragraph_style: str = ""
     restarts: bool = True
     plain_numbers: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """What stands before an item: `label` as a person sees it, the number behind it, and the list it belongs to."""
-
-    label: str
-    number: int
-    ordered: bool
-    list_id: str
-
-
-CONTENTS = Mark("", 0, False, "contents")
-"""The mark of a line in a table of contents."""
 
 
 class Numbering:
@@ -139,80 +119,3 @@ def _level(node: Any) -> Level:
         value(node, "w:lvlRestart") != "0",
         is_on(node, "w:isLgl"),
     )
-
-
-def numeral(number: int, style: str) -> str:
-    """A number as a list shows it."""
-    if style in ("lowerLetter", "upperLetter") and 0 < number < 10_000:
-        letter = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
-        return letter[:50] if style == "lowerLetter" else letter[:50].upper()
-    if style in ("lowerRoman", "upperRoman") and 0 < number < 5_000:
-        roman = ""
-        for worth, sign in _ROMAN:
-            roman += sign * (number // worth)
-            number %= worth
-        return roman if style == "lowerRoman" else roman.upper()
-    if style == "decimalZero":
-        return f"{number:02d}"
-    return "" if style == "none" else str(number)
-
-
-# ---------------------------------------------------------------------------------------------------------------- items
-
-
-@dataclass(slots=True)
-class Items:
-    """Items that follow each other and are one list, and what they brought along."""
-
-    rows: list[tuple[int, str, Mark]] = field(default_factory=list[tuple[int, str, Mark]])
-    links: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
-    after: list[Any] = field(default_factory=list[Any])
-    _size: int = 0
-    _top: int = DEEPEST
-    _last: Mark | None = None
-    """The last item on the top level."""
-
-    def takes(self, depth: int, mark: Mark) -> bool:
-        """Whether an item continues this list: on its top level it must be of the same list, and count on."""
-        if self._size > MAX_CHARACTERS:
-            return False
-        if depth > self._top or self._last is None:
-            return True
-        counts_on = not mark.ordered or depth < self._top or mark.number > self._last.number
-        return self._last.list_id == mark.list_id and counts_on
-
-    def add(self, depth: int, words: str, mark: Mark) -> None:
-        """A further item."""
-        self.rows.append((depth, words, mark))
-        self._size += len(words) + 20
-        if depth <= self._top:
-            self._top, self._last = depth, mark
-
-    def extend(self, words: str) -> None:
-        """More words of the last item."""
-        depth, before, mark = self.rows[-1]
-        self.rows[-1] = (depth, f"{before}\n{words}", mark)
-
-    def element(self) -> Element:
-        """The list, nested."""
-        lists: list[tuple[int, list[Any]]] = [(self.rows[0][0], [])]
-        for depth, words, mark in self.rows:
-            while len(lists) > 1 and depth < lists[-1][0]:
-                lists.pop()
-            top, items = lists[-1]
-            if depth > top and items:
-                owner: Any = items[-1]
-                if isinstance(owner, str):
-                    items[-1] = owner = dict[str, Any](text=owner, items=[], ordered=mark.ordered)
-                lists.append((depth, owner["items"]))
-            lists[-1][1].append(words)
-        first = self.rows[0][2]
-        result = list_of(lists[0][1], ordered=first.ordered)
-        if first.ordered and first.number != 1:
-            result.metadata["start"] = first.number
-        ordered = [mark for _, _, mark in self.rows if mark.ordered]
-        if any(mark.label.rstrip(".") != str(mark.number) for mark in ordered):
-            result.metadata["labels"] = [mark.label for mark in ordered]
-        if self.links:
-            result.metadata["links"] = self.links
-        return result

@@ -1,0 +1,57 @@
+"""The order in which a person reads the shapes of a slide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+_SAME_ROW = 18
+"""Points by which the upper edges of two shapes in one row may differ."""
+Extent = tuple[float, float, float, float]
+"""Left, upper, right and lower edge, in points."""
+NOWHERE: Extent = (1e9, 1e9, 1e9, 1e9)
+Thing = TypeVar("Thing")
+
+
+def in_reading_order(
+    filled: Sequence[tuple[Extent, Thing]], free: Sequence[tuple[Extent, Thing]]
+) -> list[tuple[Extent, Thing]]:
+    """What fills the design's placeholders, and other shapes where they stand among them.
+
+    The order of placeholders is meant: heading and text of one column, then of the next. The order of other shapes is
+    only which of them was made last.
+    """
+    merged: list[tuple[Extent, Thing]] = []
+    waiting = list(reversed(_by_place(free)))
+    for one in filled:
+        while waiting and _is_before(waiting[-1][0], one[0]):
+            merged.append(waiting.pop())
+        merged.append(one)
+    return merged + waiting[::-1]
+
+
+def around(extents: Sequence[Extent]) -> Extent:
+    """What several shapes fill together."""
+    if not extents:
+        return NOWHERE
+    lefts, tops, rights, bottoms = zip(*extents, strict=True)
+    return min(lefts), min(tops), max(rights), max(bottoms)
+
+
+def _by_place(things: Sequence[tuple[Extent, Thing]]) -> list[tuple[Extent, Thing]]:
+    """Row by row, in a row from the left."""
+    rows: list[list[tuple[Extent, Thing]]] = []
+    for one in sorted(things, key=lambda one: (one[0][1], one[0][0])):
+        if not rows or one[0][1] - rows[-1][0][0][1] > _SAME_ROW:
+            rows.append([])
+        rows[-1].append(one)
+    return [one for row in rows for one in sorted(row, key=lambda one: one[0][0])]
+
+
+def _is_before(one: Extent, other: Extent) -> bool:
+    """Whether one is read before the other: it is higher, or they stand side by side and it is to the left."""
+    overlap = min(one[3], other[3]) - max(one[1], other[1])
+    beside = one[2] <= other[0] + 1 or other[2] <= one[0] + 1
+    if abs(one[1] - other[1]) <= _SAME_ROW or (beside and overlap * 2 > min(one[3] - one[1], other[3] - other[1])):
+        return one[0] < other[0]
+    return one[1] < other[1]
