@@ -79,6 +79,11 @@ class Computer:
 
     `confirm_callback(req_id, server, tool, parameters)` decides about calls of tools without `auto_apply`; it may be
     sync or async, and may wait for a person.
+
+    `on_status_changed(server)` is called in the event loop, once for each change, with the name of an MCP server whose
+    state has changed, or the list of its tools, windows or documents; `status` says how it is now. It must not wait,
+    and what it raises is logged. A server is `starting`, `ready`, `stopping` and `stopped`; one that ends by itself is
+    `restarting`, or `failed` when that is hopeless. Its tools can be called while it is `ready`.
     """
 
     def __init__(

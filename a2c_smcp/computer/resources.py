@@ -81,7 +81,8 @@ DocumentItem = Item[Filed]
 class ResourceView:
     """The windows and documents of one connected server.
 
-    `on_change` is told which kind changed: "windows" or "documents", and whether the set of them did.
+    `on_change` is told which kind changed: "windows" or "documents", and whether the set of them did. `on_list` is told
+    of a list with something else in it than before, once.
     """
 
     def __init__(
@@ -92,12 +93,14 @@ class ResourceView:
         require_subscribe: bool,
         budget: ByteBudget,
         on_change: Callable[[str, bool], None],
+        on_list: Callable[[], None],
         redact: Callable[[str], str],
     ) -> None:
         self.server = server
         self._session = session
         self._budget = budget
         self._on_change = on_change
+        self._on_list = on_list
         self._redact = redact
         self._readers = asyncio.Semaphore(READERS)
         self._stale_list = asyncio.Event()
@@ -263,7 +266,9 @@ class ResourceView:
         taken = {resource.uri for resource in windows} | {resource.uri for resource, _ in documents}
         self.others = frozenset(resource.uri for resource in resources if resource.uri not in taken)
         if self.is_gated:
-            self.gated_count = len(windows) + len(documents)
+            gated_count, self.gated_count = self.gated_count, len(windows) + len(documents)
+            if self.gated_count != gated_count:
+                self._on_list()
             return
         old_windows, old_documents = self.windows, self.documents
         self.windows = {resource.uri: _renamed(old_windows.get(resource.uri), resource) for resource in windows}
@@ -278,10 +283,14 @@ class ResourceView:
         self._drop(item for uri, item in old_windows.items() if uri not in self.windows)
         self._drop(item for uri, item in old_documents.items() if uri not in self.documents)
         self._watch_new()
-        if old_windows.keys() != self.windows.keys():
+        has_other_windows = old_windows.keys() != self.windows.keys()
+        has_other_documents = old_documents.keys() != self.documents.keys()
+        if has_other_windows:
             self._on_change("windows", True)
-        if old_documents.keys() != self.documents.keys():
+        if has_other_documents:
             self._on_change("documents", True)
+        if has_other_windows or has_other_documents:
+            self._on_list()
 
     # --------------------------------------------------------------------------------------------------------- watching
 
@@ -338,6 +347,10 @@ class ResourceView:
             await anyio.sleep(pause)
 
     # ---------------------------------------------------------------------------------------------------------- reading
+
+    async def wait_listed(self) -> None:
+        """Wait until the server has been asked what it has."""
+        await self._listed.wait()
 
     async def be_listed(self, deadline: float) -> None:
         """Wait until the server has been asked what it has; if it does not tell of changes, ask it again."""
@@ -525,6 +538,11 @@ def _renamed(item: Item[Any] | None, resource: types.Resource, address: ParsedDP
         item.changes += 1
         item.is_fresh = False
     return item
+
+
+def is_on_show(uri: str) -> bool:
+    """Whether a resource is a window or a document."""
+    return is_window_uri(uri) or _document_address(uri) is not None
 
 
 def _document_address(uri: str) -> ParsedDPEUri | None:

@@ -34,6 +34,7 @@ class ServerState(StrEnum):
     READY = "ready"
     RESTARTING = "restarting"
     FAILED = "failed"
+    STOPPING = "stopping"
     STOPPED = "stopped"
     DISABLED = "disabled"
 

@@ -110,6 +110,7 @@ async def viewing(
             require_subscribe=True,
             budget=ByteBudget(budget),
             on_change=lambda kind, changed: None,
+            on_list=lambda: None,
             redact=redact,
         )
         server.view = view

@@ -7,6 +7,7 @@ import json
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ import pytest
 from tests.computer.hosting import eventually
 from tests.e2e.test_server_command import people_of
 from tests.support.computers import (
+    SERVERS,
     LineProcess,
     computer_process,
     free_port,
@@ -291,6 +293,22 @@ def test_status_says_how_each_server_is(tmp_path: Path) -> None:
     assert found["off"]["state"] == "disabled"
 
 
+def shelves(*flags: str) -> list[str]:
+    """A server with several pages of windows and documents."""
+    return [sys.executable, str(SERVERS / "shelves.py"), "--windows", "120", "--documents", "130", *flags]
+
+
+def test_status_counts_windows_and_documents_and_says_why_some_are_not_shown(tmp_path: Path) -> None:
+    config = write_config(tmp_path, {"shelf": stdio(shelves()), "gated": stdio(shelves("--no-subscribe"))})
+    outcome = a2c("computer", "--config", str(config), "status")
+    assert outcome.returncode == 0, outcome.stderr
+    assert re.search(r"shelf +stdio +ready .* 120 +130 +0 +shelves", outcome.stdout)
+    assert "gated: its 250 windows and documents are not shown" in outcome.stdout
+    found = {each["name"]: each for each in json.loads(a2c("computer", "-c", str(config), "status", "--json").stdout)}
+    assert [(each["windows"], each["documents"]) for each in found.values()] == [(120, 130), (0, 0)]
+    assert "resources.subscribe" in found["gated"]["notes"][0]
+
+
 def test_status_says_what_is_wrong_and_exits_1(tmp_path: Path) -> None:
     config = write_config(tmp_path, {"bad": stdio(raw("--mode", "exit")), "none": {"command": "no-such-command"}})
     outcome = a2c("computer", "--config", str(config), "status")
@@ -394,6 +412,15 @@ def test_commands_from_a_pipe_run_one_after_the_other(tmp_path: Path) -> None:
         assert expected in done.stdout
     assert "never" not in done.stdout
     assert not re.search(r"^ . +more ", done.stdout.partition("three\n")[2], re.MULTILINE)
+
+
+def test_the_first_answers_at_the_prompt_count_windows_and_documents(tmp_path: Path) -> None:
+    config = write_config(tmp_path, {"shelf": stdio(shelves())})
+    done = piped(config, "windows", f"add gated {' '.join(shelves('--no-subscribe'))}", "stop shelf", "start shelf")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(re.findall(r"^ *window://\S+ +shelf", done.stdout, re.MULTILINE)) == 120
+    assert "gated: its 250 windows and documents are not shown" in done.stdout
+    assert re.search(r"shelf +stdio +ready .* 120 +130 +0 +shelves", done.stdout)
 
 
 def test_help_is_aligned_and_names_every_command(tmp_path: Path) -> None:

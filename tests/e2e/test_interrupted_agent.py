@@ -72,6 +72,27 @@ except KeyboardInterrupt:
 print(asyncio.run(call("echo", text="and on it goes")).content[0].text)
 """,
 }
+SIDE_BY_SIDE = {
+    "blocking": """
+import sys
+from a2c_smcp.agent import SMCPAgentClient, SyncToolkit
+
+with SMCPAgentClient.in_office(sys.argv[1], "office", "program") as agent:
+    SyncToolkit(agent).call_all((number, "sleep", {"seconds": 60}) for number in "123")
+print("it slept")
+""",
+    "asyncio": """
+import asyncio, sys
+from a2c_smcp.agent import AsyncSMCPAgentClient, Toolkit
+
+async def main():
+    async with AsyncSMCPAgentClient.in_office(sys.argv[1], "office", "program") as agent:
+        await Toolkit(agent).call_all((number, "sleep", {"seconds": 60}) for number in "123")
+    print("it slept")
+
+asyncio.run(main())
+""",
+}
 LEFT_BEHIND = """
 import threading
 others = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
@@ -135,3 +156,14 @@ async def test_a_program_that_goes_on_after_ctrl_c_has_its_seat_again_and_no_thr
         assert await asyncio.to_thread(program.process.wait, PATIENCE) == 0
         assert [line.strip() for line in program.log] == ["interrupted", "and on it goes", "left: []"]
         await eventually(lambda: received(log, "notifications/cancelled"))
+
+
+@pytest.mark.parametrize("form", list(SIDE_BY_SIDE))
+async def test_ctrl_c_ends_all_calls_of_a_models_turn(form: str, tmp_path: Path) -> None:
+    with office(tmp_path) as (server, log), running(SIDE_BY_SIDE[form], server, tmp_path) as program:
+        await eventually(lambda: len(received(log, "tools/call")) == 3)
+        start = time.monotonic()
+        assert await asyncio.to_thread(program.stop, signal.SIGINT) == -signal.SIGINT, program.text
+        assert time.monotonic() - start < PATIENCE / 2
+        assert not re.search("it slept|Exception ignored|never retrieved|was destroyed", program.text), program.text
+        await eventually(lambda: len(received(log, "notifications/cancelled")) == 3)

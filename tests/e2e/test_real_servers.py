@@ -8,6 +8,7 @@ import contextlib
 import json
 import logging
 import signal
+import sys
 import time
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from a2c_smcp.computer.mcp_clients.policy import Policy
 from a2c_smcp.computer.types import ServerState
 from tests.e2e.test_computer_command import SECRETS
 from tests.support.computers import (
+    SERVERS,
+    Command,
     HttpServer,
     Office,
     config,
@@ -40,6 +43,8 @@ from tests.support.running import PATIENCE, Running, running
 pytestmark = pytest.mark.anyio
 
 TOKEN = "tok-5ecret-9f2c"
+BOARD = "window://windowed/board"
+WINDOWED = [sys.executable, str(SERVERS / "windowed.py")]
 EAGER = Policy(first_delay=0.05, longest_delay=0.1, restarts=1_000, start_timeout=PATIENCE)
 
 
@@ -258,6 +263,69 @@ async def test_a_secret_header_reaches_its_server_and_nobody_else(
     leaks = [record for record in caplog.records if TOKEN in record.getMessage() + repr(record.args)]
     assert not leaks
     assert TOKEN not in caplog.text
+
+
+# -------------------------------------------------------------------------------------------------------------- windows
+
+
+@contextlib.contextmanager
+def running_command(command: Command, transport: str) -> Generator[dict[str, Any]]:
+    """The configuration of an MCP server, which runs already where it is to be reached over HTTP."""
+    if transport == "stdio":
+        yield stdio([*command, transport])
+    else:
+        with contextlib.closing(HttpServer([*command, transport])) as process:
+            yield {"type": transport, "url": process.url}
+
+
+async def until_shown(members: Office, *desktop: str) -> None:
+    """Look, and look again after each notice, until the Desktop is what it should be."""
+    while (await members.ask("client:get_desktop"))["desktops"] != list(desktop):
+        await members.agent.hear("notify:update_desktop")
+
+
+@pytest.mark.parametrize("transport", ["stdio", "sse", "streamable"])
+async def test_a_window_of_an_ordinary_python_server_is_shown_and_followed(server: Running, transport: str) -> None:
+    with running_command(WINDOWED, transport) as data:
+        async with office(server, config(data)) as members:
+            status = await members.until_ready()
+            assert (status.restarts, status.notes, status.tools) == (0, (), 3)
+            await until_shown(members, f"{BOARD}\n\nempty")
+            for number in range(3):
+                assert text_of(await members.call("write", text=f"line {number}"))
+                await until_shown(members, f"{BOARD}\n\nline {number}")
+            assert text_of(await members.call("grow", name="grown")) == "grown"
+            await members.until(lambda status: status.tools == 4)
+
+
+@pytest.mark.parametrize("transport", ["sse", "streamable"])
+async def test_a_window_comes_back_with_its_server(server: Running, transport: str) -> None:
+    port = str(free_port())
+    with contextlib.ExitStack() as processes:
+
+        def start() -> HttpServer:
+            return processes.enter_context(contextlib.closing(HttpServer([*WINDOWED, transport, "--port", port])))
+
+        first = start()
+        async with office(server, config({"type": transport, "url": first.url}), policy=EAGER) as members:
+            await until_shown(members, f"{BOARD}\n\nempty")
+            await asyncio.to_thread(first.stop, signal.SIGKILL)
+            await until_shown(members)
+            await asyncio.to_thread(start)
+            await until_shown(members, f"{BOARD}\n\nempty")
+            assert text_of(await members.call("write", text="again"))
+            await until_shown(members, f"{BOARD}\n\nagain")
+
+
+@pytest.mark.parametrize("transport", ["stdio", "sse", "streamable"])
+async def test_a_window_of_a_server_on_mcp_1_is_said_not_to_be_shown(server: Running, transport: str) -> None:
+    with running_command(on_mcp_1("--window"), transport) as data:
+        async with office(server, config(data)) as members:
+            status = await members.until(lambda status: bool(status.notes))
+            assert (status.state, status.restarts, status.protocol_version) == (ServerState.READY, 0, "2025-11-25")
+            assert "resources.subscribe" in status.notes[0]
+            assert text_of(await members.call("echo", text="hi")) == "hi"
+            assert (await members.ask("client:get_desktop"))["desktops"] == []
 
 
 async def test_an_input_made_in_python_is_shown_like_one_from_a_file(server: Running) -> None:

@@ -37,11 +37,18 @@ def env(name: str) -> str:
     return os.environ.get(name, "")
 
 
+def look() -> str:
+    return "nothing"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("transport", choices=["stdio", "sse", "streamable"])
     parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--window", action="store_true", help="have a window")
     options = parser.parse_args()
+    if options.window:
+        server.resource("window://old/board")(look)
     if options.transport == "stdio":
         server.run("stdio")
     elif options.transport == "sse":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import threading
 from typing import Any
@@ -13,6 +14,8 @@ from raw import Call, RpcError, Server, Tool, start_thread, text
 
 PAGE = 100
 NOT_FOUND = -32002
+INVALID_REQUEST = -32600
+MARK = "io.modelcontextprotocol/protocolVersion"
 
 
 class Shelves(Server):
@@ -66,10 +69,33 @@ class Shelves(Server):
             else:
                 self.answer(message["id"], lambda: self.read(params["uri"]))
             return
+        if self.is_broken_by(message):
+            self.log(method=message["method"], id=message["id"], params=message.get("params"))
+            if self.options.asked == "exit":
+                os._exit(5)
+            return
         super().receive(message)
 
+    def is_broken_by(self, message: dict[str, Any]) -> bool:
+        match message.get("method"):
+            case "server/discover":
+                return self.options.asked in ("exit", "silence")
+            case "resources/list":
+                return self.options.no_list
+            case _:
+                return False
+
     def handle(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        if self.options.asked == "pretend" and MARK in params.get("_meta", {}):
+            raise RpcError(INVALID_REQUEST, "not on this connection")
         match method:
+            case "server/discover" if self.options.asked == "invalid":
+                raise RpcError(INVALID_REQUEST, "invalid request")
+            case "tools/list" if self.options.asked == "claim_too_much" and "_meta" in params:
+                return {"tools": []}
+            case "server/discover" if self.options.asked in ("claim", "claim_too_much", "deny"):
+                capabilities = {"tools": {}, "resources": {"subscribe": self.options.asked != "deny"}}
+                return {"supportedVersions": ["2026-07-28"], "capabilities": capabilities}
             case "resources/list":
                 return self.list_resources(params.get("cursor"))
             case "resources/templates/list":
@@ -256,6 +282,13 @@ def main() -> int:
     parser.add_argument("--no-subscribe", action="store_true")
     parser.add_argument("--no-catalogue", action="store_true")
     parser.add_argument("--plain-errors", action="store_true")
+    parser.add_argument("--no-list", action="store_true", help="never say which resources there are")
+    parser.add_argument(
+        "--asked",
+        choices=["unknown", "exit", "silence", "invalid", "pretend", "claim", "claim_too_much", "deny"],
+        default="unknown",
+        help="what it does when it is asked about MCP 2026-07-28",
+    )
     parser.add_argument("--log")
     parser.add_argument("--marker", default="")
     return Shelves(parser.parse_args()).run()

@@ -21,6 +21,7 @@ ReadArguments = Callable[[dict[str, Any] | None], dict[str, Any]]
 async def status(host: Host, as_json: bool) -> int:
     """Every server's state."""
     await _boot(host)
+    await host.computer.mcp_manager.be_listed()
     statuses = host.computer.status
     if as_json:
         print_json([status.to_json() for status in statuses])

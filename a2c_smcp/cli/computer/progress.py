@@ -20,6 +20,7 @@ SYMBOLS = {
     ServerState.READY: "[green]✓[/]",
     ServerState.FAILED: "[red]✗[/]",
     ServerState.RESTARTING: "[yellow]↻[/]",
+    ServerState.STOPPING: "[dim]■[/]",
     ServerState.STOPPED: "[dim]■[/]",
     ServerState.DISABLED: "[dim]–[/]",
 }

@@ -28,6 +28,7 @@ from a2c_smcp.computer.inputs.secrets import looks_secret
 from a2c_smcp.computer.mcp_clients.config_file import ConfigError, LoadedConfig, load_config, server_from
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, MCPServerInput
 from a2c_smcp.computer.resources import ResourceView
+from a2c_smcp.computer.types import ServerStatus
 from a2c_smcp.utils.text import printable
 
 logger = logging.getLogger("a2c.computer")
@@ -156,15 +157,16 @@ class Shell(CommandShell):
     async def do_status(self) -> None:
         """status
         The connection, the servers, and what is wrong with them."""
+        statuses = await self._statuses()
         client = self._host.client
         where = f"in office {client.office_id}" if client.office_id else "connected" if client.connected else "offline"
-        show(f"{self._computer.name}: {where}", views.servers(self._computer.status))
-        show(*views.details(self._computer.status))
+        show(f"{self._computer.name}: {where}", views.servers(statuses))
+        show(*views.details(statuses))
 
     async def do_servers(self) -> None:
         """servers
         The MCP servers and their states."""
-        show(views.servers(self._computer.status))
+        show(views.servers(await self._statuses()))
 
     async def do_tools(self, server: str | None = None) -> None:
         """tools [SERVER]
@@ -184,6 +186,7 @@ class Shell(CommandShell):
     async def do_windows(self) -> None:
         """windows
         The windows of all servers."""
+        await self._computer.mcp_manager.be_listed()
         show(views.listed((uri, server, "") for server, uri in await self._computer.mcp_manager.list_windows()))
 
     async def do_desktop(self, *words: str) -> None:
@@ -199,6 +202,7 @@ class Shell(CommandShell):
     async def do_documents(self) -> None:
         """documents
         The documents of all servers."""
+        await self._computer.mcp_manager.be_listed()
         known = [(uri, view.server, item.name) for view in self._views() for uri, item in view.documents.items()]
         show(views.listed(known))
 
@@ -221,6 +225,11 @@ class Shell(CommandShell):
 
     def _views(self) -> list[ResourceView]:
         return self._computer.mcp_manager.views
+
+    async def _statuses(self) -> list[ServerStatus]:
+        """How the servers are; those that are ready have said what they show."""
+        await self._computer.mcp_manager.be_listed()
+        return self._computer.status
 
     # ----------------------------------------------------------------------------------------------------------- acting
 
@@ -272,7 +281,7 @@ class Shell(CommandShell):
     async def _add(self, configs: list[MCPServerConfig]) -> None:
         await asyncio.gather(*map(self._computer.aadd_or_aupdate_server, configs))
         names = {config.name for config in configs}
-        changed = [status for status in self._computer.status if status.name in names]
+        changed = [status for status in await self._statuses() if status.name in names]
         show(views.servers(changed), *views.details(changed))
 
     async def do_rm(self, server: str) -> None:
@@ -339,7 +348,7 @@ class Shell(CommandShell):
             print(f"in office {office} as {self._computer.name}")
 
     async def _show_one(self, name: str) -> None:
-        chosen = [status for status in self._computer.status if status.name == name]
+        chosen = [status for status in await self._statuses() if status.name == name]
         show(views.servers(chosen), *views.details(chosen))
 
 

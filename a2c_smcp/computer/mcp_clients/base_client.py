@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -23,7 +24,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ValidationError
 
 import a2c_smcp
-from a2c_smcp.computer.mcp_clients.conversation import CLOSED, Conversation
+from a2c_smcp.computer.mcp_clients.conversation import Conversation, is_closed
+from a2c_smcp.computer.mcp_clients.handshake import Handshake
 from a2c_smcp.computer.mcp_clients.link import Link
 from a2c_smcp.computer.mcp_clients.model import BaseServerConfig
 from a2c_smcp.computer.mcp_clients.policy import Backoff, Policy
@@ -72,6 +74,19 @@ def filled(model: type[ParametersT], parameters: dict[str, Any]) -> ParametersT:
         raise CannotStart(f"its parameters do not fit: {', '.join(fields)}") from None
 
 
+@dataclass(frozen=True)
+class Ending:
+    """How a life of a server ended."""
+
+    reason: str
+    pause: float | None
+    """Seconds before the next; None if there is none."""
+
+
+AGAIN = Ending("", 0)
+"""Nothing is wrong with it: it is connected to again in another way."""
+
+
 class ServerGone(ToolFailedError):
     """The MCP server ended, or is not there."""
 
@@ -98,9 +113,11 @@ class MCPClient(ABC):
         self._children = children
         self._policy = policy
         self._show = show
+        self._handshake = Handshake(config.name)
         self._owner: asyncio.Task[None] | None = None
         self._scope: anyio.CancelScope | None = None
         self._stop = asyncio.Event()
+        self._stop_reason: str | None = None
         self._settled = asyncio.Event()
         self._session: Session | None = None
         self._link: Link | None = None
@@ -152,9 +169,10 @@ class MCPClient(ABC):
         owner = self._owner
         if owner is None:
             return
-        self._reason = reason
+        self._stop_reason = reason
         self._stop.set()
         if self._session is None and self._scope is not None:
+            self._become(ServerState.STOPPING, reason)
             self._scope.cancel()
         _, late = await asyncio.wait((owner,), timeout=self._policy.stop_timeout)
         if late and self._scope is not None:
@@ -212,7 +230,7 @@ class MCPClient(ABC):
         except MCPError as error:
             if error.code == types.CONNECTION_CLOSED:  # ours, or a code that the server has a use of its own for
                 link.doubt()
-                if error.message == CLOSED and (loss := await self._describe_loss(link)):
+                if is_closed(error) and (loss := await self._describe_loss(link)):
                     raise ServerGone(loss) from None
             raise ToolFailedError(self._redact(error.message), details={"mcp_code": error.code}) from None
         except ToolFailedError as error:
@@ -249,20 +267,14 @@ class MCPClient(ABC):
         try:
             with anyio.CancelScope() as self._scope:
                 while not self._stop.is_set():
-                    started = time.monotonic()
-                    reason, hopeless = await self._live()
+                    ending = await self._live(backoff)
                     if self._stop.is_set():
                         break
-                    delay = None if hopeless else backoff.next(lasted=time.monotonic() - started)
-                    if delay is None:
-                        self._become(ServerState.FAILED, reason)
-                        logger.error("MCP server %s failed: %s", self.name, reason)
+                    if ending.pause is None:
+                        self._become(ServerState.FAILED, ending.reason)
+                        logger.error("MCP server %s failed: %s", self.name, ending.reason)
                         break
-                    self._restarts += 1
-                    self._become(ServerState.RESTARTING, reason)
-                    logger.warning("MCP server %s %s; starting it again in %.1f s", self.name, reason, delay)
-                    self._settled.set()
-                    await anyio.sleep(delay)
+                    await anyio.sleep(ending.pause)
         except Exception as error:  # the last line of defence: whatever breaks here breaks one server
             logger.exception("the owner of MCP server %s broke", self.name)
             self._become(ServerState.FAILED, f"internal fault: {type(error).__name__}")
@@ -272,41 +284,57 @@ class MCPClient(ABC):
                 self._become(ServerState.FAILED, "was interrupted")
             self._settled.set()
 
-    async def _live(self) -> tuple[str, bool]:
-        """One life of the server, from connecting to the end: why it ended, and whether that is final."""
+    async def _live(self, backoff: Backoff) -> Ending:
+        """One life of the server, from connecting to the end."""
+        started = time.monotonic()
         link = self._link = Link()
         self._stderr.clear()
-        reason = ""
+        ending: Ending | None = None
         try:
             parameters = await self._resolve(self.config)
-            async with self._connected(parameters, link) as session, anyio.create_task_group() as helpers:
-                self._session = session
-                self.view = self._show(self.name, session)
-                helpers.start_soon(self.view.run)
-                helpers.start_soon(self._keep_tools, session)
-                helpers.start_soon(self._check_health, session, link)
-                if session.protocol_version in MODERN_PROTOCOL_VERSIONS:
-                    helpers.start_soon(self._listen, session)
-                self._become(ServerState.READY)
-                self._settled.set()
-                reason = await self._until_the_end(link)
-                link.lose(reason)
-                self._forget()
-                if not self._stop.is_set():
-                    self._become(ServerState.RESTARTING, self._redact(reason))  # at once: closing may take a while
-                helpers.cancel_scope.cancel()
+            async with self._connected(parameters, link) as session:
+                if session is None:
+                    return AGAIN
+                async with anyio.create_task_group() as helpers:
+                    self._session = session
+                    self.view = self._show(self.name, session)
+                    helpers.start_soon(self.view.run)
+                    helpers.start_soon(self._keep_tools, session)
+                    helpers.start_soon(self._check_health, session, link)
+                    if session.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                        helpers.start_soon(self._listen, session)
+                    self._become(ServerState.READY)
+                    reason = await self._until_the_end(link)
+                    link.lose(reason)
+                    ending = self._end(reason, backoff.next(lasted=time.monotonic() - started))
+                    if self._stop.is_set() or ending.pause is None:
+                        self._become(ServerState.STOPPING, ending.reason)
+                    helpers.cancel_scope.cancel()
         except CannotStart as error:
-            return self._redact(str(error)), True
+            ending = Ending(self._redact(str(error)), None)
         except Exception as error:  # of any transport, handshake or server: it ends this life only
-            reason = reason or self._explain(error, link)
+            if ending is None and self._session is None and self._handshake.fail():
+                return AGAIN
+            link.lose(self._explain(error, link))
         finally:
-            link.lose(reason or "was stopped")
+            link.lose("was stopped")
+            link.pid = None
             self._forget()
-        return self._redact(reason), False
+        return ending or self._end(link.lost.result(), backoff.next(lasted=time.monotonic() - started))
+
+    def _end(self, reason: str, pause: float | None) -> Ending:
+        """The connection is of no more use to anybody; told at once, for closing it may take a while."""
+        self._forget()
+        ending = Ending(self._redact(reason), pause)
+        if pause is not None and not self._stop.is_set():
+            self._restarts += 1
+            self._become(ServerState.RESTARTING, ending.reason)
+            logger.warning("MCP server %s %s; starting it again in %.1f s", self.name, ending.reason, pause)
+        return ending
 
     @asynccontextmanager
-    async def _connected(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Session]:
-        """A session with its handshake done and its tools read."""
+    async def _connected(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Session | None]:
+        """A session with its handshake done and its tools read; None if the server is to be connected to again."""
         client_info = types.Implementation(name="a2c-stack", version=a2c_smcp.__version__)
         async with (
             self._connect(parameters, link) as conversation,
@@ -315,9 +343,11 @@ class MCPClient(ABC):
             self._conversation = conversation
             try:
                 with anyio.fail_after(self._policy.start_timeout):
-                    await _shake_hands(session)
+                    await self._handshake.shake(session)
                     self._stale.clear()
+                    known = self.known
                     self._take(await self._list_tools(session) or ())
+                is_settled = await self._handshake.is_settled(session, link, lacks_tools=not known <= self.known)
             except Exception as error:
                 # Say why now: once we close the connection, that is what the transport would see.
                 if isinstance(error, MCPError) and error.code == types.CONNECTION_CLOSED:
@@ -326,7 +356,7 @@ class MCPClient(ABC):
                     link.lose(f"did not answer within {self._policy.start_timeout:g} s after its start")
                 link.lose(self._explain(error, link))
                 raise
-            yield session
+            yield session if is_settled else None
 
     async def _until_the_end(self, link: Link) -> str:
         stop = asyncio.ensure_future(self._stop.wait())
@@ -334,7 +364,7 @@ class MCPClient(ABC):
             await asyncio.wait((stop, link.lost), return_when=asyncio.FIRST_COMPLETED)
         finally:
             stop.cancel()
-        return link.lost.result() if link.lost.done() else self._reason or "was stopped"
+        return link.lost.result() if link.lost.done() else self._stop_reason or "was stopped"
 
     def _take(self, tools: tuple[types.Tool, ...]) -> None:
         self.tools = tools
@@ -380,7 +410,7 @@ class MCPClient(ABC):
         try:
             tools, problems = await session.all_tools()
         except MCPError as error:
-            if error.code == types.CONNECTION_CLOSED and error.message == CLOSED:
+            if is_closed(error):
                 raise
             capabilities = session.server_capabilities
             if error.code == types.METHOD_NOT_FOUND and (capabilities is None or capabilities.tools is None):
@@ -409,6 +439,7 @@ class MCPClient(ABC):
             try:
                 with anyio.fail_after(self._policy.ping_timeout):
                     await session.ping()
+                link.hint = None  # it was no failure
             except TimeoutError:
                 if doubted or self._is_suspicious():
                     link.lose(f"did not answer a ping within {self._policy.ping_timeout:g} s")
@@ -461,13 +492,13 @@ class MCPClient(ABC):
     # ------------------------------------------------------------------------------------------------------------ words
 
     def _become(self, state: ServerState, reason: str | None = None) -> None:
-        if state is ServerState.FAILED or state is ServerState.STOPPED:
+        if state is not ServerState.STARTING:
             self._settled.set()
         if state is ServerState.READY:
             self._noisy = False
-        self._reason = reason
         if state is not self._state:
-            self._state, self._since = state, datetime.now(UTC)
+            self._since = datetime.now(UTC)
+        self._state, self._reason = state, reason
         self._on_change(self)
 
     @property
@@ -499,16 +530,3 @@ class MCPClient(ABC):
             text = f"cannot be reached: {text}"
         said = text.partition(": ")[2] or text
         return f"{text} ({link.hint})" if link.hint and said not in link.hint else text
-
-
-async def _shake_hands(session: Session) -> None:
-    """The handshake that every server knows; the one of 2026-07-28 for those who refuse it.
-
-    The other way round would cost 10 s at each server that does not answer what it does not know.
-    """
-    try:
-        await session.initialize()
-    except MCPError as error:
-        if error.code not in (types.UNSUPPORTED_PROTOCOL_VERSION, types.METHOD_NOT_FOUND):
-            raise
-        await session.discover()

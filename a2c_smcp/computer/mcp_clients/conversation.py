@@ -48,6 +48,11 @@ MAX_ORDERS = 64
 """Requests of the server that are being answered; more at a time are refused unheard."""
 
 
+def is_closed(error: MCPError) -> bool:
+    """Whether an error says that the connection has ended; its code alone does not, servers use it too."""
+    return error.code == CONNECTION_CLOSED and error.message == CLOSED
+
+
 @dataclass(slots=True)
 class _Question:
     answer: asyncio.Future[dict[str, Any]]

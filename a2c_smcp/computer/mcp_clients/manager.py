@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+import anyio
 from mcp_types import Tool
 
 from a2c_smcp.computer.cache import ByteBudget
@@ -33,6 +34,8 @@ logger = logging.getLogger(__name__)
 
 CACHE_BYTES = 64_000_000
 """What all windows and documents of a Computer may take in memory."""
+LISTING = 5.0
+"""Seconds that somebody who wants to see all windows and documents waits for servers that have just become ready."""
 
 _CLIENTS: dict[str, type[MCPClient]] = {"stdio": StdioClient, "sse": SseClient, "streamable": HttpClient}
 _RUNNING_FIELDS = ("type", "server_parameters", "disabled")
@@ -43,7 +46,7 @@ class MCPServerManager:
     """The servers, in configuration order, and the one list of their tools.
 
     `on_tools_changed` is called when that list changes, `on_config_changed` when the servers are configured otherwise,
-    `on_status_changed` when a server changes its state, or what it lists.
+    `on_status_changed` when a server changes its state, or what it lists: once for each change.
     """
 
     def __init__(
@@ -101,6 +104,11 @@ class MCPServerManager:
     async def list_windows(self, window_uri: str | None = None) -> list[tuple[str, str]]:
         """Server and URI of every window, in listing order; or of one window."""
         return [(view.server, uri) for view in self.views for uri in view.windows if window_uri in (None, uri)]
+
+    async def be_listed(self, patience: float = LISTING) -> None:
+        """Wait until the servers that are ready have said which windows and documents they have; not for ever."""
+        with anyio.move_on_after(patience):
+            await asyncio.gather(*(view.wait_listed() for view in self.views))
 
     def script(self, name: str) -> str | None:
         """The VRL script for a server's results, if it has one."""
@@ -235,8 +243,6 @@ class MCPServerManager:
         def on_change(kind: str, set_changed: bool) -> None:
             if self._on_resources_changed is not None:
                 self._on_resources_changed(kind, set_changed)
-            if set_changed:
-                self._tell_status(server)
 
         return ResourceView(
             server,
@@ -244,6 +250,7 @@ class MCPServerManager:
             require_subscribe=self._require_subscribe,
             budget=self._budget,
             on_change=on_change,
+            on_list=lambda: self._tell_status(server),
             redact=self._resolver.secrets.redact,
         )
 

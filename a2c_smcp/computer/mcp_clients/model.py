@@ -79,11 +79,17 @@ class StdioParameters(_Model):
     """How to start a server on this machine."""
 
     command: _Text
+    """The program: a name on the `PATH`, or a path."""
     args: list[str] = []
+    """Its arguments."""
     env: dict[str, str] | None = None
+    """Environment variables, beside `PATH`, `HOME` and the few others that every server sees."""
     cwd: str | None = None
+    """The folder it starts in; null for the Computer's own."""
     encoding: str = "utf-8"
+    """Of its standard input and output; one that contains ASCII."""
     encoding_error_handler: Literal["strict", "ignore", "replace"] = "strict"
+    """What becomes of bytes that are no text in this encoding."""
 
     @field_validator("cwd", mode="before")
     @classmethod
@@ -115,19 +121,28 @@ class StreamableHttpParameters(_Model):
     """Where a server answers over streamable HTTP."""
 
     url: _Url
+    """Its address, `http://` or `https://`."""
     headers: dict[str, Any] | None = None
+    """HTTP headers of every request."""
     timeout: IsoDuration | Placeholder = timedelta(seconds=30)
+    """To connect and to send; seconds, or ISO-8601 such as `PT30S`."""
     sse_read_timeout: IsoDuration | Placeholder = timedelta(minutes=5)
+    """How long an answer or an event stream may stay silent; seconds, or ISO-8601."""
     terminate_on_close: bool | Placeholder = True
+    """Whether the session is ended at the server when the Computer is done with it."""
 
 
 class SseParameters(_Model):
     """Where a server answers over SSE."""
 
     url: _Url
+    """Its address, `http://` or `https://`."""
     headers: dict[str, Any] | None = None
+    """HTTP headers of every request."""
     timeout: Annotated[float, Field(gt=0)] | Placeholder = 5.0
+    """Seconds to connect and to send."""
     sse_read_timeout: Annotated[float, Field(gt=0)] | Placeholder = 300.0
+    """Seconds that the event stream may stay silent."""
 
     @field_validator("timeout", "sse_read_timeout", mode="before")
     @classmethod
@@ -144,20 +159,30 @@ class ToolMeta(_Model):
     model_config = ConfigDict(extra="allow")
 
     auto_apply: bool | None = None
+    """Run without asking anybody. Whatever is not true needs confirmation."""
     alias: _Text | None = None
+    """The name that an Agent sees and calls; for one tool only."""
     tags: list[str] | None = None
+    """Words by which an Agent may choose tools."""
     ret_object_mapper: dict[str, Any] | None = None
+    """For the Agent: how to read the result. The Computer passes it on."""
 
 
 class BaseServerConfig(_Model):
     """What is the same for a server of any type."""
 
     name: Annotated[str, Field(min_length=1, max_length=256)]
+    """What it is called; in a file, the key it stands under."""
     disabled: bool = False
+    """Never start it; none of its tools is there."""
     forbidden_tools: list[str] = []
+    """Names or aliases of tools that no Agent sees, or can call (4002)."""
     tool_meta: dict[str, ToolMeta] = {}
+    """For one tool, by the server's own name of it. What is not null here beats the default."""
     default_tool_meta: ToolMeta | None = None
+    """For all its tools. An `alias` has no effect here."""
     vrl: str | None = None
+    """A script in Vector Remap Language that runs on each result; needs the extra `vrl`."""
 
     _expanded: dict[str, Any] | None = PrivateAttr(default=None)
     _secret_values: tuple[str, ...] = PrivateAttr(default=())
@@ -211,14 +236,18 @@ class StdioServerConfig(BaseServerConfig):
     """A server on this machine."""
 
     type: Literal["stdio"] = "stdio"
+    """May be left out: it has a `command`."""
     server_parameters: StdioParameters
+    """How to start it."""
 
 
 class StreamableHttpServerConfig(BaseServerConfig):
     """A server over streamable HTTP."""
 
     type: Literal["streamable"] = "streamable"
+    """Also `http`, `streamable-http`, `streamable_http`, `streamableHttp`. May be left out: it has a `url`."""
     server_parameters: StreamableHttpParameters
+    """Where it is."""
 
     @field_validator("type", mode="before")
     @classmethod
@@ -230,7 +259,9 @@ class SseServerConfig(BaseServerConfig):
     """A server over SSE."""
 
     type: Literal["sse"] = "sse"
+    """May be left out if the `url` ends in `/sse`."""
     server_parameters: SseParameters
+    """Where it is."""
 
 
 def _type_of(data: Any) -> str | None:
@@ -254,7 +285,9 @@ def _server(config: BaseServerConfig) -> StdioServerConfig | StreamableHttpServe
 # --------------------------------------------------------------------------------------------------------------- inputs
 class _Input(_Model):
     id: Annotated[str, Field(min_length=1, pattern=r"^[^{}:]+$")]
+    """What `${input:id}` refers to."""
     description: str = ""
+    """The question that a person is asked."""
 
     def __hash__(self) -> int:
         return hash(self.id)
@@ -269,16 +302,22 @@ class MCPServerPromptStringInput(_Input):
     """A value a person types."""
 
     type: Literal["promptString"] = "promptString"
+    """A person types it."""
     default: str | None = None
+    """The value if nobody gives one."""
     password: bool | None = None
+    """It is not shown while it is typed, nor anywhere else; `--keyring` remembers it."""
 
 
 class MCPServerPickStringInput(_Input):
     """A value a person picks."""
 
     type: Literal["pickString"] = "pickString"
+    """A person picks it."""
     options: Annotated[list[str], Field(min_length=1)]
+    """What there is to pick from."""
     default: str | None = None
+    """The value if nobody picks one; one of the options."""
 
     @model_validator(mode="after")
     def _default_is_an_option(self) -> MCPServerPickStringInput:
@@ -291,10 +330,15 @@ class MCPServerCommandInput(_Input):
     """A value that a command prints. `shell` lets a shell read the command line."""
 
     type: Literal["command"] = "command"
+    """A command prints it; it is kept as secret as a password."""
     command: _Text
+    """The program, or a command line; what it prints, stripped, is the value."""
     args: dict[str, str] | list[str] | None = None
+    """Further arguments; `{"name": "value"}` becomes `--name value`."""
     shell: bool = False
+    """Let `/bin/sh` read the command."""
     timeout: Annotated[float, Field(gt=0, le=3600)] = 30.0
+    """Seconds that the command may take."""
 
     @field_validator("timeout", mode="before")
     @classmethod

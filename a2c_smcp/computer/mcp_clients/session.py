@@ -8,16 +8,17 @@ result twice and then checks it with whatever the server's schema makes it do. T
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Any, cast
 
 import mcp_types as types
 from mcp.client.session import ClientSession
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import LATEST_MODERN_VERSION
 from pydantic import TypeAdapter, ValidationError
 
-from a2c_smcp.computer.mcp_clients.conversation import Conversation, OnProgress
+from a2c_smcp.computer.mcp_clients.conversation import Conversation, OnProgress, is_closed
 from a2c_smcp.computer.mcp_clients.schemas import OutputSchema
 from a2c_smcp.errors import ToolFailedError
 from a2c_smcp.smcp import ResourceContents
@@ -92,6 +93,19 @@ class Session(ClientSession):
                 found.setdefault(resource.uri, resource)
         return list(found.values())
 
+    async def lists_any(self, is_wanted: Callable[[str], bool]) -> bool:
+        """Whether it lists a resource with such an address; no page is read beyond the first that has one.
+
+        Raises:
+            MCPError: the server refused, or is gone.
+        """
+        async with contextlib.aclosing(self._pages("resources/list", "resources")) as listed:
+            async for data in listed:
+                uri = cast("dict[str, Any]", data).get("uri") if isinstance(data, dict) else None
+                if isinstance(uri, str) and is_wanted(uri):
+                    return True
+        return False
+
     async def all_templates(self) -> list[types.ResourceTemplate]:
         """All pages of the list of resource templates; what is not well formed is left out.
 
@@ -135,6 +149,24 @@ class Session(ClientSession):
         except MCPError as error:
             if error.code == types.CONNECTION_CLOSED:
                 raise
+
+    async def refuses_mark(self) -> bool:
+        """Whether it refuses a ping as invalid for nothing but the mark of 2026-07-28: then it knows what that is.
+
+        Raises:
+            MCPError: the connection is closed.
+        """
+        mark = {"_meta": {types.PROTOCOL_VERSION_META_KEY: LATEST_MODERN_VERSION}}
+        answers: list[int | None] = []
+        for params in (mark, {}):
+            try:
+                await self._ask("ping", params)
+                answers.append(None)
+            except MCPError as error:
+                if is_closed(error):
+                    raise
+                answers.append(error.code)
+        return answers == [types.INVALID_REQUEST, None]
 
     async def _pages(self, method: str, key: str) -> AsyncGenerator[Any]:
         """Everything that a list holds, page after page, as long as they are new."""
