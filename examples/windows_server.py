@@ -7,8 +7,8 @@ To a Computer it is a server like any other. At its prompt:
     my-laptop> desktop
 
 A window is a resource whose address starts with `window://`. The Computer shows those of servers that declare
-`resources.subscribe`, and looks again when the server says that one was updated. Hence the low-level `Server`:
-`MCPServer` cannot declare it to clients of MCP before 2026-07-28, and the Computer is one of these.
+`resources.subscribe`, and looks again when the server says that one was updated. Hence the low-level `Server`: with
+`MCPServer` only a tool that is being called can say it.
 """
 
 import sys
