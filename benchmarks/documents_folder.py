@@ -102,7 +102,7 @@ def _told(what: str, unit: str, value: float, target: float | None) -> Row:
 async def _measure_catalogue(folder: Path, store: Path, files: int, what: str) -> list[Row]:
     async with _opened(folder, store) as (library, _):
         cold = await _catalogue(library, files)
-        unread = [each.relative for each in library.documents.values() if library.problem_of(each) is not None]
+        unread = [each.relative for each in library.documents.values() if each.problem is not None]
         if unread:
             raise RuntimeError(f"{len(unread)} files were not read, {unread[0]} among them")
         warm = min([await _again(library) for _ in range(_WARM_ROUNDS)])

@@ -27,6 +27,21 @@ def rule(x0: float, y0: float, x1: float, y1: float) -> str:
     return f"0.5 w {x0} {y0} m {x1} {y1} l S\n"
 
 
+def curve(points: list[tuple[float, float]]) -> str:
+    """A line through many points."""
+    (x, y), *rest = points
+    return f"0.8 w {x} {y} m " + " ".join(f"{x} {y} l" for x, y in rest) + " S\n"
+
+
+def circle(x: float, y: float, radius: float, paint: str = "S") -> str:
+    """A circle of four curves."""
+    r, k = radius, 0.5523 * radius
+    return (
+        f"{x + r} {y} m {x + r} {y + k} {x + k} {y + r} {x} {y + r} c {x - k} {y + r} {x - r} {y + k} {x - r} {y} c "
+        f"{x - r} {y - k} {x - k} {y - r} {x} {y - r} c {x + k} {y - r} {x + r} {y - k} {x + r} {y} c {paint}\n"
+    )
+
+
 def jpeg(width: int, height: int) -> bytes:
     """A picture."""
     out = io.BytesIO()
@@ -64,6 +79,16 @@ class PdfFile:
             )
         )
         return self.pages[-1]
+
+    def outline(self, titles: list[tuple[str, int]]) -> None:
+        """Titles, and the object that each points at."""
+        root = len(self.objects) + 1
+        last = root + len(titles)
+        self.add(f"<< /Type /Outlines /First {root + 1} 0 R /Last {last} 0 R /Count {len(titles)} >>")
+        for at, (title, page) in enumerate(titles, root + 1):
+            after = f"/Next {at + 1} 0 R" if at < last else ""
+            self.add(f"<< /Title ({title}) /Parent {root} 0 R /Dest [{page} 0 R /Fit] {after} >>")
+        self.catalog += f"/Outlines {root} 0 R "
 
     def info(self, entries: str) -> None:
         """What the file says about itself."""

@@ -19,6 +19,8 @@ from PIL import Image
 
 from a2c_smcp.documents.model import Element, Page, Source, UnreadableFileError
 from a2c_smcp.documents.parsers.pdf.document import open_pdf
+from a2c_smcp.documents.reading import read
+from tests.documents.conftest import MakeLibrary
 from tests.documents.pdf_files import PdfFile, jpeg, line, paragraph, rule
 
 LEFT = [
@@ -60,7 +62,7 @@ def texts(elements: list[Element]) -> list[str]:
     return [content["text"] for content in of(elements, "text")]
 
 
-# ----------------------------------------------------------------------------------------------------- text, headings
+# ------------------------------------------------------------------------------------------------------- text, headings
 
 
 def test_a_paragraph_is_joined_from_its_lines_and_hyphens_at_their_ends_go(tmp_path: Path) -> None:
@@ -92,10 +94,7 @@ def test_headings_are_larger_than_the_text_or_bold_and_alone(tmp_path: Path) -> 
 def test_a_line_that_the_outline_names_is_a_heading_of_its_level(tmp_path: Path) -> None:
     file = PdfFile()
     page = file.page(line(72, 720, "Scope") + paragraph(72, 690, LEFT))
-    outline = len(file.objects) + 1
-    file.add(f"<< /Type /Outlines /First {outline + 1} 0 R /Last {outline + 1} 0 R /Count 1 >>")
-    file.add(f"<< /Title (Scope) /Parent {outline} 0 R /Dest [{page} 0 R /Fit] >>")
-    file.catalog = f"/Outlines {outline} 0 R"
+    file.outline([("Scope", page)])
     with opened(file, tmp_path) as source:
         assert of(source.page(0).elements, "heading") == [{"level": 1, "text": "Scope"}]
 
@@ -202,6 +201,28 @@ def test_cells_of_several_lines_stay_one_cell(tmp_path: Path) -> None:
     assert found["rows"] == [["Apples", "3", "picked in the old garden"], ["Pears", "14", "none"]]
 
 
+def test_a_table_whose_cells_are_boxes_is_one_too(tmp_path: Path) -> None:
+    content = ""
+    for number, row in enumerate(CELLS):
+        for at, words in enumerate(row):
+            x, y = 72 + 100 * at, 580 - 20 * number
+            content += f"0.5 w {x} {y} 100 20 re S\n" + line(x + 4, y + 6, words)
+    (found,) = of(first_page(content, tmp_path), "table")
+    assert found == {"headers": CELLS[0], "rows": CELLS[1:]}
+
+
+def test_a_page_full_of_numbers_is_one_table_with_each_in_its_place(tmp_path: Path) -> None:
+    rows, columns = 50, 10
+    numbers = [[f"{row * 17 % 100},{column:03}" for column in range(columns)] for row in range(rows)]
+    numbers[0] = [f"Q{column}" for column in range(columns)]
+    content = "".join(rule(30, 760 - 14 * row, 580, 760 - 14 * row) for row in range(rows + 1))
+    content += "".join(rule(30 + 55 * column, 760, 30 + 55 * column, 760 - 14 * rows) for column in range(columns + 1))
+    for row, cells in enumerate(numbers):
+        content += "".join(line(34 + 55 * at, 750 - 14 * row, words, 8) for at, words in enumerate(cells))
+    (found,) = of(first_page(content, tmp_path), "table")
+    assert found == {"headers": numbers[0], "rows": numbers[1:]}
+
+
 def test_a_table_without_lines_is_known_by_its_gaps(tmp_path: Path) -> None:
     content = paragraph(72, 740, LEFT)
     for number, row in enumerate(CELLS):
@@ -274,7 +295,7 @@ def test_an_empty_page_says_so(tmp_path: Path) -> None:
     assert said.category == "annotation"
 
 
-# -------------------------------------------------------------------------------------------------------- links, forms
+# --------------------------------------------------------------------------------------------------------- links, forms
 
 
 def test_a_link_comes_after_its_text_with_its_words(tmp_path: Path) -> None:
@@ -316,6 +337,18 @@ def test_the_fields_of_a_page_are_one_form(tmp_path: Path) -> None:
         {"name": "agree", "type": "checkbox", "value": True},
         {"name": "town", "type": "choice", "value": ""},
     ]
+
+
+def test_the_value_of_a_field_may_be_longer_than_any_name(tmp_path: Path) -> None:
+    file = PdfFile()
+    words = "all of it " * 400
+    field = file.add(f"<< /Subtype /Widget /FT /Tx /T (remark) /V ({words}) /Rect [72 600 200 620] >>")
+    short = file.add("<< /Subtype /Widget /FT /Tx /T (name) /V (Ada) /Rect [72 500 200 520] >>")
+    file.page(paragraph(72, 700, LEFT), f"/Annots [{field} 0 R {short} 0 R]")
+    file.catalog = f"/AcroForm << /Fields [{field} 0 R {short} 0 R] >>"
+    with opened(file, tmp_path) as source:
+        (form,) = of(source.page(0).elements, "form")
+    assert [entry["value"] for entry in form["fields"]] == [words, "Ada"]
 
 
 # --------------------------------------------------------------------------------------------------------- facts, pages
@@ -362,13 +395,27 @@ def test_pages_are_called_by_the_outline_then_by_their_label_then_by_their_numbe
     file = PdfFile()
     pages = [file.page(line(72, 700, f"page {number}")) for number in range(3)]
     with opened(file, tmp_path) as source:
-        assert list(source.page_titles) == ["Page 1", "Page 2", "Page 3"]
-    outline = len(file.objects) + 1
-    file.add(f"<< /Type /Outlines /First {outline + 1} 0 R /Last {outline + 1} 0 R /Count 1 >>")
-    file.add(f"<< /Title (Results) /Parent {outline} 0 R /Dest [{pages[2]} 0 R /Fit] >>")
-    file.catalog = f"/Outlines {outline} 0 R /PageLabels << /Nums [0 << /S /r >>] >>"
+        assert [source.page(index).title for index in range(3)] == ["Page 1", "Page 2", "Page 3"]
+    file.catalog = "/PageLabels << /Nums [0 << /S /r >>] >> "
+    file.outline([("Results", pages[2]), ("Further results", pages[2])])
     with opened(file, tmp_path) as source:
-        assert list(source.page_titles) == ["Page i", "Page ii", "Results"]
+        assert [source.page(index).title for index in range(3)] == ["Page i", "Page ii", "Results"]
+        # How many there are is known before any is read; what the outline calls them is not.
+        assert list(source.page_titles) == ["Page 1", "Page 2", "Page 3"]
+
+
+@pytest.mark.anyio
+async def test_level_1_calls_pages_as_the_outline_does(files: Path, make_library: MakeLibrary) -> None:
+    file = PdfFile()
+    pages = [file.page(line(72, 700, f"page {number}")) for number in range(3)]
+    file.outline([("Scope", pages[0]), ("Results", pages[2])])
+    file.write(files / "report.pdf")
+    library = make_library()
+    await library.look()
+    (ref,) = library.documents
+    index = (await read(library, f"{library.address(ref)}?depth=pages")).body
+    assert [page["title"] for page in index["pages"]] == ["Scope", "Page 2", "Results"]
+    assert index["page_count"] == 3
 
 
 def test_a_damaged_page_says_so_and_the_others_can_be_read(tmp_path: Path) -> None:
@@ -429,7 +476,7 @@ def test_an_outline_that_goes_round_in_circles_ends(tmp_path: Path) -> None:
     file.add(f"<< {node} /Dest [{page} 0 R /Fit] >>")
     file.catalog = f"/Outlines {outline} 0 R"
     with opened(file, tmp_path) as source:
-        assert list(source.page_titles) == ["Loop"]
+        assert source.page(0).title == "Loop"
 
 
 def test_a_form_that_contains_itself_ends(tmp_path: Path) -> None:

@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from a2c_smcp.documents.model import Element, table
-from a2c_smcp.documents.parsers.pdf.layout import Row, Segment, join, segments_of, words_of
-from a2c_smcp.documents.parsers.pdf.words import Box, Item
+from a2c_smcp.documents.parsers.pdf.frame import Box
+from a2c_smcp.documents.parsers.pdf.layout import Row, Segment, join, segments_of
+from a2c_smcp.documents.parsers.pdf.words import Item
 
 MAX_COLUMNS = 60
+TITLES = 2
+"""Rows at the head of a table that may be titles."""
 _LEADER = re.compile(r"\s*(?:\.\s?){2,}$")
 
 
@@ -27,9 +30,9 @@ class Found:
 def fits(segments: list[Segment], columns: Sequence[float]) -> bool:
     """Whether each stands in a column of its own."""
     inner = columns[1:-1]
-    if any(segment.x0 < border - 1 and segment.x1 > border + 1 for segment in segments for border in inner):
+    places = [bisect(inner, segment.x0 + 1) for segment in segments]
+    if any(at < len(inner) and inner[at] < segment.x1 - 1 for at, segment in zip(places, segments, strict=True)):
         return False
-    places = [sum(1 for border in inner if segment.x0 >= border - 1) for segment in segments]
     return len(set(places)) == len(places)
 
 
@@ -49,6 +52,8 @@ def place_of(segment: Segment, columns: list[float]) -> int:
     last = len(columns) - 2
     first = max(0, bisect(columns, segment.x0 + 2) - 1)
     covered = bisect(columns, segment.x1 - 2) - 1
+    if covered == first:
+        return first if first < last else last
     if covered > first and columns[first + 1] - segment.x0 > 0.2 * (segment.x1 - segment.x0):
         return min(first, last)
     return max(0, min(bisect(columns, (segment.x0 + segment.x1) / 2) - 1, last))
@@ -56,17 +61,21 @@ def place_of(segment: Segment, columns: list[float]) -> int:
 
 def cells_of(segments: list[Segment], columns: list[float]) -> list[str]:
     """The text in each column of one row; `columns` are their borders."""
-    cells = [""] * (len(columns) - 1)
-    for segment in segments:
-        at = place_of(segment, columns)
-        cells[at] = join(cells[at], words_of(segment.items))
-    return [_LEADER.sub("", cell) for cell in cells]
+    return texts_in(segments, [place_of(segment, columns) for segment in segments], len(columns) - 1)
+
+
+def texts_in(segments: list[Segment], places: list[int], width: int) -> list[str]:
+    """The text in each of so many columns, by the column that each segment is in."""
+    cells = [""] * width
+    for segment, at in zip(segments, places, strict=True):
+        cells[at] = join(cells[at], segment.words)
+    return [_LEADER.sub("", cell) if "." in cell[-2:] else cell for cell in cells]
 
 
 def parts_of(row: Row, gap: float, cuts: Sequence[float] = ()) -> list[Segment]:
     """The cells of a row, without the dots between them."""
     words = [item for item in row.items if not _is_leader(item.text)]
-    return segments_of(Row(row.base, row.size, words), gap, cuts)
+    return segments_of(words, gap, cuts)
 
 
 def _is_leader(words: str) -> bool:
@@ -75,7 +84,7 @@ def _is_leader(words: str) -> bool:
 
 
 def table_of(rows: list[list[str]], spans: list[list[int]] | None = None) -> Element:
-    """A table of these rows; `spans` say for each row which columns are one cell."""
+    """A table of these rows; `spans` say for each of the first rows which columns are one cell."""
     headers, rest = rows[0], rows[1:]
     filled = sum(map(bool, headers))
     if spans is not None and len(rest) > 1 and filled < len(headers) and sum(map(bool, rest[0])) > filled:

@@ -7,15 +7,14 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
-from itertools import islice
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from a2c_smcp.documents.model import Facts, Page, Source, UnreadableFileError, note
+from a2c_smcp.documents.parsers.pdf.outline import Outline, read_outline
 from a2c_smcp.documents.parsers.pdf.page import read_page
 
-_MAX_OUTLINE = 20_000
-_MAX_TITLE = 200
 _DATE = re.compile(r"D?:?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-])(\d\d)'?(\d\d)?'?|(Z).*)?")
 
 
@@ -44,22 +43,20 @@ class PdfSource:
             raise UnreadableFileError(_why(self._raw, error)) from None
         self._count = len(self._document)
         self._has_form = self._start_form()
-        self._outline = self._read_outline()
-        self._titles: list[str] | None = None
         self.facts = self._read_facts()
 
     @property
     def page_titles(self) -> Sequence[str]:
-        """The first title of the outline that points at a page, else its number as it is printed on it."""
-        if self._titles is None:
-            # Labels begin with the first page or do not exist: then none of the others has to be asked for.
-            labelled = bool(self._label(0))
-            self._titles = [self._title(index, labelled=labelled) for index in range(self._count)]
-        return self._titles
+        """The numbers of the pages. What the outline calls them is read with a page: it takes longer than to open."""
+        return [f"Page {number}" for number in range(1, self._count + 1)]
+
+    @cached_property
+    def _outline(self) -> Outline:
+        return read_outline(self._document)
 
     def page(self, index: int) -> Page:
         """One page; a damaged one says so."""
-        title = self.page_titles[index]
+        title = self._title(index)
         try:
             page = self._document[index]
         except self._error:
@@ -90,23 +87,10 @@ class PdfSource:
             return False
         return self._document.formenv is not None
 
-    def _read_outline(self) -> dict[int, list[tuple[str, int]]]:
-        """The titles that point at each page, with their levels."""
-        outline: dict[int, list[tuple[str, int]]] = {}
-        with suppress(self._error):
-            for bookmark in islice(self._document.get_toc(), _MAX_OUTLINE):
-                target = bookmark.get_dest()
-                index = target.get_index() if target is not None else None
-                title = " ".join(bookmark.get_title().split())[:_MAX_TITLE]
-                if index is not None and title:
-                    outline.setdefault(index, []).append((title, bookmark.level))
-        return outline
-
-    def _title(self, index: int, *, labelled: bool) -> str:
+    def _title(self, index: int) -> str:
+        """The first title of the outline that points at a page, else its number as it is printed on it."""
         titles = self._outline.get(index)
-        if titles:
-            return titles[0][0]
-        return f"Page {(self._label(index) if labelled else '') or index + 1}"
+        return titles[0][0] if titles else f"Page {self._label(index) or index + 1}"
 
     def _label(self, index: int) -> str:
         with suppress(self._error):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from operator import attrgetter
 
-from a2c_smcp.documents.parsers.pdf.words import Box, Item, is_rtl
+from a2c_smcp.documents.parsers.pdf.frame import Box
+from a2c_smcp.documents.parsers.pdf.words import Item, is_rtl
 
 GUTTER = 0.7
 """Of a letter's size: a gap between two columns is at least as wide; between two words it is rarely so."""
@@ -16,6 +19,7 @@ CELL_GAP = 1.1
 """Of a letter's size: a gap between two cells of a table that has no lines."""
 _MAX_DEPTH = 8
 _MIN_ROWS = 3
+_BASE, _LEFT = attrgetter("base", "x0"), attrgetter("x0")
 _CJK = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]")
 
 
@@ -40,48 +44,80 @@ class Segment:
     x0: float
     x1: float
     items: list[Item]
+    _words: str | None = None
+
+    @property
+    def words(self) -> str:
+        """Their text; it is asked for again and again while the columns of a table are looked for."""
+        if self._words is None:
+            self._words = words_of(self.items)
+        return self._words
 
 
-def rows_of(items: Sequence[Item]) -> list[Row]:
+def rows_of(items: Iterable[Item]) -> list[Row]:
     """Rows from top to bottom; raised and lowered letters are in the row of their word."""
     rows: list[Row] = []
-    for item in sorted(items, key=lambda item: (item.base, item.x0)):
-        row = rows[-1] if rows else None
-        near = row is not None and row.block is None and item.block is None
-        close = row is not None and item.base - row.base <= 0.5 * max(item.size, row.size)
-        if row is not None and near and close and not _collides(item, row):
+    row: Row | None = None
+    for item in sorted(items, key=_BASE):
+        if item.block is not None:
+            rows.append(Row(item.base, item.size, [item]))
+            row = None
+            continue
+        step = item.base - row.base if row is not None else 0.0
+        if (
+            row is not None
+            and step <= 0.5 * (item.size if item.size > row.size else row.size)
+            and (step < 0.2 * item.size or not _is_below(item, row))
+        ):
             row.items.append(item)
             if item.size > row.size:
                 row.base, row.size = item.base, item.size
         else:
-            rows.append(Row(item.base, item.size, [item]))
+            row = Row(item.base, item.size, [item])
+            rows.append(row)
     return rows
 
 
-def _collides(item: Item, row: Row) -> bool:
+def _is_below(item: Item, row: Row) -> bool:
     """Whether a word that stands a little lower is below another, and so in a line of its own."""
-    if item.base - row.base < 0.2 * item.size:
-        return False
     width = item.x1 - item.x0
     return any(min(item.x1, other.x1) - max(item.x0, other.x0) > 0.3 * width for other in row.items)
 
 
-def segments_of(row: Row, gap: float, cuts: Sequence[float] = ()) -> list[Segment]:
-    """The parts of a row with more than `gap` letters' widths between them, or with a line (`cuts`) between them."""
+def segments_of(items: Sequence[Item], gap: float, cuts: Sequence[float] = ()) -> list[Segment]:
+    """The parts of a row with more than `gap` letters' widths between them, or with a line between them.
+
+    `cuts` are where such lines are, from left to right.
+    """
     segments: list[Segment] = []
-    for item in sorted(row.items, key=lambda item: item.x0):
-        last = segments[-1] if segments else None
-        size = min(item.size, last.items[-1].size) if last is not None else item.size
-        if last is not None and item.x0 - last.x1 < gap * size and not _between(cuts, last.items[-1], item):
+    last: Segment | None = None
+    before: Item | None = None
+    for item in sorted(items, key=_LEFT):
+        if (
+            last is not None
+            and before is not None
+            and item.x0 - last.x1 < gap * (item.size if item.size < before.size else before.size)
+            and not (cuts and _is_between(cuts, before, item))
+        ):
             last.items.append(item)
-            last.x1 = max(last.x1, item.x1)
+            if item.x1 > last.x1:
+                last.x1 = item.x1
         else:
-            segments.append(Segment(item.x0, item.x1, [item]))
+            last = Segment(item.x0, item.x1, [item])
+            segments.append(last)
+        before = item
     return segments
+
+
+def _is_between(cuts: Sequence[float], first: Item, second: Item) -> bool:
+    left, right = (first.x0 + first.x1) / 2, (second.x0 + second.x1) / 2
+    return bisect_right(cuts, left) < bisect_left(cuts, right)
 
 
 def words_of(items: Sequence[Item]) -> str:
     """The text of a line. Words from right to left come in the order of the file, as that is the order of reading."""
+    if len(items) == 1:
+        return items[0].text
     rtl = any(is_rtl(item.text) for item in items)
     ordered = sorted(items, key=lambda item: item.order if rtl else item.x0)
     text = ""
@@ -131,13 +167,19 @@ def _split(items: list[Item], *, rtl: bool) -> list[list[Item]] | None:
     rows = rows_of(items)
     if len(rows) < _MIN_ROWS:
         return None
-    parts = [segments_of(row, GUTTER) for row in rows]
+    parts = [segments_of(row.items, GUTTER) for row in rows]
     sizes = sorted(row.size for row in rows if row.block is None) or [10.0]
     em = sizes[len(sizes) // 2]
+    begins = [[segment.x0 for segment in row] for row in parts]
     best: tuple[int, float, int, int] | None = None
     for x in _edges(parts):
-        for start, stop in _open_rows(parts, x, em):
-            score = _score(parts[start:stop], x, em, len(rows))
+        # How many segments of each row are left of the edge: they stand in order, and none reaches into the next.
+        lefts = [bisect_left(starts, x - 2) for starts in begins]
+        begun = [bisect_right(starts, x + 3) - left for starts, left in zip(begins, lefts, strict=True)]
+        for start, stop in _open_rows(parts, lefts, x - GUTTER * em + 0.5):
+            if sum(lefts[start:stop]) < _MIN_ROWS or sum(begun[start:stop]) < _MIN_ROWS:
+                continue
+            score = _score(parts[start:stop], lefts[start:stop], begun[start:stop], em, len(rows))
             if score and (best is None or score > best[0]):
                 best = score, x, start, stop
     if best is None:
@@ -162,12 +204,12 @@ def _edges(parts: list[list[Segment]]) -> list[float]:
     return sorted(set(edges))
 
 
-def _open_rows(parts: list[list[Segment]], x: float, em: float) -> list[tuple[int, int]]:
-    """The stretches of rows in which nothing stands on the gutter left of `x`."""
+def _open_rows(parts: list[list[Segment]], lefts: list[int], gutter: float) -> list[tuple[int, int]]:
+    """The stretches of rows in which nothing that begins left of an edge reaches into the gutter before it."""
     stretches: list[tuple[int, int]] = []
     start = 0
-    for index, row in enumerate(parts):
-        if any(segment.x0 < x - 2 and segment.x1 > x - GUTTER * em + 0.5 for segment in row):
+    for index, (row, left) in enumerate(zip(parts, lefts, strict=True)):
+        if left and row[left - 1].x1 > gutter:
             if index - start >= _MIN_ROWS:
                 stretches.append((start, index))
             start = index + 1
@@ -176,20 +218,20 @@ def _open_rows(parts: list[list[Segment]], x: float, em: float) -> list[tuple[in
     return stretches
 
 
-def _score(parts: list[list[Segment]], x: float, em: float, total: int) -> int:
+def _score(parts: list[list[Segment]], lefts: list[int], begun: list[int], em: float, total: int) -> int:
     """How much text begins at the right column's edge, if both sides are running text; else 0.
 
     Not how many rows: a column of page numbers has as many as a text beside it.
     """
-    left = [segment for row in parts for segment in row if segment.x0 < x - 2]
-    right = [segment for row in parts for segment in row if segment.x0 >= x - 2]
-    begun = sum(1 for segment in right if segment.x0 <= x + 3)
-    if len(left) < _MIN_ROWS or begun < _MIN_ROWS or not _is_prose(right, em, 8):
+    rows = list(zip(parts, lefts, begun, strict=True))
+    right = [segment for row, at, _ in rows for segment in row[at:]]
+    if not _is_prose(right, em, 8):
         return 0
+    left = [segment for row, at, _ in rows for segment in row[:at]]
     if _is_prose(left, em, 8):
-        return round(sum(segment.x1 - segment.x0 for segment in right if segment.x0 <= x + 3))
+        return round(sum(segment.x1 - segment.x0 for row, at, count in rows for segment in row[at : at + count]))
     # A note in the margin: a few short lines, close together, beside a text that fills the page.
-    in_margin = len(left) >= 4 and len(left) * 2 <= begun and len(parts) * 10 >= total * 9
+    in_margin = len(left) >= 4 and len(left) * 2 <= sum(begun) and len(parts) * 10 >= total * 9
     return 1 if in_margin and _is_prose(left, em, 3.5) and _is_close(left, em) else 0
 
 
@@ -206,8 +248,3 @@ def _is_prose(segments: list[Segment], em: float, width: float) -> bool:
 def _is_close(segments: list[Segment], em: float) -> bool:
     bases = [segment.items[0].base for segment in segments]
     return all(second - first < 1.8 * em for first, second in pairwise(bases))
-
-
-def _between(cuts: Sequence[float], first: Item, second: Item) -> bool:
-    left, right = (first.x0 + first.x1) / 2, (second.x0 + second.x1) / 2
-    return any(left < cut < right for cut in cuts)

@@ -59,7 +59,7 @@ def line_of(row: Row) -> Line:
         all(item.mono for item in items),
         items[-1].hyphen,
         items[0].first,
-        len(segments_of(row, _WIDE)) > 1,
+        len(row.items) > 1 and len(segments_of(row.items, _WIDE)) > 1,
     )
 
 

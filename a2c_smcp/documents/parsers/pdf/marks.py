@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from a2c_smcp.documents.model import Element, link, note
-from a2c_smcp.documents.parsers.pdf.words import Box, box_of
+from a2c_smcp.documents.parsers.pdf.frame import Box, Matrix, box_in
+from a2c_smcp.documents.parsers.pdf.strings import Strings
 
 _MAX_MARKS = 2_000
 _FIELD_TYPES = {1: "button", 2: "checkbox", 3: "radio", 4: "choice", 5: "list", 6: "text", 7: "signature"}
@@ -35,10 +35,11 @@ class Marks:
     cut: bool = False
 
 
-def read_marks(page: Any, form: Any, frame: Callable[[float, float], tuple[float, float]]) -> Marks:
+def read_marks(page: Any, form: Any, frame: Matrix) -> Marks:
     """Links and comments in the order of the file, and the form. `form` is pdfium's handle, None without fields."""
     pdfium: Any = importlib.import_module("pypdfium2.raw")
     marks = Marks()
+    strings = Strings()
     count = pdfium.FPDFPage_GetAnnotCount(page.raw)
     marks.cut = count > _MAX_MARKS
     fields: list[dict[str, Any]] = []
@@ -50,11 +51,11 @@ def read_marks(page: Any, form: Any, frame: Callable[[float, float], tuple[float
         try:
             kind = pdfium.FPDFAnnot_GetSubtype(annotation)
             if kind == pdfium.FPDF_ANNOT_WIDGET:
-                _add_field(pdfium, form, annotation, fields, radios)
+                _add_field(pdfium, strings, form, annotation, fields, radios)
             elif kind == pdfium.FPDF_ANNOT_LINK:
                 _add_link(pdfium, page, annotation, frame, marks)
             elif kind != pdfium.FPDF_ANNOT_POPUP:
-                _add_comment(pdfium, annotation, kind, frame, marks)
+                _add_comment(pdfium, strings, annotation, kind, frame, marks)
         finally:
             pdfium.FPDFPage_CloseAnnot(annotation)
     if fields:
@@ -68,28 +69,35 @@ def read_marks(page: Any, form: Any, frame: Callable[[float, float], tuple[float
 
 
 def _add_field(
-    pdfium: Any, form: Any, annotation: Any, fields: list[dict[str, Any]], radios: dict[str, dict[str, Any]]
+    pdfium: Any,
+    strings: Strings,
+    form: Any,
+    annotation: Any,
+    fields: list[dict[str, Any]],
+    radios: dict[str, dict[str, Any]],
 ) -> None:
     if form is None:
         return
     kind = _FIELD_TYPES.get(pdfium.FPDFAnnot_GetFormFieldType(form, annotation), "other")
-    name = _asked(pdfium.FPDFAnnot_GetFormFieldName, form, annotation)
-    value: str | bool = _asked(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)
     if kind == "button":
         return
+    name = strings.ask(pdfium.FPDFAnnot_GetFormFieldName, form, annotation)
+    value: str | bool
     if kind in ("checkbox", "radio"):
         checked = bool(pdfium.FPDFAnnot_IsChecked(form, annotation))
         value = checked
         if kind == "radio":
             # One field of many buttons: its value is what the pressed one stands for.
-            own = _asked(pdfium.FPDFAnnot_GetFormFieldExportValue, form, annotation)
+            own = strings.ask(pdfium.FPDFAnnot_GetFormFieldExportValue, form, annotation)
             known = radios.get(name)
             if known is not None:
                 known["value"] = own if checked else known["value"]
                 return
             value = own if checked else ""
+    else:
+        value = strings.ask(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)
     entry: dict[str, Any] = {"name": name, "type": kind, "value": value}
-    label = _asked(pdfium.FPDFAnnot_GetFormFieldAlternateName, form, annotation)
+    label = strings.ask(pdfium.FPDFAnnot_GetFormFieldAlternateName, form, annotation)
     if label and label != name:
         entry["label"] = label
     if kind == "radio":
@@ -100,7 +108,7 @@ def _add_field(
 # ------------------------------------------------------------------------------------------------------ links, comments
 
 
-def _add_link(pdfium: Any, page: Any, annotation: Any, frame: Any, marks: Marks) -> None:
+def _add_link(pdfium: Any, page: Any, annotation: Any, frame: Matrix, marks: Marks) -> None:
     target = pdfium.FPDFAnnot_GetLink(annotation)
     action = pdfium.FPDFLink_GetAction(target) if target else None
     if not action or pdfium.FPDFAction_GetType(action) != pdfium.PDFACTION_URI:
@@ -112,7 +120,7 @@ def _add_link(pdfium: Any, page: Any, annotation: Any, frame: Any, marks: Marks)
     corners = _corners(pdfium, annotation)
     if not url or corners is None:
         return
-    box = box_of(frame, *corners)
+    box = box_in(frame, *corners)
     last = marks.places[-1] if marks.places else None
     if last is not None and last.element.content.get("url") == url and _goes_on(last.boxes[-1], box):
         last.boxes.append(box)
@@ -127,12 +135,12 @@ def _goes_on(above: Box, box: Box) -> bool:
     return abs(box[0] - above[2]) < height if beside else abs(box[1] - above[1]) < 2 * height
 
 
-def _add_comment(pdfium: Any, annotation: Any, kind: int, frame: Any, marks: Marks) -> None:
-    words = _key(pdfium, annotation, b"Contents").strip()
+def _add_comment(pdfium: Any, strings: Strings, annotation: Any, kind: int, frame: Matrix, marks: Marks) -> None:
+    words = strings.ask(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents").strip()
     corners = _corners(pdfium, annotation)
-    box = box_of(frame, *corners) if corners is not None else (0.0, 0.0, 0.0, 0.0)
+    box = box_in(frame, *corners) if corners is not None else (0.0, 0.0, 0.0, 0.0)
     extra: dict[str, Any] = {}
-    author = _key(pdfium, annotation, b"T").strip()
+    author = strings.ask(pdfium.FPDFAnnot_GetStringValue, annotation, b"T").strip()
     if author:
         extra["author"] = author
     markup = (
@@ -152,21 +160,3 @@ def _corners(pdfium: Any, annotation: Any) -> Box | None:
     if not pdfium.FPDFAnnot_GetRect(annotation, box):
         return None
     return min(box.left, box.right), min(box.bottom, box.top), max(box.left, box.right), max(box.bottom, box.top)
-
-
-def _key(pdfium: Any, annotation: Any, key: bytes) -> str:
-    size = pdfium.FPDFAnnot_GetStringValue(annotation, key, None, 0)
-    if size <= 2:
-        return ""
-    buffer = ctypes.create_string_buffer(size)
-    pdfium.FPDFAnnot_GetStringValue(annotation, key, ctypes.cast(buffer, ctypes.POINTER(ctypes.c_ushort)), size)
-    return buffer.raw[: size - 2].decode("utf-16-le", "replace").replace("\r", "\n")
-
-
-def _asked(function: Any, form: Any, annotation: Any) -> str:
-    size = function(form, annotation, None, 0)
-    if size <= 2:
-        return ""
-    buffer = ctypes.create_string_buffer(size)
-    function(form, annotation, ctypes.cast(buffer, ctypes.POINTER(ctypes.c_ushort)), size)
-    return buffer.raw[: size - 2].decode("utf-16-le", "replace").replace("\r", "\n")

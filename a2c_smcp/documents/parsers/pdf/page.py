@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import ctypes
-import importlib
 from bisect import bisect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from a2c_smcp.documents.model import Element, image, note, text
+from a2c_smcp.documents.model import Element, note, text
 from a2c_smcp.documents.paging import MAX_PAGE_BYTES, size_of
+from a2c_smcp.documents.parsers.pdf.figures import PAGE_WIDE, figures_of
+from a2c_smcp.documents.parsers.pdf.frame import Box, area, common, frame_of
 from a2c_smcp.documents.parsers.pdf.layout import columns_of, join, words_of
 from a2c_smcp.documents.parsers.pdf.marks import Mark, read_marks
-from a2c_smcp.documents.parsers.pdf.objects import Drawn, Picture, picture_of, read_objects, render
+from a2c_smcp.documents.parsers.pdf.objects import Drawn, read_objects
+from a2c_smcp.documents.parsers.pdf.pictures import MAX_PICTURES, drawing_of, pictures_of
+from a2c_smcp.documents.parsers.pdf.reader import read_words
 from a2c_smcp.documents.parsers.pdf.tables import ruled_tables
 from a2c_smcp.documents.parsers.pdf.text import Block, blocks_of, plain_titles, style_of, take_edges
 from a2c_smcp.documents.parsers.pdf.vertical import read_downwards
-from a2c_smcp.documents.parsers.pdf.words import DOWN, Box, Item, Words, frame_of, parted, read_words
+from a2c_smcp.documents.parsers.pdf.words import DOWN, Item, Words, parted
 
-_MAX_PICTURES = 200
-_MAX_STRUCTURE = 5_000
 _MAX_MARKED = 500
 _LONG = 20_000
 """Characters of a page that is worth measuring."""
@@ -43,18 +43,19 @@ def read_page(
     if drawn.texts and (not words.items or words.direction == DOWN):
         words = read_downwards(path, index) or words
     width, height = page.get_size()
-    pictures = _pictures(document, page, index, drawn)
+    pictures = pictures_of(document, page, index, drawn)
     if not words.items and not words.sideways:
         elements = _without_words(document, index, (0.0, 0.0, width, height), drawn, pictures)
     else:
-        elements = _with_words(words, drawn, pictures, plain_titles(titles), (width, height), marks.places)
+        drawing = partial(drawing_of, document, index)
+        elements = _with_words(words, drawn, pictures, drawing, plain_titles(titles), (width, height), marks.places)
         marks.places = []
     elements += [_placed(mark.element, list(mark.boxes[0])) for mark in marks.places]
     if marks.form is not None:
         elements.append(marks.form)
     long = marks.form is not None or sum(len(item.text) for item in words.items) > _LONG
     kept = _bounded(elements) if long else elements
-    cut = words.cut or drawn.cut or marks.cut or len(drawn.pictures) > _MAX_PICTURES
+    cut = words.cut or drawn.cut or marks.cut or len(drawn.pictures) > MAX_PICTURES
     if cut or len(kept) < len(elements):
         kept.append(note("annotation", "There is more on this page than can be shown: some of it is left out."))
     return kept
@@ -75,11 +76,10 @@ def _without_words(
 ) -> list[Element]:
     if not pictures and not drawn.shapes:
         return [note("annotation", "This page is empty.")]
-    if len(pictures) == 1 and drawn.shapes < 10:
+    if len(pictures) == 1 and len(drawn.shapes) < 10:
         scan = pictures[0][0]
     else:
-        scan = image("", "The page as it looks", box=[round(side, 1) for side in whole])
-        scan.picture = partial(render, document, index)
+        scan = drawing_of(document, index, whole, "The page as it looks")
     scan.content["description"] = scan.content["description"] or "The page as a picture"
     return [scan, note("annotation", NO_TEXT)]
 
@@ -88,28 +88,32 @@ def _with_words(
     words: Words,
     drawn: Drawn,
     pictures: list[tuple[Element, Box]],
+    drawing: Callable[[Box, str], Element],
     titles: dict[str, int],
     size: tuple[float, float],
     marks: list[Mark],
 ) -> list[Element]:
     style = style_of(words.items, titles)
-    items = words.items
     across = [words.framed(line) for line in drawn.across]
     upright = [words.framed(line) for line in drawn.upright]
     if words.direction % 2:
         across, upright = upright, across
     _, top, _, bottom = words.framed((0.0, 0.0, *size))
     before: list[Block] = []
-    items = _cut(items, upright)
-    for found in ruled_tables(items, across, upright):
-        held = {id(item) for item in found.items}
-        items = [item for item in items if id(item) not in held]
-        items.append(_standing(found.element, found.box))
+    items = _cut(words.items, upright)
+    tables = ruled_tables(items, across, upright)
+    for figure in figures_of(drawn, words, items, tables, size):
+        tables = [table for table in tables if common(table.box, figure.box) < 0.5 * area(table.box)]
+        items = _without(items, figure.labels)
+        words.sideways = _without(words.sideways, figure.labels)
+        pictures.append((drawing(figure.box, figure.description), figure.box))
+    for table in tables:
+        items = [*_without(items, table.items), _standing(table.element, table.box)]
     for element, box in pictures:
         framed = words.framed(box)
         # A picture that text is printed on is the page's background, and must not part its columns.
         behind = sum(1 for item in items if item.block is None and _inside(item, framed)) > 3
-        if behind or (box[2] - box[0]) * (box[3] - box[1]) > 0.7 * size[0] * size[1]:
+        if behind or area(box) > PAGE_WIDE * size[0] * size[1]:
             before.append(Block(element, framed))
         else:
             items.append(_standing(element, framed))
@@ -131,10 +135,18 @@ def _cut(items: list[Item], upright: list[Box]) -> list[Item]:
     places = sorted((line[0], line[1], line[3]) for line in upright)
     cut: list[Item] = []
     for item in items:
+        if len(item.pieces) < 2:
+            cut.append(item)
+            continue
         inner = places[bisect(places, (item.x0,)) : bisect(places, (item.x1,))]
         crossed = any(top <= item.base and bottom >= item.top for _, top, bottom in inner)
         cut += parted(item) if crossed else [item]
     return cut
+
+
+def _without(items: list[Item], taken: list[Item]) -> list[Item]:
+    held = {id(item) for item in taken}
+    return [item for item in items if id(item) not in held]
 
 
 def _standing(element: Element, box: Box) -> Item:
@@ -188,59 +200,3 @@ def _tell(element: Element, lines: list[str]) -> None:
 def _placed(element: Element, box: list[float]) -> Element:
     element.metadata["box"] = [round(side, 1) for side in box]
     return element
-
-
-# ------------------------------------------------------------------------------------------------------------- pictures
-
-
-def _pictures(document: Any, page: Any, index: int, drawn: Drawn) -> list[tuple[Element, Box]]:
-    shown = drawn.pictures[:_MAX_PICTURES]
-    if not shown:
-        return []
-    alts = _alternatives(page) if any(picture.mark >= 0 for picture in shown) else {}
-    return [(_image(document, index, picture, alts.get(picture.mark, "")), picture.box) for picture in shown]
-
-
-def _image(document: Any, index: int, picture: Picture, alt: str) -> Element:
-    box = [round(side, 1) for side in picture.box]
-    made = image(alt, f"Picture, {picture.width} x {picture.height} pixels", box=box)
-    made.metadata |= {"width": picture.width, "height": picture.height}
-    made.picture = partial(picture_of, document, index, picture.way)
-    return made
-
-
-def _alternatives(page: Any) -> dict[int, str]:
-    """What a tagged document says about its pictures, by the mark that a picture carries."""
-    pdfium: Any = importlib.import_module("pypdfium2.raw")
-    tree = pdfium.FPDF_StructTree_GetForPage(page.raw)
-    if not tree:
-        return {}
-    found: dict[int, str] = {}
-    try:
-        todo = [
-            pdfium.FPDF_StructTree_GetChildAtIndex(tree, i) for i in range(pdfium.FPDF_StructTree_CountChildren(tree))
-        ]
-        for _ in range(_MAX_STRUCTURE):
-            if not todo:
-                break
-            node = todo.pop()
-            if not node:
-                continue
-            words = _alternative(pdfium, node)
-            if words:
-                for number in range(pdfium.FPDF_StructElement_GetMarkedContentIdCount(node)):
-                    found[pdfium.FPDF_StructElement_GetMarkedContentIdAtIndex(node, number)] = words
-            children = pdfium.FPDF_StructElement_CountChildren(node)
-            todo += [pdfium.FPDF_StructElement_GetChildAtIndex(node, i) for i in range(min(children, _MAX_STRUCTURE))]
-    finally:
-        pdfium.FPDF_StructTree_Close(tree)
-    return found
-
-
-def _alternative(pdfium: Any, node: Any) -> str:
-    size = pdfium.FPDF_StructElement_GetAltText(node, None, 0)
-    if size <= 2:
-        return ""
-    buffer = ctypes.create_string_buffer(size)
-    pdfium.FPDF_StructElement_GetAltText(node, buffer, size)
-    return " ".join(buffer.raw[: size - 2].decode("utf-16-le", "replace").split())

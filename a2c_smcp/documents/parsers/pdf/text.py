@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from a2c_smcp.documents.model import Element, code, heading, note, text
-from a2c_smcp.documents.parsers.pdf.aligned import aligned_table
+from a2c_smcp.documents.parsers.pdf.aligned import AlignedTables
+from a2c_smcp.documents.parsers.pdf.frame import Box
 from a2c_smcp.documents.parsers.pdf.layout import CELL_GAP, Row, bounds, rows_of, segments_of, words_of
 from a2c_smcp.documents.parsers.pdf.lines import Line, code_of, joined, line_of, list_from, marker_of
-from a2c_smcp.documents.parsers.pdf.words import Box, Item, is_rtl
+from a2c_smcp.documents.parsers.pdf.words import Item, is_rtl
 
 _PAGE_NUMBER = re.compile(r"(?:[-–—]\s*)?(?:page\s+|p\.\s*)?(?:\d{1,6}|[ivxlc]{1,7})(?:\s*(?:/|of|von|de)\s*\d{1,6})?"
                           r"(?:\s*[-–—])?", re.IGNORECASE)  # fmt: skip
@@ -53,27 +54,30 @@ class _Shape:
 
 def style_of(items: Sequence[Item], titles: Mapping[str, int]) -> Style:
     """The size of most letters, and whether most are those of a typewriter."""
-    sizes: Counter[float] = Counter()
+    exact: dict[float, int] = {}
     mono = total = 0
     for item in items:
         length = len(item.text)
-        sizes[round(item.size * 2) / 2] += length
+        exact[item.size] = exact.get(item.size, 0) + length
         total += length
         mono += length if item.mono else 0
+    sizes: Counter[float] = Counter()
+    for size, length in exact.items():
+        sizes[round(size * 2) / 2] += length
     return Style(sizes.most_common(1)[0][0] if sizes else 10.0, mono * 2 > total, titles)
 
 
 def blocks_of(column: Sequence[Item], style: Style) -> list[Block]:
     """The elements of one column, from top to bottom."""
     rows = rows_of(column)
+    tables = AlignedTables(rows)
     blocks: list[Block] = []
     lines: list[Line] = []
     at = 0
     while at < len(rows):
         row = rows[at]
         held = row.block
-        # A row without a gap cannot begin a table; most rows are such, and this is all they cost.
-        found = None if held is not None or len(segments_of(row, CELL_GAP)) < 2 else aligned_table(rows[at : at + 300])
+        found = tables.at(at) if held is None else None
         if held is None and found is None:
             line = line_of(row)
             line.level = _level(line, style)
@@ -114,7 +118,7 @@ def _is_edge(row: Row, inner: Row, at_edge: bool, style: Style) -> bool:
         return False
     if row.size < 0.75 * style.size:
         return True
-    parts = [words_of(segment.items) for segment in segments_of(row, CELL_GAP)]
+    parts = [words_of(segment.items) for segment in segments_of(row.items, CELL_GAP)]
     numbers = [_PAGE_NUMBER.fullmatch(part) is not None for part in parts]
     alone = abs(inner.base - row.base) > 1.7 * style.size and row.size < 1.5 * style.size
     return alone and (numbers[0] or numbers[-1]) and len(parts) <= 4 and (len(parts) == 1 or not all(numbers))
