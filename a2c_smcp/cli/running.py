@@ -34,7 +34,8 @@ def run_until_done(main: Coroutine[Any, Any, int]) -> None:
 def on_stop_signal(stop: Callable[[], None]) -> Generator[None]:
     """Have Ctrl-C, SIGTERM and a closed terminal call `stop`, on the event loop, each time."""
     loop = asyncio.get_running_loop()
-    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    known = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    numbers = [number for number in known if signal.getsignal(number) is not signal.SIG_IGN]  # nohup means it
     if sys.platform == "win32":
         previous = {number: signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop)) for number in numbers}
         try:

@@ -48,7 +48,9 @@ def documents(page: list[DPEDocumentSummary], total: int) -> RenderableType:
     """A page of the catalogue."""
     if not page:
         return f"none of {total}" if total else "no documents"
-    table = Table("title", "type", "pages", "changed", "server", Column("uri", overflow="fold"), box=None)
+    title = Column("title", no_wrap=True, overflow="ellipsis", ratio=1)
+    uri = Column("uri", no_wrap=True, min_width=max(len(entry["uri"]) for entry in page))  # to be copied
+    table = Table(title, "type", "pages", "changed", "server", uri, box=None)
     table.caption = f"{len(page)} of {total}"
     for entry in page:
         changed = entry.get("last_modified", "")[:10]

@@ -231,7 +231,7 @@ def rejoin() -> Flow[ClientWorld, bool]:
         try:
             is_back = yield from Retake(seat)
             if is_back:
-                logger.info("back in office %s as %s", seat.office_id, seat.name)
+                logger.warning("back in office %s as %s", seat.office_id, seat.name)  # as loud as the loss was
             return is_back
         except OfficeRefusedError as error:
             logger.warning("cannot rejoin office %s yet: %s", seat.office_id, error)

@@ -148,6 +148,7 @@ class SMCPApp(_Application[SMCPNamespace]):
         super().__init__(sio, namespace, metrics, socketio_path, grace)
         self._carried = 0
         self._is_quiet = asyncio.Event()
+        self._ending: asyncio.Future[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a connection, a page, or the application's life."""
@@ -184,10 +185,16 @@ class SMCPApp(_Application[SMCPNamespace]):
             await self.shutdown()
 
     async def shutdown(self, grace: float | None = None) -> None:
-        """Let running calls end within `grace` seconds, then disconnect everybody with notice. Once is enough."""
-        if self.namespace.draining:
-            return
-        await self.namespace.shutdown(self.grace if grace is None else grace)
+        """Let running calls end within `grace` seconds, then disconnect everybody with notice. Whoever asks again waits
+        for the same end."""
+        if self._ending is None:
+            self._ending = asyncio.ensure_future(self._end(self.grace if grace is None else grace))
+            await self._ending
+        else:
+            await asyncio.shield(self._ending)
+
+    async def _end(self, grace: float) -> None:
+        await self.namespace.shutdown(grace)
         if self._carried:
             # Clients hang up when they read that they are disconnected; hanging up first could cost them last words.
             with contextlib.suppress(TimeoutError):

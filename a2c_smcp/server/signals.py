@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 async def after(shutdown: Callable[[], Awaitable[None]]) -> AsyncGenerator[None]:
     """Within the block, SIGINT and SIGTERM do what they did before, but only after `shutdown`. A second one ends that.
 
+    Handlers of an event loop (`loop.add_signal_handler`) are not held back: who has set one calls `shutdown` itself.
     Outside the main thread nothing changes: no signal comes there.
     """
     if threading.current_thread() is not threading.main_thread():

@@ -9,6 +9,8 @@ import os
 import resource
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -22,7 +24,7 @@ import pytest
 
 from a2c_smcp.agent import AsyncSMCPAgentClient
 from a2c_smcp.agent.auth import DefaultAgentAuthProvider
-from a2c_smcp.errors import NotAuthenticatedError, SMCPError
+from a2c_smcp.errors import DocumentNotFoundError, NotAuthenticatedError, SMCPError
 from tests.support.computers import LineProcess, descendants, free_port, raw, stdio, watching, write_config
 from tests.support.process import A2C, server_process
 from tests.support.running import PATIENCE
@@ -129,7 +131,7 @@ def day(tmp_path: Path) -> Any:
     port = free_port()
     with contextlib.closing(LineProcess([*A2C, "up", str(files), "--port", str(port), *flags], env=env)) as up:
         for server in ("documents", "machine", "raw"):
-            up.wait_for(rf"MCP server {server} is ready")
+            up.wait_for(rf"MCP server {server} is ready", patience=RECOVERY)
         up.wait_for(rf"{COMPUTER} came")
         yield Day(up, f"http://127.0.0.1:{port}", files, env)
         with watching(descendants() - {up.process.pid}) as watch:
@@ -142,8 +144,16 @@ def day(tmp_path: Path) -> Any:
 
 async def test_whatever_is_killed_comes_back_and_no_call_stays_without_an_answer(day: Day) -> None:
     async with day.load() as load:
-        for victim in (("raw.py",), ("computer_part",), ("server_part",), ("documents",), ("up.windows",)):
-            day.find(*victim).kill()
+        for victim, sign in {
+            "raw.py": "MCP server raw is ready",
+            "computer_part": "MCP server documents is ready",
+            "server_part": f"{COMPUTER} came",
+            "cli documents": "MCP server documents is ready",
+            "up.windows": "MCP server machine is ready",
+        }.items():
+            before = len(day.up.log)
+            day.find(victim).kill()
+            await asyncio.to_thread(day.up.wait_for, sign, before, RECOVERY)
             await load.until_calls_succeed()
         assert not load.unanswered
         assert load.slowest < ANSWER_SECONDS
@@ -154,14 +164,73 @@ async def test_whatever_is_killed_comes_back_and_no_call_stays_without_an_answer
         assert any("What happened last" in shown for shown in await windows(load.agent))
 
 
-async def test_an_agent_that_is_killed_leaves_its_seat(day: Day) -> None:
-    seat = {"A2C_URL": day.url, "A2C_OFFICE": OFFICE, "A2C_API_KEY": KEY}
-    with contextlib.closing(LineProcess([*A2C, "agent", "watch"], env=seat)) as first:
-        await asyncio.to_thread(day.up.wait_for, r"a2c-agent came")
-        first.process.kill()
-        await asyncio.to_thread(day.up.wait_for, r"a2c-agent left")
+CALLING = """
+import asyncio, sys
+from a2c_smcp.agent import AsyncSMCPAgentClient
+
+async def main():
+    url, office, key, computer = sys.argv[1:]
+    async with AsyncSMCPAgentClient.in_office(url, office, "doomed", api_key=key) as agent:
+        while True:
+            result = await agent.emit_tool_call(computer, "echo", {"text": "hello"}, 5)
+            print("answered", flush=True)
+
+asyncio.run(main())
+"""
+
+
+async def test_an_agent_that_is_killed_while_it_calls_leaves_its_seat(day: Day) -> None:
+    program = [sys.executable, "-c", CALLING, day.url, OFFICE, KEY, COMPUTER]
+    with contextlib.closing(LineProcess(program)) as doomed:
+        await asyncio.to_thread(doomed.wait_for, "answered")
+        doomed.process.kill()
+        await asyncio.to_thread(day.up.wait_for, "doomed left")
     async with day.load() as load:
         assert not load.unanswered
+
+
+async def test_what_an_agent_sends_cannot_harm_who_looks_on(day: Day) -> None:
+    huge, forged = "é" * 1_000_000, "x\n12:00:00  the Server died"
+    async with day.agent() as agent:
+        for tool in (huge, forged):
+            with contextlib.suppress(SMCPError):
+                await agent.emit_tool_call(COMPUTER, tool, {}, CALL_SECONDS)
+        with contextlib.suppress(SMCPError):
+            await agent.get_finder(COMPUTER, [huge] * 3)
+        await agent.emit_tool_call(COMPUTER, "echo", {"text": "hello"}, CALL_SECONDS)
+        await asyncio.to_thread(day.up.wait_for, "agent called echo")
+    assert max(map(len, day.up.log)) < 1_000
+    assert not [line for line in day.up.log if line.startswith("12:00:00")]
+
+
+async def test_nobody_who_reads_its_output_stops_nothing(tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("# Alpha")
+    port = free_port()
+    flags = ["--port", str(port), "--office", OFFICE, "--api-key", KEY, "--name", COMPUTER]
+    command = [*A2C, "up", str(tmp_path), *flags]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as up:  # noqa: ASYNC220
+        try:
+            assert up.stdout is not None
+            while b"A2C_API_KEY" not in await asyncio.to_thread(up.stdout.readline):
+                pass
+            agent = AsyncSMCPAgentClient(DefaultAgentAuthProvider("agent", OFFICE, KEY))
+            async with asyncio.timeout(RECOVERY):
+                await agent.connect_to_server(f"http://127.0.0.1:{port}")
+                await agent.join_office()
+                changes = agent.changes()
+                while COMPUTER not in agent.computers:
+                    await anext(changes)
+            nowhere = "dpe://nowhere/" + "x" * 80
+            for _ in range(18):  # what is printed of it is more than a pipe holds
+                reads = [agent.read_contents(COMPUTER, nowhere) for _ in range(50)]
+                async with asyncio.timeout(RECOVERY):
+                    answers = await asyncio.gather(*reads, return_exceptions=True)
+                assert {type(answer) for answer in answers} == {DocumentNotFoundError}
+            await agent.disconnect()
+            up.send_signal(signal.SIGINT)
+            assert await asyncio.to_thread(up.wait, RECOVERY) == 0
+        finally:
+            up.kill()
 
 
 async def test_a_cache_that_is_full_costs_nothing_but_time(day: Day) -> None:

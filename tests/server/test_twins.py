@@ -20,12 +20,17 @@ TWINS = [
 ]
 
 
+ONLY_ASYNC = {"lifespan"}
+"""WSGI has none."""
+
+
 def public_methods(cls: type) -> dict[str, list[tuple[str, Any, Any]]]:
     """Own public methods, with parameter names, kinds and defaults."""
     return {
         name: [(p.name, p.kind, p.default) for p in inspect.signature(member).parameters.values()]
         for name in dir(cls)
         if not name.startswith("_")
+        and name not in ONLY_ASYNC
         and callable(member := getattr(cls, name))
         and str(getattr(member, "__module__", "")).startswith("a2c_smcp")
     }

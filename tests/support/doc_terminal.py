@@ -20,6 +20,8 @@ from tests.support.process import A2C, ServerProcess, server_process
 
 USUAL = "http://127.0.0.1:8000"
 """Where the pages have their Server."""
+ELSEWHERE = "https://hub.example.com"
+"""Where others have theirs."""
 SECONDS = 60
 
 
@@ -146,7 +148,8 @@ class Terminal:
     def _join(self, arguments: list[str]) -> None:
         """It joins its office, at the prompt or as a service, and leaves in good order."""
         with server_process() as server:
-            flags = [server.url if flag == self._url else flag for flag in arguments]
+            flags = [server.url if flag in (self._url, ELSEWHERE) else flag for flag in arguments]
+            office = flags[flags.index("--office") + 1]
             process = subprocess.Popen(
                 [*A2C, *flags],
                 cwd=self._folder,
@@ -159,7 +162,7 @@ class Terminal:
             try:
                 assert process.stdin is not None
                 assert process.stdout is not None
-                assert any("in office demo" in line for line in process.stdout)
+                assert any(f"in office {office}" in line for line in process.stdout)
                 if "--no-interactive" in flags:
                     process.terminate()
                 process.communicate(timeout=SECONDS)

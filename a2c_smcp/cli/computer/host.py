@@ -64,7 +64,8 @@ class Host:
         await self.computer.shutdown()
 
     async def ask_inputs(self) -> None:
-        """Have the inputs of all servers ready before the first one starts: questions come one after another."""
+        """Have the inputs of all servers ready before the first one starts: questions come one after another. Nobody is
+        asked a second time while they start."""
         for config in self.computer.mcp_servers:
             if not config.disabled:
                 for input_id in input_ids(config.parameters()):
@@ -73,6 +74,7 @@ class Host:
                             await self.resolver.resolve(input_id, config.name)
                         except InputMissing as error:
                             logger.warning("%s", error)
+        self.resolver.prompter = None
 
     async def connect(self, url: str) -> None:
         """Connect to the Server, over WebSocket or else over HTTP.

@@ -20,13 +20,18 @@ class Questions:
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
+        self.is_interrupted = False
+        """Whether somebody pressed Ctrl-C at a question."""
 
     async def ask(self, wanted: MCPServerInput) -> str | None:
         """What the person says; None when they press Ctrl-C or Ctrl-D."""
         async with self._turn:
             try:
                 return await self._ask(wanted)
-            except (EOFError, Interrupted):
+            except EOFError:
+                return None
+            except Interrupted:
+                self.is_interrupted = True
                 return None
 
     async def _ask(self, wanted: MCPServerInput) -> str | None:

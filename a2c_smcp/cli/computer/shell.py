@@ -45,8 +45,8 @@ async def converse(host: Host) -> int:
     await host.ask_inputs()
     terminal = Terminal(f"{host.computer.name}> ", ShellCompleter(host), history_file("computer", _may_hold_secret))
     shell = Shell(host, terminal)
-    host.resolver.prompter = _InterruptingQuestions(terminal)
     await boot_with_progress(host)
+    host.resolver.prompter = _InterruptingQuestions(terminal)
     return await shell.run(booted=True)
 
 

@@ -49,7 +49,8 @@ async def check_server(case: Case, report: Report) -> None:
     except (aiohttp.ClientError, TimeoutError, ValueError) as error:
         report.fail(
             f"what listens there does not answer HTTP requests: {str(error) or type(error).__name__}",
-            "is the port that of an A2C Server?",
+            "is the port that of an A2C Server?"
+            + ("" if place.is_tls else " If it has TLS, its address begins with https://"),
         )
         return
     if passes is not None:

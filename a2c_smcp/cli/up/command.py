@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from a2c_smcp.cli.errors import fail
+from a2c_smcp.cli.errors import INTERRUPTED, fail
 
 if TYPE_CHECKING:
     from a2c_smcp.computer.mcp_clients.config_file import LoadedConfig
 
+_PREFIX = "a2c-up-"
 _OFFICE = "The office"
 _OFFERED = "What the Computer offers"
 
@@ -85,7 +86,7 @@ def up(
     files = _configs(config, with_my_config)
 
     from a2c_smcp.cli.running import run_until_done
-    from a2c_smcp.cli.up.plan import Plan, new_key, new_office, take_port
+    from a2c_smcp.cli.up.plan import USUAL_PORT, Plan, new_key, new_office, take_port
     from a2c_smcp.cli.up.running import run
     from a2c_smcp.utils.logger import configure_logging
 
@@ -93,7 +94,10 @@ def up(
     try:
         listener = take_port(host, port)
     except OSError as error:
-        fail(f"cannot listen on {host}{f':{port}' if port is not None else ''}: {error.strerror or error}")
+        where = f"{host}{f':{port}' if port is not None else ''}"
+        fail(f"cannot listen on {where}: {error.strerror or error}; `a2c doctor` says who does, --port takes another")
+    if port is None and listener.getsockname()[1] != USUAL_PORT:
+        typer.echo(f"port {USUAL_PORT} is taken: this is another, {listener.getsockname()[1]}", err=True)
     values = _ask_inputs(files)
     with listener, _run_folder() as here:
         plan = Plan(
@@ -147,8 +151,10 @@ def _ask_inputs(files: dict[Path, LoadedConfig]) -> dict[str, Any]:
     from a2c_smcp.computer.inputs.render import input_ids
     from a2c_smcp.computer.inputs.resolver import InputResolver
 
+    questions = Questions()
+
     async def ask() -> dict[str, Any]:
-        resolver = InputResolver(prompter=Questions())
+        resolver = InputResolver(prompter=questions)
         for loaded in files.values():
             for wanted in loaded.inputs:
                 if resolver.get(wanted.id) is None:
@@ -157,23 +163,60 @@ def _ask_inputs(files: dict[Path, LoadedConfig]) -> dict[str, Any]:
                 for input_id in input_ids(server.parameters()) if not server.disabled else ():
                     try:
                         await resolver.resolve(input_id, server.name)
-                    except InputMissing as error:
-                        typer.echo(f"a2c: {error}", err=True)
+                    except InputMissing:
+                        typer.echo(f"a2c: without {input_id}, {server.name} does not start", err=True)
         await resolver.aclose()
         return resolver.values
 
-    return asyncio.run(ask())
+    values = asyncio.run(ask())
+    if questions.is_interrupted:
+        raise typer.Exit(INTERRUPTED)
+    return values
 
 
 @contextmanager
 def _run_folder() -> Generator[Path]:
-    """A folder for as long as we run, for nobody else."""
-    here = Path(tempfile.mkdtemp(prefix="a2c-up-"))
+    """A folder for as long as we run, for nobody else; and the end of those whose owner was killed."""
+    for left in _left_behind():
+        with _lock(left) as is_left:
+            if is_left:
+                shutil.rmtree(left, ignore_errors=True)
+    try:
+        here = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    except OSError as error:
+        fail(f"there is no place for temporary files: {error.strerror or error} (TMPDIR says where)")
     try:
         (here / "office").mkdir()
-        yield here
+        with _lock(here):
+            yield here
     finally:
         shutil.rmtree(here, ignore_errors=True)
+
+
+def _left_behind() -> list[Path]:
+    try:
+        return list(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"))
+    except OSError:  # there is no such place
+        return []
+
+
+@contextmanager
+def _lock(folder: Path) -> Generator[bool]:
+    """Own a folder, until the end of the block or of this process; False if somebody does, or it is not ours to own."""
+    import fcntl
+
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        yield False
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield os.fstat(handle).st_uid == os.geteuid()
+    except BlockingIOError:
+        yield False
+    finally:
+        os.close(handle)
 
 
 def _copy_sample(here: Path) -> Path:

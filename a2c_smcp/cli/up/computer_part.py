@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from a2c_smcp.cli.computer.command import Options
 from a2c_smcp.cli.computer.host import Host
@@ -15,8 +17,10 @@ from a2c_smcp.cli.up.lifeline import Reports, run_part
 from a2c_smcp.cli.up.plan import Plan
 from a2c_smcp.computer.mcp_clients.config_file import LoadedConfig, load_config, server_from
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
+from a2c_smcp.computer.types import ServerStatus
 
 START_SECONDS = 60.0
+LONGEST_REASON = 300
 
 logger = logging.getLogger("a2c.up")
 
@@ -79,11 +83,31 @@ class Watcher:
     def _tell(self) -> None:
         self._is_due = False
         if self._host is not None:
-            statuses = [status.to_json() for status in self._host.computer.status]
-            self._reports.tell("servers", servers=statuses)
+            computer = self._host.computer
+            asking = Counter(
+                entry.server
+                for entry in computer.mcp_manager.book.entries.values()
+                if not entry.meta.auto_apply and computer.confirm_callback is None
+            )
+            servers = [_in_short(status, asking[status.name]) for status in computer.status]
+            self._reports.tell("servers", servers=servers)
 
 
-async def run(plan: Plan) -> int:
+def _in_short(status: ServerStatus, asking: int) -> dict[str, Any]:
+    """What is shown of a server; `asking` is how many of its tools nobody can allow."""
+    reason = " | ".join(filter(None, (status.reason, *status.stderr[-1:])))
+    return {
+        "asking": asking,
+        "name": status.name,
+        "state": status.state.value,
+        "reason": reason[:LONGEST_REASON],
+        "tools": status.tools,
+        "windows": status.windows,
+        "documents": status.documents,
+    }
+
+
+async def run(plan: Plan, reports: Reports) -> int:
     """Be the Computer until a signal comes."""
     options = Options(
         config=None,
@@ -99,7 +123,7 @@ async def run(plan: Plan) -> int:
         log_level="warning",
         log_format="json",
     )
-    watcher = Watcher(Reports())
+    watcher = Watcher(reports)
     async with Host(options, gather_servers(plan), on_status_changed=watcher.look) as host:
         for input_id, value in plan.input_values.items():
             host.computer.set_input_value(input_id, value)
@@ -107,9 +131,9 @@ async def run(plan: Plan) -> int:
         return await serve(host)
 
 
-def main(plan: Plan) -> None:
+def main(plan: Plan, reports: Reports) -> None:
     """Run until a signal comes."""
-    run_until_done(run(plan))
+    run_until_done(run(plan, reports))
 
 
 if __name__ == "__main__":

@@ -2,40 +2,62 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import os
 import signal
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import typer
 
 from a2c_smcp.cli.up.plan import Plan
 from a2c_smcp.utils.logger import configure_logging
 
+MOST_WAITING = 1_000_000
+"""Bytes that may wait to be written; a part never waits for whoever reads them, and what comes then is lost."""
+LAST_WORDS_SECONDS = 1.0
+MOST_DESCRIPTORS = 1_024
+
 logger = logging.getLogger("a2c.up")
 
-MOST_WAITING = 1_000
-"""Reports that may wait to be written; a part never waits for whoever reads them, and the oldest are lost."""
 
-
-def run_part(main: Callable[[Plan], None]) -> None:
+def run_part(main: Callable[[Plan, Reports], None]) -> None:
     """Be a part: run with the plan, until standard input ends, which is as SIGTERM."""
     plan = Plan.from_line(sys.stdin.buffer.readline())
+    _keep_to_yourself(plan.listener)
     threading.Thread(target=_hold, name="lifeline", daemon=True).start()
+    output, errors = Writer(1), Writer(2)
+    sys.stderr = _Lines(errors)
     configure_logging("warning", "json")
     try:
-        main(plan)
+        main(plan, Reports(output))
     except typer.Exit as end:
         sys.exit(end.exit_code)
     except Exception as error:
-        logger.error("%s", error or type(error).__name__)  # the command's last words about us
-        logger.debug("", exc_info=True)
+        cause = _cause_of(error)
+        logger.error("%s", str(cause) or type(cause).__name__)  # the command's last words about us
         sys.exit(1)
+    finally:
+        output.drain(LAST_WORDS_SECONDS)
+        errors.drain(LAST_WORDS_SECONDS)
+
+
+def _cause_of(error: BaseException) -> BaseException:
+    """What went wrong first, of all that a task group gathered."""
+    gathered = cast("tuple[BaseException, ...]", getattr(error, "exceptions", ()))
+    return _cause_of(gathered[0]) if gathered else error
+
+
+def _keep_to_yourself(listener: int) -> None:
+    """Close what came along with our start: MCP servers would inherit it, and could speak in our name."""
+    os.closerange(3, listener)
+    os.closerange(max(listener + 1, 3), MOST_DESCRIPTORS)
 
 
 def _hold() -> None:
@@ -44,25 +66,64 @@ def _hold() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-class Reports:
-    """Lines of JSON on standard output, written by a thread of its own."""
+class Writer:
+    """Writes to a file descriptor from a thread of its own: whoever has something to say never waits."""
 
-    def __init__(self) -> None:
-        self._waiting: deque[bytes] = deque(maxlen=MOST_WAITING)
-        self._news = threading.Event()
-        threading.Thread(target=self._write, name="reports", daemon=True).start()
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._waiting: deque[bytes] = deque()
+        self._size = 0
+        self._news = threading.Condition()
+        threading.Thread(target=self._write, name=f"writer {descriptor}", daemon=True).start()
 
-    def tell(self, kind: str, **data: Any) -> None:
-        """Say something; returns at once."""
-        self._waiting.append(json.dumps({"kind": kind, **data}).encode() + b"\n")
-        self._news.set()
+    def write(self, data: bytes) -> None:
+        """Have it written, if there is room; returns at once."""
+        with self._news:
+            if self._size + len(data) <= MOST_WAITING:
+                self._waiting.append(data)
+                self._size += len(data)
+                self._news.notify_all()
+
+    def drain(self, seconds: float) -> None:
+        """Wait until everything is written, at most so long."""
+        deadline = time.monotonic() + seconds
+        with self._news:
+            self._news.wait_for(lambda: not self._size, max(deadline - time.monotonic(), 0))
 
     def _write(self) -> None:
         while True:
-            self._news.wait()
-            self._news.clear()
-            while self._waiting:
-                try:
-                    os.write(1, self._waiting.popleft())
-                except OSError:  # nobody listens any more: the lifeline has ended too
-                    return
+            with self._news:
+                self._news.wait_for(lambda: self._waiting)
+                data = self._waiting.popleft()
+            try:
+                rest = memoryview(data)
+                while rest:
+                    rest = rest[os.write(self._descriptor, rest) :]
+            except OSError:  # nobody listens any more: the lifeline has ended too
+                return
+            finally:
+                with self._news:
+                    self._size -= len(data)
+                    self._news.notify_all()
+
+
+class _Lines(io.TextIOBase):
+    """Standard error that nobody waits for."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    def write(self, text: str) -> int:
+        self._writer.write(text.encode("utf-8", "replace"))
+        return len(text)
+
+
+class Reports:
+    """What a part has to tell: lines of JSON."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    def tell(self, kind: str, **data: Any) -> None:
+        """Say something; returns at once."""
+        self._writer.write(json.dumps({"kind": kind, **data}).encode() + b"\n")

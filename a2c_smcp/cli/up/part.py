@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 from a2c_smcp.utils.text import printable
@@ -22,7 +22,8 @@ FIRST_DELAY, LONGEST_DELAY = 0.2, 5.0
 MOST_DEATHS, WITHIN_SECONDS = 10, 60.0
 """More deaths within so many seconds, and the part is given up."""
 LAST_WORDS = 12
-LONGEST_LINE = 16_000_000
+LONGEST_LINE = 4_000_000
+LONGEST_WORDS = 1_000
 LATE_OUTPUT = 0.5
 
 Report = dict[str, Any]
@@ -47,8 +48,6 @@ class Part:
         on_death: Callable[[str], None],
     ) -> None:
         self.name = name
-        self.starts = 0
-        self.pid: int | None = None
         self._plan = plan
         self._inherits = inherits
         self._on_report = on_report
@@ -59,6 +58,9 @@ class Part:
         self._deaths: deque[float] = deque(maxlen=MOST_DEATHS)
         self._told = False
         self._stopping = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._ended.set()
+        self._is_killed = False
 
     async def run(self) -> None:
         """Keep it alive until `stop`.
@@ -66,13 +68,40 @@ class Part:
         Raises:
             PartFailed: it does not start, or dies again and again.
         """
+        self._ended.clear()
+        try:
+            await self._keep_alive()
+        finally:
+            self._ended.set()
+
+    async def stop(self) -> bool:
+        """End it in good order, or else kill it; whether that was needed. Afterwards `run` has returned."""
+        self._stopping.set()
+        self._hang_up()
+        try:
+            await asyncio.wait_for(self._ended.wait(), STOP_SECONDS)
+        except TimeoutError:
+            self.kill()
+            await self._ended.wait()
+        return self._is_killed
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._stopping.set()
+        if not self._ended.is_set():
+            self._is_killed = True
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+
+    async def _keep_alive(self) -> None:
         delay = FIRST_DELAY
         while not self._stopping.is_set():
             began = time.monotonic()
             code = await self._live()
             if self._stopping.is_set():
                 return
-            if not self._told:
+            if not self._told and code >= 0:
                 raise PartFailed(f"the {self.name} does not start: {_end(code)}{self._words()}")
             self._deaths.append(time.monotonic())
             if len(self._deaths) == MOST_DEATHS and self._deaths[-1] - self._deaths[0] < WITHIN_SECONDS:
@@ -82,24 +111,9 @@ class Part:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), delay)
 
-    async def stop(self) -> None:
-        """End it in good order, or else kill it. `run` returns then."""
-        self._stopping.set()
-        process = self._process
-        if process is None or process.stdin is None:
-            return
-        process.stdin.close()
-        try:
-            await asyncio.wait_for(process.wait(), STOP_SECONDS)
-        except TimeoutError:
-            self.kill()
-
-    def kill(self) -> None:
-        """End it at once."""
-        self._stopping.set()
-        if self._process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
+    def _hang_up(self) -> None:
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
 
     async def _live(self) -> int:
         """Start it and listen until it ends; its exit code."""
@@ -110,8 +124,10 @@ class Part:
             pass_fds=self._inherits, env=_environment(), limit=LONGEST_LINE,
             start_new_session=True,  # Ctrl-C is ours to pass on, in order
         )  # fmt: skip
-        self.starts += 1
-        self.pid = process.pid
+        if self._stopping.is_set():  # meanwhile
+            self._hang_up()
+        if self._is_killed:
+            self.kill()
         readers: list[asyncio.Task[None]] = []
         try:
             stdin, stdout, stderr = _pipes(process)
@@ -127,33 +143,43 @@ class Part:
                 reader.cancel()
             if process.returncode is None:
                 process.kill()
-            self._process = self.pid = None
+            self._process = None
 
     async def _listen(self, stream: asyncio.StreamReader) -> None:
-        async for line in stream:
+        async for line in _lines(stream):
             try:
-                report: Report = json.loads(line)
-            except ValueError:  # some library prints
-                self._on_log("warning", line.decode("utf-8", "replace").rstrip())
-                continue
-            self._told = True
-            self._on_report(report)
+                report: Any = json.loads(line)
+                self._on_report(report)
+                self._told = True
+            except Exception as error:  # a library that prints, or a mistake of ours: the next report may be fine
+                self._on_log("warning", f"{line[:LONGEST_WORDS]!r} is no report: {error}")
 
     async def _read_log(self, stream: asyncio.StreamReader) -> None:
-        async for line in stream:
+        async for line in _lines(stream):
             text = line.decode("utf-8", "replace").rstrip()
             level, message = "error", text
             with contextlib.suppress(ValueError, KeyError, TypeError):
                 record = json.loads(text)
                 level, message = record["level"], record["message"]
-                if "traceback" in record:
-                    message += "\n" + record["traceback"]
             if message:
-                self._last_words.append(message)
-                self._on_log(level, message)
+                self._last_words.append(message[:LONGEST_WORDS])
+                self._on_log(level, message[:LONGEST_WORDS])
 
     def _words(self) -> str:
         return "".join(f"\n    {printable(line)}" for words in self._last_words for line in words.splitlines())
+
+
+async def _lines(stream: asyncio.StreamReader) -> AsyncGenerator[bytes]:
+    """The lines of a stream; of one that is too long only the end."""
+    while True:
+        try:
+            yield await stream.readuntil(b"\n")
+        except asyncio.IncompleteReadError as end:
+            if end.partial:
+                yield end.partial
+            return
+        except asyncio.LimitOverrunError as error:
+            await stream.readexactly(error.consumed)
 
 
 def _pipes(

@@ -18,45 +18,47 @@ from rich.text import Text
 from a2c_smcp.cli.errors import INTERRUPTED
 from a2c_smcp.cli.running import on_stop_signal
 from a2c_smcp.cli.up.journal import Journal
+from a2c_smcp.cli.up.lifeline import Writer
 from a2c_smcp.cli.up.part import Part, PartFailed, log_level
 from a2c_smcp.cli.up.plan import Plan
 from a2c_smcp.cli.up.scene import Event, Scene
 from a2c_smcp.cli.up.tour import take_tour
-from a2c_smcp.cli.up.view import View, how_to_attach, line_of, what_next
-from a2c_smcp.utils.text import printable
+from a2c_smcp.cli.up.view import View, how_to_attach, what_next
 
 START_SECONDS = 60.0
 """How long the tour waits for everything to be there."""
 REFRESH_SECONDS = 0.25
 WIDE = 120
 
-logger = logging.getLogger("a2c.up")
-
 
 async def run(plan: Plan, *, tour: bool) -> int:
     """Run until Ctrl-C, or, where nobody sits at a terminal, until the tour is over; the exit code."""
     signals = _Signals()
     with on_stop_signal(signals.count):
-        up = _Up(plan, Console() if sys.stdout.isatty() else Console(width=WIDE))
-        parts = asyncio.ensure_future(up.keep_alive())
+        console = Console() if sys.stdout.isatty() else Console(width=WIDE)
+        up = _Up(plan, console)
+        up.start()
+        failing = asyncio.ensure_future(up.failure())
         main = asyncio.ensure_future(up.attend(tour))
         stop = asyncio.ensure_future(signals.first.wait())
+        code = 0
         try:
-            await asyncio.wait((parts, main, stop), return_when=asyncio.FIRST_COMPLETED)
-            if parts.done():
-                parts.result()
-            if main.done():
-                return main.result()
-            return INTERRUPTED if tour and not up.tour_is_over else 0
-        except PartFailed as error:
-            print(f"a2c: {error}", file=sys.stderr)
-            return 1
+            await asyncio.wait((failing, main, stop), return_when=asyncio.FIRST_COMPLETED)
+            if failing.done():
+                print(f"a2c: {failing.result()}", file=sys.stderr)
+                code = 1
+            elif main.done():
+                code = main.result()
+            elif tour and not up.tour_is_over:
+                code = INTERRUPTED
         finally:
-            for task in (main, stop):
+            for task in (failing, main, stop):
                 task.cancel()
-            await asyncio.gather(main, stop, return_exceptions=True)
-            await up.stop(signals.second)
-            await asyncio.gather(parts, return_exceptions=True)
+            await asyncio.gather(failing, main, stop, return_exceptions=True)
+            killed = await up.stop(signals.second)
+        for name in killed:
+            print(f"a2c: the {name} did not end by itself and was killed", file=sys.stderr)
+        return code or (1 if killed else 0)
 
 
 class _Signals:
@@ -79,7 +81,7 @@ class _Up:
         self._journal = Journal(Path(plan.journal))
         self._changed = asyncio.Event()
         self._scene = Scene(plan.computer, self._on_event, self._changed.set)
-        self._prints_events = False
+        self._printer: Writer | None = None
         self.tour_is_over = False
         line = plan.to_line()
         part = partial(Part, plan=line, on_report=self._scene.take)
@@ -87,24 +89,23 @@ class _Up:
         self._server = part("Server", inherits=inherits, on_log=self._log("Server"), on_death=self._scene.lose_server)
         self._computer = part("Computer", on_log=self._log("Computer"), on_death=self._scene.lose_computer)
 
-    async def keep_alive(self) -> None:
-        """Run both parts until they are stopped.
+    def start(self) -> None:
+        """Start both parts; they are kept alive until `stop`."""
+        self._journaling = asyncio.create_task(self._journal.keep())
+        self._running = [asyncio.create_task(part.run()) for part in (self._server, self._computer)]
 
-        Raises:
-            PartFailed: one of them cannot be kept alive.
-        """
-        journal = asyncio.create_task(self._journal.keep())
-        running = [asyncio.create_task(part.run()) for part in (self._server, self._computer)]
-        try:
-            for done in asyncio.as_completed(running):
+    async def failure(self) -> BaseException:
+        """Wait until a part cannot be kept alive; why."""
+        for done in asyncio.as_completed(self._running):
+            try:
                 await done
-        finally:
-            for task in (journal, *running):
-                task.cancel()
-            await asyncio.gather(journal, *running, return_exceptions=True)
+            except PartFailed as error:
+                return error
+        raise RuntimeError("both parts ended, though nobody stopped them")
 
-    async def stop(self, at_once: asyncio.Event) -> None:
-        """End the Computer, then the Server, so that the office hears of the leave; or kill both at once."""
+    async def stop(self, at_once: asyncio.Event) -> list[str]:
+        """End the Computer, then the Server, so that the office hears of the leave; or kill both at once. The names of
+        those that had to be killed."""
         stopping = asyncio.ensure_future(self._stop_in_order())
         hurry = asyncio.ensure_future(at_once.wait())
         await asyncio.wait((stopping, hurry), return_when=asyncio.FIRST_COMPLETED)
@@ -112,19 +113,21 @@ class _Up:
             self._computer.kill()
             self._server.kill()
         hurry.cancel()
-        await stopping
+        killed = await stopping
+        self._journaling.cancel()
+        await asyncio.gather(self._journaling, *self._running, return_exceptions=True)
+        return killed
 
-    async def _stop_in_order(self) -> None:
-        await self._computer.stop()
-        await self._server.stop()
+    async def _stop_in_order(self) -> list[str]:
+        return [part.name for part in (self._computer, self._server) if await part.stop()]
 
     async def attend(self, tour: bool) -> int:
         """Show what goes on; with a tour, first that."""
-        on_terminal = self._console.is_terminal
+        on_terminal = self._console.is_terminal and not self._console.is_dumb_terminal
         if tour:
             failures = await self._tour()
             self.tour_is_over = True
-            if not on_terminal:
+            if not self._console.is_terminal:
                 return 1 if failures else 0
         if on_terminal:
             await self._draw()
@@ -142,7 +145,7 @@ class _Up:
         failures = await take_tour(self._plan, self._console)
         words = "That was the tour." if not failures else f"The tour is over; {failures} of its steps failed."
         self._console.print(Text(words, "bold"))
-        self._console.print(what_next(), soft_wrap=True)
+        self._console.print(what_next(stays=self._console.is_terminal), soft_wrap=True)
         return failures
 
     async def _draw(self) -> None:
@@ -171,22 +174,20 @@ class _Up:
 
     async def _print(self) -> None:
         self._console.print(*how_to_attach(self._plan), sep="\n")
+        self._console.file.flush()
+        self._printer = Writer(self._console.file.fileno())  # whoever reads it may stop reading; we go on
         for event in self._scene.events:
-            self._console.print(line_of(event), soft_wrap=True)
-        self._prints_events = True
+            self._printer.write(f"{event.to_line()}\n".encode())
         await asyncio.Event().wait()
 
     def _on_event(self, event: Event) -> None:
         self._journal.add(event.to_line())
-        if self._prints_events:
-            self._console.print(line_of(event), soft_wrap=True)
+        if self._printer is not None:
+            self._printer.write(f"{event.to_line()}\n".encode())
 
     def _log(self, name: str) -> Callable[[str, str], None]:
         def log(level: str, message: str) -> None:
-            if log_level(level) < logging.WARNING:
-                return
-            self._scene.happen(f"{name}: {message.partition(chr(10))[0]}", "warning")
-            if not self._console.is_terminal:
-                logger.log(log_level(level), "%s: %s", name, printable(message))
+            if log_level(level) >= logging.WARNING:
+                self._scene.happen(f"{name}: {message}", "warning")
 
         return log

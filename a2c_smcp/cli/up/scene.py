@@ -6,13 +6,13 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from a2c_smcp.cli.up.part import Report
 from a2c_smcp.utils.text import printable
 
 KEPT = 50
-LONGEST_SUBJECT = 80
+LONGEST_TEXT = 300
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,8 @@ class Scene:
         note: str = "",
     ) -> None:
         """Remember and tell an event."""
-        event = Event(datetime.now(), printable(text), outcome, seconds, note)
+        line = printable(" ".join(text.split()))[:LONGEST_TEXT]  # one line, whatever others put into it
+        event = Event(datetime.now(), line, outcome, seconds, note)
         self.events.append(event)
         self.on_event(event)
         self.on_change()
@@ -104,12 +105,9 @@ class Scene:
     def _see_servers(self, servers: list[dict[str, Any]]) -> None:
         before = {server["name"]: server["state"] for server in self.servers}
         self.servers = servers
-        for server in servers:
-            state = server["state"]
-            if state != before.get(server["name"], "starting") and state not in ("stopping", "stopped", "disabled"):
-                why = f": {server['reason']}" if server["reason"] and state != "ready" else ""
-                bad = state in ("failed", "restarting")
-                self.happen(f"MCP server {server['name']} is {state}{why}", "warning" if bad else "news")
+        for server in servers:  # of the others the Computer's log tells
+            if server["state"] == "ready" and before.get(server["name"]) != "ready":
+                self.happen(f"MCP server {server['name']} is ready")
 
     def _see_call(self, call: Report) -> None:
         text = f"{call['agent']} {_deed(call['subject'], call['what'])} on {call['computer']}"
@@ -120,13 +118,12 @@ class Scene:
             self.happen(text, "failed", call["seconds"], f"error {code}")
 
 
-def _deed(subject: str, what: Any) -> str:
-    """What an Agent did, from its request, whatever that held."""
+def _deed(subject: str, what: str) -> str:
+    """What an Agent did."""
     match subject:
         case "tool_name":
-            return f"called {str(what)[:LONGEST_SUBJECT]}"
+            return f"called {what}"
         case "uri":
-            return f"read {str(what).partition('?')[0][:LONGEST_SUBJECT]}"
+            return f"read {what.partition('?')[0]}"
         case _:
-            words = ", ".join(map(str, cast("list[Any]", what))) if isinstance(what, list) else ""
-            return f"listed the documents about {words[:LONGEST_SUBJECT]}" if words else "listed the documents"
+            return f"listed the documents about {what}" if what else "listed the documents"

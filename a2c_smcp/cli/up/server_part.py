@@ -20,6 +20,9 @@ from a2c_smcp.server.settings import ServerSettings
 GRACE = 3.0
 """Seconds that running calls get when everything stops."""
 
+LONGEST, MOST_WORDS = 100, 5
+"""Characters of a word, and words of a list, that are told."""
+
 _Answering = Callable[[str, Any], Awaitable[Any]]
 
 
@@ -40,7 +43,7 @@ class WatchedRegistry(MemoryRegistry):
         return done
 
 
-def watched_namespace(reports: Reports) -> type[SMCPNamespace]:
+def watched_namespace(reports: Reports, registry: MemoryRegistry) -> type[SMCPNamespace]:
     """A namespace that tells of every tool call and every look into the documents."""
 
     class WatchedNamespace(SMCPNamespace):
@@ -57,18 +60,26 @@ def watched_namespace(reports: Reports) -> type[SMCPNamespace]:
             started = time.perf_counter()
             ack = await answer(sid, data)
             asked = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
+            member = registry.member(sid)
             reports.tell(
                 "call",
-                agent=asked.get("agent"),
-                computer=asked.get("computer"),
+                agent=member.name if member is not None else "somebody",
+                computer=in_short(asked.get("computer")),
                 subject=subject,
-                what=asked.get(subject),
+                what=in_short(asked.get(subject)),
                 seconds=time.perf_counter() - started,
                 code=code_of(ack),
             )
             return ack
 
     return WatchedNamespace
+
+
+def in_short(value: Any) -> str:
+    """What a request holds, which may be anything, as a few words."""
+    if isinstance(value, list):
+        return ", ".join(in_short(item) for item in cast("list[Any]", value)[:MOST_WORDS] if isinstance(item, str))
+    return value[:LONGEST] if isinstance(value, str) else ""
 
 
 def code_of(ack: Any) -> int | None:
@@ -84,16 +95,16 @@ def code_of(ack: Any) -> int | None:
     return code if isinstance(code, int) else ToolFailedError.code
 
 
-def main(plan: Plan) -> None:
+def main(plan: Plan, reports: Reports) -> None:
     """Serve until a signal comes."""
-    reports = Reports()
+    registry = WatchedRegistry(plan.office, reports)
     settings = ServerSettings.load({"host": plan.host, "port": plan.port, "api_key": plan.api_key, "grace": GRACE})
     serve(
         settings,
         settings.auth_provider(),
         lambda url: reports.tell("ready"),
-        namespace_class=watched_namespace(reports),
-        registry=WatchedRegistry(plan.office, reports),
+        namespace_class=watched_namespace(reports, registry),
+        registry=registry,
         listener=socket.socket(fileno=plan.listener),
     )
 

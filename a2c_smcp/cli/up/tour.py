@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import re
 import shlex
 import time
 from collections.abc import Awaitable, Callable
@@ -25,6 +27,8 @@ from a2c_smcp.errors import SMCPError
 from a2c_smcp.protocol.upkeep import ChangeKind
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.utils.text import printable
+
+logger = logging.getLogger("a2c.up")
 
 NAME = "tour-agent"
 STEP_SECONDS = 30.0
@@ -96,6 +100,9 @@ class Tour:
             self._fail(f"{error.message} ({error.code})")
         except (StepFailed, OSError) as error:
             self._fail(str(error))
+        except Exception as error:  # an answer like none before; the other steps may go well
+            logger.debug("step %d", self._number, exc_info=True)
+            self._fail(f"{type(error).__name__}: {error}")
         self._console.print()
 
     def _fail(self, why: str) -> None:
@@ -154,7 +161,7 @@ class Tour:
         )
 
     async def _call(self) -> None:
-        word = max(self._best["title"].replace("-", " ").split() or ["the"], key=len)
+        word = max(re.findall(r"\w+", Path(self._best["title"]).stem) or ["the"], key=len)
         self._do(f"call {shlex.quote(self._plan.computer)} search_documents query={shlex.quote(word)} limit=3")
         started = time.perf_counter()
         result = await self._agent.emit_tool_call(
@@ -208,7 +215,12 @@ class Tour:
         changes = self._agent.changes()
         started = time.perf_counter()
         try:
-            await asyncio.to_thread(note.write_text, "# A note of the tour\n\nIt will be gone in a moment.\n", "utf-8")
+            try:
+                text = "# A note of the tour\n\nIt will be gone in a moment.\n"
+                await asyncio.to_thread(note.write_text, text, "utf-8")
+            except OSError as error:
+                self._say(f"Left out: {self._plan.folder} cannot be written to ({error.strerror}).")
+                return
             await _heard(changes, "finder")
             took = time.perf_counter() - started
             found = await self._find_note()

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.panel import Panel
@@ -63,7 +64,7 @@ class View:
         for server in self._scene.servers:
             state = ServerState(server["state"])
             counts = [str(server[kind]) for kind in ("tools", "windows", "documents")]
-            why = server["reason"] or "" if state is not ServerState.READY else ""
+            why = _remark(server, state)
             table.add_row(
                 SYMBOLS.get(state, "…"), escape(server["name"]), state.value, *counts, Text(printable(why), "dim")
             )
@@ -79,11 +80,6 @@ class View:
         for event in list(self._scene.events)[-room:]:
             table.add_row(Text(f"{event.when:%H:%M:%S}", "dim"), Text(event.text), _outcome(event))
         return table if table.row_count else Text("nothing happened yet", "dim")
-
-
-def line_of(event: Event) -> Text:
-    """One event where there is no terminal to draw on."""
-    return Text(event.to_line(), _STYLES[event.outcome] if event.outcome != "news" else "")
 
 
 def how_to_attach(plan: Plan) -> list[RenderableType]:
@@ -102,14 +98,15 @@ def how_to_attach(plan: Plan) -> list[RenderableType]:
     return list(lines)
 
 
-def what_next() -> Text:
-    """What to type after the tour."""
+def what_next(*, stays: bool) -> Text:
+    """What to type after the tour; where the office `stays`, that is shown anyway."""
     program = program_name()
-    lines = (
-        ("up", "stays until Ctrl-C, and shows how to be the Agent"),
+    lines = [
         ("up ~/Documents", "offers documents of yours"),
         ("up --with-my-config", "offers the MCP servers you have in Claude, Cursor or VS Code"),
-    )
+    ]
+    if not stays:
+        lines.insert(0, ("up", "stays until Ctrl-C, and shows how to be the Agent"))
     width = max(len(command) for command, _ in lines)
     return Text("\n").join(
         Text.assemble((f"  {program} {command:<{width}}", "cyan"), "  ", (meaning, "dim")) for command, meaning in lines
@@ -126,6 +123,14 @@ def program_name() -> str:
         shown = os.path.relpath(here)
         return shlex.quote(shown if len(shown) < len(str(here.absolute())) else str(here.absolute()))
     return f"{shlex.quote(sys.executable)} -m a2c_smcp.cli"
+
+
+def _remark(server: dict[str, Any], state: ServerState) -> str:
+    """What its owner should know."""
+    if state is not ServerState.READY:
+        return str(server["reason"])
+    asking = server["asking"]
+    return f"{asking} refused: nobody is asked (auto_apply, or --allow-all)" if asking else ""
 
 
 def _command(text: str) -> Text:

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import logging
 import os
 import platform
 import shutil
@@ -24,10 +26,13 @@ from mcp.shared.exceptions import MCPError
 import a2c_smcp
 from a2c_smcp.utils.audience import Audience
 
+logger = logging.getLogger("a2c.up")
+
 MACHINE = "window://a2c.up/machine?priority=40"
 ACTIVITY = "window://a2c.up/activity?priority=60"
 MACHINE_SECONDS = 30.0
 """How often the machine is looked at again."""
+LOOK_SECONDS = 5.0
 RESOURCE_NOT_FOUND = -32002
 _GB = 1e9
 
@@ -44,8 +49,9 @@ def machine(name: str) -> str:
         lines.append("load: " + " ".join(f"{load:.1f}" for load in os.getloadavg()))
     if (memory := _memory()) is not None:
         lines.append(f"memory: {memory[0] / _GB:.1f} of {memory[1] / _GB:.1f} GB used")
-    disk = shutil.disk_usage(Path.home())
-    lines.append(f"disk: {disk.free / _GB:.0f} of {disk.total / _GB:.0f} GB free")
+    with contextlib.suppress(OSError, RuntimeError):  # a user without a home
+        disk = shutil.disk_usage(Path.home())
+        lines.append(f"disk: {disk.free / _GB:.0f} of {disk.total / _GB:.0f} GB free")
     return "\n".join(lines)
 
 
@@ -130,7 +136,21 @@ class Windows:
             await anyio.sleep(MACHINE_SECONDS)
 
     async def _watch_activity(self) -> None:
-        """Tell of a change of the journal, whose folder is watched: the file is replaced with each."""
+        """Tell of a change of the journal; where it cannot be watched, look now and then."""
+        try:
+            await self._hear_of_activity()
+        except Exception as error:  # too many watches on this machine
+            logger.warning("the activity cannot be watched, and is looked at now and then: %s", error)
+        shown = ""
+        while True:
+            text = await anyio.to_thread.run_sync(activity, self._journal)
+            if text != shown:
+                shown = text
+                await self._audience.tell_updated(ACTIVITY)
+            await anyio.sleep(LOOK_SECONDS)
+
+    async def _hear_of_activity(self) -> None:
+        """The folder is watched: the file is replaced with each change."""
         watchfiles: Any = importlib.import_module("watchfiles")
         async for changes in watchfiles.awatch(self._journal.parent, watch_filter=None, recursive=False, step=100):
             if any(Path(path).name == self._journal.name for _, path in changes):
