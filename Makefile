@@ -40,6 +40,7 @@ clean:  ## Remove what the other commands made.
 	$(PIP) install --upgrade 'pip>=25.1'
 
 .venv/.runtime: .venv/bin/python pyproject.toml constraints.txt
+	@echo "installing into .venv, which takes a minute the first time …"
 	$(PIP) install --constraint constraints.txt --editable '.[documents]'
 	@touch $@
 

@@ -37,6 +37,8 @@ from a2c_smcp.utils.dpe_uri import ParsedDPEUri, build_dpe_uri, parse_dpe_uri
 
 HOST, PAGE_ROWS = "tables.example", 50
 FILE = Path(sys.argv[1]).resolve()
+if not FILE.is_file():
+    sys.exit(f"{FILE}: there is no such file")
 database = sqlite3.connect(f"{FILE.as_uri()}?mode=ro", uri=True)
 viewers: dict[str, ServerSession] = {}
 

@@ -28,6 +28,8 @@ viewers: dict[str, ServerSession] = {}
 
 
 def read_end() -> str:
+    if not FILE.exists():
+        return f"{FILE} is not there yet.\n"
     with FILE.open(encoding="utf-8", errors="replace") as lines:
         return "".join(deque(lines, maxlen=20))
 

@@ -66,8 +66,9 @@ def documents(
 ) -> None:
     """Serve a folder of files as documents: pages and elements at dpe:// addresses, for any MCP host.
 
-        a2c documents ~/Reports --check
-        a2c documents ~/Reports
+    a2c documents ~/Reports --check
+
+    a2c documents ~/Reports
 
     Reads pdf, docx, xlsx, pptx, odt, ods, odp, md, html, csv, txt, json, yaml, toml, xml, eml, ipynb, epub, pictures,
     sound, video and source code. Files are only read, in processes of their own with bounded time and memory. Exit

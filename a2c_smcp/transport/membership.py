@@ -145,6 +145,8 @@ def in_plain_words(problem: str) -> str:
         return "nobody answers there"
     if any(sign in problem for sign in ("getaddrinfo", "Name or service", "nodename nor servname", "name resolution")):
         return "there is no such host"
+    if "CERTIFICATE_VERIFY_FAILED" in problem:
+        return "its certificate is not to be trusted (`a2c doctor --url …` says why)"
     if "Unexpected" in problem or "Invalid" in problem:
         return "what answers there is no A2C Server"
     return problem

@@ -27,8 +27,6 @@ _PURPOSES = {
     "keyring": "passwords in the system's keyring (`--keyring`)",
     "langchain": "an office's tools for LangChain",
     "openai-agents": "an office's tools for OpenAI Agents",
-    "otel": "traces",
-    "redis": "several Server processes behind one address",
     "vrl": "VRL scripts on the results of tools",
 }
 

@@ -74,8 +74,9 @@ def up(
 ) -> None:
     """Start everything on this machine: a Server, and a Computer that offers your documents. Be its Agent.
 
-        a2c up --tour
-        a2c up ~/Reports --config mcp.json
+    a2c up --tour
+
+    a2c up ~/Reports --config mcp.json
 
     Shows who is there and what happens, and the commands that bring an Agent in. Ctrl-C stops all of it.
     """
