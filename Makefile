@@ -5,6 +5,8 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
+MAKEFLAGS += --jobs=3  # the checks, and what only the tests need, side by side
+
 .PHONY: help run test check format bench docs clean
 
 help:  ## Show this.
@@ -14,7 +16,7 @@ run: .venv/.runtime  ## Start everything on this machine, and have an Agent show
 	$(BIN)/a2c up --tour $(ARGS)
 
 test: check .venv/.javascript .venv/.old-mcp  ## Check the code, then run every test.
-	$(BIN)/python -m pytest -n auto $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 check: .venv/.development  ## Lint, formatting, types.
 	$(BIN)/ruff check .

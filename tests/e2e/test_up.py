@@ -136,20 +136,14 @@ def test_without_a_terminal_it_prints_what_happens_until_it_is_told_to_stop(file
     with up(place, str(files), "--office", "acme", "--api-key", "a-key") as process:
         process.wait_for(r"MCP server documents is ready")
         process.wait_for(r"export A2C_API_KEY=a-key")
+        url = process.wait_for(r"A2C_URL=(\S+)")[1]
+        refused = a2c("agent", "--url", url, "--office", "acme", "--api-key", "wrong", "tools")
+        assert refused.returncode == 3
+        assert "A2C_API_KEY" in refused.stderr
         with watching(descendants() - {process.process.pid}) as watch:
             assert process.stop(signal.SIGTERM) == 0
             assert not watch.still_alive()
     assert not left_in(place)
-
-
-def test_a_wrong_key_is_refused(files: Path, place: dict[str, str]) -> None:
-    with up(place, str(files), "--office", "acme") as process:
-        url = process.wait_for(r"A2C_URL=(\S+)")[1]
-        process.wait_for(r"MCP server documents is ready")
-        refused = a2c("agent", "--url", url, "--office", "acme", "--api-key", "wrong", "tools")
-        assert refused.returncode == 3
-        assert "A2C_API_KEY" in refused.stderr
-        assert process.stop(signal.SIGINT) == 0
 
 
 def test_what_is_killed_hard_leaves_no_process(files: Path, place: dict[str, str]) -> None:
@@ -161,25 +155,20 @@ def test_what_is_killed_hard_leaves_no_process(files: Path, place: dict[str, str
             assert not watch.still_alive()
 
 
-def test_more_mcp_servers_come_from_a_file(files: Path, tmp_path: Path, place: dict[str, str]) -> None:
+def test_more_mcp_servers_come_from_a_file_and_from_other_hosts(
+    files: Path, tmp_path: Path, place: dict[str, str]
+) -> None:
     config = write_config(tmp_path, {"raw": stdio(raw()), "documents": stdio(raw())})
-    with up(place, str(files), "--config", str(config)) as process:
-        process.wait_for(r"mcp.json: raw, documents$")
-        process.wait_for(r"MCP server raw is ready")
-        process.wait_for(r"MCP server documents is ready")
-        process.wait_for(r"MCP server a2c-documents is ready")
-        assert process.stop(signal.SIGINT) == 0
-
-
-def test_my_config_is_what_other_hosts_have_here(files: Path, tmp_path: Path, place: dict[str, str]) -> None:
     cursor = Path(place["HOME"]) / ".cursor"
     cursor.mkdir()
     command = raw()
     servers = {"mine": {"command": command[0], "args": command[1:]}}
     (cursor / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
-    with up(place, str(files), "--with-my-config") as process:
+    with up(place, str(files), "--config", str(config), "--with-my-config") as process:
+        process.wait_for(r"mcp.json: raw, documents$")
         process.wait_for(rf"{re.escape(str(cursor))}/mcp.json: mine$")
-        process.wait_for(r"MCP server mine is ready")
+        for name in ("raw", "documents", "a2c-documents", "mine"):
+            process.wait_for(rf"MCP server {name} is ready")
         assert process.stop(signal.SIGINT) == 0
 
 
