@@ -29,6 +29,7 @@ from tests.computer.hosting import (
     received,
     text_of,
 )
+from tests.support.computers import watching
 from tests.support.running import PATIENCE
 
 pytestmark = pytest.mark.anyio
@@ -187,9 +188,10 @@ async def test_stopping_leaves_no_process_behind_whatever_the_server_does(mode: 
         assert children_of(*pids) == set(pids)
         assert len(pids) == (3 if mode.startswith("fork") else 1)
         before = time.monotonic()
-        await computer.mcp_manager.astop_client("raw")
-        assert time.monotonic() - before < PATIENCE
-        assert children_of(*pids) == set()
+        with watching(pids) as watch:  # who has been killed takes a moment to be gone
+            await computer.mcp_manager.astop_client("raw")
+            assert time.monotonic() - before < PATIENCE
+            assert not watch.still_alive()
         assert computer.status_of("raw").state is ServerState.STOPPED
 
 
@@ -198,9 +200,10 @@ async def test_a_crashed_server_takes_its_children_with_it(tmp_path: Path) -> No
     policy = replace(QUICK, restarts=0)
     async with hosting(raw("raw", "--mode", "fork", "--log", str(log)), policy=policy) as computer:
         pids = [entry["pid"] for entry in read_log(log) if entry.get("event") == "child"]
-        await computer.call("exit", code=1)
-        await computer.until_state("raw", ServerState.FAILED)
-        assert children_of(*pids) == set()
+        with watching(pids) as watch:
+            await computer.call("exit", code=1)
+            await computer.until_state("raw", ServerState.FAILED)
+            assert not watch.still_alive()
 
 
 async def test_a_stopped_server_says_goodbye_in_good_order(tmp_path: Path) -> None:
