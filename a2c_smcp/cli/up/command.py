@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import tempfile
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from a2c_smcp.computer.mcp_clients.config_file import LoadedConfig
 
 _PREFIX = "a2c-up-"
+OLD_SECONDS = 60.0
 _OFFICE = "The office"
 _OFFERED = "What the Computer offers"
 
@@ -178,46 +180,50 @@ def _ask_inputs(files: dict[Path, LoadedConfig]) -> dict[str, Any]:
 @contextmanager
 def _run_folder() -> Generator[Path]:
     """A folder for as long as we run, for nobody else; and the end of those whose owner was killed."""
-    for left in _left_behind():
-        with _lock(left) as is_left:
-            if is_left:
-                shutil.rmtree(left, ignore_errors=True)
+    _sweep()
     try:
         here = Path(tempfile.mkdtemp(prefix=_PREFIX))
     except OSError as error:
         fail(f"there is no place for temporary files: {error.strerror or error} (TMPDIR says where)")
+    owned = _own(here)
     try:
         (here / "office").mkdir()
-        with _lock(here):
-            yield here
+        yield here
     finally:
         shutil.rmtree(here, ignore_errors=True)
+        if owned is not None:
+            os.close(owned)
 
 
-def _left_behind() -> list[Path]:
+def _sweep() -> None:
+    """Remove what was left behind. A folder that is new may be one whose owner is about to own it."""
     try:
-        return list(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"))
+        found = list(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"))
     except OSError:  # there is no such place
-        return []
+        return
+    for left in found:
+        owned = _own(left)
+        if owned is not None:
+            about = os.fstat(owned)
+            if about.st_uid == os.geteuid() and time.time() - about.st_mtime > OLD_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)
+            os.close(owned)
 
 
-@contextmanager
-def _lock(folder: Path) -> Generator[bool]:
-    """Own a folder, until the end of the block or of this process; False if somebody does, or it is not ours to own."""
+def _own(folder: Path) -> int | None:
+    """A handle that owns a folder until it is closed, or its process ends; None if somebody else does."""
     import fcntl
 
     try:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
-        yield False
-        return
+        return None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield os.fstat(handle).st_uid == os.geteuid()
-    except BlockingIOError:
-        yield False
-    finally:
+    except OSError:
         os.close(handle)
+        return None
+    return handle
 
 
 def _copy_sample(here: Path) -> Path:
