@@ -28,7 +28,7 @@ from a2c_smcp.server.metrics import CONTENT_TYPE, Metrics
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.sync_namespace import SyncSMCPNamespace
 from a2c_smcp.server.sync_websocket import GuardedWebSocket
-from a2c_smcp.transport.packet import SMCPPacket, is_engine_packet
+from a2c_smcp.transport.packet import SMCPPacket
 
 DEFAULT_PATH = "/socket.io"
 GRACE = 10.0
@@ -207,7 +207,7 @@ class SMCPApp(_Application[SMCPNamespace]):
         """Hand a request to Socket.IO."""
         session = self.sio.eio.sockets.get(parse_qs(scope["query_string"]).get(b"sid", [b""])[0].decode("latin-1"))
         if scope["type"] == "websocket":
-            await self.sio.handle_request(scope, _guard(receive), send)
+            await self.sio.handle_request(scope, receive, send)
             if session is not None and not session.upgraded:
                 session.upgrading = False  # the upgrade came to nothing: long-polling goes on
             return
@@ -279,19 +279,6 @@ def _socketio_options(limits: Limits, cors: str | list[str] | None, options: dic
 def transport_limit(limits: Limits) -> int:
     """The largest message the transport lets through, in bytes."""
     return 2 * limits.message_bytes
-
-
-def _guard(receive: Receive) -> Receive:
-    """End a WebSocket at its first frame that is not Engine.IO; the library would leave its session half open."""
-
-    async def receive_packet() -> MutableMapping[str, Any]:
-        message = await receive()
-        text = message.get("text")
-        if text is not None and not is_engine_packet(text):
-            return {"type": "websocket.disconnect", "code": 1002}
-        return message
-
-    return receive_packet
 
 
 async def _respond(send: Send, page: tuple[HTTPStatus, str, bytes]) -> None:

@@ -22,7 +22,9 @@ from a2c_smcp.errors import RateLimitedError
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.server.connections import AddressCounter, client_of
 from a2c_smcp.server.sync_namespace import SyncBaseNamespace
+from a2c_smcp.server.websocket import DirectWebSocket
 from a2c_smcp.smcp import SMCP_NAMESPACE
+from a2c_smcp.transport.direct import Outbox
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +78,7 @@ class _Measured:
         return item
 
 
-class _AsyncQueue(_Measured, asyncio.Queue[Any]):
+class _AsyncQueue(_Measured, Outbox):
     pass
 
 
@@ -96,6 +98,8 @@ class _AsyncEngine(engineio.AsyncServer):
         connection = self.sockets.get(sid)
         if connection is None or connection.closed:
             return
+        if connection.upgraded and connection.last_ping is None and connection.queue.post(pkt.encode()):
+            return  # while a pong is due, the library looks at the time
         if connection.queue.backlog > self.max_backlog:
             logger.warning("%s does not read what it is sent: disconnected", sid)
             await connection.close(wait=False)
@@ -132,6 +136,7 @@ class AsyncHub(socketio.AsyncServer):
 
     def __init__(self, limits: Limits, **options: Any) -> None:
         super().__init__(**options)
+        DirectWebSocket.install(self)
         self.eio.max_backlog = 4 * limits.message_bytes
         self._door = _Door(limits)
         self._entry_timeout = limits.entry_timeout

@@ -22,6 +22,7 @@ from a2c_smcp.errors import InvalidAnswerError, NotConnectedError, TimedOutError
 from a2c_smcp.protocol.client import ClientWorld, Seat, check_seconds, come_back, enter, leave, rejoin
 from a2c_smcp.protocol.flow import Flow, ResultT, run_async
 from a2c_smcp.protocol.limits import Limits
+from a2c_smcp.transport.async_engine import AsyncEngine
 from a2c_smcp.transport.membership import (
     CONNECT_SECONDS,
     WEBSOCKET_FIRST,
@@ -52,6 +53,7 @@ class OfficeClient(Membership, socketio.AsyncClient):
         super().__init__(*args, **with_defaults(options, max_message_bytes))
         self._take_no_seat()
         self._pending: dict[int, asyncio.Future[Any]] = {}
+        self._callbacks: set[asyncio.Task[None]] = set()
         self._rejoining: asyncio.Task[None] | None = None
         self._moving = asyncio.Lock()
 
@@ -295,6 +297,9 @@ class OfficeClient(Membership, socketio.AsyncClient):
     def _on_given_up(self) -> None:
         """For subclasses: what to do when the connection is lost for good."""
 
+    def _engineio_client_class(self) -> type[AsyncEngine]:
+        return AsyncEngine
+
     # The library's own hooks rather than its events: a program may have handlers of its own for those.
 
     async def _handle_connect(self, namespace: str | None, data: Any) -> None:
@@ -312,7 +317,9 @@ class OfficeClient(Membership, socketio.AsyncClient):
         answered = self._pending.get(id or 0) if namespace == self.namespace else None
         if answered is None:
             if id:  # the library takes 0 for its counter
-                await super()._handle_ack(namespace, id, data)
+                task = asyncio.create_task(super()._handle_ack(namespace, id, data))  # a program's own callback
+                self._callbacks.add(task)
+                task.add_done_callback(self._callbacks.discard)
         elif not answered.done():
             value = data[0] if len(data) == 1 else tuple(data) or None
             if isinstance(value, Unreadable):

@@ -67,13 +67,16 @@ class Call:
 class Tool:
     """What is listed, and what is done when it is called; an answer of None means none is sent."""
 
-    def __init__(self, definition: dict[str, Any], run: Callable[[Call], dict[str, Any] | None]) -> None:
+    def __init__(
+        self, definition: dict[str, Any], run: Callable[[Call], dict[str, Any] | None], slow: bool = False
+    ) -> None:
         self.definition = definition
         self.run = run
+        self.slow = slow
 
 
 class Server:
-    """Reads in the main thread, runs each tool call in a thread of its own."""
+    """Reads in the main thread and answers there, unless that takes time: such a call has a thread of its own."""
 
     def __init__(self, mode: str, tools: int, prefix: str, log: str | None, marker: str) -> None:
         self.mode = mode
@@ -146,7 +149,7 @@ class Server:
         if method == "tools/call":
             call = Call(params.get("arguments") or {}, params.get("_meta", {}).get("progressToken"))
             self.calls[request_id] = call
-            start_thread(lambda: self.answer(request_id, lambda: self.call(params["name"], call)))
+            self.start_call(request_id, params["name"], call)
         elif method == "initialize" and self.mode == "slow_start":
             start_thread(lambda: (time.sleep(3), self.answer(request_id, lambda: self.initialize(params))))
         else:
@@ -210,12 +213,19 @@ class Server:
             result["nextCursor"] = str(start + PAGE)
         return result
 
-    def call(self, name: str, call: Call) -> dict[str, Any] | None:
-        """Run a tool by its listed name."""
+    def start_call(self, request_id: str | int, name: str, call: Call) -> None:
+        """Run a tool by its listed name, and answer."""
         tool = self.tools.get(name)
-        if tool is None:
-            raise RpcError(INVALID_PARAMS, f"Unknown tool: {name}")
-        return tool.run(call)
+
+        def work() -> dict[str, Any] | None:
+            if tool is None:
+                raise RpcError(INVALID_PARAMS, f"Unknown tool: {name}")
+            return tool.run(call)
+
+        if tool is not None and tool.slow:
+            start_thread(lambda: self.answer(request_id, work))
+        else:
+            self.answer(request_id, work)
 
     # Tools
 
@@ -234,24 +244,30 @@ class Server:
         return [
             echo_tool(f"{self.prefix}echo"),
             add,
-            self.tool("sleep", self.sleep, seconds=number),
+            self.slow_tool("sleep", self.sleep, seconds=number),
             self.tool("fail", lambda call: {**text(call.arguments["message"]), "isError": True}, message=string),
             self.tool("raise", self.fault, code=integer, message=string),
             self.tool("env", lambda call: text(os.environ.get(call.arguments["name"], "")), name=string),
             self.tool("cwd", lambda _: text(os.getcwd())),
             self.tool("media", lambda _: media()),
-            self.tool("big", lambda call: text("x" * int(call.arguments["bytes"])), bytes=integer),
+            self.slow_tool("big", lambda call: text("x" * int(call.arguments["bytes"])), bytes=integer),
             self.tool("exit", self.exit, code=integer),
             broken,
             self.tool("grow", self.grow, name=string),
             self.tool("shrink", self.shrink, name=string),
-            self.tool("storm", self.storm, count=integer),
+            self.slow_tool("storm", self.storm, count=integer),
             describe,
         ]
 
     def tool(self, name: str, run: Callable[[Call], dict[str, Any] | None], /, **properties: dict[str, Any]) -> Tool:
         """Make a tool all of whose arguments are required."""
         return Tool(definition(f"{self.prefix}{name}", properties), run)
+
+    def slow_tool(
+        self, name: str, run: Callable[[Call], dict[str, Any] | None], /, **properties: dict[str, Any]
+    ) -> Tool:
+        """Make a tool that may take a while, or write more than a pipe holds."""
+        return Tool(definition(f"{self.prefix}{name}", properties), run, slow=True)
 
     def add(self, call: Call) -> dict[str, Any]:
         """Answer in both forms."""

@@ -9,12 +9,14 @@ from contextlib import asynccontextmanager
 
 
 class Network:
-    """Leads to `target`. While it is `down`, nobody gets through."""
+    """Leads to `target`. While it is `down`, nobody gets through. Until it `listens`, what clients send does not."""
 
     def __init__(self, target: str) -> None:
         self.target = target
         self.url = ""
         self.down = False
+        self.listens = asyncio.Event()
+        self.listens.set()
         self._wires: set[asyncio.StreamWriter] = set()
 
     def cut(self) -> None:
@@ -34,15 +36,19 @@ class Network:
             return
         self._wires |= {writer, far_writer}
         try:
-            await asyncio.gather(self._pump(reader, far_writer), self._pump(far_reader, writer))
+            await asyncio.gather(self._pump(reader, far_writer, self.listens), self._pump(far_reader, writer))
         finally:
             self._wires -= {writer, far_writer}
             writer.transport.abort()
             far_writer.transport.abort()
 
-    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pump(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, gate: asyncio.Event | None = None
+    ) -> None:
         with contextlib.suppress(OSError):
             while data := await reader.read(65536):
+                if gate is not None:
+                    await gate.wait()
                 writer.write(data)
                 await writer.drain()
         writer.transport.abort()

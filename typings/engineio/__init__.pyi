@@ -5,6 +5,7 @@ from typing import Any
 
 class AsyncSocket:
     closed: bool
+    last_ping: float | None
     upgrading: bool
     upgraded: bool
     queue: Any
@@ -15,6 +16,13 @@ class AsyncServer:
     sockets: dict[str, AsyncSocket]
     async def send_packet(self, sid: str, pkt: Any) -> None: ...
     def create_queue(self, *args: Any, **kwargs: Any) -> asyncio.Queue[Any]: ...
+
+class AsyncClient:
+    state: str
+    def create_queue(self, *args: Any, **kwargs: Any) -> asyncio.Queue[Any]: ...
+    async def _connect_websocket(self, url: str, headers: Any, engineio_path: str) -> bool: ...
+    async def _send_packet(self, pkt: Any) -> None: ...
+    async def _trigger_event(self, event: str, *args: Any, **options: Any) -> Any: ...
 
 class Socket:
     closed: bool

@@ -1,0 +1,79 @@
+"""WebSocket under ASGI servers: events and acks take the short way of `transport.direct`, the rest the library's."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from a2c_smcp.transport.direct import ACK, EVENT, Outbox
+from a2c_smcp.transport.packet import is_engine_packet
+
+logger = logging.getLogger(__name__)
+
+
+class DirectWebSocket:
+    """One WebSocket, in the place of the library's own. It ends at a frame that is not Engine.IO as at a close; the
+    library would leave its session half open."""
+
+    def __init__(self, handler: Any, engine: Any) -> None:
+        self._handler = handler
+        self._session = handler.__self__
+        self._engine = engine
+
+    @classmethod
+    def install(cls, sio: Any) -> None:
+        """Use this class for the WebSockets of a `socketio.AsyncServer`."""
+        sio.eio._async = {**sio.eio._async, "websocket": cls}
+
+    async def __call__(self, environ: dict[str, Any]) -> str:
+        """Carry a session until the connection ends."""
+        self._receive, self._send = environ["asgi.receive"], environ["asgi.send"]
+        await self._send({"type": "websocket.accept"})
+        self._outbox: Outbox = self._session.queue
+        self._outbox.open(self._send_frame)
+        try:
+            await self._handler(self)
+        finally:
+            self._outbox.close()
+        return ""
+
+    async def wait(self) -> str | bytes:
+        """The next frame that is for the library; events and acks are handled here.
+
+        Raises:
+            OSError: the connection has ended.
+        """
+        while True:
+            message = await self._receive()
+            text: str | None = message.get("text")
+            if text is None:
+                data: bytes | None = message.get("bytes")
+                if data is None:
+                    raise OSError
+                return data
+            if not is_engine_packet(text):
+                raise OSError
+            if not self._session.upgraded:
+                self._outbox.open(self._send_frame)  # until now, long-polling took from it
+                return text
+            if not text.startswith((EVENT, ACK)) or len(text) > self._engine.max_http_buffer_size:
+                return text
+            try:
+                await self._engine.handlers["message"](self._session.sid, text[1:])
+            except Exception:
+                logger.exception("a message could not be handled")
+
+    async def send(self, message: str | bytes) -> None:
+        """Send a frame of the library's."""
+        await self._outbox.send(message)
+
+    async def close(self) -> None:
+        """Say goodbye."""
+        self._outbox.close()
+        try:
+            await self._send({"type": "websocket.close"})
+        except Exception as error:
+            logger.debug("no goodbye: %s", error)
+
+    async def _send_frame(self, frame: str | bytes) -> None:
+        await self._send({"type": "websocket.send", "text" if isinstance(frame, str) else "bytes": frame})
