@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Any
 
@@ -9,6 +10,9 @@ from a2c_smcp.transport.direct import ACK, EVENT, Outbox
 from a2c_smcp.transport.packet import is_engine_packet
 
 logger = logging.getLogger(__name__)
+
+LARGE = 2_000
+"""Characters. A longer message is handled before the next is read: many of them in memory at a time would be slow."""
 
 
 class DirectWebSocket:
@@ -62,6 +66,8 @@ class DirectWebSocket:
                 await self._engine.handlers["message"](self._session.sid, text[1:])
             except Exception:
                 logger.exception("a message could not be handled")
+            if len(text) > LARGE:
+                await asyncio.sleep(0)
 
     async def send(self, message: str | bytes) -> None:
         """Send a frame of the library's."""
