@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 import engineio
+from engineio.packet import MESSAGE
 
 from a2c_smcp.transport.direct import ACK, EVENT, Outbox
 
@@ -32,7 +33,9 @@ class AsyncEngine(engineio.AsyncClient):
         return is_connected
 
     async def _send_packet(self, pkt: Any) -> None:
-        if self.state != "connected" or pkt.binary or not self.queue.post(pkt.encode()):
+        # A pong has to queue: who empties the queue would take a connection without pongs for dead.
+        is_ours = self.state == "connected" and pkt.packet_type == MESSAGE and not pkt.binary
+        if not is_ours or not self.queue.post(pkt.encode()):
             await super()._send_packet(pkt)
 
 
