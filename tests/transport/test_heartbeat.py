@@ -10,6 +10,7 @@ import pytest
 from a2c_smcp.agent import AsyncSMCPAgentClient, DefaultAgentAuthProvider
 from a2c_smcp.computer import SMCPComputerClient
 from a2c_smcp.protocol.upkeep import Change
+from a2c_smcp.server import Limits
 from tests.computer.hosting import hosting, raw
 from tests.support.running import running
 
@@ -27,7 +28,8 @@ async def next_loss(changes: AsyncIterator[Change]) -> Change:
 
 @pytest.mark.parametrize("is_busy", [True, False])
 async def test_a_connection_outlives_what_would_be_silence(is_busy: bool) -> None:
-    with running("async", ping_interval=BEAT, ping_timeout=BEAT) as server:
+    limits = Limits(requests_per_second=0)
+    with running("async", limits=limits, ping_interval=BEAT, ping_timeout=BEAT) as server:
         async with hosting(raw()) as computer:
             client = SMCPComputerClient(computer=computer)
             await client.reach(server.url, transports=["websocket"])
