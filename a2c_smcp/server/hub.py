@@ -51,14 +51,18 @@ class _Door:
         return True
 
     def watch(self, eio_sid: str, timer: asyncio.TimerHandle | threading.Timer) -> None:
-        """Keep the timer that will ask whether the connection has entered."""
+        """Keep the timer that will ask whether the connection has entered, instead of any before it."""
+        self._stop_timer(eio_sid)
         self._timers[eio_sid] = timer
 
-    def dismiss(self, eio_sid: str) -> None:
-        """Forget a connection."""
+    def _stop_timer(self, eio_sid: str) -> None:
         timer = self._timers.pop(eio_sid, None)
         if timer is not None:
             timer.cancel()
+
+    def dismiss(self, eio_sid: str) -> None:
+        """Forget a connection."""
+        self._stop_timer(eio_sid)
         if eio_sid in self._inside:
             self._addresses.release(self._inside.pop(eio_sid))
 
@@ -148,17 +152,25 @@ class AsyncHub(socketio.AsyncServer):
     async def _handle_eio_connect(self, eio_sid: str, environ: dict[str, Any]) -> str | None:
         if not self._door.admit(eio_sid, environ):
             return TOO_MANY
+        self._expect_entry(eio_sid)
+        return await super()._handle_eio_connect(eio_sid, environ)
+
+    async def _handle_disconnect(self, eio_sid: str, namespace: str | None, reason: Any = None) -> None:
+        await super()._handle_disconnect(eio_sid, namespace, reason)
+        if _lingering(self, eio_sid) is not None:
+            self._expect_entry(eio_sid)  # it may come in again
+
+    def _expect_entry(self, eio_sid: str) -> None:
         loop = asyncio.get_running_loop()
         self._door.watch(eio_sid, loop.call_later(self._entry_timeout, self._check_entry, eio_sid))
-        return await super()._handle_eio_connect(eio_sid, environ)
 
     async def _handle_eio_disconnect(self, eio_sid: str, reason: Any) -> None:
         self._door.dismiss(eio_sid)
         await super()._handle_eio_disconnect(eio_sid, reason)
 
     def _check_entry(self, eio_sid: str) -> None:
-        connection = self.eio.sockets.get(eio_sid)
-        if connection is not None and not connection.closed and not _has_entered(self, eio_sid):
+        connection = _lingering(self, eio_sid)
+        if connection is not None:
             logger.info("%s entered no namespace in time: disconnected", eio_sid)
             farewell = asyncio.ensure_future(connection.close(wait=False))
             self._farewells.add(farewell)
@@ -182,11 +194,19 @@ class ThreadHub(socketio.Server):
     def _handle_eio_connect(self, eio_sid: str, environ: dict[str, Any]) -> str | None:
         if not self._door.admit(eio_sid, environ):
             return TOO_MANY
+        self._expect_entry(eio_sid)
+        return super()._handle_eio_connect(eio_sid, environ)
+
+    def _handle_disconnect(self, eio_sid: str, namespace: str | None, reason: Any = None) -> None:
+        super()._handle_disconnect(eio_sid, namespace, reason)
+        if _lingering(self, eio_sid) is not None:
+            self._expect_entry(eio_sid)  # it may come in again
+
+    def _expect_entry(self, eio_sid: str) -> None:
         timer = threading.Timer(self._entry_timeout, self._check_entry, (eio_sid,))
         timer.daemon = True
         self._door.watch(eio_sid, timer)
         timer.start()
-        return super()._handle_eio_connect(eio_sid, environ)
 
     def _handle_eio_disconnect(self, eio_sid: str, reason: Any) -> None:
         self._door.dismiss(eio_sid)
@@ -198,14 +218,19 @@ class ThreadHub(socketio.Server):
             namespace.on_disconnect(sid)
 
     def _check_entry(self, eio_sid: str) -> None:
-        connection = self.eio.sockets.get(eio_sid)
-        if connection is not None and not connection.closed and not _has_entered(self, eio_sid):
+        connection = _lingering(self, eio_sid)
+        if connection is not None:
             logger.info("%s entered no namespace in time: disconnected", eio_sid)
             connection.close(wait=False)
 
 
-def _has_entered(sio: AsyncHub | ThreadHub, eio_sid: str) -> bool:
-    return any(sio.manager.sid_from_eio_sid(eio_sid, namespace) for namespace in list(sio.manager.get_namespaces()))
+def _lingering(sio: AsyncHub | ThreadHub, eio_sid: str) -> Any:
+    """The connection, if it is in no namespace and has not ended."""
+    connection = sio.eio.sockets.get(eio_sid)
+    if connection is None or connection.closing or connection.closed:
+        return None
+    is_inside = any(sio.manager.sid_from_eio_sid(eio_sid, each) for each in list(sio.manager.get_namespaces()))
+    return None if is_inside else connection
 
 
 def _size(packet: Any) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 from typing import Any
 
@@ -9,6 +11,7 @@ import engineio
 from engineio.packet import MESSAGE
 
 from a2c_smcp.transport.direct import ACK, EVENT, Outbox
+from a2c_smcp.transport.membership import FAREWELL_SECONDS
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +28,14 @@ class AsyncEngine(engineio.AsyncClient):
     def create_queue(self, *args: Any, **options: Any) -> Outbox:
         """The packets of one connection."""
         return Outbox(*args, **options)
+
+    async def disconnect(self, abort: bool = False, reason: Any = None) -> None:
+        """Disconnect. What is on its way is sent first: after that the library would forget to say goodbye, and the
+        Server hold our request for news until its next heartbeat."""
+        if self.state == "connected" and self.current_transport == "polling" and not abort:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.queue.join(), FAREWELL_SECONDS)
+        await super().disconnect(abort, reason)
 
     async def _connect_websocket(self, url: str, headers: Any, engineio_path: str) -> bool:
         is_connected = await super()._connect_websocket(url, headers, engineio_path)

@@ -16,6 +16,8 @@ from a2c_smcp.transport.packet import SMCPPacket
 from a2c_smcp.types import Role
 
 CONNECT_SECONDS = 15.0
+FAREWELL_SECONDS = 2.0
+"""For what is on its way, over HTTP, when a client disconnects."""
 ENDLESS = 1 << 40
 
 WEBSOCKET_FIRST = (["websocket"], None)

@@ -29,6 +29,7 @@ from a2c_smcp.protocol.flow import Flow, ResultT, run
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.transport.membership import (
     CONNECT_SECONDS,
+    FAREWELL_SECONDS,
     WEBSOCKET_FIRST,
     Membership,
     arguments,
@@ -62,6 +63,14 @@ class _Engine(engineio.Client):
 
     def create_queue(self, *args: Any, **options: Any) -> queue.Queue[Any]:
         return _PacketQueue(*args, **options)
+
+    def disconnect(self, abort: bool = False, reason: Any = None) -> None:
+        """Disconnect. What is on its way is sent first: after that the library would forget to say goodbye, and the
+        Server hold our request for news until its next heartbeat."""
+        if self.state == "connected" and self.current_transport == "polling" and not abort:
+            with self.queue.all_tasks_done:
+                self.queue.all_tasks_done.wait_for(lambda: not self.queue.unfinished_tasks, FAREWELL_SECONDS)
+        super().disconnect(abort, reason)
 
     def _trigger_event(self, event: str, *args: Any, **options: Any) -> Any:
         if event == "message":

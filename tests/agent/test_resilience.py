@@ -44,6 +44,20 @@ async def test_a_cut_network_ends_calls_at_once_and_the_agent_comes_back(scene: 
     await eventually(lambda: received(log, "notifications/cancelled"))
 
 
+async def test_over_http_too_leaving_takes_no_longer_than_what_is_on_its_way(scene: Stage) -> None:
+    agent = scene.visitor()
+    await agent.connect_to_server(scene.network.url, transports=["polling"])
+    await agent.join_office("office", "agent")
+    scene.network.listens.clear()
+    await agent.emit("server:tool_call_cancel", {"agent": "agent", "req_id": "r1"})  # the Server answers nothing
+    await eventually(lambda: scene.network.is_holding)
+    leaving = asyncio.create_task(agent.disconnect())
+    await eventually(lambda: agent.seat is None)
+    scene.network.listens.set()
+    async with asyncio.timeout(PATIENCE):  # the Server's next heartbeat is later
+        await leaving
+
+
 async def test_who_came_and_went_meanwhile_is_known_after_coming_back(scene: Stage) -> None:
     diary = Diary()
     early = await scene.fake("early")

@@ -174,6 +174,17 @@ async def test_who_enters_no_namespace_is_shown_out(kind: Kind) -> None:
             assert (await agent.ask("client:get_tools", request()))["echo"] == "client:get_tools"
 
 
+async def test_who_leaves_its_namespace_and_does_not_come_back_is_shown_out(kind: Kind) -> None:
+    with running(kind, limits=Limits(entry_timeout=0.2)) as server:
+        async with raw_member(server) as idler:
+            await idler.send("41/smcp,")
+            await idler.send("40/smcp,")
+            assert str(await idler.recv()).startswith("40/smcp,")
+            await idler.send("41/smcp,")
+            async with asyncio.timeout(PATIENCE):
+                assert await idler.recv() == "1"
+
+
 async def test_transport_connections_of_one_address_are_bounded_too(kind: Kind) -> None:
     with running(kind, limits=Limits(connections_per_ip=1)) as server:
         async with httpx.AsyncClient(headers={"X-Forwarded-For": "203.0.113.9"}, timeout=PATIENCE) as http:

@@ -17,6 +17,8 @@ class Network:
         self.down = False
         self.listens = asyncio.Event()
         self.listens.set()
+        self.is_holding = False
+        """Whether it has something that it does not pass on."""
         self._wires: set[asyncio.StreamWriter] = set()
 
     def cut(self) -> None:
@@ -47,8 +49,10 @@ class Network:
     ) -> None:
         with contextlib.suppress(OSError):
             while data := await reader.read(65536):
-                if gate is not None:
+                if gate is not None and not gate.is_set():
+                    self.is_holding = True
                     await gate.wait()
+                    self.is_holding = False
                 writer.write(data)
                 await writer.drain()
         writer.transport.abort()

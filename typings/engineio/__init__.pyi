@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 class AsyncSocket:
+    closing: bool
     closed: bool
     last_ping: float | None
     upgrading: bool
@@ -19,12 +20,15 @@ class AsyncServer:
 
 class AsyncClient:
     state: str
+    current_transport: str | None
+    async def disconnect(self, abort: bool = False, reason: Any = None) -> None: ...
     def create_queue(self, *args: Any, **kwargs: Any) -> asyncio.Queue[Any]: ...
     async def _connect_websocket(self, url: str, headers: Any, engineio_path: str) -> bool: ...
     async def _send_packet(self, pkt: Any) -> None: ...
     async def _trigger_event(self, event: str, *args: Any, **options: Any) -> Any: ...
 
 class Socket:
+    closing: bool
     closed: bool
     queue: Any
     def send(self, pkt: Any) -> None: ...
@@ -32,6 +36,10 @@ class Socket:
 
 class Client:
     reason: Any
+    state: str
+    current_transport: str | None
+    queue: Any
+    def disconnect(self, abort: bool = False, reason: Any = None) -> None: ...
     def _trigger_event(self, event: str, *args: Any, **options: Any) -> Any: ...
 
 class Server:
