@@ -6,13 +6,15 @@ import asyncio
 import logging
 from typing import Any
 
-from a2c_smcp.transport.direct import ACK, EVENT, Outbox
+from a2c_smcp.transport.direct import ACK, EVENT, Outlet, can_begin
 from a2c_smcp.transport.packet import is_engine_packet
 
 logger = logging.getLogger(__name__)
 
 LARGE = 2_000
 """Characters. A longer message is handled before the next is read: many of them in memory at a time would be slow."""
+IN_A_ROW = 8
+"""Messages of one client, after which others have their turn."""
 
 
 class DirectWebSocket:
@@ -33,12 +35,11 @@ class DirectWebSocket:
         """Carry a session until the connection ends."""
         self._receive, self._send = environ["asgi.receive"], environ["asgi.send"]
         await self._send({"type": "websocket.accept"})
-        self._outbox: Outbox = self._session.queue
-        self._outbox.open(self._send_frame)
+        self._outlet = Outlet(self._session.queue, self._send_frame, can_begin(self._send))
         try:
             await self._handler(self)
         finally:
-            self._outbox.close()
+            self._outlet.close()
         return ""
 
     async def wait(self) -> str | bytes:
@@ -47,6 +48,7 @@ class DirectWebSocket:
         Raises:
             OSError: the connection has ended.
         """
+        in_a_row = 0
         while True:
             message = await self._receive()
             text: str | None = message.get("text")
@@ -58,7 +60,7 @@ class DirectWebSocket:
             if not is_engine_packet(text):
                 raise OSError
             if not self._session.upgraded:
-                self._outbox.open(self._send_frame)  # until now, long-polling took from it
+                self._outlet.take_over()  # until now, long-polling took from the queue
                 return text
             if not text.startswith((EVENT, ACK)) or len(text) > self._engine.max_http_buffer_size:
                 return text
@@ -66,16 +68,18 @@ class DirectWebSocket:
                 await self._engine.handlers["message"](self._session.sid, text[1:])
             except Exception:
                 logger.exception("a message could not be handled")
-            if len(text) > LARGE:
+            in_a_row += 1
+            if in_a_row == IN_A_ROW or len(text) > LARGE:
+                in_a_row = 0
                 await asyncio.sleep(0)
 
     async def send(self, message: str | bytes) -> None:
         """Send a frame of the library's."""
-        await self._outbox.send(message)
+        await self._outlet.send(message)
 
     async def close(self) -> None:
         """Say goodbye."""
-        self._outbox.close()
+        self._outlet.close()
         try:
             await self._send({"type": "websocket.close"})
         except Exception as error:

@@ -8,9 +8,8 @@ import logging
 from typing import Any
 
 import engineio
-from engineio.packet import MESSAGE
 
-from a2c_smcp.transport.direct import ACK, EVENT, Outbox
+from a2c_smcp.transport.direct import ACK, EVENT, Outbox, Outlet
 from a2c_smcp.transport.membership import FAREWELL_SECONDS
 
 logger = logging.getLogger(__name__)
@@ -26,7 +25,7 @@ class AsyncEngine(engineio.AsyncClient):
     ws: Any
 
     def create_queue(self, *args: Any, **options: Any) -> Outbox:
-        """The packets of one connection."""
+        """The packets for the Server, through all connections."""
         return Outbox(*args, **options)
 
     async def disconnect(self, abort: bool = False, reason: Any = None) -> None:
@@ -44,9 +43,7 @@ class AsyncEngine(engineio.AsyncClient):
         return is_connected
 
     async def _send_packet(self, pkt: Any) -> None:
-        # A pong has to queue: who empties the queue would take a connection without pongs for dead.
-        is_ours = self.state == "connected" and pkt.packet_type == MESSAGE and not pkt.binary
-        if not is_ours or not self.queue.post(pkt.encode()):
+        if self.state != "connected" or not self.queue.post(pkt.encode()):
             await super()._send_packet(pkt)
 
 
@@ -56,14 +53,19 @@ class _WebSocket:
     def __init__(self, engine: AsyncEngine, socket: Any) -> None:
         self._engine = engine
         self._socket = socket
-        self._outbox = engine.queue
-        self._outbox.open(socket.send_str)
+        self._outlet = Outlet(engine.queue, self._send)
 
     async def receive(self) -> Any:
         """The next message that is for the library; events and acks are handled here."""
         while True:
-            message = await self._socket.receive()
+            try:
+                message = await self._socket.receive()
+            except BaseException:  # also when the library's patience ends
+                self._outlet.close()
+                raise
             text = message.data
+            if not isinstance(text, str | bytes):  # the end
+                self._outlet.close()
             if not isinstance(text, str) or not text.startswith((EVENT, ACK)):
                 return message
             try:
@@ -73,9 +75,16 @@ class _WebSocket:
 
     async def send_str(self, frame: str) -> None:
         """Send a frame of the library's."""
-        await self._outbox.send(frame)
+        await self._outlet.send(frame)
+
+    async def send_bytes(self, frame: bytes) -> None:
+        """Send a binary frame of the library's."""
+        await self._outlet.send(frame)
 
     async def close(self) -> None:
         """Close it."""
-        self._outbox.close()
+        self._outlet.close()
         await self._socket.close()
+
+    async def _send(self, frame: str | bytes) -> None:
+        await (self._socket.send_str(frame) if isinstance(frame, str) else self._socket.send_bytes(frame))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
+import time
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any, TypeAlias
 
@@ -17,6 +19,8 @@ EVENT = "42"
 """How a frame begins that carries an event."""
 ACK = "43"
 """How a frame begins that carries an ack."""
+QUEUE_EVERY = 1.0
+"""Seconds after which a packet queues for once: the library takes a queue that stays empty for a dead connection."""
 
 SendFrame: TypeAlias = Callable[[Any], Coroutine[Any, Any, None]]
 
@@ -24,67 +28,125 @@ SendFrame: TypeAlias = Callable[[Any], Coroutine[Any, Any, None]]
 class Outbox(asyncio.Queue[Any]):
     """The library's queue of packets for one peer, with a way past it while the peer keeps up."""
 
-    _send: SendFrame | None = None
-    _unsent = 0
+    outlet: Outlet | None = None
+    """Where they go out now; None where they are fetched."""
+    unsent = 0
     """Packets that were put into the queue and have not been sent."""
-    _late: asyncio.Task[None] | None = None
-    """What the peer was not ready to take at once."""
+    _queued_at = 0.0
 
-    def open(self, send: SendFrame) -> None:
-        """There is a WebSocket now. What was taken out before went elsewhere."""
+    def post(self, frame: str | bytes) -> bool:
+        """Send now, without waiting for anything; False if the packet has to queue."""
+        if self.unsent or self.outlet is None or time.monotonic() - self._queued_at > QUEUE_EVERY:
+            return False
+        return self.outlet.post(frame)
+
+    def _put(self, item: Any) -> None:
+        super()._put(item)
+        self.unsent += 1
+        self._queued_at = time.monotonic()
+
+
+class Outlet:
+    """One WebSocket, for what goes out. It takes over the outbox.
+
+    `begins` is false if `send` is not known well enough to be begun by one task and finished by another.
+    """
+
+    def __init__(self, outbox: Outbox, send: SendFrame, begins: bool = True) -> None:
+        self._outbox = outbox
         self._send = send
-        self._unsent = self.qsize()
+        self._begin = _begin if begins else asyncio.ensure_future
+        self._is_open = True
+        self._late: asyncio.Task[None] | None = None
+        """The frame that the peer is not ready to take."""
+        self.take_over()
+
+    def take_over(self) -> None:
+        """From now on packets go out here; what was taken out of the queue before went elsewhere."""
+        self._outbox.outlet = self
+        self._outbox.unsent = self._outbox.qsize()
 
     def close(self) -> None:
-        """There is none any more."""
-        self._send = None
+        """Nothing goes out here any more."""
+        self._is_open = False
+        if self._outbox.outlet is self:
+            self._outbox.outlet = None
         if self._late is not None:
             self._late.cancel()
 
-    def post(self, frame: str) -> bool:
-        """Send now, without waiting for anything; False if the frame has to queue."""
-        if self._unsent or self._late is not None or self._send is None:
+    def post(self, frame: str | bytes) -> bool:
+        """Send now; False if another frame is late."""
+        if self._late is not None:
             return False
-        sending = self._send(frame)
-        try:
-            awaited = sending.send(None)
-        except StopIteration:
-            return True
-        except Exception as error:
-            self._fail(error)
-            return True
-        self._late = asyncio.ensure_future(self._finish(sending, awaited))
+        self._start(frame)
         return True
 
     async def send(self, frame: str | bytes) -> None:
         """Send what was in the queue, after what is late.
 
         Raises:
-            OSError: the connection has ended.
+            ConnectionError: nothing goes out any more.
         """
-        if self._late is not None:
-            await asyncio.wait([self._late])
-        if self._send is None:
+        await self._settle()
+        if self._is_open:
+            self._start(frame)
+            await self._settle()
+        if not self._is_open:
             raise ConnectionResetError("the connection has ended")
-        await self._send(frame)
-        self._unsent -= 1
+        self._outbox.unsent -= 1
 
-    def _put(self, item: Any) -> None:
-        super()._put(item)
-        self._unsent += 1
-
-    async def _finish(self, sending: Coroutine[Any, Any, None], awaited: Any) -> None:
+    def _start(self, frame: str | bytes) -> None:
         try:
-            await _Rest(sending, awaited)
+            late = self._begin(self._send(frame))
         except Exception as error:
             self._fail(error)
-        finally:
-            self._late = None
+            return
+        if late is not None:
+            self._late = late
+            late.add_done_callback(self._end)
 
-    def _fail(self, error: Exception) -> None:
-        """The connection has ended: who reads from it finds out, and ends what there is to end."""
-        self._send = None
+    async def _settle(self) -> None:
+        while self._late is not None:
+            await asyncio.wait([self._late])
+
+    def _end(self, late: asyncio.Task[None]) -> None:
+        self._late = None
+        if late.cancelled():
+            self.close()
+        elif (error := late.exception()) is not None:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        """Have the library end the connection."""
         logger.debug("a message could not be sent: %s", error)
+        if self._is_open:
+            self.close()
+            self._outbox.put_nowait(None)
+
+
+if sys.version_info >= (3, 12):
+
+    def _begin(coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
+        """Run it as far as it goes without waiting; the task that does the rest, if there is one."""
+        task = asyncio.Task(coroutine, loop=asyncio.get_running_loop(), eager_start=True)
+        if not task.done():
+            return task
+        task.result()
+        return None
+
+else:
+
+    def _begin(coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
+        """Run it as far as it goes without waiting; the task that does the rest, if there is one."""
+        try:
+            awaited = coroutine.send(None)
+        except StopIteration:
+            return None
+        return asyncio.ensure_future(_wait(_Rest(coroutine, awaited)))
+
+
+async def _wait(rest: _Rest) -> None:
+    await rest
 
 
 class _Rest:
@@ -97,7 +159,17 @@ class _Rest:
     def __await__(self) -> Generator[Any, Any, None]:
         try:
             yield self._awaited
-        except BaseException:
-            self._coroutine.close()
-            raise
-        yield from self._coroutine.__await__()
+        except BaseException as error:
+            try:
+                awaited = self._coroutine.throw(error)
+            except StopIteration:
+                return
+            yield from _Rest(self._coroutine, awaited).__await__()
+        else:
+            yield from self._coroutine.__await__()
+
+
+def can_begin(send: Any) -> bool:
+    """Whether somebody else's function may be begun by one task and finished by another. On Python 3.11, where a task
+    does not begin at once, a time-out in it would hit the wrong one; the method of a server is known to have none."""
+    return sys.version_info >= (3, 12) or hasattr(send, "__self__")

@@ -17,6 +17,7 @@ from typing import Any
 
 import engineio
 import socketio
+import websocket
 from socketio.exceptions import BadNamespaceError
 from socketio.exceptions import ConnectionError as SocketIOConnectionError
 from socketio.exceptions import DisconnectedError as SocketIODisconnectedError
@@ -71,6 +72,13 @@ class _Engine(engineio.Client):
             with self.queue.all_tasks_done:
                 self.queue.all_tasks_done.wait_for(lambda: not self.queue.unfinished_tasks, FAREWELL_SECONDS)
         super().disconnect(abort, reason)
+
+    def _write_loop(self) -> None:
+        try:
+            super()._write_loop()
+        except websocket.WebSocketException as error:  # the network took nothing for too long; the library overlooks it
+            logger.info("sending failed: %s", error)
+            self.write_loop_task = None
 
     def _trigger_event(self, event: str, *args: Any, **options: Any) -> Any:
         if event == "message":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -96,6 +97,10 @@ class Peer:
         return list(self.heard)
 
     async def disconnect(self) -> None:
+        if self._client.eio.current_transport == "polling":
+            # A packet on its way would be the last that the library sends: no goodbye, and 25 seconds until it ends.
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._client.eio.queue.join(), PATIENCE)
         await self._client.disconnect()
 
     async def _next(self, notices: list[Notice], event: str) -> Notice:

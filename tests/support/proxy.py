@@ -26,6 +26,12 @@ class Network:
         for wire in list(self._wires):
             wire.transport.abort()
 
+    def freeze(self) -> None:
+        """Have every connection there is pass nothing on any more; new ones do."""
+        self.listens.clear()
+        self.listens = asyncio.Event()
+        self.listens.set()
+
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self.down:
             writer.transport.abort()

@@ -19,7 +19,7 @@ from a2c_smcp.server.serving import uvicorn_config
 from a2c_smcp.server.settings import ServerSettings
 
 Kind = Literal["async", "sync"]
-PATIENCE = 10.0
+PATIENCE = 20.0
 """Seconds after which a test gives up waiting for what should happen at once."""
 
 

@@ -9,8 +9,10 @@ import pytest
 
 from a2c_smcp.agent import AsyncSMCPAgentClient, DefaultAgentAuthProvider
 from a2c_smcp.computer import SMCPComputerClient
+from a2c_smcp.errors import NotConnectedError
 from a2c_smcp.protocol.upkeep import Change
 from a2c_smcp.server import Limits
+from tests.agent.forms import Diary, Form, stage
 from tests.computer.hosting import hosting, raw
 from tests.support.running import running
 
@@ -52,3 +54,16 @@ async def test_a_connection_outlives_what_would_be_silence(is_busy: bool) -> Non
             assert not (await agent.emit_tool_call("pc", "echo", {"text": "hi"}, 5)).is_error
             await agent.disconnect()
             await client.disconnect()
+
+
+@pytest.mark.parametrize("form", ["async", "sync"])
+async def test_what_a_dead_connection_holds_up_does_not_hold_up_the_next(form: Form) -> None:
+    diary = Diary()
+    async with stage(form, ping_interval=BEAT, ping_timeout=BEAT) as scene:
+        await scene.fake()
+        agent = await scene.agent(handler=diary)
+        scene.network.freeze()
+        with pytest.raises(NotConnectedError):
+            await agent.emit_tool_call("pc", "echo", {"text": "x" * 9_000_000}, 60)
+        async with asyncio.timeout(LONG):
+            await diary.until_heard("rejoined")
