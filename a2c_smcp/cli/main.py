@@ -15,6 +15,7 @@ from a2c_smcp.cli.computer import command as computer
 from a2c_smcp.cli.doctor import command as doctor
 from a2c_smcp.cli.errors import INTERRUPTED
 from a2c_smcp.cli.up import command as up
+from a2c_smcp.utils.garbage import collect_less_often
 
 app = typer.Typer(
     name="a2c",
@@ -55,6 +56,7 @@ def options(
 def main() -> None:
     """The entry point of the `a2c` command."""
     debug = "--debug" in sys.argv
+    collect_less_often()
     _have_standard_streams()
     try:
         app()

@@ -1,13 +1,26 @@
-"""A bar for work that takes a while; nothing where nobody looks."""
+"""What is shown of work that takes a while; nothing where nobody looks."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+A_WHILE = 2.0
+"""Seconds for which nobody wonders."""
 
 
 @contextlib.contextmanager
@@ -20,3 +33,25 @@ def progress_bar(what: str) -> Generator[Callable[[int, int], None] | None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextlib.asynccontextmanager
+async def wait_shown(what: str) -> AsyncGenerator[None]:
+    """Say what the block waits for, once that has taken a while."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    showing = asyncio.create_task(_show(what))
+    try:
+        yield
+    finally:
+        showing.cancel()
+        await asyncio.gather(showing, return_exceptions=True)
+
+
+async def _show(what: str) -> None:
+    await asyncio.sleep(A_WHILE)
+    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        bar.add_task(escape(what))
+        await asyncio.Event().wait()

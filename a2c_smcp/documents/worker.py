@@ -26,6 +26,7 @@ from a2c_smcp.documents.registry import VERSION, Format, format_of, suffix_of
 from a2c_smcp.documents.render import as_text
 from a2c_smcp.documents.shapes import page_shape
 from a2c_smcp.documents.wording import size_words
+from a2c_smcp.utils.garbage import collect_less_often
 
 KEPT_OPEN = 4
 MAY_BE_EMPTY = ("text", "code.document")
@@ -148,6 +149,7 @@ def _from_content(source: PagesSource, title: str, summary: str) -> tuple[str, s
 
 def main() -> None:
     """Answer requests until there are no more."""
+    collect_less_often()
     requests, answers = _private_streams()
     _bound_memory(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
     threading.Thread(target=_end_with_server, args=[os.getppid()], daemon=True).start()

@@ -166,6 +166,7 @@ FOR_SCRIPTS: list[tuple[list[str], Callable[[Any], bool]]] = [
     (["finder", "--all"], lambda found: found["desk"]["total_count"] == len(found["desk"]["documents"]) == DOCUMENTS),
     (["read", "dpe://shelf/d00001"], lambda found: json.loads(found[0]["text"])["title"] == "Document 1"),
     (["tree", "dpe://shelf/d00001"], lambda found: len(found["pages"][2]["elements"]) == 3),
+    (["config", "laptop"], lambda found: found["servers"]["it"]["type"] == "stdio"),
 ]
 
 
@@ -601,8 +602,10 @@ async def test_ctrl_c_at_the_prompt_ends_what_runs_and_ctrl_d_leaves(place: Plac
         start = shell.mark()
         shell.type("call laptop sleep seconds=60" + ENTER)
         await eventually(lambda: place.sleeps() > slept)
+        await asyncio.to_thread(shell.see, "laptop runs sleep, or asks its owner; Ctrl-C cancels it +0:00:0", start)
         shell.type(CTRL_C)
         await asyncio.to_thread(shell.see, r"^a2c-agent>\Z", start + 1)
+        assert "asks its owner" not in shell.screen.text, "it is gone when it is over"
         await eventually(lambda: place.cancelled() > cancelled)
         start = shell.mark()
         shell.type("watch" + ENTER)

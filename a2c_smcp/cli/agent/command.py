@@ -188,6 +188,18 @@ def tree(
 
 
 @app.command()
+def config(
+    context: typer.Context,
+    computer: Annotated[str, typer.Argument(help="Whose configuration.")],
+    as_json: Annotated[bool, typer.Option("--json", help="It is data for a program in any case.")] = True,
+) -> None:
+    """A Computer's configuration as JSON, without its secrets."""
+    from a2c_smcp.cli.agent import one_shot
+
+    _run(context.obj, lambda visit: one_shot.config(visit, computer))
+
+
+@app.command()
 def watch(
     context: typer.Context,
     count: Annotated[int | None, typer.Option(min=1, help="End after this many changes.")] = None,

@@ -11,6 +11,7 @@ from a2c_smcp.cli import views as shared
 from a2c_smcp.cli.agent import views
 from a2c_smcp.cli.agent.visit import FAILED, WRONG, Visit, complain, exit_code, logger
 from a2c_smcp.cli.arguments import read_arguments
+from a2c_smcp.cli.progress import wait_shown
 from a2c_smcp.cli.views import print_json, show
 from a2c_smcp.errors import InvalidDPEUriError, SMCPError, error_for
 from a2c_smcp.protocol.agent import page_count
@@ -61,7 +62,8 @@ async def call(
     except ValueError as error:
         complain(str(error))
         return WRONG
-    found = await visit.agent.emit_tool_call(computer, tool, parameters, seconds)
+    async with wait_shown(printable(f"{computer} runs {tool}, or asks its owner; Ctrl-C cancels it")):
+        found = await visit.agent.emit_tool_call(computer, tool, parameters, seconds)
     if as_json:
         from a2c_smcp.utils.results import to_wire
 
@@ -161,6 +163,13 @@ async def tree(visit: Visit, computer: str | None, uri: str, as_json: bool) -> i
         print_json({**document, "pages": pages})
     else:
         show(views.tree(document, list(pages)))
+    return 0
+
+
+async def config(visit: Visit, computer: str) -> int:
+    """A Computer's configuration."""
+    visit.chosen(computer)
+    print_json(await visit.agent.get_config_from_computer(computer, visit.options.timeout))
     return 0
 
 

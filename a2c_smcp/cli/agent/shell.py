@@ -17,7 +17,6 @@ from a2c_smcp.cli.agent import one_shot
 from a2c_smcp.cli.agent.visit import Visit
 from a2c_smcp.cli.console import Console, Pipe, Terminal, history_file
 from a2c_smcp.cli.shell import CommandShell, UsageError, commands_of, usage_of
-from a2c_smcp.cli.views import print_json
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.utils.dpe_uri import is_dpe_uri
 from a2c_smcp.utils.text import printable
@@ -108,8 +107,7 @@ class Shell(CommandShell):
     async def do_config(self, computer: str) -> None:
         """config COMPUTER
         A Computer's configuration, without its secrets."""
-        self._visit.chosen(computer)
-        print_json(await self._visit.agent.get_config_from_computer(computer, self._visit.options.timeout))
+        await self._do(one_shot.config(self._visit, computer))
 
     async def do_watch(self) -> None:
         """watch

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable
+from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,13 +15,13 @@ from a2c_smcp.computer.inputs.providers import InputMissing, Keyring
 from a2c_smcp.computer.inputs.render import input_ids
 from a2c_smcp.computer.inputs.resolver import InputResolver
 from a2c_smcp.computer.mcp_clients.policy import Policy
-from a2c_smcp.computer.socketio.client import OfficeRefusedError, SMCPComputerClient
-from a2c_smcp.errors import ForbiddenError, NotAuthenticatedError
+from a2c_smcp.errors import ForbiddenError, NotAuthenticatedError, OfficeRefusedError
 from a2c_smcp.utils.logger import RedactingFormatter
 
 if TYPE_CHECKING:
     from a2c_smcp.cli.computer.command import Options
     from a2c_smcp.computer.mcp_clients.config_file import LoadedConfig
+    from a2c_smcp.computer.socketio.client import SMCPComputerClient
 
 logger = logging.getLogger("a2c.computer")
 
@@ -49,10 +50,16 @@ class Host:
             on_status_changed=on_status_changed,
             require_subscribe=options.require_subscribe,
         )
-        self.client = SMCPComputerClient(computer=self.computer)
         for handler in logging.getLogger().handlers:
             inner = handler.formatter or logging.Formatter()
             handler.setFormatter(RedactingFormatter(inner, self.resolver.secrets.redact))
+
+    @cached_property
+    def client(self) -> SMCPComputerClient:
+        """The connection. Not every command needs one, and to import it takes a fifth of a second."""
+        from a2c_smcp.computer.socketio.client import SMCPComputerClient
+
+        return SMCPComputerClient(computer=self.computer)
 
     async def __aenter__(self) -> Self:
         return self
@@ -60,7 +67,8 @@ class Host:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self.client.disconnect()
+        if "client" in vars(self):
+            await self.client.disconnect()
         await self.computer.shutdown()
 
     async def ask_inputs(self) -> None:

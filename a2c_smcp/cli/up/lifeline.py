@@ -17,6 +17,7 @@ from typing import Any, cast
 import typer
 
 from a2c_smcp.cli.up.plan import Plan
+from a2c_smcp.utils.garbage import collect_less_often
 from a2c_smcp.utils.logger import configure_logging
 
 MOST_WAITING = 1_000_000
@@ -29,6 +30,7 @@ logger = logging.getLogger("a2c.up")
 
 def run_part(main: Callable[[Plan, Reports], None]) -> None:
     """Be a part: run with the plan, until standard input ends, which is as SIGTERM."""
+    collect_less_often()
     plan = Plan.from_line(sys.stdin.buffer.readline())
     _keep_to_yourself(plan.listener)
     threading.Thread(target=_hold, name="lifeline", daemon=True).start()
