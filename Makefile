@@ -6,6 +6,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 MAKEFLAGS += --jobs=3  # the checks, and what only the tests need, side by side
+WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2 + 1)))  # many tests wait for processes
 
 .PHONY: help run test check format bench docs clean
 
@@ -16,7 +17,7 @@ run: .venv/.runtime  ## Start everything on this machine, and have an Agent show
 	$(BIN)/a2c up --tour $(ARGS)
 
 test: check .venv/.javascript .venv/.old-mcp  ## Check the code, then run every test.
-	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 check: .venv/.development  ## Lint, formatting, types.
 	$(BIN)/ruff check .
