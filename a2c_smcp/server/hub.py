@@ -108,6 +108,8 @@ class _AsyncEngine(engineio.AsyncServer):
             logger.warning("%s does not read what it is sent: disconnected", sid)
             await connection.close(wait=False)
             _empty(connection.queue)
+            if connection.queue.outlet is not None:
+                connection.queue.outlet.close()
         else:
             await connection.send(pkt)
 

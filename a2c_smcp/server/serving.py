@@ -26,6 +26,9 @@ from a2c_smcp.server.settings import ServerSettings
 
 logger = logging.getLogger(__name__)
 
+LAST_SECONDS = 5.0
+"""For a peer to read the rest of what it was sent, when its connection is over."""
+
 
 def serve(
     settings: ServerSettings,
@@ -115,7 +118,13 @@ def is_local_origin(origin: str | None, environ: Any = None) -> bool:
 
 
 class WebSocket(WebSocketsSansIOProtocol):
-    """uvicorn's fastest WebSocket, shut down without a stumble where it is closing already."""
+    """uvicorn's fastest WebSocket, which ends even if the peer does not read, and is shut down without a stumble where it
+    is closing already."""
+
+    def on_task_complete(self, task: asyncio.Task[None]) -> None:
+        """The connection is over: give the peer some time for what it has not read."""
+        super().on_task_complete(task)
+        self.loop.call_later(LAST_SECONDS, self.transport.abort)
 
     def shutdown(self) -> None:
         """Close, unless a close is under way."""

@@ -13,6 +13,8 @@ logger = logging.getLogger(__name__)
 
 LARGE = 2_000
 """Characters. A longer message is handled before the next is read: many of them in memory at a time would be slow."""
+GOODBYE_SECONDS = 2.0
+"""For a peer that may not read it."""
 IN_A_ROW = 8
 """Messages of one client, after which others have their turn."""
 
@@ -51,6 +53,8 @@ class DirectWebSocket:
         in_a_row = 0
         while True:
             message = await self._receive()
+            if self._session.closed:
+                raise OSError
             text: str | None = message.get("text")
             if text is None:
                 data: bytes | None = message.get("bytes")
@@ -81,7 +85,8 @@ class DirectWebSocket:
         """Say goodbye."""
         self._outlet.close()
         try:
-            await self._send({"type": "websocket.close"})
+            async with asyncio.timeout(GOODBYE_SECONDS):
+                await self._send({"type": "websocket.close"})
         except Exception as error:
             logger.debug("no goodbye: %s", error)
 

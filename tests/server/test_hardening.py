@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from websockets.asyncio.client import connect
+from websockets.frames import Frame, Opcode
 
 from a2c_smcp import server as a2c
 from a2c_smcp.server import Limits
@@ -17,6 +18,8 @@ from tests.support.peer import crowd, request, tool_call
 from tests.support.running import PATIENCE, Kind, Running, running
 
 pytestmark = pytest.mark.anyio
+
+PONG = Frame(Opcode.PONG, b"").serialize(mask=True)
 
 
 class Strict(a2c.DefaultAuthenticationProvider):
@@ -209,6 +212,22 @@ async def test_who_does_not_read_is_disconnected_and_its_calls_end(kind: Kind) -
                 while len(server.app.namespace.in_flight):
                     await agent.has_heard()
             deaf.transport.abort()
+
+
+async def test_the_connection_of_who_does_not_read_ends_even_if_it_does_not_hang_up() -> None:
+    beats = {"ping_interval": 1, "ping_timeout": 1}
+    with running("async", limits=Limits(message_bytes=200_000), **beats) as server:
+        async with crowd(server) as people, raw_member(server) as deaf:
+            deaf.transport.pause_reading()
+            agent = await people.member("agent", "agent", "o")
+            data = tool_call("raw", params={"text": "x" * 190_000}, timeout=3600)
+            while not await agent.has_heard():
+                for _ in range(40):
+                    await agent.tell("client:tool_call", data)
+            async with asyncio.timeout(PATIENCE):
+                while not deaf.transport.is_closing():  # noqa: ASYNC110
+                    deaf.transport.write(PONG)
+                    await asyncio.sleep(0.1)
 
 
 async def test_more_calls_in_flight_than_allowed_are_429(kind: Kind) -> None:
