@@ -225,7 +225,7 @@ async def test_the_connection_of_who_does_not_read_ends_even_if_it_does_not_hang
                 for _ in range(40):
                     await agent.tell("client:tool_call", data)
             async with asyncio.timeout(PATIENCE):
-                while not deaf.transport.is_closing():  # noqa: ASYNC110
+                while not deaf.transport.is_closing():
                     deaf.transport.write(PONG)
                     await asyncio.sleep(0.1)
 

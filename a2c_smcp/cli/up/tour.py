@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import re
 import shlex
 import time
@@ -53,6 +54,10 @@ class StepFailed(Exception):
     """What a step should have seen was not there."""
 
 
+class NothingToSee(Exception):
+    """There is nothing for a step to show, and nobody's fault in that."""
+
+
 class Tour:
     """What the steps share: the Agent, where it looks, and whom it tells."""
 
@@ -98,6 +103,8 @@ class Tour:
             self._fail(f"nothing came within {STEP_SECONDS:g} s")
         except SMCPError as error:
             self._fail(f"{error.message} ({error.code})")
+        except NothingToSee as reason:
+            self._say(f"Left out: {reason}.")
         except (StepFailed, OSError) as error:
             self._fail(str(error))
         except Exception as error:  # an answer like none before; the other steps may go well
@@ -153,6 +160,8 @@ class Tour:
             if not await _within(QUIET_SECONDS, changes, "finder"):
                 break
         if not answer["documents"]:
+            if not await asyncio.to_thread(_has_files, self._plan.folder):
+                raise NothingToSee(f"{self._plan.folder} is empty; a file that you put there shows at once")
             raise StepFailed(f"there is no document in {self._plan.folder}")
         self._documents = answer["documents"]
         self._say(
@@ -219,8 +228,7 @@ class Tour:
                 text = "# A note of the tour\n\nIt will be gone in a moment.\n"
                 await asyncio.to_thread(note.write_text, text, "utf-8")
             except OSError as error:
-                self._say(f"Left out: {self._plan.folder} cannot be written to ({error.strerror}).")
-                return
+                raise NothingToSee(f"{self._plan.folder} cannot be written to ({error.strerror})") from None
             await _heard(changes, "finder")
             took = time.perf_counter() - started
             found = await self._find_note()
@@ -246,14 +254,14 @@ class Tour:
     def _best(self) -> DPEDocumentSummary:
         """The document that is worth a closer look."""
         if not self._documents:
-            raise StepFailed("there is no document to look at")
+            raise NothingToSee("there is no document to look at")
         ranks = {suffix: rank for rank, suffix in enumerate(_RICH_TYPES)}
         return min(self._documents, key=lambda document: ranks.get(document["file_type"], len(ranks)))
 
     @property
     def _opened(self) -> str:
         if not self._uri:
-            raise StepFailed("no document was opened")
+            raise NothingToSee("no document was opened")
         return self._uri
 
 
@@ -285,6 +293,10 @@ async def _within(seconds: float, changes: Changes, kind: ChangeKind) -> bool:
     except TimeoutError:
         return False
     return True
+
+
+def _has_files(folder: str) -> bool:
+    return any(files for _, _, files in os.walk(folder))
 
 
 def _cut(text: str) -> str:
