@@ -118,8 +118,7 @@ def is_local_origin(origin: str | None, environ: Any = None) -> bool:
 
 
 class WebSocket(WebSocketsSansIOProtocol):
-    """uvicorn's fastest WebSocket. It ends even if the peer does not read, and is shut down without a stumble where it is
-    closing already."""
+    """uvicorn's fastest WebSocket. It ends even if the peer does not read, and can be shut down while it is closing."""
 
     def on_task_complete(self, task: asyncio.Task[None]) -> None:
         """The connection is over: give the peer some time for what it has not read."""
