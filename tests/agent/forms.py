@@ -173,9 +173,11 @@ class Stage:
         dropped = app.sio.disconnect(sid, namespace=namespace)
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(dropped, self.server.loop))
 
-    async def fake(self, name: str = "pc", office: str = "office") -> Peer:
+    async def fake(
+        self, name: str = "pc", office: str = "office", answer: Callable[[str, Any], Any] | None = None
+    ) -> Peer:
         """A Computer that answers what a test says."""
-        return await self.people.member("computer", name, office)
+        return await self.people.member("computer", name, office, answer)
 
 
 @asynccontextmanager

@@ -70,7 +70,7 @@ async def test_who_came_and_went_meanwhile_is_known_after_coming_back(scene: Sta
     with pytest.raises(NotConnectedError):
         await agent.get_tools_from_computer("early")
     await early.disconnect()
-    (await scene.fake("late")).answer = tools_answer
+    await scene.fake("late", answer=tools_answer)
     scene.network.down = False
     await diary.until_heard("rejoined")
     assert await diary.until_heard("leave") == "early"
@@ -80,7 +80,7 @@ async def test_who_came_and_went_meanwhile_is_known_after_coming_back(scene: Sta
 
 async def test_a_server_that_restarts_finds_everybody_again(scene: Stage) -> None:
     diary = Diary()
-    (await scene.fake("pc")).answer = tools_answer
+    await scene.fake("pc", answer=tools_answer)
     agent = await scene.agent(handler=diary)
     with running("async") as second:
         scene.network.target = second.url
@@ -103,7 +103,7 @@ async def test_a_computer_that_restarts_is_seen_off_and_greeted(scene: Stage) ->
     with pytest.raises(NotFoundError):
         await call
     assert await diary.until_heard("leave") == "pc"
-    (await scene.fake("pc")).answer = tools_answer
+    await scene.fake("pc", answer=tools_answer)
     assert await diary.until_heard("enter") == "pc"
     await diary.until(lambda: bool(agent.tools["pc"]))
 
@@ -199,7 +199,7 @@ async def test_a_connection_that_is_not_to_be_mended_is_over(scene: Stage) -> No
 
 
 async def test_joining_again_is_quick(scene: Stage) -> None:
-    (await scene.fake("pc")).answer = tools_answer
+    await scene.fake("pc", answer=tools_answer)
     agent = await scene.agent()
     async with asyncio.timeout(PATIENCE):
         await agent.join_office("office", "agent")
@@ -282,13 +282,13 @@ async def test_a_computer_that_comes_and_goes_all_the_time_costs_little(scene: S
         fetches += 1
         return tools_answer(event, data)
 
-    (await scene.fake("pc")).answer = answer
+    await scene.fake("pc", answer=answer)
     await diary.until_heard("tools")
     notice = {"office_id": "office", "computer": "pc"}
     for _ in range(200):
         await scene.server_says("notify:leave_office", notice)
         await scene.server_says("notify:enter_office", notice)
-    (await scene.fake("last")).answer = tools_answer
+    await scene.fake("last", answer=tools_answer)
     await diary.until(lambda: ("tools", ("last", ["tool"])) in diary.heard)
     assert fetches < 50
     assert len(changes._mailbox) < 10  # pyright: ignore[reportPrivateUsage]
@@ -319,7 +319,7 @@ async def first_calls() -> None:
     """Twenty calls one after another, while the first is still importing what it needs."""
     async with stage("async") as scene:
         result = {"content": [{"type": "text", "text": "hi"}], "isError": False}
-        (await scene.fake("pc")).answer = lambda event, data: result
+        await scene.fake("pc", answer=lambda event, data: result)
         agent = await scene.agent()
         sys.modules.pop("a2c_smcp.utils.results", None)
         assert not any(result.isError for result in await asyncio.gather(*(call(agent, n / 100) for n in range(20))))
@@ -420,7 +420,7 @@ async def test_notices_that_make_no_sense_are_ignored(scene: Stage) -> None:
         await scene.server_says("notify:enter_office", data)
         await scene.server_says("notify:update_tool_list", data)
     await scene.server_says("notify:something_new", {"computer": "pc"})
-    (await scene.fake("pc")).answer = tools_answer
+    await scene.fake("pc", answer=tools_answer)
     await diary.until_heard("tools")
     assert diary.count("enter") == 1
     assert agent.computers == ("pc",)

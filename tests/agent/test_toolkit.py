@@ -180,7 +180,7 @@ async def test_calls_of_one_turn_run_side_by_side(scene: Stage) -> None:
         await together.wait()
         return {"content": [{"type": "text", "text": data["params"]["who"]}], "isError": False}
 
-    (await scene.fake()).answer = answer
+    await scene.fake(answer=answer)
     agent = await scene.agent()
     answers = await toolkit(agent).call_all([(f"id-{who}", "meet", {"who": who}) for who in "abc"])
     assert {call_id: answer.text for call_id, answer in answers.items()} == {"id-a": "a", "id-b": "b", "id-c": "c"}
@@ -241,8 +241,7 @@ async def test_a_name_that_was_given_stays(scene: Stage) -> None:
     kit = listing(agent)
     assert kit.tools["t"].computers == ("m",)
     changes = agent.changes()
-    newcomer = await scene.fake("a")
-    newcomer.answer = lambda event, data: {"tools": [tool("t", other)], "req_id": data["req_id"]}
+    await scene.fake("a", answer=lambda event, data: {"tools": [tool("t", other)], "req_id": data["req_id"]})
     await agent.each(changes, 2)
     assert kit.tools["t"].computers == ("m",)
     added = next(name for name in kit.tools if name != "t")

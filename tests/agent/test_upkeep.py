@@ -27,8 +27,7 @@ async def test_computers_come_and_go(scene: Stage) -> None:
     diary = Diary()
     agent = await scene.agent(handler=diary)
     assert agent.computers == ()
-    pc = await scene.fake("pc")
-    pc.answer = lambda event, data: {"tools": [TOOL], "req_id": data["req_id"]}
+    pc = await scene.fake("pc", answer=lambda event, data: {"tools": [TOOL], "req_id": data["req_id"]})
     assert await diary.until_heard("enter") == "pc"
     assert await diary.until_heard("tools") == ("pc", ["tool"])
     assert agent.computers == ("pc",)
@@ -95,8 +94,7 @@ async def test_nothing_is_fetched_that_nobody_wants(scene: Stage) -> None:
 async def test_changes_are_iterated_over_until_the_agent_leaves(scene: Stage) -> None:
     agent = await scene.agent()
     changes = agent.changes()
-    pc = await scene.fake("pc")
-    pc.answer = lambda event, data: {"tools": [TOOL], "req_id": data["req_id"]}
+    pc = await scene.fake("pc", answer=lambda event, data: {"tools": [TOOL], "req_id": data["req_id"]})
     heard = await agent.each(changes, 2)
     assert kinds(heard) == [("enter", "pc"), ("tools", "pc")]
     assert heard[1].data == [TOOL]
@@ -181,7 +179,7 @@ async def test_a_computer_that_cannot_answer_yet_is_asked_again(scene: Stage) ->
 
     diary = Diary()
     agent = await scene.agent(handler=diary)
-    (await scene.fake()).answer = answer
+    await scene.fake(answer=answer)
     await diary.until_heard("tools")
     assert agent.tools["pc"] == [TOOL]
 

@@ -299,7 +299,7 @@ async def test_a_link_to_elsewhere_is_not_followed_when_it_changes(
 
 async def test_a_reader_that_was_killed_is_no_verdict(files: Path, make_library: MakeLibrary) -> None:
     (files / "notes.md").write_text(NOTES)
-    library = make_library(memory_bytes=100_000_000)  # not enough to start with
+    library = make_library(memory_bytes=20_000_000)  # not enough to start with
     await library.look()
     uri = library.address(ref_of(library, "notes.md"))
     await at(library, uri)

@@ -124,12 +124,7 @@ def answer(event: str, data: Any) -> Any:
 async def office_of(place: Place, office: str, *names: str) -> AsyncGenerator[list[Peer]]:
     """An office of Computers that answer by `answer`."""
     async with crowd(people_of(place.server)) as people:
-        computers: list[Peer] = []
-        for name in names:
-            computer = await people.member("computer", name, office)
-            computer.answer = answer
-            computers.append(computer)
-        yield computers
+        yield [await people.member("computer", name, office, answer) for name in names]
 
 
 # What there is

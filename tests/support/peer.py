@@ -152,9 +152,19 @@ class Crowd:
         assert not await peer.connect(self.server.url, transport=self._transport, **credentials)
         return peer.refusal
 
-    async def member(self, role: str, name: str, office_id: str, **credentials: Any) -> Peer:
-        """A peer in an office."""
+    async def member(
+        self,
+        role: str,
+        name: str,
+        office_id: str,
+        answer: Callable[[str, Any], Any] | None = None,
+        /,
+        **credentials: Any,
+    ) -> Peer:
+        """A peer in an office; an Agent that is there may ask at once, so what it answers is said before."""
         peer = await self.newcomer(**credentials)
+        if answer is not None:
+            peer.answer = answer
         assert await peer.join(role, name, office_id) == (True, None)
         return peer
 
