@@ -224,7 +224,7 @@ def nested(depth: int) -> dict[str, Any]:
     ("schema", "content"),
     [
         ({"properties": {"x": {"pattern": "^(a+)+$"}}}, {"x": "a" * 40 + "!"}),
-        (nested(24), "text"),
+        (nested(12), "text"),
         ({"type": "nonsense"}, {}),
         ({"$ref": "http://127.0.0.1:9/schema"}, {}),
         ({"$ref": "#"}, {}),

@@ -1,11 +1,12 @@
 """Output schemas of tools: whether structured content is what the tool said it would be. Bounded work, no surprises.
 
 A schema comes from the MCP server, so it is not trusted: regular expressions and comparisons of all with all are left
-out, references lead nowhere outside, and the work is counted. What cannot be checked so counts as fine.
+out, references lead nowhere outside, and the work has an end. What cannot be checked so counts as fine.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
@@ -16,7 +17,8 @@ from jsonschema.validators import extend  # pyright: ignore[reportUnknownVariabl
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-MAX_STEPS = 20_000
+MAX_SECONDS = 0.1
+"""It is done on the event loop."""
 MAX_BYTES = 200_000
 """Size of content, and of a schema, above which nothing is checked."""
 
@@ -31,9 +33,9 @@ class OutputSchema:
     """The schema of one tool's structured content."""
 
     def __init__(self, schema: dict[str, Any]) -> None:
-        self._steps = 0
+        self._deadline = 0.0
         keywords: dict[str, Any] = {
-            keyword: self._counted(check)
+            keyword: self._timed(check)
             for keyword, check in Draft202012Validator.VALIDATORS.items()
             if keyword not in _LEFT_OUT
         }
@@ -46,7 +48,7 @@ class OutputSchema:
         """What is wrong with content; None when it is fine, or cannot be checked."""
         if self._validator is None or not _is_small(content):
             return None
-        self._steps = 0
+        self._deadline = time.perf_counter() + MAX_SECONDS
         try:
             error: Any = next(self._validator.iter_errors(content), None)
         except (_Enough, Unresolvable, UnknownType, RecursionError, TypeError, ValueError, AttributeError, KeyError):
@@ -56,14 +58,13 @@ class OutputSchema:
         where = ".".join(map(str, error.absolute_path))
         return f"{where}: {error.message[:200]}" if where else error.message[:200]
 
-    def _counted(self, check: Callable[..., Any]) -> Callable[..., Iterator[Any]]:
-        def counted(*arguments: Any) -> Iterator[Any]:
-            self._steps += 1
-            if self._steps > MAX_STEPS:
+    def _timed(self, check: Callable[..., Any]) -> Callable[..., Iterator[Any]]:
+        def timed(*arguments: Any) -> Iterator[Any]:
+            if time.perf_counter() > self._deadline:
                 raise _Enough
             yield from check(*arguments) or ()
 
-        return counted
+        return timed
 
 
 def _ignore(*_: Any) -> None:
