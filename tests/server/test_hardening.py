@@ -13,6 +13,7 @@ from websockets.frames import Frame, Opcode
 
 from a2c_smcp import server as a2c
 from a2c_smcp.server import Limits
+from tests.computer.hosting import eventually
 from tests.server.test_raw_frames import ack, raw_member
 from tests.support.peer import crowd, request, tool_call
 from tests.support.running import PATIENCE, Kind, Running, running
@@ -224,10 +225,12 @@ async def test_the_connection_of_who_does_not_read_ends_even_if_it_does_not_hang
             while not await agent.has_heard():
                 for _ in range(40):
                     await agent.tell("client:tool_call", data)
-            async with asyncio.timeout(PATIENCE):
-                while not deaf.transport.is_closing():
-                    deaf.transport.write(PONG)
-                    await asyncio.sleep(0.1)
+
+            def is_cut() -> bool:
+                deaf.transport.write(PONG)  # it reads nothing, so that only this shows it
+                return deaf.transport.is_closing()
+
+            await eventually(is_cut)
 
 
 async def test_more_calls_in_flight_than_allowed_are_429(kind: Kind) -> None:

@@ -191,7 +191,7 @@ def tree(
 def config(
     context: typer.Context,
     computer: Annotated[str, typer.Argument(help="Whose configuration.")],
-    as_json: Annotated[bool, typer.Option("--json", help="It is data for a program in any case.")] = True,
+    as_json: Json = True,
 ) -> None:
     """A Computer's configuration as JSON, without its secrets."""
     from a2c_smcp.cli.agent import one_shot
