@@ -74,7 +74,7 @@ async def _connect(place: Place, addresses: list[str], report: Report, who: str,
         except OSError as error:  # a time-out is one
             failures.append(error)
             continue
-        writer.close()
+        await _hang_up(writer)
         if failures:
             report.warn(
                 f"{who}: {address} answers, but {', '.join(addresses[: len(failures)])} does not",
@@ -194,7 +194,15 @@ async def _shake_hands(place: Place, address: str, context: ssl.SSLContext) -> _
         der = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
         return _Certificate.read(der)
     finally:
-        writer.close()
+        await _hang_up(writer)
+
+
+async def _hang_up(writer: asyncio.StreamWriter) -> None:
+    """End a connection at once, and for good: a farewell in TLS would outlast us."""
+    writer.transport.abort()
+    with contextlib.suppress(OSError):  # a time-out is one
+        async with asyncio.timeout(PATIENCE):
+            await writer.wait_closed()
 
 
 def _in_words(error: Exception) -> str:
