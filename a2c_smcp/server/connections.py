@@ -13,6 +13,9 @@ from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.protocol.limits import Limits, TokenBucket
 from a2c_smcp.server.auth import Headers
 
+LAST_SECONDS = 5.0
+"""For a peer to read the rest of what it was sent, when its connection is over."""
+
 
 @dataclass(slots=True)
 class Connection:

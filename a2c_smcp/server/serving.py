@@ -21,13 +21,11 @@ from a2c_smcp.protocol.effects import Registry
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.server.app import SMCPApp, create_app, transport_limit
 from a2c_smcp.server.auth import AuthenticationProvider
+from a2c_smcp.server.connections import LAST_SECONDS
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.settings import ServerSettings
 
 logger = logging.getLogger(__name__)
-
-LAST_SECONDS = 5.0
-"""For a peer to read the rest of what it was sent, when its connection is over."""
 
 
 def serve(

@@ -215,9 +215,9 @@ async def test_who_does_not_read_is_disconnected_and_its_calls_end(kind: Kind) -
             deaf.transport.abort()
 
 
-async def test_the_connection_of_who_does_not_read_ends_even_if_it_does_not_hang_up() -> None:
+async def test_the_connection_of_who_does_not_read_ends_even_if_it_does_not_hang_up(kind: Kind) -> None:
     beats = {"ping_interval": 1, "ping_timeout": 1}
-    with running("async", limits=Limits(message_bytes=200_000), **beats) as server:
+    with running(kind, limits=Limits(message_bytes=200_000), **beats) as server:
         async with crowd(server) as people, raw_member(server) as deaf:
             deaf.transport.pause_reading()
             agent = await people.member("agent", "agent", "o")
