@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 from mcp_types import TextContent
 
@@ -28,7 +28,7 @@ from a2c_smcp.errors import (
     ToolFailedError,
     ToolTimedOutError,
 )
-from a2c_smcp.utils.results import CallToolResult, to_wire
+from a2c_smcp.utils.results import CallToolResult, from_wire, to_wire
 from a2c_smcp.utils.threads import in_thread
 
 logger = logging.getLogger(__name__)
@@ -133,7 +133,7 @@ class ToolCalls:
         entry = self._manager.book.find(call.tool)
         call.server = entry.server
         await self._get_confirmed(call, entry)
-        if self._manager.book.find(call.tool) is not entry:  # while somebody thought about it
+        if self._manager.book.find(call.tool) != entry:  # while somebody thought about it
             raise ToolDisabledError(f"the tool {call.tool} was changed while it waited for confirmation")
         label = f"req_id={call.req_id} {entry.server}/{entry.original_name}"
         try:
@@ -143,7 +143,7 @@ class ToolCalls:
         except ToolTimedOutError:  # the whole time counts, that of the confirmation too
             raise ToolTimedOutError(f"the tool {call.tool} did not finish within {call.timeout:g} s") from None
         if result.is_error:
-            self._mark_failure(result)
+            result = self._failed(result)
         script = self._manager.script(entry.server)
         if script is not None:
             await self._transform(script, call, result)
@@ -198,14 +198,22 @@ class ToolCalls:
         if transformed is not None:
             result.meta = {**(result.meta or {}), A2C_VRL_TRANSFORMED: transformed}
 
-    def _mark_failure(self, result: CallToolResult) -> None:
-        """Give a tool's own failure the protocol's code; its words stay, except secrets that it let slip."""
-        for part in result.content:
-            if isinstance(part, TextContent):
-                part.text = self._redact(part.text)
+    def _failed(self, result: CallToolResult) -> CallToolResult:
+        """A tool's own failure with the protocol's code; its words stay, except secrets that it let slip."""
+        result = from_wire(self._redacted(to_wire(result)))
         result.meta = {**(result.meta or {}), "error_code": ToolFailedError.code}
         if result.structured_content is None:
             result.structured_content = {"error": _text_of(result), "error_type": ToolFailedError.__name__}
+        return result
+
+    def _redacted(self, data: Any) -> Any:
+        if isinstance(data, str):
+            return self._redact(data)
+        if isinstance(data, dict):
+            return {self._redact(key): self._redacted(value) for key, value in cast("dict[str, Any]", data).items()}
+        if isinstance(data, list):
+            return [self._redacted(value) for value in cast("list[Any]", data)]
+        return data
 
     def _end(self, call: _Call) -> None:
         """The call is over, however it ended, even before it began: remember it."""

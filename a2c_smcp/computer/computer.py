@@ -152,7 +152,11 @@ class Computer:
         await self._resolver.aclose()
 
     async def __aenter__(self) -> Self:
-        await self.boot_up()
+        try:
+            await self.boot_up()
+        except BaseException:  # who is not let in cannot leave
+            await self.shutdown()
+            raise
         return self
 
     async def __aexit__(

@@ -33,6 +33,9 @@ async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
     def work() -> None:
         try:
             result, error = function(*arguments), None
+        except StopIteration as problem:  # which no future takes
+            result, error = None, RuntimeError("StopIteration was raised")
+            error.__cause__ = problem
         except BaseException as problem:
             result, error = None, problem
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody wants to know

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.computer.hosting import Watched, code_of, eventually, hosting, raw, received, text_of
+from tests.computer.hosting import AUTO, Watched, code_of, eventually, hosting, raw, received, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -36,6 +36,14 @@ async def test_a_failing_tool_keeps_its_own_words() -> None:
         refused = await computer.call("raise", code=-32050, message="not today")
         assert code_of(refused) == 4003
         assert "not today" in text_of(refused)
+
+
+async def test_a_secret_is_taken_out_of_every_part_of_a_failure() -> None:
+    async with hosting(raw(env={"API_TOKEN": "hunter2-s3cr3t"})) as computer:
+        failed = await computer.call("fail_everywhere", message="hunter2-s3cr3t is no good")
+        written = json.dumps(failed.to_json(), ensure_ascii=False)
+        assert "hunter2" not in written
+        assert written.count("••• is no good") == 5
 
 
 async def test_structured_content_that_breaks_its_schema_is_a_failure() -> None:
@@ -180,12 +188,32 @@ async def test_an_async_callback_decides(answer: bool) -> None:
         assert code_of(await computer.call("echo", text="hi")) == (None if answer else 4005)
 
 
-async def test_a_callback_that_raises_is_a_refusal() -> None:
+@pytest.mark.parametrize("error", [LookupError("nobody home"), StopIteration()])
+async def test_a_callback_that_raises_is_a_refusal(error: Exception) -> None:
     def confirm(*_: Any) -> bool:
-        raise LookupError("nobody home")
+        raise error
 
     async with hosting(raw("raw", **ASK), confirm_callback=confirm) as computer:
         assert code_of(await computer.call("echo", text="hi")) == 4005
+
+
+async def test_what_happens_to_another_tool_meanwhile_does_not_matter() -> None:
+    async def confirm(*_: Any) -> bool:
+        await computer.call("grow", name="new", req_id="meanwhile")
+        await computer.until(lambda: "new" in computer.tool_names())
+        return True
+
+    async with hosting(raw(**ASK, tool_meta={"grow": AUTO}), confirm_callback=confirm) as computer:
+        assert text_of(await computer.call("echo", text="hi")) == "hi"
+
+
+async def test_a_tool_that_changed_meanwhile_is_not_called() -> None:
+    async def confirm(*_: Any) -> bool:
+        await computer.aadd_or_aupdate_server(raw(**ASK, tool_meta={"echo": {"tags": ["dangerous"]}}))
+        return True
+
+    async with hosting(raw(**ASK), confirm_callback=confirm) as computer:
+        assert code_of(await computer.call("echo", text="hi")) == 4002
 
 
 async def test_a_confirmation_that_does_not_come_is_bounded_by_the_time_out() -> None:

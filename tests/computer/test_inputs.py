@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import logging
 import sys
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -233,6 +235,30 @@ def test_secrets_are_taken_out_of_texts() -> None:
     assert (
         secrets.redact("a hush-hush-more, a hush-hush, ab and about") == f"a {HIDDEN}, a {HIDDEN}, {HIDDEN} and about"
     )
+    secrets.forget()
+
+
+SECRET = 'p?>~w/o+rd"é>>??x'
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        base64.b64encode(SECRET.encode()).decode(),
+        base64.urlsafe_b64encode(SECRET.encode()).decode(),
+        base64.b64encode(f"me:{SECRET}".encode()).decode(),
+        base64.urlsafe_b64encode(f"bob:{SECRET} and more".encode()).decode(),
+        quote(SECRET),
+        quote(SECRET, ""),
+        json.dumps({"key": SECRET}),
+    ],
+)
+def test_secrets_are_taken_out_in_their_usual_encodings(written: str) -> None:
+    secrets = Secrets()
+    secrets.add(SECRET)
+    redacted = secrets.redact(written)
+    assert HIDDEN in redacted
+    assert len(redacted) < len(written) - len(SECRET) + len(HIDDEN) + 4, "but for what it shares with others"
     secrets.forget()
 
 

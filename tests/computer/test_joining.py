@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +11,8 @@ import pytest
 from a2c_smcp.computer import Computer, SMCPComputerClient, server_from
 from a2c_smcp.errors import NotAuthenticatedError, NotConnectedError, OfficeRefusedError, SMCPError
 from a2c_smcp.server import DefaultAuthenticationProvider
-from tests.computer.hosting import AUTO
+from tests.computer.hosting import AUTO, eventually, hosting, received
+from tests.computer.hosting import raw as raw_server
 from tests.support.computers import free_port, raw
 from tests.support.peer import crowd, tool_call
 from tests.support.proxy import network
@@ -47,6 +50,24 @@ async def test_it_comes_back_after_the_connection_broke() -> None:
                 wires.cut()
                 await agent.hear("notify:leave_office")
                 assert await agent.hear("notify:enter_office") == {"office_id": "office", "computer": "pc"}
+
+
+async def test_calls_end_with_the_connection(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with running("async") as server:
+        async with (
+            crowd(server) as people,
+            network(server.url) as wires,
+            hosting(raw_server("raw", "--log", str(log))) as computer,
+            SMCPComputerClient.in_office(computer, wires.url, "office"),
+        ):
+            agent = await people.member("agent", "agent", "office")
+            wanted = tool_call(tool_name="sleep", params={"seconds": 60})
+            call = asyncio.create_task(agent.ask("client:tool_call", wanted))
+            await eventually(lambda: received(log, "tools/call"))
+            wires.cut()
+            assert (await call)["error"]["code"] == 404
+            await eventually(lambda: received(log, "notifications/cancelled"))
 
 
 async def test_why_it_cannot_join_is_an_error_of_the_protocol() -> None:

@@ -29,7 +29,7 @@ from tests.computer.hosting import (
     received,
     text_of,
 )
-from tests.support.computers import watching
+from tests.support.computers import descendants, watching
 from tests.support.running import PATIENCE
 
 pytestmark = pytest.mark.anyio
@@ -261,10 +261,31 @@ async def test_changing_how_a_server_starts_restarts_it_and_ends_its_calls() -> 
 
 async def test_disabling_a_server_stops_it_and_its_tools_are_disabled() -> None:
     async with hosting(raw()) as computer:
-        await computer.aadd_or_aupdate_server(raw(disabled=True, tool_meta={"echo": {"tags": ["x"]}}))
+        await computer.aadd_or_aupdate_server(raw(disabled=True))
         status = computer.status_of("raw")
         assert (status.state, status.pid) == (ServerState.DISABLED, None)
         assert code_of(await computer.call("echo", text="hi")) == 4002
+
+
+async def test_the_tools_of_a_server_that_starts_again_are_not_unknown() -> None:
+    async with hosting(raw()) as computer:
+        change = asyncio.create_task(computer.aadd_or_aupdate_server(raw("raw", "--mode", "mute")))
+        await computer.until_state("raw", ServerState.STARTING)
+        assert code_of(await computer.call("echo", text="hi")) == 4003
+        await computer.aremove_server("raw")
+        await change
+
+
+async def test_who_gives_up_while_a_computer_boots_leaves_nothing_behind() -> None:
+    before = descendants()
+    computer = Watched(raw(), raw("mute", "--mode", "mute"))
+    entering = asyncio.create_task(computer.__aenter__())
+    await computer.until(lambda: any(status.state is ServerState.READY for status in computer.status))
+    entering.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await entering
+    assert {status.state for status in computer.status} == {ServerState.STOPPED}
+    assert descendants() == before
 
 
 async def test_an_unknown_server_cannot_be_stopped_started_or_removed() -> None:

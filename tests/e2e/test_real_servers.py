@@ -328,6 +328,17 @@ async def test_a_window_of_a_server_on_mcp_1_is_said_not_to_be_shown(server: Run
             assert (await members.ask("client:get_desktop"))["desktops"] == []
 
 
+@pytest.mark.parametrize("transport", ["stdio", "sse", "streamable"])
+def test_a_server_that_asks_back_is_answered(server: Running, transport: str, tmp_path: Path) -> None:
+    async def ask(data: dict[str, Any]) -> dict[str, Any]:
+        async with office(server, config(data)) as members:
+            return await members.call("ask_back")
+
+    with running_software(Software("mcp 2.x", transport), tmp_path) as data:
+        result = asyncio.run(ask(data))  # as a program does it: what anyio runs has anyio's context everywhere
+    assert [part["text"] for part in result["content"]] == ["Elicitation not supported (error 4003)"]
+
+
 async def test_an_input_made_in_python_is_shown_like_one_from_a_file(server: Running) -> None:
     wanted = MCPServerPromptStringInput(id="token", description="The token", password=True)
     async with office(server, config(stdio(modern())), inputs=[wanted]) as members:
@@ -337,7 +348,6 @@ async def test_an_input_made_in_python_is_shown_like_one_from_a_file(server: Run
         ]
 
 
-# Fails for SSE: a redirect is "answered HTTP 307 Temporary Redirect" there, while streamable HTTP follows it.
 @pytest.mark.parametrize("transport", ["sse", "streamable"])
 async def test_a_server_that_redirects_to_its_real_address_works(server: Running, transport: str) -> None:
     with http_server("mcp 2.x", transport) as process:
@@ -359,7 +369,6 @@ async def test_a_redirect_does_not_bring_a_secret_into_the_log(
     assert not [record for record in caplog.records if TOKEN in record.getMessage()]
 
 
-# Fails for the same five as an import: what stands in clear in these places goes to the Agent.
 async def test_get_config_shows_an_agent_no_secret_that_stands_in_clear(server: Running) -> None:
     shown: dict[str, Any] = {}
     for where, data in SECRETS.items():

@@ -8,6 +8,7 @@ import os
 import anyio
 from listening import serve
 from mcp.server.mcpserver import Context, MCPServer
+from pydantic import BaseModel
 
 server = MCPServer("everything", log_level="WARNING")
 
@@ -45,6 +46,17 @@ async def grow(name: str, ctx: Context) -> str:
     await ctx.notify_tools_changed()
     await ctx.session.send_tool_list_changed()
     return name
+
+
+class Person(BaseModel):
+    name: str
+
+
+@server.tool()
+async def ask_back(ctx: Context) -> str:
+    """Asks the client something it answers, then something it cannot."""
+    await ctx.session.send_ping()
+    return str(await ctx.elicit("Who are you?", Person))
 
 
 @server.tool()

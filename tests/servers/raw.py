@@ -246,6 +246,7 @@ class Server:
             add,
             self.slow_tool("sleep", self.sleep, seconds=number),
             self.tool("fail", lambda call: {**text(call.arguments["message"]), "isError": True}, message=string),
+            self.tool("fail_everywhere", lambda call: failure(call.arguments["message"]), message=string),
             self.tool("raise", self.fault, code=integer, message=string),
             self.tool("env", lambda call: text(os.environ.get(call.arguments["name"], "")), name=string),
             self.tool("cwd", lambda _: text(os.getcwd())),
@@ -401,6 +402,17 @@ def media() -> dict[str, Any]:
         ],
         "structuredContent": {"nothing": None, "nested": [[1, 2], [{"deep": None}]]},
         "_meta": {"origin": "raw"},
+    }
+
+
+def failure(message: str) -> dict[str, Any]:
+    """Make a result that says everywhere what went wrong."""
+    resource = {"uri": "raw://log", "mimeType": "text/plain", "text": message}
+    return {
+        "content": [{"type": "text", "text": message}, {"type": "resource", "resource": resource}],
+        "structuredContent": {message: [{"why": message}]},
+        "_meta": {"why": message},
+        "isError": True,
     }
 
 

@@ -6,7 +6,7 @@ import base64
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 from urllib.parse import quote, quote_plus, urlsplit, urlunsplit
 
@@ -15,6 +15,8 @@ SHORTEST = 4
 LONG = 8
 """Characters from which on a secret is looked for in other forms too."""
 HIDDEN = "•••"
+
+_URL_SAFE = str.maketrans("+/", "-_")
 
 _TALKATIVE = (
     "asyncio",
@@ -74,10 +76,21 @@ def _forms(text: str) -> set[str]:
     for part in (text, *(line for line in text.splitlines() if len(line.strip()) >= LONG)):
         if part := part.strip() or text.strip():
             in_json = json.dumps(part)[1:-1], json.dumps(part, ensure_ascii=False)[1:-1]
-            forms.update((part, *in_json, quote(part, ""), quote_plus(part)))
+            forms.update((part, *in_json, quote(part), quote(part, ""), quote_plus(part)))
     if len(text) >= LONG:
-        forms.add(base64.b64encode(text.encode("utf-8", "replace")).decode().rstrip("="))
+        forms.update(_in_base64(text.encode("utf-8", "replace")))
     return forms
+
+
+def _in_base64(secret: bytes) -> Iterator[str]:
+    """A secret in both alphabets of Base64: alone, and as it looks inside a longer text, such as `user:secret`."""
+    forms = {base64.b64encode(secret).decode().rstrip("=")}
+    for before, mixed in enumerate((0, 2, 3)):  # bytes before it, characters that they have a part in
+        encoded = base64.b64encode(bytes(before) + secret).decode()
+        forms.add(encoded[mixed : -4 if encoded.endswith("=") else None])
+    for form in forms:
+        yield form
+        yield form.translate(_URL_SAFE)
 
 
 def hide(name: str, value: str) -> str:

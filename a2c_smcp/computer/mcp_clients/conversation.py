@@ -66,12 +66,12 @@ class Conversation(Dispatcher[TransportContext]):
         self._send = send
         self._on_notice = on_notice
         self._questions: dict[RequestId, _Question] = {}
-        self._orders: dict[RequestId, anyio.CancelScope] = {}
+        self._orders: dict[RequestId, asyncio.Task[None]] = {}
         self._number = 0
         self.heard_at = time.monotonic()
         """When the server was last heard of."""
         self._ended = asyncio.Event()
-        self._tasks: anyio.abc.TaskGroup | None = None
+        self._tasks: asyncio.TaskGroup | None = None
         self._on_request: OnRequest | None = None
         self._intercept: OnNotifyIntercept | None = None
 
@@ -87,14 +87,15 @@ class Conversation(Dispatcher[TransportContext]):
     ) -> None:
         """Answer the server until the connection ends. Notifications go to `on_notice`, not to `on_notify`."""
         self._on_request, self._intercept = on_request, on_notify_intercept
-        try:
-            async with anyio.create_task_group() as self._tasks:
+        async with asyncio.TaskGroup() as self._tasks:
+            try:
                 task_status.started()
                 await self._ended.wait()
-                self._tasks.cancel_scope.cancel()
-        finally:
-            self._tasks = None
-            self.end()
+            finally:
+                self._tasks = None
+                for order in self._orders.values():
+                    order.cancel()
+                self.end()
 
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
@@ -235,8 +236,8 @@ class Conversation(Dispatcher[TransportContext]):
             self._report_progress(params)
         elif method == "notifications/cancelled":
             number = params.get("requestId")
-            if isinstance(number, str | int) and (scope := self._orders.get(number)) is not None:
-                scope.cancel()
+            if isinstance(number, str | int) and (order := self._orders.get(number)) is not None:
+                order.cancel()
         if not run_notify_intercept(self._intercept, method, params):
             self._on_notice(method, params)
 
@@ -250,30 +251,26 @@ class Conversation(Dispatcher[TransportContext]):
         question.on_progress(float(progress), whole, words if isinstance(words, str) else None)
 
     def _take_order(self, number: Any, method: str, params: Mapping[str, Any]) -> None:
-        """The server asks us something."""
+        """The server asks us something. It is not anyio's task that answers: a transport may be none itself, as anyio
+        would want it."""
         if self._tasks is not None and isinstance(number, str | int) and len(self._orders) < MAX_ORDERS:
-            scope = self._orders[number] = anyio.CancelScope()
-            self._tasks.start_soon(self._answer, number, method, params, scope)
+            order = self._orders[number] = self._tasks.create_task(self._answer(number, method, params))
+            order.add_done_callback(lambda _: self._orders.pop(number, None))
 
-    async def _answer(
-        self, number: RequestId, method: str, params: Mapping[str, Any], scope: anyio.CancelScope
-    ) -> None:
+    async def _answer(self, number: RequestId, method: str, params: Mapping[str, Any]) -> None:
         reply: Message = {"jsonrpc": "2.0", "id": number}
-        with scope:
-            try:
-                assert self._on_request is not None
-                reply["result"] = await self._on_request(_Context(self, number), method, params)
-            except MCPError as error:
-                reply["error"] = error.error.model_dump(mode="json", exclude_none=True)
-            except ValidationError:
-                reply["error"] = {"code": INVALID_PARAMS, "message": "Invalid request parameters"}
-            except Exception as error:
-                logger.exception("answering %s failed", method)
-                reply["error"] = {"code": INTERNAL_ERROR, "message": type(error).__name__}
-            finally:
-                self._orders.pop(number, None)
-            with contextlib.suppress(MCPError):  # the connection has ended
-                self._hand_over(reply, None)
+        try:
+            assert self._on_request is not None
+            reply["result"] = await self._on_request(_Context(self, number), method, params)
+        except MCPError as error:
+            reply["error"] = error.error.model_dump(mode="json", exclude_none=True)
+        except ValidationError:
+            reply["error"] = {"code": INVALID_PARAMS, "message": "Invalid request parameters"}
+        except Exception as error:
+            logger.exception("answering %s failed", method)
+            reply["error"] = {"code": INTERNAL_ERROR, "message": type(error).__name__}
+        with contextlib.suppress(MCPError):  # the connection has ended
+            self._hand_over(reply, None)
 
 
 @dataclass

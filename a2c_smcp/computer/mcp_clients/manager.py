@@ -187,6 +187,8 @@ class MCPServerManager:
             if old is not None:
                 await old.stop("was stopped: its configuration changed")
             client = self._clients[config.name] = self._client(config)
+            if old is not None:
+                client.known |= old.known
             self._configured()
             if self.auto_connect and not self._is_closed:
                 client.start()

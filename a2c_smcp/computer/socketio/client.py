@@ -93,6 +93,7 @@ class SMCPComputerClient(OfficeClient):
         super().__init__(*args, max_message_bytes=max_message_bytes, **kwargs)
         self.computer = computer
         self._max_message_bytes = max_message_bytes
+        self._running: set[str] = set()
         computer.socketio_client = self
         for event, handler in {
             TOOL_CALL_EVENT: self.on_tool_call,
@@ -150,6 +151,14 @@ class SMCPComputerClient(OfficeClient):
     async def _on_rejoined(self) -> None:
         self.computer.catch_up()
 
+    def _on_lost(self) -> None:
+        """Running calls are ended: their Agent has been told that they failed, and nobody hears their results."""
+        self.start_background_task(self._call_off, tuple(self._running))
+
+    async def _call_off(self, running: tuple[str, ...]) -> None:
+        for req_id in running:
+            await self.computer.acancel_tool(req_id)
+
     # ---------------------------------------------------------------------------------------------------------- notices
 
     async def emit_update(self, event: str) -> bool:
@@ -185,9 +194,14 @@ class SMCPComputerClient(OfficeClient):
     @answers(TOOL_CALL_EVENT)
     async def on_tool_call(self, data: ToolCallReq) -> dict[str, Any]:
         """Run a tool; the answer is a `CallToolResult`."""
-        result = await self.computer.aexecute_tool(
-            req_id=data["req_id"], tool_name=data["tool_name"], parameters=data["params"], timeout=data["timeout"]
-        )
+        req_id = data["req_id"]
+        self._running.add(req_id)
+        try:
+            result = await self.computer.aexecute_tool(
+                req_id=req_id, tool_name=data["tool_name"], parameters=data["params"], timeout=data["timeout"]
+            )
+        finally:
+            self._running.discard(req_id)
         return to_wire(result)
 
     @answers(GET_TOOLS_EVENT)
