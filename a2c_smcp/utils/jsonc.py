@@ -11,6 +11,7 @@ Path = tuple[str | int, ...]
 
 _SPACE = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _WORD = re.compile(r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<comment>//|/\*)', re.DOTALL)
 _scan_string: Callable[[str, int, bool], tuple[str, int]] = json.decoder.scanstring  # type: ignore[attr-defined]
 MAX_DEPTH = 100
 
@@ -36,6 +37,11 @@ def parse(text: str) -> tuple[Any, dict[Path, int]]:
     if at != len(text):
         raise reader.error("one value is expected, and nothing after it", at)
     return value, reader.lines
+
+
+def has_comments(text: str) -> bool:
+    """Whether there are comments in a text that can be read."""
+    return any(found["comment"] for found in _STRING_OR_COMMENT.finditer(text))
 
 
 class _Reader:

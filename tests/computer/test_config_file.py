@@ -274,13 +274,60 @@ def test_importing_turns_secrets_into_inputs(tmp_path: Path) -> None:
     assert len(parse_config(json.dumps(imported.data), environment={"OTHER": "x"}).servers) == 3
 
 
-def test_importing_into_a_file_keeps_what_is_there() -> None:
-    old = {"servers": {"a": {"command": "mine"}}, "inputs": [{"id": "i"}]}
-    new = {"servers": {"a": {"command": "theirs"}, "b": {"command": "new"}}, "inputs": [{"id": "i"}, {"id": "j"}]}
-    merged, kept = merge(old, new)
-    assert kept == ["a"]
-    assert merged["servers"] == {"a": {"command": "mine"}, "b": {"command": "new"}}
-    assert [wanted["id"] for wanted in merged["inputs"]] == ["i", "j"]
+NESTED = {"type": "streamable", "server_parameters": {"url": "http://h"}, "disabled": True}
+FLAT = {"type": "http", "url": "http://h", "disabled": True}
+
+
+@pytest.mark.parametrize(
+    ("old", "where", "added"),
+    [
+        ({}, "servers", NESTED),
+        ({"servers": None, "inputs": None}, "servers", NESTED),
+        ({"servers": {"a": {"server_parameters": {"command": "x"}}}, "$schema": "y"}, "servers", NESTED),
+        ({"servers": {"a": {"command": "x"}}, "inputs": [{"id": "i"}]}, "servers", FLAT),
+        ({"theme": "dark", "mcpServers": {}}, "mcpServers", FLAT),
+        ({"mcp": {"servers": {"a": {"command": "x"}}}, "editor.fontSize": 14}, "mcp.servers", FLAT),
+    ],
+)
+def test_importing_into_a_file_keeps_its_shape_and_all_it_holds(old: Any, where: str, added: Any) -> None:
+    before = json.dumps(old)
+    merged = merge(old, {"servers": {"b": NESTED}, "inputs": [{"id": "i"}, {"id": "j"}]})
+    assert json.dumps(old) == before
+    *way, key = where.split(".")
+    section, old_section = merged, old
+    for step in way:
+        section, old_section = section[step], old_section[step]
+    assert section.pop(key) == {**(old_section.pop(key, None) or {}), "b": added}
+    assert [wanted["id"] for wanted in section.pop("inputs")] == ["i", "j"]
+    old_section.pop("inputs", None)
+    assert merged == old
+
+
+def test_an_imported_input_never_takes_the_value_of_another_one() -> None:
+    def loaded(server: str, description: str) -> Any:
+        text = """{"servers": {"NAME": {"command": "x", "env": {"A": "${input:key}", "TOKEN": "hush-NAME"}}},
+                   "inputs": [{"id": "key", "type": "promptString", "description": "TEXT"}]}"""
+        return parse_config(text.replace("NAME", server).replace("TEXT", description))
+
+    target = loaded("a", "one")
+    other = convert(Path("x"), loaded("b", "two"), target)
+    assert other.renamed == {"key": "key-2"}
+    assert other.data["servers"]["b"]["server_parameters"]["env"]["A"] == "${input:key-2}"
+    assert [wanted["id"] for wanted in other.data["inputs"]] == ["key-2", "b-token"]
+    same = convert(Path("x"), loaded("b", "one"), target)
+    assert (same.renamed, same.shared) == ({}, ["key"])
+    assert same.data["servers"]["b"]["server_parameters"]["env"]["A"] == "${input:key}"
+    undefined = loaded("b", "")
+    undefined.inputs.clear()
+    ghost = convert(Path("x"), undefined, target)
+    assert ghost.data["servers"]["b"]["server_parameters"]["env"]["A"] == "${input:key-2}"
+
+
+def test_a_server_that_is_there_already_brings_nothing_over() -> None:
+    text = """{"servers": {"a": {"command": "x", "env": {"TOKEN": "hush", "B": "${input:key}"}}},
+               "inputs": [{"id": "key", "type": "promptString"}]}"""
+    imported = convert(Path("x"), parse_config(text), parse_config('{"servers": {"a": {"command": "y"}}}'))
+    assert (imported.kept, imported.secrets, imported.data) == (["a"], [], {"servers": {}})
 
 
 def test_every_host_has_places_to_look_at(tmp_path: Path) -> None:

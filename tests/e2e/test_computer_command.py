@@ -622,6 +622,52 @@ def test_importing_into_a_file_keeps_what_is_there(tmp_path: Path) -> None:
     assert servers == {"it": {"command": "mine"}, "other": {"command": "y"}}
 
 
+@pytest.mark.parametrize("key", ["mcpServers", "mcp"])
+def test_importing_into_a_file_of_another_host_leaves_it_one(key: str, tmp_path: Path) -> None:
+    inner = {"old": {"command": "y"}}
+    before: dict[str, Any] = {"theme": "dark", key: {"servers": inner} if key == "mcp" else inner}
+    target = tmp_path / "target.json"
+    target.write_text(json.dumps(before), "utf-8")
+    source = host_file("cursor", {"command": "x"}, tmp_path)
+    assert a2c("config", "import", "cursor", str(source), "-o", str(target)).returncode == 0
+    inner["it"] = {"type": "stdio", "command": "x"}
+    assert json.loads(target.read_text("utf-8")) == before
+    assert "old (stdio), it (stdio)" in a2c("config", "check", str(target)).stdout
+
+
+def test_nothing_is_imported_into_a_file_whose_comments_would_be_lost(tmp_path: Path) -> None:
+    target = tmp_path / "target.json"
+    target.write_text('{"servers": {"old": {"url": "http://h"}}} // mine\n', "utf-8")
+    source = host_file("cursor", {"command": "x"}, tmp_path)
+    done = a2c("config", "import", "cursor", str(source), "-o", str(target))
+    assert done.returncode == 2
+    assert "comments" in done.stderr
+    assert target.read_text("utf-8") == '{"servers": {"old": {"url": "http://h"}}} // mine\n'
+
+
+def test_an_import_tells_what_it_renamed_and_which_inputs_it_shares(tmp_path: Path) -> None:
+    target = tmp_path / "target.json"
+    for server, description in (("gh", "GitHub key"), ("aws", "AWS key"), ("gl", "GitHub key")):
+        inputs = [{"id": "key", "type": "promptString", "description": description}]
+        source = tmp_path / "vscode.json"
+        servers = {server: {"command": "x", "env": {"T": "${input:key}"}}}
+        source.write_text(json.dumps({"servers": servers, "inputs": inputs}), "utf-8")
+        done = a2c("config", "import", "vscode", str(source), "-o", str(target))
+        assert done.returncode == 0
+        assert ("renamed: the input key became key-2" in done.stderr) == (server == "aws")
+        assert ("shared: the input key" in done.stderr) == (server == "gl")
+    servers = json.loads(target.read_text("utf-8"))["servers"]
+    used = [server["server_parameters"]["env"]["T"] for server in servers.values()]
+    assert used == ["${input:key}", "${input:key-2}", "${input:key}"]
+
+
+def test_an_import_that_cannot_be_written_says_where(tmp_path: Path) -> None:
+    source = host_file("cursor", {"command": "x"}, tmp_path)
+    done = a2c("config", "import", "cursor", str(source), "-o", str(tmp_path / "no" / "x.json"))
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith(f"a2c: cannot write {tmp_path / 'no' / 'x.json'}: ")
+
+
 def test_an_import_finds_the_hosts_file_where_it_usually_is_or_says_where_it_looked(tmp_path: Path) -> None:
     home = {"HOME": str(tmp_path / "home"), "XDG_CONFIG_HOME": str(tmp_path / "home" / ".config")}
     missing = a2c("config", "import", "cursor", cwd=tmp_path, env=home)

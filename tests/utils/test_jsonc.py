@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.utils.jsonc import JSONCError, parse
+from a2c_smcp.utils.jsonc import JSONCError, has_comments, parse
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -27,6 +27,21 @@ def test_comments_and_trailing_commas_are_allowed_and_lines_are_known() -> None:
     value, lines = parse(text)
     assert value == {"a": [1, 2], "b": {"c//": "/* no */"}}
     assert (lines[()], lines[("a", 1)], lines[("b", "c//")]) == (2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "has_some"),
+    [
+        ('{"a": "http://x"}', False),
+        (r'{"a\"//": "/*", "b": "\\"}', False),
+        ('{"a": 1} // b', True),
+        ('{"a": "x" /* b */}', True),
+        ("// a\n1", True),
+    ],
+)
+def test_comments_are_told_from_texts(text: str, has_some: bool) -> None:
+    parse(text)
+    assert has_comments(text) == has_some
 
 
 @pytest.mark.parametrize(

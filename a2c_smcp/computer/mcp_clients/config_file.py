@@ -138,6 +138,14 @@ def server_from(data: Mapping[str, Any], name: str | None = None) -> MCPServerCo
     return reader.config.servers[0]
 
 
+def place_of_servers(data: dict[str, Any]) -> tuple[jsonc.Path, dict[str, Any], str]:
+    """Where a file keeps its servers: the path to the object that has them and the inputs, that object, their key."""
+    path: jsonc.Path = ()
+    if isinstance(inner := data.get("mcp"), dict) and not data.keys() & {"servers", "mcpServers"}:
+        path, data = ("mcp",), cast("dict[str, Any]", inner)  # the settings of VS Code
+    return path, data, "mcpServers" if "mcpServers" in data else "servers"
+
+
 class _Reader:
     """Reads data and collects what is wrong with it."""
 
@@ -155,10 +163,7 @@ class _Reader:
             self._complain((), "an object with servers is expected")
             return
         data = cast("dict[str, Any]", data)
-        if isinstance(inner := data.get("mcp"), dict) and not data.keys() & {"servers", "mcpServers"}:
-            self._base = ("mcp",)  # the settings of VS Code
-            data = cast("dict[str, Any]", inner)
-        key = "mcpServers" if "mcpServers" in data else "servers"
+        self._base, data, key = place_of_servers(data)
         unknown = sorted(data.keys() - {"servers", "mcpServers", "inputs", "projects", "$schema"})
         if len(unknown) > MANY:
             self._warn((), f"{len(unknown)} other settings are not read")
