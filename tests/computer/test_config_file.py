@@ -223,6 +223,23 @@ def test_variables_are_filled_in_beside_what_is_shown() -> None:
     assert "hush-hush" not in repr(server)
 
 
+@pytest.mark.parametrize(
+    ("environment", "filled"),
+    [({"A": "a"}, "a"), ({"B": "b"}, "b"), ({"A": ""}, "-none-"), ({}, "-none-")],
+)
+def test_a_default_may_be_a_variable(environment: dict[str, str], filled: str) -> None:
+    server = only_server('{"mcpServers": {"s": {"command": "${A:-${B:--none-}}"}}}', **environment)
+    assert server.parameters()["command"] == filled
+
+
+def test_a_default_may_be_an_input() -> None:
+    text = '{"servers": {"s": {"command": "x", "env": {"TOKEN": "${T:-${input:t}}"}}}}'
+    given = only_server(text, T="hush-hush")
+    assert (given.parameters()["env"], given.secret_values) == ({"TOKEN": "hush-hush"}, ("hush-hush",))
+    open_ = only_server(text)
+    assert (open_.parameters()["env"], open_.secret_values) == ({"TOKEN": "${input:t}"}, ())
+
+
 def test_a_variable_that_is_not_set_is_a_mistake_unless_its_server_is_disabled() -> None:
     assert "NOPE" in problems('{"mcpServers": {"s": {"command": "${NOPE}"}}}')[0]
     assert only_server('{"mcpServers": {"s": {"command": "${NOPE}", "disabled": true}}}').disabled

@@ -546,6 +546,17 @@ def test_an_imported_secret_becomes_an_input_that_works(host: str, tmp_path: Pat
         assert variable[1] in without.stdout + without.stderr
 
 
+def test_an_imported_default_becomes_an_input_and_its_variable_still_counts(tmp_path: Path) -> None:
+    command = raw()
+    server = {"command": command[0], "args": command[1:], "env": {"TOKEN": "${MY_TOKEN:-s3cret}"}}
+    new = tmp_path / "new.json"
+    assert a2c("config", "import", "cursor", str(host_file("cursor", server, tmp_path)), "-o", str(new)).returncode == 0
+    assert "s3cret" not in new.read_text("utf-8")
+    call_env = ["computer", "--config", str(new), "call", "env", "name=TOKEN"]
+    assert a2c(*call_env, env={"A2C_SMCP_IT_TOKEN": "of the input"}).stdout == "of the input\n"
+    assert a2c(*call_env, env={"MY_TOKEN": "of the variable"}).stdout == "of the variable\n"
+
+
 @pytest.mark.parametrize("host", ["cursor", "vscode"])
 def test_an_imported_header_becomes_an_input_that_works(host: str, tmp_path: Path) -> None:
     with http_server("mcp 2.x", "streamable") as process:
@@ -579,6 +590,10 @@ SECRETS: dict[str, dict[str, Any]] = {
     "address in an argument": {"command": "x", "args": ["postgres://bob:s3cret-10@db.example/x"]},
     "password in an address": {"url": "https://bob:s3cret-11@example.com/mcp"},
     "query": {"url": "https://example.com/mcp?apikey=s3cret-12&x=1"},
+    "default of a variable": {"command": "x", "env": {"API_KEY": "${NOT_SET:-s3cret-13}"}},
+    "default in an option": {"command": "x", "args": ["--password=${NOT_SET:-s3cret-14}"]},
+    "default in a header": {"url": "https://example.com/mcp", "headers": {"X-A": "Bearer ${NOT_SET:-s3cret-15}"}},
+    "default in an address": {"command": "x", "args": ["postgres://bob:${NOT_SET:-s3cret-16}@db.example/x"]},
 }
 
 

@@ -50,7 +50,7 @@ _PARAMETER_FIELDS = {
 }
 MANY = 3
 """Unknown settings above which a file is some program's own, and they are not told one by one."""
-_VARIABLE = re.compile(r"\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^{}]*))?\}")
+_VARIABLE = re.compile(r"\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>(?:[^{}]|\$\{[^{}]*\})*))?\}")
 
 
 @dataclass(frozen=True)
@@ -292,8 +292,8 @@ class _Reader:
                 if filled is None and default is None:
                     self._complain(path, f"the environment variable {name} is not set; ${{{name}:-…}} gives a default")
                     return found[0]
-                filled = (filled or default) if default is not None else filled
-                if filled and (looks_secret(name) or looks_secret(key)):
+                filled = (filled or in_text(default)) if default is not None else filled
+                if filled and not input_ids(filled) and (looks_secret(name) or looks_secret(key)):
                     secrets.append(filled)
                 return filled or ""
 
