@@ -189,6 +189,56 @@ def test_each_mistake_is_one_message_with_its_path_and_line() -> None:
 
 
 @pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ('{"url": "http://h", "timeout": 1e300}', "timeout: is too long"),
+        ('{"url": "http://h", "timeout": "99999999999999999999"}', "timeout: is too long"),
+        ('{"url": "http://h", "timeout": -1}', "timeout: must be greater than 0"),
+        ('{"url": "http://h/sse", "timeout": -1}', "timeout: must be greater than 0"),
+        ('{"url": "http://"}', "url: has no host"),
+        ('{"url": "https:///mcp"}', "url: has no host"),
+        ('{"url": "http://h", "headers": {"A": ["a"]}}', "headers.A: must be text"),
+        ('{"url": "http://h", "headers": {"A": {"str": 1}}}', "headers.A: must be text"),
+        ('{"url": "http://h/sse", "headers": {"A": true}}', "headers.A: must be text"),
+        (
+            '{"url": "http://h", "headers": {"A": "ü"}}',
+            "headers.A: must be ASCII without line breaks: HTTP headers hold nothing else",
+        ),
+        ('{"command": "x", "envFile": 5}', "envFile: must be text"),
+    ],
+)
+def test_a_mistake_is_told_in_plain_words(entry: str, message: str) -> None:
+    assert problems(f'{{"servers": {{"s": {entry}}}}}') == [f"line 1: servers.s.{message}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "message"),
+    [
+        ('{"server": {}}', "server", "is not read; did you mean servers?"),
+        ('{"mcpservers": {}}', "mcpservers", "is not read; did you mean mcpServers?"),
+        ('{"x": {"command": "y"}}', "x", "is not read; did you mean servers.x?"),
+        (
+            '{"servers": {"s": {"command": "x", "url": "http://h"}}}',
+            "servers.s.url",
+            "is not read: a server of type stdio has no url",
+        ),
+        ('{"servers": {"s": {"command": "x", "arg": []}}}', "servers.s.arg", "is not read; did you mean args?"),
+    ],
+)
+def test_what_is_not_read_is_said_with_what_may_have_been_meant(text: str, path: str, message: str) -> None:
+    (warning,) = parse_config(text).warnings
+    assert (warning.path, warning.message) == (path, message)
+
+
+def test_headers_may_be_numbers_and_those_of_other_hosts_null() -> None:
+    server = only_server('{"mcpServers": {"s": {"url": "http://h", "headers": {"A": 5, "B": null, "C": "${C:-c}"}}}}')
+    assert server.server_parameters.headers == {"A": "5", "C": "${C:-c}"}
+    nested = '{"servers": {"s": {"server_parameters": {"url": "http://h", "headers": {"A": 5}}}}}'
+    assert only_server(nested).server_parameters.headers == {"A": 5}
+    assert len(problems(nested.replace("5", "null"))) == 1
+
+
+@pytest.mark.parametrize(
     "text", ["[]", '"x"', '{"servers": []}', '{"servers": {}, "mcpServers": {}}', '{"inputs": {}}', "{"]
 )
 def test_a_file_of_the_wrong_form_is_refused(text: str) -> None:

@@ -128,6 +128,24 @@ async def test_a_command_that_fails_is_a_missing_value(command: MCPServerCommand
         await InputResolver([command]).resolve("made")
 
 
+async def test_a_command_that_cannot_be_run_is_named() -> None:
+    with pytest.raises(InputMissing, match="no-such-command cannot be run: No such file"):
+        await InputResolver([MCPServerCommandInput(id="made", command="/x/no-such-command")]).resolve("made")
+    with pytest.raises(InputMissing, match="cannot be read: No closing quotation"):
+        await InputResolver([MCPServerCommandInput(id="made", command="echo 'a")]).resolve("made")
+    with pytest.raises(InputMissing, match="echo cannot be run"):
+        await InputResolver([MCPServerCommandInput(id="made", command="echo", args=["\0"])]).resolve("made")
+
+
+async def test_a_value_in_the_environment_is_one_of_the_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A2C_SMCP_COLOR", "red")
+    assert await InputResolver([PICK]).resolve("color") == "red"
+    monkeypatch.setenv("A2C_SMCP_COLOR", "mauve")
+    with pytest.raises(InputMissing, match="red, blue") as caught:
+        await InputResolver([PICK]).resolve("color")
+    assert "mauve" not in str(caught.value)
+
+
 async def test_a_command_has_no_shell_unless_the_config_says_so() -> None:
     plain = InputResolver([MCPServerCommandInput(id="made", command="echo $HOME; echo second")])
     assert await plain.resolve("made") == "$HOME; echo second"

@@ -59,9 +59,27 @@ def test_comments_are_told_from_texts(text: str, has_some: bool) -> None:
         ("{'a': 1}", 1),
         ("[01]", 1),
         ("[" * 200, 1),
+        ("[\n1e999]", 2),
     ],
 )
 def test_what_is_no_json_is_refused_with_its_line(text: str, line: int) -> None:
     with pytest.raises(JSONCError) as caught:
         parse(text)
     assert caught.value.line == line
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": 1 /* b\n\n', "the comment does not end"),
+        ('{"a": "x', "the text in double quotes does not end"),
+        ('{"a": "x\ny"}', "a line break or another control character stands in a text; write \\n for a line break"),
+        (r'"\q"', 'after a \\ in a text, one of " \\ / b f n r t or u and four hexadecimal digits is expected'),
+        (r'"\u12"', 'after a \\ in a text, one of " \\ / b f n r t or u and four hexadecimal digits is expected'),
+        ("1e999", "the number is too large"),
+    ],
+)
+def test_what_is_wrong_is_told_in_plain_words(text: str, message: str) -> None:
+    with pytest.raises(JSONCError) as caught:
+        parse(text)
+    assert caught.value.message == message
