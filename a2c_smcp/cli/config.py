@@ -90,7 +90,8 @@ def import_(
     """Bring over the MCP servers of Claude, Cursor or VS Code.
 
     Shows what was found and what would be written; with --output it is written. A secret that stands in clear becomes
-    an input: the Computer asks for it, or takes it from the environment.
+    an input: the Computer asks for it, or takes it from the environment. A file that is there already
+    keeps its shape and all it holds; one with comments, which would be lost, is refused.
     """
     from a2c_smcp.computer.mcp_clients.importing import HOSTS, candidates, convert, merge
 
@@ -100,14 +101,17 @@ def import_(
     source = next((place for place in places if place.is_file()), None)
     if source is None:
         fail("no such file: " + ", ".join(map(str, places)), 2)
-    imported = convert(source, load(source, expand=False))
-    data, kept = imported.data, list[str]()
+    loaded = load(source, expand=False)
     if output is not None and output.exists():
-        load(output, expand=False)  # nothing is added to a file with mistakes
-        data, kept = merge(_read_plain(output), imported.data)
+        target = load(output, expand=False)  # nothing is added to a file with mistakes
+        imported = convert(source, loaded, target)
+        data = merge(_read_plain(output), imported.data)
+    else:
+        imported = convert(source, loaded)
+        data = imported.data
     text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
     if not as_json:
-        typer.echo(f"found {source}: {', '.join(imported.data['servers']) or 'no servers'}", err=True)
+        typer.echo(f"found {source}: {', '.join(server.name for server in loaded.servers) or 'no servers'}", err=True)
         for other in (place for place in places if place != source and place.is_file()):
             typer.echo(f"also there, and not read: {other}", err=True)
         for warning in imported.warnings:
@@ -115,19 +119,29 @@ def import_(
         for input_id in imported.secrets:
             name = "A2C_SMCP_" + input_id.upper().replace("-", "_")
             typer.echo(f"secret: became the input {input_id}; its value is asked for, or comes from {name}", err=True)
-        for name in kept:
+        for old, new in imported.renamed.items():
+            typer.echo(f"renamed: the input {old} became {new}; {output} has another one of that name", err=True)
+        for input_id in imported.shared:
+            typer.echo(f"shared: the input {input_id} is already in {output}, defined in the same way", err=True)
+        for name in imported.kept:
             typer.echo(f"kept: {name} is already in {output} and stays as it is", err=True)
     if output is None:
         if not as_json:
             typer.echo("this would be written (--output FILE writes it):", err=True)
         typer.echo(text, nl=False)
         return
-    output.write_text(text, "utf-8")
+    try:
+        output.write_bytes(text.encode("utf-8"))
+    except OSError as error:
+        fail(f"cannot write {output}: {error.strerror or error}", 2)
     typer.echo(f"wrote {output}", err=True)
 
 
 def _read_plain(path: Path) -> dict[str, Any]:
+    """All that a file holds, to be written again; its comments cannot be."""
     from a2c_smcp.utils import jsonc
 
-    data: dict[str, Any] = jsonc.parse(path.read_text("utf-8-sig"))[0]
-    return {"inputs": data.get("inputs"), "servers": data.get("servers") or data.get("mcpServers") or {}}
+    text = path.read_text("utf-8-sig")
+    if jsonc.has_comments(text):
+        fail(f"{path} has comments, which would be lost; take them out, or write to another file", 2)
+    return jsonc.parse(text)[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -11,8 +12,15 @@ Path = tuple[str | int, ...]
 
 _SPACE = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _WORD = re.compile(r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<comment>//|/\*)', re.DOTALL)
 _scan_string: Callable[[str, int, bool], tuple[str, int]] = json.decoder.scanstring  # type: ignore[attr-defined]
 MAX_DEPTH = 100
+_STRING_MISTAKES = {
+    "Unterminated": "the text in double quotes does not end",
+    "Invalid control": "a line break or another control character stands in a text; write \\n for a line break",
+    "Invalid \\": 'after a \\ in a text, one of " \\ / b f n r t or u and four hexadecimal digits is expected',
+}
+"""What the standard library says of a string, and what we say."""
 
 
 class JSONCError(ValueError):
@@ -38,6 +46,11 @@ def parse(text: str) -> tuple[Any, dict[Path, int]]:
     return value, reader.lines
 
 
+def has_comments(text: str) -> bool:
+    """Whether there are comments in a text that can be read."""
+    return any(found["comment"] for found in _STRING_OR_COMMENT.finditer(text))
+
+
 class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
@@ -56,7 +69,10 @@ class _Reader:
 
     def skip(self, at: int) -> int:
         found = _SPACE.match(self._text, at)
-        return found.end() if found is not None else at
+        at = found.end() if found is not None else at
+        if self._text.startswith("/*", at):
+            raise self.error("the comment does not end", at)
+        return at
 
     def value(self, at: int, path: Path) -> tuple[Any, int]:
         self.lines[path] = self.line(at)
@@ -73,15 +89,19 @@ class _Reader:
         if found is None:
             raise self.error("a value is expected" if start else "the text ends where a value is expected", at)
         try:
-            return json.loads(found[0]), found.end()
+            value = json.loads(found[0])
         except ValueError:
             raise self.error("the number is too long", at) from None
+        if isinstance(value, float) and math.isinf(value):
+            raise self.error("the number is too large", at)
+        return value, found.end()
 
     def _string(self, at: int) -> tuple[str, int]:
         try:
             return _scan_string(self._text, at + 1, True)
         except json.JSONDecodeError as error:
-            raise self.error(error.msg, error.pos) from None
+            message = next((said for start, said in _STRING_MISTAKES.items() if error.msg.startswith(start)), error.msg)
+            raise self.error(message, error.pos) from None
 
     def _object(self, at: int, path: Path) -> tuple[dict[str, Any], int]:
         found: dict[str, Any] = {}

@@ -189,6 +189,56 @@ def test_each_mistake_is_one_message_with_its_path_and_line() -> None:
 
 
 @pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ('{"url": "http://h", "timeout": 1e300}', "timeout: is too long"),
+        ('{"url": "http://h", "timeout": "99999999999999999999"}', "timeout: is too long"),
+        ('{"url": "http://h", "timeout": -1}', "timeout: must be greater than 0"),
+        ('{"url": "http://h/sse", "timeout": -1}', "timeout: must be greater than 0"),
+        ('{"url": "http://"}', "url: has no host"),
+        ('{"url": "https:///mcp"}', "url: has no host"),
+        ('{"url": "http://h", "headers": {"A": ["a"]}}', "headers.A: must be text"),
+        ('{"url": "http://h", "headers": {"A": {"str": 1}}}', "headers.A: must be text"),
+        ('{"url": "http://h/sse", "headers": {"A": true}}', "headers.A: must be text"),
+        (
+            '{"url": "http://h", "headers": {"A": "ü"}}',
+            "headers.A: must be ASCII without line breaks: HTTP headers hold nothing else",
+        ),
+        ('{"command": "x", "envFile": 5}', "envFile: must be text"),
+    ],
+)
+def test_a_mistake_is_told_in_plain_words(entry: str, message: str) -> None:
+    assert problems(f'{{"servers": {{"s": {entry}}}}}') == [f"line 1: servers.s.{message}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "message"),
+    [
+        ('{"server": {}}', "server", "is not read; did you mean servers?"),
+        ('{"mcpservers": {}}', "mcpservers", "is not read; did you mean mcpServers?"),
+        ('{"x": {"command": "y"}}', "x", "is not read; did you mean servers.x?"),
+        (
+            '{"servers": {"s": {"command": "x", "url": "http://h"}}}',
+            "servers.s.url",
+            "is not read: a server of type stdio has no url",
+        ),
+        ('{"servers": {"s": {"command": "x", "arg": []}}}', "servers.s.arg", "is not read; did you mean args?"),
+    ],
+)
+def test_what_is_not_read_is_said_with_what_may_have_been_meant(text: str, path: str, message: str) -> None:
+    (warning,) = parse_config(text).warnings
+    assert (warning.path, warning.message) == (path, message)
+
+
+def test_headers_may_be_numbers_and_those_of_other_hosts_null() -> None:
+    server = only_server('{"mcpServers": {"s": {"url": "http://h", "headers": {"A": 5, "B": null, "C": "${C:-c}"}}}}')
+    assert server.server_parameters.headers == {"A": "5", "C": "${C:-c}"}
+    nested = '{"servers": {"s": {"server_parameters": {"url": "http://h", "headers": {"A": 5}}}}}'
+    assert only_server(nested).server_parameters.headers == {"A": 5}
+    assert len(problems(nested.replace("5", "null"))) == 1
+
+
+@pytest.mark.parametrize(
     "text", ["[]", '"x"', '{"servers": []}', '{"servers": {}, "mcpServers": {}}', '{"inputs": {}}', "{"]
 )
 def test_a_file_of_the_wrong_form_is_refused(text: str) -> None:
@@ -221,6 +271,23 @@ def test_variables_are_filled_in_beside_what_is_shown() -> None:
     assert server.secret_values == ("hush-hush",)
     assert "hush-hush" not in server.model_dump_json()
     assert "hush-hush" not in repr(server)
+
+
+@pytest.mark.parametrize(
+    ("environment", "filled"),
+    [({"A": "a"}, "a"), ({"B": "b"}, "b"), ({"A": ""}, "-none-"), ({}, "-none-")],
+)
+def test_a_default_may_be_a_variable(environment: dict[str, str], filled: str) -> None:
+    server = only_server('{"mcpServers": {"s": {"command": "${A:-${B:--none-}}"}}}', **environment)
+    assert server.parameters()["command"] == filled
+
+
+def test_a_default_may_be_an_input() -> None:
+    text = '{"servers": {"s": {"command": "x", "env": {"TOKEN": "${T:-${input:t}}"}}}}'
+    given = only_server(text, T="hush-hush")
+    assert (given.parameters()["env"], given.secret_values) == ({"TOKEN": "hush-hush"}, ("hush-hush",))
+    open_ = only_server(text)
+    assert (open_.parameters()["env"], open_.secret_values) == ({"TOKEN": "${input:t}"}, ())
 
 
 def test_a_variable_that_is_not_set_is_a_mistake_unless_its_server_is_disabled() -> None:
@@ -274,13 +341,60 @@ def test_importing_turns_secrets_into_inputs(tmp_path: Path) -> None:
     assert len(parse_config(json.dumps(imported.data), environment={"OTHER": "x"}).servers) == 3
 
 
-def test_importing_into_a_file_keeps_what_is_there() -> None:
-    old = {"servers": {"a": {"command": "mine"}}, "inputs": [{"id": "i"}]}
-    new = {"servers": {"a": {"command": "theirs"}, "b": {"command": "new"}}, "inputs": [{"id": "i"}, {"id": "j"}]}
-    merged, kept = merge(old, new)
-    assert kept == ["a"]
-    assert merged["servers"] == {"a": {"command": "mine"}, "b": {"command": "new"}}
-    assert [wanted["id"] for wanted in merged["inputs"]] == ["i", "j"]
+NESTED = {"type": "streamable", "server_parameters": {"url": "http://h"}, "disabled": True}
+FLAT = {"type": "http", "url": "http://h", "disabled": True}
+
+
+@pytest.mark.parametrize(
+    ("old", "where", "added"),
+    [
+        ({}, "servers", NESTED),
+        ({"servers": None, "inputs": None}, "servers", NESTED),
+        ({"servers": {"a": {"server_parameters": {"command": "x"}}}, "$schema": "y"}, "servers", NESTED),
+        ({"servers": {"a": {"command": "x"}}, "inputs": [{"id": "i"}]}, "servers", FLAT),
+        ({"theme": "dark", "mcpServers": {}}, "mcpServers", FLAT),
+        ({"mcp": {"servers": {"a": {"command": "x"}}}, "editor.fontSize": 14}, "mcp.servers", FLAT),
+    ],
+)
+def test_importing_into_a_file_keeps_its_shape_and_all_it_holds(old: Any, where: str, added: Any) -> None:
+    before = json.dumps(old)
+    merged = merge(old, {"servers": {"b": NESTED}, "inputs": [{"id": "i"}, {"id": "j"}]})
+    assert json.dumps(old) == before
+    *way, key = where.split(".")
+    section, old_section = merged, old
+    for step in way:
+        section, old_section = section[step], old_section[step]
+    assert section.pop(key) == {**(old_section.pop(key, None) or {}), "b": added}
+    assert [wanted["id"] for wanted in section.pop("inputs")] == ["i", "j"]
+    old_section.pop("inputs", None)
+    assert merged == old
+
+
+def test_an_imported_input_never_takes_the_value_of_another_one() -> None:
+    def loaded(server: str, description: str) -> Any:
+        text = """{"servers": {"NAME": {"command": "x", "env": {"A": "${input:key}", "TOKEN": "hush-NAME"}}},
+                   "inputs": [{"id": "key", "type": "promptString", "description": "TEXT"}]}"""
+        return parse_config(text.replace("NAME", server).replace("TEXT", description))
+
+    target = loaded("a", "one")
+    other = convert(Path("x"), loaded("b", "two"), target)
+    assert other.renamed == {"key": "key-2"}
+    assert other.data["servers"]["b"]["server_parameters"]["env"]["A"] == "${input:key-2}"
+    assert [wanted["id"] for wanted in other.data["inputs"]] == ["key-2", "b-token"]
+    same = convert(Path("x"), loaded("b", "one"), target)
+    assert (same.renamed, same.shared) == ({}, ["key"])
+    assert same.data["servers"]["b"]["server_parameters"]["env"]["A"] == "${input:key}"
+    undefined = loaded("b", "")
+    undefined.inputs.clear()
+    ghost = convert(Path("x"), undefined, target)
+    assert ghost.data["servers"]["b"]["server_parameters"]["env"]["A"] == "${input:key-2}"
+
+
+def test_a_server_that_is_there_already_brings_nothing_over() -> None:
+    text = """{"servers": {"a": {"command": "x", "env": {"TOKEN": "hush", "B": "${input:key}"}}},
+               "inputs": [{"id": "key", "type": "promptString"}]}"""
+    imported = convert(Path("x"), parse_config(text), parse_config('{"servers": {"a": {"command": "y"}}}'))
+    assert (imported.kept, imported.secrets, imported.data) == (["a"], [], {"servers": {}})
 
 
 def test_every_host_has_places_to_look_at(tmp_path: Path) -> None:

@@ -130,6 +130,24 @@ async def test_a_command_that_fails_is_a_missing_value(command: MCPServerCommand
         await InputResolver([command]).resolve("made")
 
 
+async def test_a_command_that_cannot_be_run_is_named() -> None:
+    with pytest.raises(InputMissing, match="no-such-command cannot be run: No such file"):
+        await InputResolver([MCPServerCommandInput(id="made", command="/x/no-such-command")]).resolve("made")
+    with pytest.raises(InputMissing, match="cannot be read: No closing quotation"):
+        await InputResolver([MCPServerCommandInput(id="made", command="echo 'a")]).resolve("made")
+    with pytest.raises(InputMissing, match="echo cannot be run"):
+        await InputResolver([MCPServerCommandInput(id="made", command="echo", args=["\0"])]).resolve("made")
+
+
+async def test_a_value_in_the_environment_is_one_of_the_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A2C_SMCP_COLOR", "red")
+    assert await InputResolver([PICK]).resolve("color") == "red"
+    monkeypatch.setenv("A2C_SMCP_COLOR", "mauve")
+    with pytest.raises(InputMissing, match="red, blue") as caught:
+        await InputResolver([PICK]).resolve("color")
+    assert "mauve" not in str(caught.value)
+
+
 async def test_a_command_has_no_shell_unless_the_config_says_so() -> None:
     plain = InputResolver([MCPServerCommandInput(id="made", command="echo $HOME; echo second")])
     assert await plain.resolve("made") == "$HOME; echo second"
@@ -278,6 +296,48 @@ def test_secrets_in_a_configuration_are_found_by_their_names() -> None:
         "args": ["--token", "HID", "--token=HID", "--name", "x", "--password"],
         "url": "https://u:HID@h/p?token=HID&q=x",
     }
+
+
+def test_the_default_of_a_variable_is_a_secret_where_any_value_is() -> None:
+    shown = replace_secrets(
+        {
+            "env": {
+                "API_KEY": "${K:-x}",
+                "PLAIN": "${env:API_KEY:-x} ${HOME:-/root}",
+                "FREE": "Bearer ${T:-x}",
+                "DB": "${DB:-postgres://u:x@h/p?token=x}",
+                "GH": "${A:-ghp_0123456789abcdefghij}",
+                "TOKEN": "${A:-${B:-x}}",
+                "PAT": "${A:-${input:t}}",
+            },
+            "headers": {"Authorization": "Bearer ${T:-x}"},
+            "args": ["--token", "${T:-x}", "--password=${T:-x}", "--name", "${N:-x}", "postgres://u:${P:-x}@h/${N:-x}"],
+            "url": "https://${USER:-somebody}@h/p?token=${T:-x}&q=${Q:-x}",
+        },
+        lambda name, value: "HID",
+    )
+    assert shown == {
+        "env": {
+            "API_KEY": "${K:-HID}",
+            "PLAIN": "${env:API_KEY:-HID} ${HOME:-/root}",
+            "FREE": "Bearer ${T:-HID}",
+            "DB": "${DB:-postgres://u:HID@h/p?token=HID}",
+            "GH": "${A:-HID}",
+            "TOKEN": "${A:-${B:-HID}}",
+            "PAT": "${A:-${input:t}}",
+        },
+        "headers": {"Authorization": "Bearer ${T:-HID}"},
+        "args": [
+            "--token", "${T:-HID}", "--password=${T:-HID}", "--name", "${N:-x}", "postgres://u:${P:-HID}@h/${N:-x}",
+        ],
+        "url": "https://${USER:-HID}@h/p?token=${T:-HID}&q=${Q:-x}",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("user", ["${env:TOKEN}", "${TOKEN}", "${input:t}", "me:${env:PASSWORD}", "me:${input:p}"])
+def test_a_placeholder_in_an_address_is_no_secret(user: str) -> None:
+    url = f"https://{user}@h/p"
+    assert replace_secrets({"url": url}, lambda name, value: "HID") == {"url": url}
 
 
 async def test_a_secret_is_in_nothing_that_leaves_the_process(

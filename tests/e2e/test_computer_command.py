@@ -546,6 +546,17 @@ def test_an_imported_secret_becomes_an_input_that_works(host: str, tmp_path: Pat
         assert variable[1] in without.stdout + without.stderr
 
 
+def test_an_imported_default_becomes_an_input_and_its_variable_still_counts(tmp_path: Path) -> None:
+    command = raw()
+    server = {"command": command[0], "args": command[1:], "env": {"TOKEN": "${MY_TOKEN:-s3cret}"}}
+    new = tmp_path / "new.json"
+    assert a2c("config", "import", "cursor", str(host_file("cursor", server, tmp_path)), "-o", str(new)).returncode == 0
+    assert "s3cret" not in new.read_text("utf-8")
+    call_env = ["computer", "--config", str(new), "call", "env", "name=TOKEN"]
+    assert a2c(*call_env, env={"A2C_SMCP_IT_TOKEN": "of the input"}).stdout == "of the input\n"
+    assert a2c(*call_env, env={"MY_TOKEN": "of the variable"}).stdout == "of the variable\n"
+
+
 @pytest.mark.parametrize("host", ["cursor", "vscode"])
 def test_an_imported_header_becomes_an_input_that_works(host: str, tmp_path: Path) -> None:
     with http_server("mcp 2.x", "streamable") as process:
@@ -579,6 +590,10 @@ SECRETS: dict[str, dict[str, Any]] = {
     "address in an argument": {"command": "x", "args": ["postgres://bob:s3cret-10@db.example/x"]},
     "password in an address": {"url": "https://bob:s3cret-11@example.com/mcp"},
     "query": {"url": "https://example.com/mcp?apikey=s3cret-12&x=1"},
+    "default of a variable": {"command": "x", "env": {"API_KEY": "${NOT_SET:-s3cret-13}"}},
+    "default in an option": {"command": "x", "args": ["--password=${NOT_SET:-s3cret-14}"]},
+    "default in a header": {"url": "https://example.com/mcp", "headers": {"X-A": "Bearer ${NOT_SET:-s3cret-15}"}},
+    "default in an address": {"command": "x", "args": ["postgres://bob:${NOT_SET:-s3cret-16}@db.example/x"]},
 }
 
 
@@ -620,6 +635,52 @@ def test_importing_into_a_file_keeps_what_is_there(tmp_path: Path) -> None:
     assert "it is already in" in done.stderr
     servers = json.loads(old.read_text("utf-8"))["servers"]
     assert servers == {"it": {"command": "mine"}, "other": {"command": "y"}}
+
+
+@pytest.mark.parametrize("key", ["mcpServers", "mcp"])
+def test_importing_into_a_file_of_another_host_leaves_it_one(key: str, tmp_path: Path) -> None:
+    inner = {"old": {"command": "y"}}
+    before: dict[str, Any] = {"theme": "dark", key: {"servers": inner} if key == "mcp" else inner}
+    target = tmp_path / "target.json"
+    target.write_text(json.dumps(before), "utf-8")
+    source = host_file("cursor", {"command": "x"}, tmp_path)
+    assert a2c("config", "import", "cursor", str(source), "-o", str(target)).returncode == 0
+    inner["it"] = {"type": "stdio", "command": "x"}
+    assert json.loads(target.read_text("utf-8")) == before
+    assert "old (stdio), it (stdio)" in a2c("config", "check", str(target)).stdout
+
+
+def test_nothing_is_imported_into_a_file_whose_comments_would_be_lost(tmp_path: Path) -> None:
+    target = tmp_path / "target.json"
+    target.write_text('{"servers": {"old": {"url": "http://h"}}} // mine\n', "utf-8")
+    source = host_file("cursor", {"command": "x"}, tmp_path)
+    done = a2c("config", "import", "cursor", str(source), "-o", str(target))
+    assert done.returncode == 2
+    assert "comments" in done.stderr
+    assert target.read_text("utf-8") == '{"servers": {"old": {"url": "http://h"}}} // mine\n'
+
+
+def test_an_import_tells_what_it_renamed_and_which_inputs_it_shares(tmp_path: Path) -> None:
+    target = tmp_path / "target.json"
+    for server, description in (("gh", "GitHub key"), ("aws", "AWS key"), ("gl", "GitHub key")):
+        inputs = [{"id": "key", "type": "promptString", "description": description}]
+        source = tmp_path / "vscode.json"
+        servers = {server: {"command": "x", "env": {"T": "${input:key}"}}}
+        source.write_text(json.dumps({"servers": servers, "inputs": inputs}), "utf-8")
+        done = a2c("config", "import", "vscode", str(source), "-o", str(target))
+        assert done.returncode == 0
+        assert ("renamed: the input key became key-2" in done.stderr) == (server == "aws")
+        assert ("shared: the input key" in done.stderr) == (server == "gl")
+    servers = json.loads(target.read_text("utf-8"))["servers"]
+    used = [server["server_parameters"]["env"]["T"] for server in servers.values()]
+    assert used == ["${input:key}", "${input:key-2}", "${input:key}"]
+
+
+def test_an_import_that_cannot_be_written_says_where(tmp_path: Path) -> None:
+    source = host_file("cursor", {"command": "x"}, tmp_path)
+    done = a2c("config", "import", "cursor", str(source), "-o", str(tmp_path / "no" / "x.json"))
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith(f"a2c: cannot write {tmp_path / 'no' / 'x.json'}: ")
 
 
 def test_an_import_finds_the_hosts_file_where_it_usually_is_or_says_where_it_looked(tmp_path: Path) -> None:

@@ -64,6 +64,9 @@ async def from_command(wanted: MCPServerCommandInput) -> str:
     try:
         argv = _argv(wanted)
         name = os.path.basename(argv[0])
+    except (ValueError, IndexError) as error:
+        raise InputMissing(f"input {wanted.id}: its command cannot be read: {error}") from None
+    try:
         with tempfile.TemporaryFile() as printed:  # not a pipe: what the command leaves running may hold that open
             process = await asyncio.create_subprocess_exec(
                 *argv, stdin=DEVNULL, stdout=printed, stderr=DEVNULL, start_new_session=True
@@ -77,10 +80,11 @@ async def from_command(wanted: MCPServerCommandInput) -> str:
                 await _end_all(process)
             printed.seek(0)
             output = printed.read(MAX_PRINTED + 1)
-    except (OSError, ValueError, IndexError) as error:
-        if isinstance(error, InputMissing):
-            raise
-        raise InputMissing(f"input {wanted.id}: its command cannot be run: {error}") from None
+    except InputMissing:
+        raise
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputMissing(f"input {wanted.id}: {name} cannot be run: {reason}") from None
     if process.returncode != 0:
         raise InputMissing(f"input {wanted.id}: {name} ended with exit code {process.returncode}")
     if len(output) > MAX_PRINTED:

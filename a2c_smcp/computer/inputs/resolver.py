@@ -17,7 +17,12 @@ from a2c_smcp.computer.inputs.providers import (
 )
 from a2c_smcp.computer.inputs.render import fill, input_ids
 from a2c_smcp.computer.inputs.secrets import Secrets
-from a2c_smcp.computer.mcp_clients.model import MCPServerCommandInput, MCPServerInput, MCPServerPromptStringInput
+from a2c_smcp.computer.mcp_clients.model import (
+    MCPServerCommandInput,
+    MCPServerInput,
+    MCPServerPickStringInput,
+    MCPServerPromptStringInput,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -112,13 +117,16 @@ class InputResolver:
         """The value of an input. However many ask at a time, a person is asked once.
 
         Raises:
-            InputMissing: there is no such input, or no value for it.
+            InputMissing: there is no such input, no value for it, or one that is none of its options.
         """
         wanted = self._inputs.get(input_id)
         if wanted is None:
             raise InputMissing(f"there is no input {input_id}")
         value = from_environment(self._prefix, input_id, server, tool)
         if value is not None:
+            if isinstance(wanted, MCPServerPickStringInput) and value not in wanted.options:
+                options = ", ".join(wanted.options)
+                raise InputMissing(f"input {input_id}: its value in the environment is none of its options, {options}")
             self._keep_secret(wanted, value)
             return value
         if input_id in self._values:

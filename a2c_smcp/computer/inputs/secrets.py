@@ -129,10 +129,16 @@ Replacement = Callable[[str, str], str]
 _SCHEME = re.compile(r"(?P<scheme>(?:Bearer|Basic|ApiKey)\s+)(?P<value>\S.*)", re.IGNORECASE | re.DOTALL)
 _NAMED = re.compile(r"(?P<start>(?P<name>-{0,2}[A-Za-z][\w-]*)(?:=|:\s+))(?P<value>.*)", re.DOTALL)
 """A name and its value in one argument."""
+_DEFAULT = re.compile(r"(?P<start>\$\{(?:env:)?(?P<name>[A-Za-z_]\w*):-)(?P<value>[^{}]+)\}")
+"""A variable, and the value in its place if it is not set."""
+_PLACEHOLDER = re.compile(r"\$\{(?:[^{}]|\$\{[^{}]*\})*\}")
+_USER = re.compile(rf"(?P<name>(?:{_PLACEHOLDER.pattern}|[^:])*)(?::(?P<password>.*))?", re.DOTALL)
+"""Who asks, in an address."""
 
 
 def replace_secrets(parameters: Mapping[str, Any], replacement: Replacement) -> dict[str, Any]:
-    """Server parameters in which whatever looks like a secret in clear is replaced. Placeholders are not secrets.
+    """Server parameters in which whatever looks like a secret in clear is replaced. Placeholders are not secrets;
+    the default of one is looked at like any value.
 
     Looked at: environment variables, headers and command line options by their names, the password and the query of
     addresses, and tokens of a known form wherever they stand.
@@ -153,14 +159,26 @@ def _in_value(name: str, value: Any, replacement: Replacement) -> Any:
     """A value under a name: all of it if the name says so, else what can be recognised in it."""
     if not isinstance(value, str) or not value:
         return value
-    if "${" not in value and looks_secret(name):
-        found = _SCHEME.fullmatch(value)
-        return found["scheme"] + replacement(name, found["value"]) if found else replacement(name, value)
-    if "${" not in value and (found := _SCHEME.fullmatch(value)) and " " not in found["value"]:
-        return found["scheme"] + replacement(name, found["value"])
-    if "://" in value:
+    scheme = _SCHEME.fullmatch(value)
+    if looks_secret(name) or (scheme is not None and " " not in scheme["value"]):
+        start, secret = (scheme["scheme"], scheme["value"]) if scheme is not None else ("", value)
+        value = start + _as_secret(name, secret, replacement)
+        if "${" not in secret:
+            return value
+    else:
+        value = _DEFAULT.sub(
+            lambda found: found["start"] + _in_value(found["name"], found["value"], replacement) + "}", value
+        )
+    if "://" in value and not _PLACEHOLDER.fullmatch(value):
         value = _in_url(value, replacement)
     return _SECRET_VALUE.sub(lambda found: replacement(name, found[0]), value)
+
+
+def _as_secret(name: str, value: str, replacement: Replacement) -> str:
+    """A secret: all of it, or the defaults of the placeholders in it."""
+    if "${" not in value:
+        return replacement(name, value)
+    return _DEFAULT.sub(lambda found: found["start"] + replacement(name, found["value"]) + "}", value)
 
 
 def _in_args(args: list[Any], replacement: Replacement) -> list[Any]:
@@ -185,10 +203,11 @@ def _in_url(url: str, replacement: Replacement) -> str:
     parts = urlsplit(url)
     netloc, query = parts.netloc, parts.query
     user, _, host = netloc.rpartition("@")
-    if parts.password and "${" not in parts.password:
-        netloc = f"{user.partition(':')[0]}:{replacement('password', parts.password)}@{host}"
-    elif parts.password is None and len(user) >= LONG and "${" not in user:  # a token, where a name could stand
-        netloc = f"{replacement('user', user)}@{host}"
+    found = _USER.fullmatch(user)
+    if found is not None and found["password"]:
+        netloc = f"{found['name']}:{_as_secret('password', found['password'], replacement)}@{host}"
+    elif len(user) >= LONG and not user.endswith(":"):  # a token, where a name could stand
+        netloc = f"{_as_secret('user', user, replacement)}@{host}"
     pairs = [pair.partition("=") for pair in query.split("&")] if query else []
     query = "&".join(f"{name}{equals}{_in_value(name, value, replacement)}" for name, equals, value in pairs)
     return urlunsplit(parts._replace(netloc=netloc, query=query))

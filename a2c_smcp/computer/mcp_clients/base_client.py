@@ -65,8 +65,9 @@ def filled(model: type[ParametersT], parameters: dict[str, Any]) -> ParametersT:
     known = {key: value for key, value in parameters.items() if key in model.model_fields}
     if isinstance(args := known.get("args"), list):
         known["args"] = [str(arg) for arg in cast("list[Any]", args)]
-    if isinstance(env := known.get("env"), dict):
-        known["env"] = {name: str(value) for name, value in cast("dict[str, Any]", env).items()}
+    for field in ("env", "headers"):
+        if isinstance(named := known.get(field), dict):
+            known[field] = {name: str(value) for name, value in cast("dict[str, Any]", named).items()}
     try:
         return model.model_validate(known, strict=False)
     except ValidationError as error:

@@ -50,7 +50,7 @@ _PARAMETER_FIELDS = {
 }
 MANY = 3
 """Unknown settings above which a file is some program's own, and they are not told one by one."""
-_VARIABLE = re.compile(r"\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^{}]*))?\}")
+_VARIABLE = re.compile(r"\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>(?:[^{}]|\$\{[^{}]*\})*))?\}")
 
 
 @dataclass(frozen=True)
@@ -138,6 +138,14 @@ def server_from(data: Mapping[str, Any], name: str | None = None) -> MCPServerCo
     return reader.config.servers[0]
 
 
+def place_of_servers(data: dict[str, Any]) -> tuple[jsonc.Path, dict[str, Any], str]:
+    """Where a file keeps its servers: the path to the object that has them and the inputs, that object, their key."""
+    path: jsonc.Path = ()
+    if isinstance(inner := data.get("mcp"), dict) and not data.keys() & {"servers", "mcpServers"}:
+        path, data = ("mcp",), cast("dict[str, Any]", inner)  # the settings of VS Code
+    return path, data, "mcpServers" if "mcpServers" in data else "servers"
+
+
 class _Reader:
     """Reads data and collects what is wrong with it."""
 
@@ -155,16 +163,13 @@ class _Reader:
             self._complain((), "an object with servers is expected")
             return
         data = cast("dict[str, Any]", data)
-        if isinstance(inner := data.get("mcp"), dict) and not data.keys() & {"servers", "mcpServers"}:
-            self._base = ("mcp",)  # the settings of VS Code
-            data = cast("dict[str, Any]", inner)
-        key = "mcpServers" if "mcpServers" in data else "servers"
+        self._base, data, key = place_of_servers(data)
         unknown = sorted(data.keys() - {"servers", "mcpServers", "inputs", "projects", "$schema"})
         if len(unknown) > MANY:
             self._warn((), f"{len(unknown)} other settings are not read")
         else:
             for name in unknown:
-                self._warn((name,), "is not read")
+                self._warn((name,), "is not read" + _meant(name, data[name], key))
         servers: Any = {} if data.get(key) is None else data[key]
         self._read_project(data.get("projects"))
         if not isinstance(servers, dict):
@@ -243,14 +248,16 @@ class _Reader:
     def _nest(self, path: jsonc.Path, data: dict[str, Any], kind: str) -> dict[str, Any]:
         """Our nested shape from a flat one. What other hosts add and we do not know is said, and left out."""
         nested: dict[str, Any] = {"server_parameters": {}}
+        nearest = _PARAMETER_FIELDS[kind] | _BASE_FIELDS
         for key, value in data.items():
             if key in _PARAMETER_FIELDS[kind]:
                 nested["server_parameters"][key] = value
             elif key in _BASE_FIELDS or key == "envFile":
                 nested[key] = value
             elif key != "type":
-                near = difflib.get_close_matches(key, _PARAMETER_FIELDS[kind] | _BASE_FIELDS, 1)
-                self._warn((*path, key), "is not read" + (f"; did you mean {near[0]}?" if near else ""))
+                is_of_others = any(key in fields for fields in _PARAMETER_FIELDS.values())
+                hint = f": a server of type {kind} has no {key}" if is_of_others else _near(key, nearest)
+                self._warn((*path, key), "is not read" + hint)
         return nested
 
     def _expand(self, path: jsonc.Path, model: MCPServerConfig, data: dict[str, Any], is_flat: bool) -> MCPServerConfig:
@@ -258,6 +265,8 @@ class _Reader:
         env_file = data.get("envFile")
         if isinstance(env_file, str):
             self.config.env_files[model.name] = self._folder / Path(self._in_place(env_file)).expanduser()
+        elif env_file is not None:
+            self._complain((*path, "envFile"), "must be text")
         if self._environment is None or model.disabled:
             return model
         if model.name in self.config.env_files and model.type != "stdio":
@@ -287,8 +296,8 @@ class _Reader:
                 if filled is None and default is None:
                     self._complain(path, f"the environment variable {name} is not set; ${{{name}:-…}} gives a default")
                     return found[0]
-                filled = (filled or default) if default is not None else filled
-                if filled and (looks_secret(name) or looks_secret(key)):
+                filled = (filled or in_text(default)) if default is not None else filled
+                if filled and not input_ids(filled) and (looks_secret(name) or looks_secret(key)):
                     secrets.append(filled)
                 return filled or ""
 
@@ -390,9 +399,10 @@ def _as_we_say_it(data: dict[str, Any]) -> dict[str, Any]:
     data = {key: value for key, value in data.items() if value is not None}
     if "serverUrl" in data:
         data.setdefault("url", data.pop("serverUrl"))
-    if isinstance(env := data.get("env"), dict):
-        named = cast("dict[str, Any]", env).items()
-        data["env"] = {name: _as_text(value) for name, value in named if value is not None}
+    for key in ("env", "headers"):
+        if isinstance(values := data.get(key), dict):
+            named = cast("dict[str, Any]", values).items()
+            data[key] = {name: _as_text(value) for name, value in named if value is not None}
     return data
 
 
@@ -403,6 +413,18 @@ def _as_text(value: Any) -> Any:
 def _option(option: Any) -> Any:
     """An option, which may have a label for people."""
     return cast("dict[str, Any]", option).get("value") if isinstance(option, dict) else option
+
+
+def _meant(name: str, value: Any, servers: str) -> str:
+    """What may have been meant by a part of a file that is none."""
+    if isinstance(value, dict) and cast("dict[str, Any]", value).keys() & {"command", "url", "server_parameters"}:
+        return f"; did you mean {servers}.{name}?"
+    return _near(name, ("servers", "mcpServers", "inputs"))
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, known, 1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _real_path(loc: tuple[str | int, ...], data: Any) -> jsonc.Path:
@@ -425,8 +447,7 @@ def _in_plain_words(mistake: Any, model: Any, where: jsonc.Path) -> str:
         fields: list[str] = list(model.model_fields)
         if len(where) > 1 and where[0] == "server_parameters":
             fields = list(model.model_fields["server_parameters"].annotation.model_fields)
-        near = difflib.get_close_matches(str(where[-1]) if where else "", fields, 1)
-        return "is not a known field" + (f"; did you mean {near[0]}?" if near else "")
+        return "is not a known field" + _near(str(where[-1]) if where else "", fields)
     if mistake["type"] == "missing":
         return "is missing"
     message: str = mistake["msg"]
@@ -444,6 +465,7 @@ _PLAIN_WORDS = {
     "model_attributes_type": "must be an object",
     "list_type": "must be a list",
     "too_short": "must not be empty",
+    "greater_than": "must be greater than 0",
     "time_delta_type": "must be a duration, e.g. 30 or PT30S",
     "time_delta_parsing": "must be a duration, e.g. 30 or PT30S",
 }

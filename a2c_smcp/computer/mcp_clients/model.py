@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Annotated, Any, Literal, Self, TypeAlias, cast
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -56,11 +57,14 @@ Placeholder = Annotated[str, BeforeValidator(_placeholder)]
 
 def _to_duration(value: Any) -> Any:
     """Seconds as a number, an ISO-8601 string, or a timedelta."""
+    if isinstance(value, str) and re.fullmatch(r"[0-9]+(\.[0-9]+)?", value):
+        value = float(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return timedelta(seconds=value)
+        try:
+            return timedelta(seconds=value)
+        except OverflowError:
+            raise ValueError("is too long") from None
     if isinstance(value, str):
-        if re.fullmatch(r"[0-9]+(\.[0-9]+)?", value):
-            return timedelta(seconds=float(value))
         return _durations.validate_python(value, strict=False)
     return value
 
@@ -111,10 +115,23 @@ class StdioParameters(_Model):
 def _check_url(value: str) -> str:
     if not value.startswith(("http://", "https://", "${")):
         raise ValueError("must start with http:// or https://")
+    if re.fullmatch(r"https?://([/?#:].*)?", value, re.DOTALL):
+        raise ValueError("has no host")
     return value
 
 
 _Url = Annotated[_Text, BeforeValidator(lambda value: _check_url(value) if isinstance(value, str) else value)]
+
+
+def _check_header(value: Any) -> Any:
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        raise ValueError("must be text")
+    if isinstance(value, str) and not re.fullmatch(r"[\t\x20-\x7e]*", value):
+        raise ValueError("must be ASCII without line breaks: HTTP headers hold nothing else")
+    return value
+
+
+_Header = Annotated[Any, AfterValidator(_check_header)]
 
 
 class StreamableHttpParameters(_Model):
@@ -122,7 +139,7 @@ class StreamableHttpParameters(_Model):
 
     url: _Url
     """Its address, `http://` or `https://`."""
-    headers: dict[str, Any] | None = None
+    headers: dict[str, _Header] | None = None
     """HTTP headers of every request."""
     timeout: IsoDuration | Placeholder = timedelta(seconds=30)
     """To connect and to send; seconds, or ISO-8601 such as `PT30S`."""
@@ -137,7 +154,7 @@ class SseParameters(_Model):
 
     url: _Url
     """Its address, `http://` or `https://`."""
-    headers: dict[str, Any] | None = None
+    headers: dict[str, _Header] | None = None
     """HTTP headers of every request."""
     timeout: Annotated[float, Field(gt=0)] | Placeholder = 5.0
     """Seconds to connect and to send."""
