@@ -169,6 +169,25 @@ def test_a_wrong_api_key_is_one_clear_line(tmp_path: Path) -> None:
     assert len(outcome.stderr.splitlines()) == 1, outcome.stderr
 
 
+@pytest.mark.parametrize(
+    ("office", "says"),
+    [
+        ("other", "this credential does not allow the office 'other' (403)"),
+        ("", "office_id: must be a non-empty string (400)"),
+        ("x" * 300, "office_id: 300 characters, at most 256 are allowed (400)"),
+    ],
+)
+def test_an_office_that_will_never_let_it_in_ends_the_service(office: str, says: str, tmp_path: Path) -> None:
+    key = a2c("keys", "add", "pc", "--office", "acme-*", cwd=tmp_path).stdout.strip()
+    config = write_config(tmp_path, {})
+    with server_process("--keys-file", "keys.toml", cwd=tmp_path) as server:
+        flags = ["--config", str(config), "--url", server.url, "--office", office, "--log-level", "warning"]
+        outcome = a2c("computer", "--no-interactive", *flags, env={"A2C_API_KEY": key})
+    assert outcome.returncode == 1
+    assert f"cannot join office {office}: {says}" in outcome.stderr
+    assert len(outcome.stderr.splitlines()) == 1, outcome.stderr
+
+
 @pytest.mark.anyio
 async def test_the_right_api_key_is_let_in_and_never_shown(tmp_path: Path) -> None:
     config = write_config(tmp_path, {"raw": stdio(raw())})

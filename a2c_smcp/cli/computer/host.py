@@ -103,7 +103,7 @@ class Host:
         """Connect and join; as long as nobody is there to answer, or the name is taken, try again.
 
         Raises:
-            NotAllowed: the Server refuses this connection.
+            NotAllowed: the Server refuses this connection, or the office.
         """
         delay = 1.0
         while True:
@@ -116,6 +116,8 @@ class Host:
             except (ConnectionError, OfficeRefusedError) as error:
                 if isinstance(error, NotAllowed):
                     raise
+                if isinstance(error, OfficeRefusedError) and error.is_final:
+                    raise NotAllowed(f"cannot join office {office}: {error.message} ({error.code})") from None
                 logger.warning("%s; trying again in %.0f s", error, delay)
             await asyncio.sleep(delay * random.uniform(0.75, 1.25))
             delay = min(2 * delay, LONGEST_DELAY)

@@ -82,17 +82,18 @@ def up(
 
     Shows who is there and what happens, and the commands that bring an Agent in. Ctrl-C stops all of it.
     """
-    if importlib.util.find_spec("watchfiles") is None:
-        fail("the document server needs more: pip install 'a2c-stack[documents]'")
-    if folder is not None and not folder.is_dir():
-        fail(f"{folder}: there is no such folder", 2)
-    files = _configs(config, with_my_config)
-
     from a2c_smcp.cli.running import run_until_done
     from a2c_smcp.cli.up.plan import USUAL_PORT, Plan, new_key, new_office, take_port
     from a2c_smcp.cli.up.running import run
     from a2c_smcp.utils.logger import configure_logging
 
+    if importlib.util.find_spec("watchfiles") is None:
+        fail("the document server needs more: pip install 'a2c-stack[documents]'")
+    if folder is not None and not folder.is_dir():
+        fail(f"{folder}: there is no such folder", 2)
+    office_id, computer = office or new_office(), name or socket.gethostname()
+    _check_names(office_id, computer)
+    files = _configs(config, with_my_config)
     configure_logging("warning", "human")
     try:
         listener = take_port(host, port)
@@ -107,9 +108,9 @@ def up(
             host=host,
             port=listener.getsockname()[1],
             listener=listener.fileno(),
-            office=office or new_office(),
+            office=office_id,
             api_key=api_key or os.environ.get("A2C_API_KEY") or new_key(),
-            computer=name or socket.gethostname(),
+            computer=computer,
             folder=str(folder.resolve() if folder is not None else _copy_sample(here)),
             is_sample=folder is None,
             journal=str(here / "office" / "activity.txt"),
@@ -118,6 +119,19 @@ def up(
             allow_all=allow_all,
         )
         run_until_done(run(plan, tour=tour))
+
+
+def _check_names(office_id: str, computer: str) -> None:
+    """End the command if no Server takes these."""
+    from a2c_smcp.errors import MalformedRequestError
+    from a2c_smcp.protocol.limits import Limits
+    from a2c_smcp.protocol.wire import check_payload
+    from a2c_smcp.smcp import JOIN_OFFICE_EVENT, EnterOfficeReq
+
+    try:
+        check_payload(JOIN_OFFICE_EVENT, EnterOfficeReq(role="computer", name=computer, office_id=office_id), Limits())
+    except MalformedRequestError as error:
+        fail(error.message, 2)
 
 
 def _configs(config: Path | None, with_mine: bool) -> dict[Path, LoadedConfig]:
