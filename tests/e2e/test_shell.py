@@ -69,6 +69,56 @@ def test_inputs_are_asked_for_at_the_start_and_a_password_is_not_shown(tmp_path:
     assert PASSWORD not in history
 
 
+ASKING_TWICE = {
+    name: stdio(raw("--prefix", f"{name}_"), env={"SIZE": "${input:size}", "TOKEN": "${input:token}"})
+    for name in ("one", "two")
+}
+SIZE_AND_TOKEN = [
+    {"id": "size", "type": "pickString", "options": ["small", "large"], "default": "small"},
+    {"id": "token", "type": "promptString", "password": True},
+]
+
+
+@pytest.mark.parametrize("command", [[], ["status"]])
+def test_ctrl_c_at_a_question_at_the_start_ends_it(command: list[str], tmp_path: Path) -> None:
+    config = write_config(tmp_path, ASKING_TWICE, SIZE_AND_TOKEN)
+    with terminal(tmp_path, "--config", str(config), *command) as shell:
+        shell.see(r"number or text: *\Z")
+        shell.type(CTRL_C)
+        assert shell.process.wait(PATIENCE) == 130
+    assert "[token]" not in shell.screen.text
+
+
+def test_a_question_without_an_answer_is_asked_once(tmp_path: Path) -> None:
+    with terminal(tmp_path, "--config", str(write_config(tmp_path, ASKING_TWICE, SIZE_AND_TOKEN))) as shell:
+        shell.see(r"number or text: *\Z")
+        shell.type(ENTER)
+        shell.see(r"\[token\]: *\Z")
+        shell.type(ENTER)
+        shell.see("0 of 2 MCP servers ready")
+        assert shell.screen.text.count("[token]") == 1
+        shell.run("status", "input token has no value: set A2C_SMCP_TOKEN, or give it at the prompt")
+        assert shell.leave() == 0
+
+
+def test_ctrl_c_at_a_question_of_a_server_that_is_added_fails_that_server(tmp_path: Path) -> None:
+    config = write_config(tmp_path, {"one": ASKING_TWICE["one"]}, SIZE_AND_TOKEN)
+    with terminal(tmp_path) as shell:
+        shell.see_prompt()
+        shell.type(f"add {config}" + ENTER)
+        shell.see(r"number or text: *\Z")
+        shell.type(CTRL_C)
+        shell.see("one: input size was not given")
+        start = shell.mark()
+        shell.type("inputs set size" + ENTER)
+        shell.see(r"number or text: *\Z", start)
+        shell.type(CTRL_C)
+        shell.see("^input size was not given", start)
+        shell.see_prompt()
+        assert shell.leave() == 0
+    assert "Traceback" not in shell.raw
+
+
 def test_starting_shows_progress_and_what_went_wrong(tmp_path: Path) -> None:
     servers = {
         "good": stdio(raw()),

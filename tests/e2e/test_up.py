@@ -214,3 +214,7 @@ def test_inputs_are_asked_for_before_it_starts(files: Path, tmp_path: Path, plac
         screen.see(r"✓ +raw +ready")
         screen.type(CTRL_C)
         assert screen.process.wait(PATIENCE) == 0
+    with terminal(tmp_path, place, str(files), "--config", str(config)) as screen:
+        screen.see(r"A word \[word\]:")
+        screen.type(CTRL_C)
+        assert screen.process.wait(PATIENCE) == 130

@@ -11,8 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.inputs.providers import InputMissing, Keyring
-from a2c_smcp.computer.inputs.render import input_ids
+from a2c_smcp.computer.inputs.providers import Keyring
 from a2c_smcp.computer.inputs.resolver import InputResolver
 from a2c_smcp.computer.mcp_clients.policy import Policy
 from a2c_smcp.errors import ForbiddenError, NotAuthenticatedError, OfficeRefusedError
@@ -70,19 +69,6 @@ class Host:
         if "client" in vars(self):
             await self.client.disconnect()
         await self.computer.shutdown()
-
-    async def ask_inputs(self) -> None:
-        """Have the inputs of all servers ready before the first one starts: questions come one after another. Nobody is
-        asked a second time while they start."""
-        for config in self.computer.mcp_servers:
-            if not config.disabled:
-                for input_id in input_ids(config.parameters()):
-                    if self.resolver.get(input_id) is not None:
-                        try:
-                            await self.resolver.resolve(input_id, config.name)
-                        except InputMissing as error:
-                            logger.warning("%s", error)
-        self.resolver.prompter = None
 
     async def connect(self, url: str) -> None:
         """Connect to the Server, over WebSocket or else over HTTP.

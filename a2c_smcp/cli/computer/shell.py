@@ -19,11 +19,13 @@ from a2c_smcp.cli.arguments import read_arguments
 from a2c_smcp.cli.computer import views
 from a2c_smcp.cli.computer.host import Host, NotAllowed
 from a2c_smcp.cli.computer.progress import boot_with_progress
-from a2c_smcp.cli.computer.questions import Questions
-from a2c_smcp.cli.console import Console, Interrupted, Pipe, Terminal, history_file, prompt_session
+from a2c_smcp.cli.computer.questions import Questions, ask_inputs
+from a2c_smcp.cli.console import Console, Pipe, Terminal, history_file, prompt_session
+from a2c_smcp.cli.errors import Interrupted
 from a2c_smcp.cli.shell import CommandShell, UsageError, commands_of, usage_of
 from a2c_smcp.cli.views import as_markdown, documents, resource, result, show, window
 from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.inputs.providers import InputMissing
 from a2c_smcp.computer.inputs.secrets import looks_secret
 from a2c_smcp.computer.mcp_clients.config_file import ConfigError, LoadedConfig, load_config, server_from
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, MCPServerInput
@@ -41,8 +43,7 @@ async def converse(host: Host) -> int:
     """Ask for inputs, start the servers, and take commands until the owner leaves."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return await Shell(host, Pipe()).run()
-    host.resolver.prompter = Questions()
-    await host.ask_inputs()
+    await ask_inputs(host.resolver, host.computer.mcp_servers)
     terminal = Terminal(f"{host.computer.name}> ", ShellCompleter(host), history_file("computer", _may_hold_secret))
     shell = Shell(host, terminal)
     await boot_with_progress(host)
@@ -57,7 +58,10 @@ class _InterruptingQuestions(Questions):
 
     async def _ask(self, wanted: MCPServerInput) -> str | None:
         ask = super()._ask
-        return await self._terminal.interrupt(lambda: ask(wanted))
+        try:
+            return await self._terminal.interrupt(lambda: ask(wanted))
+        except Interrupted:
+            raise InputMissing(f"input {wanted.id} was not given") from None
 
 
 class Confirmations:
@@ -108,7 +112,7 @@ class Confirmations:
 class Shell(CommandShell):
     """The commands of a Computer's owner."""
 
-    expected_errors = (*CommandShell.expected_errors, ConfigError)
+    expected_errors = (*CommandShell.expected_errors, ConfigError, InputMissing)
     farewell = "Stop everything and leave."
 
     def __init__(self, host: Host, console: Console) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from a2c_smcp.cli.errors import INTERRUPTED, fail
+from a2c_smcp.cli.errors import INTERRUPTED, Interrupted, fail
 
 if TYPE_CHECKING:
     from a2c_smcp.computer.mcp_clients.config_file import LoadedConfig
@@ -82,15 +82,16 @@ def up(
 
     Shows who is there and what happens, and the commands that bring an Agent in. Ctrl-C stops all of it.
     """
+    if importlib.util.find_spec("watchfiles") is None:
+        fail("the document server needs more: pip install 'a2c-stack[documents]'")
+    if folder is not None and not folder.is_dir():
+        fail(f"{folder}: there is no such folder", 2)
+
     from a2c_smcp.cli.running import run_until_done
     from a2c_smcp.cli.up.plan import USUAL_PORT, Plan, new_key, new_office, take_port
     from a2c_smcp.cli.up.running import run
     from a2c_smcp.utils.logger import configure_logging
 
-    if importlib.util.find_spec("watchfiles") is None:
-        fail("the document server needs more: pip install 'a2c-stack[documents]'")
-    if folder is not None and not folder.is_dir():
-        fail(f"{folder}: there is no such folder", 2)
     office_id, computer = office or new_office(), name or socket.gethostname()
     _check_names(office_id, computer)
     files = _configs(config, with_my_config)
@@ -163,32 +164,22 @@ def _ask_inputs(files: dict[Path, LoadedConfig]) -> dict[str, Any]:
     if not any(loaded.inputs for loaded in files.values()) or not sys.stdin.isatty():
         return {}
 
-    from a2c_smcp.cli.computer.questions import Questions
-    from a2c_smcp.computer.inputs.providers import InputMissing
-    from a2c_smcp.computer.inputs.render import input_ids
+    from a2c_smcp.cli.computer.questions import ask_inputs
     from a2c_smcp.computer.inputs.resolver import InputResolver
 
-    questions = Questions()
-
     async def ask() -> dict[str, Any]:
-        resolver = InputResolver(prompter=questions)
-        for loaded in files.values():
-            for wanted in loaded.inputs:
-                if resolver.get(wanted.id) is None:
-                    resolver.define(wanted)
-            for server in loaded.servers:
-                for input_id in input_ids(server.parameters()) if not server.disabled else ():
-                    try:
-                        await resolver.resolve(input_id, server.name)
-                    except InputMissing:
-                        typer.echo(f"a2c: without {input_id}, {server.name} does not start", err=True)
+        resolver = InputResolver()
+        for wanted in (wanted for loaded in files.values() for wanted in loaded.inputs):
+            if resolver.get(wanted.id) is None:
+                resolver.define(wanted)
+        await ask_inputs(resolver, (server for loaded in files.values() for server in loaded.servers))
         await resolver.aclose()
         return resolver.values
 
-    values = asyncio.run(ask())
-    if questions.is_interrupted:
-        raise typer.Exit(INTERRUPTED)
-    return values
+    try:
+        return asyncio.run(ask())
+    except Interrupted:
+        raise typer.Exit(INTERRUPTED) from None
 
 
 @contextmanager
