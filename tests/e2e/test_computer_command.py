@@ -498,6 +498,30 @@ async def test_from_a_pipe_it_joins_and_leaves_an_office(tmp_path: Path) -> None
                 await agent.hear(f"notify:{event}_office")
 
 
+@pytest.mark.anyio
+async def test_join_with_another_address_goes_to_that_server(tmp_path: Path) -> None:
+    config = write_config(tmp_path, {})
+    with server_process() as here, server_process() as there:
+        async with agent_of(here) as (_, first), agent_of(there) as (_, second):
+            nowhere = f"http://127.0.0.1:{free_port()}"
+            lines = [f"join office {there.url}", "status", "join lobby", f"join office {nowhere}", "status"]
+            done = await asyncio.to_thread(piped, config, *lines, flags=["--url", here.url, "--office", "office"])
+            said = re.findall(r"^(?:pc: .*|in office .*|connected .*)$", done.stdout, re.MULTILINE)
+            assert said == [
+                f"connected to {here.url}",
+                "in office office as pc",
+                f"connected to {there.url}",
+                "in office office as pc",
+                "pc: in office office",
+                "in office lobby as pc",
+                "pc: offline",
+            ]
+            assert (done.returncode, done.stderr) == (1, f"cannot reach {nowhere}: nobody answers there (503)\n")
+            for agent in (first, second):
+                for event in ("enter", "leave"):
+                    await agent.hear(f"notify:{event}_office")
+
+
 # `a2c config`
 
 

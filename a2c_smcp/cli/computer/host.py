@@ -37,6 +37,8 @@ class Host:
         on_status_changed: Callable[[str], None] | None = None,
     ) -> None:
         self.options = options
+        self.url: str | None = None
+        """The Server that was reached last."""
         scope = str(options.config.resolve()) if options.config is not None else ""
         self.resolver = InputResolver(keyring=Keyring(scope) if options.keyring else None)
         self.computer = Computer(
@@ -71,7 +73,7 @@ class Host:
         await self.computer.shutdown()
 
     async def connect(self, url: str) -> None:
-        """Connect to the Server, over WebSocket or else over HTTP.
+        """Connect to the Server, over WebSocket or else over HTTP; who is at another one leaves that.
 
         Raises:
             NotAllowed: the Server refuses this connection.
@@ -80,10 +82,13 @@ class Host:
         key = self.options.api_key
         header = self.options.api_key_header
         credentials = {"headers": {header: key}, "auth": {header: key}} if key else {}
+        if self.url not in (None, url):
+            await self.client.disconnect()
         try:
             await self.client.reach(url, **credentials)
         except (NotAuthenticatedError, ForbiddenError) as error:
             raise NotAllowed(f"{error.message} (is A2C_API_KEY right?)") from None
+        self.url = url
 
     async def join(self, url: str, office: str) -> None:
         """Connect and join; as long as nobody is there to answer, or the name is taken, try again.

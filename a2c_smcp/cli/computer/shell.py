@@ -328,9 +328,9 @@ class Shell(CommandShell):
 
     async def do_join(self, office: str, url: str | None = None) -> None:
         """join OFFICE [URL]
-        Offer this Computer to an office."""
-        url = url or self._host.options.url
-        if url is None and not self._host.client.connected:
+        Offer this Computer to an office, of another Server if you like."""
+        url = url or self._host.url or self._host.options.url
+        if url is None:
             raise UsageError("where is the Server? join OFFICE URL")
         await self._connect(url, office)
 
@@ -343,8 +343,8 @@ class Shell(CommandShell):
         await self._host.client.leave_office(office)
         print(f"left office {office}")
 
-    async def _connect(self, url: str | None, office: str | None) -> None:
-        if not self._host.client.connected and url is not None:
+    async def _connect(self, url: str, office: str | None) -> None:
+        if not self._host.client.connected or url != self._host.url:
             await self._host.connect(url)
             print(f"connected to {url}")
         if office is not None:
