@@ -161,6 +161,26 @@ def test_commands_at_the_prompt(config: Path, tmp_path: Path) -> None:
     assert "CPR" not in shell.raw
 
 
+def test_a_line_with_a_secret_is_not_written_down(tmp_path: Path) -> None:
+    secret = {
+        "option": "add one no-such-command --token s3cret-1",
+        "option with equals": "add two no-such-command --api-key=s3cret-2",
+        "known form": "add three no-such-command ghp_s3cret3s3cret3s3cret3",
+        "password in an address": "add four https://bob:s3cret-4@127.0.0.1:1/mcp",
+        "query": "add five 'https://127.0.0.1:1/mcp?api_key=s3cret-5'",
+        "variable": "add six no-such-command TOKEN=s3cret-6",
+        "parameter": 'call login password:="s3cret-7"',
+        "unfinished": "add seven 's3cret-8",
+        "half an address": "add eight https://[s3cret-9",
+    }
+    with terminal(tmp_path) as shell:
+        for line in (*secret.values(), "add nine no-such-command --verbose yes"):
+            shell.run(line, "starting|No closing quotation|login|eight")
+        assert shell.leave() == 0
+    history = (tmp_path / "state" / "a2c" / "computer-history").read_text("utf-8")
+    assert re.findall(r"^\+(.*)$", history, re.MULTILINE) == ["add nine no-such-command --verbose yes"]
+
+
 def test_tab_completes_commands_tools_and_parameters(config: Path, tmp_path: Path) -> None:
     with terminal(tmp_path, "--config", str(config)) as shell:
         shell.see_prompt()

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import re
+import shlex
 import sys
 import uuid
 from collections.abc import AsyncGenerator, Iterable
@@ -26,7 +27,7 @@ from a2c_smcp.cli.shell import CommandShell, UsageError, commands_of, usage_of
 from a2c_smcp.cli.views import as_markdown, documents, resource, result, show, window
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.inputs.providers import InputMissing
-from a2c_smcp.computer.inputs.secrets import looks_secret
+from a2c_smcp.computer.inputs.secrets import hide, looks_secret, replace_secrets
 from a2c_smcp.computer.mcp_clients.config_file import ConfigError, LoadedConfig, load_config, server_from
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, MCPServerInput
 from a2c_smcp.computer.resources import ResourceView
@@ -357,9 +358,13 @@ class Shell(CommandShell):
 
 
 def _may_hold_secret(line: str) -> bool:
-    words = line.split()
+    try:
+        words = shlex.split(line)
+        is_recognised = replace_secrets({"args": words}, hide)["args"] != words
+    except ValueError:  # it cannot be read: an open quotation mark, half an address
+        return True
     has_value = words[:2] == ["inputs", "set"] or "{" in line
-    return has_value or any("=" in word and looks_secret(word.partition("=")[0]) for word in words)
+    return is_recognised or has_value or any("=" in word and looks_secret(word.partition("=")[0]) for word in words)
 
 
 def _load(name: str) -> LoadedConfig:
