@@ -118,11 +118,15 @@ class CrossOfficeError(SMCPError, code=4104, summary="cross-office access refuse
 class OfficeRefusedError(SMCPError, RuntimeError, summary="refused"):
     """The Server does not let a Computer in, or out, or says nothing; `code` tells why. Never on the wire."""
 
-    def __init__(self, message: str | None = None, *, code: int, is_answered: bool = True) -> None:
+    def __init__(
+        self, message: str | None = None, *, code: int, is_answered: bool = True, is_final: bool = False
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.is_answered = is_answered
         """Whether the Server said no, rather than nothing that can be understood."""
+        self.is_final = is_final
+        """Whether the same request will be refused again."""
 
 
 class DocumentNotFoundError(SMCPError, code=4201, summary="document unknown"):

@@ -15,13 +15,10 @@ from prompt_toolkit.completion import Completer
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.patch_stdout import patch_stdout
 
+from a2c_smcp.cli.errors import Interrupted
 from a2c_smcp.utils.threads import in_thread
 
 T = TypeVar("T")
-
-
-class Interrupted(Exception):
-    """Ctrl-C at a prompt. Not `KeyboardInterrupt`, which asyncio lets end the whole program."""
 
 
 def prompt_session(*arguments: Any, **options: Any) -> PromptSession[str]:

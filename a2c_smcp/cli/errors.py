@@ -9,6 +9,10 @@ import typer
 INTERRUPTED = 130
 
 
+class Interrupted(Exception):
+    """Ctrl-C at a prompt. Not `KeyboardInterrupt`, which asyncio lets end the whole program."""
+
+
 def fail(message: str, code: int = 1) -> NoReturn:
     """End the command with one line on standard error."""
     typer.echo(f"a2c: {message}", err=True)

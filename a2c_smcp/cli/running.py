@@ -11,11 +11,11 @@ from typing import Any
 
 import typer
 
-from a2c_smcp.cli.errors import INTERRUPTED
+from a2c_smcp.cli.errors import INTERRUPTED, Interrupted
 
 
 def run_until_done(main: Coroutine[Any, Any, int]) -> None:
-    """Run it, and end the command with the exit code it gives."""
+    """Run it, and end the command with the exit code it gives, or with that of Ctrl-C."""
     loop_factory = None
     if sys.platform != "win32":
         import uvloop
@@ -24,7 +24,7 @@ def run_until_done(main: Coroutine[Any, Any, int]) -> None:
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         try:
             code = runner.run(main)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, Interrupted):
             code = INTERRUPTED
     if code:
         raise typer.Exit(code)

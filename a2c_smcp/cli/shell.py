@@ -9,7 +9,8 @@ import sys
 from collections.abc import Awaitable
 from typing import Any, ClassVar
 
-from a2c_smcp.cli.console import Console, Interrupted
+from a2c_smcp.cli.console import Console
+from a2c_smcp.cli.errors import Interrupted
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.utils.text import printable
 

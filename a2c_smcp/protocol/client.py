@@ -14,6 +14,8 @@ from a2c_smcp.errors import (
     ForbiddenError,
     InvalidAnswerError,
     MalformedRequestError,
+    NotAuthenticatedError,
+    NotFoundError,
     OfficeRefusedError,
     SMCPError,
     is_known_code,
@@ -32,6 +34,9 @@ LONGEST_WAIT = 1e6
 """Seconds; what every way to wait takes."""
 
 _CODE = re.compile(r" \((\d+)\)$")
+_FINAL = {error.code for error in (MalformedRequestError, NotAuthenticatedError, ForbiddenError, NotFoundError)}
+_TAKEN = re.compile(r"the name .+ is taken")
+"""A no that may be a yes later: its bearer may leave, or be the connection that we lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,4 +278,5 @@ def _refused(reason: str) -> OfficeRefusedError:
     found = _CODE.search(reason)
     if found is None or not is_known_code(int(found[1])):
         return OfficeRefusedError(reason, code=ForbiddenError.code)
-    return OfficeRefusedError(reason[: found.start()], code=int(found[1]))
+    code, message = int(found[1]), reason[: found.start()]
+    return OfficeRefusedError(message, code=code, is_final=code in _FINAL and not _TAKEN.match(message))

@@ -169,6 +169,25 @@ def test_a_wrong_api_key_is_one_clear_line(tmp_path: Path) -> None:
     assert len(outcome.stderr.splitlines()) == 1, outcome.stderr
 
 
+@pytest.mark.parametrize(
+    ("office", "says"),
+    [
+        ("other", "this credential does not allow the office 'other' (403)"),
+        ("", "office_id: must be a non-empty string (400)"),
+        ("x" * 300, "office_id: 300 characters, at most 256 are allowed (400)"),
+    ],
+)
+def test_an_office_that_will_never_let_it_in_ends_the_service(office: str, says: str, tmp_path: Path) -> None:
+    key = a2c("keys", "add", "pc", "--office", "acme-*", cwd=tmp_path).stdout.strip()
+    config = write_config(tmp_path, {})
+    with server_process("--keys-file", "keys.toml", cwd=tmp_path) as server:
+        flags = ["--config", str(config), "--url", server.url, "--office", office, "--log-level", "warning"]
+        outcome = a2c("computer", "--no-interactive", *flags, env={"A2C_API_KEY": key})
+    assert outcome.returncode == 1
+    assert f"cannot join office {office}: {says}" in outcome.stderr
+    assert len(outcome.stderr.splitlines()) == 1, outcome.stderr
+
+
 @pytest.mark.anyio
 async def test_the_right_api_key_is_let_in_and_never_shown(tmp_path: Path) -> None:
     config = write_config(tmp_path, {"raw": stdio(raw())})
@@ -477,6 +496,30 @@ async def test_from_a_pipe_it_joins_and_leaves_an_office(tmp_path: Path) -> None
             ]
             for event in ("enter", "leave", "enter", "leave"):
                 await agent.hear(f"notify:{event}_office")
+
+
+@pytest.mark.anyio
+async def test_join_with_another_address_goes_to_that_server(tmp_path: Path) -> None:
+    config = write_config(tmp_path, {})
+    with server_process() as here, server_process() as there:
+        async with agent_of(here) as (_, first), agent_of(there) as (_, second):
+            nowhere = f"http://127.0.0.1:{free_port()}"
+            lines = [f"join office {there.url}", "status", "join lobby", f"join office {nowhere}", "status"]
+            done = await asyncio.to_thread(piped, config, *lines, flags=["--url", here.url, "--office", "office"])
+            said = re.findall(r"^(?:pc: .*|in office .*|connected .*)$", done.stdout, re.MULTILINE)
+            assert said == [
+                f"connected to {here.url}",
+                "in office office as pc",
+                f"connected to {there.url}",
+                "in office office as pc",
+                "pc: in office office",
+                "in office lobby as pc",
+                "pc: offline",
+            ]
+            assert (done.returncode, done.stderr) == (1, f"cannot reach {nowhere}: nobody answers there (503)\n")
+            for agent in (first, second):
+                for event in ("enter", "leave"):
+                    await agent.hear(f"notify:{event}_office")
 
 
 # `a2c config`

@@ -69,6 +69,56 @@ def test_inputs_are_asked_for_at_the_start_and_a_password_is_not_shown(tmp_path:
     assert PASSWORD not in history
 
 
+ASKING_TWICE = {
+    name: stdio(raw("--prefix", f"{name}_"), env={"SIZE": "${input:size}", "TOKEN": "${input:token}"})
+    for name in ("one", "two")
+}
+SIZE_AND_TOKEN = [
+    {"id": "size", "type": "pickString", "options": ["small", "large"], "default": "small"},
+    {"id": "token", "type": "promptString", "password": True},
+]
+
+
+@pytest.mark.parametrize("command", [[], ["status"]])
+def test_ctrl_c_at_a_question_at_the_start_ends_it(command: list[str], tmp_path: Path) -> None:
+    config = write_config(tmp_path, ASKING_TWICE, SIZE_AND_TOKEN)
+    with terminal(tmp_path, "--config", str(config), *command) as shell:
+        shell.see(r"number or text: *\Z")
+        shell.type(CTRL_C)
+        assert shell.process.wait(PATIENCE) == 130
+    assert "[token]" not in shell.screen.text
+
+
+def test_a_question_without_an_answer_is_asked_once(tmp_path: Path) -> None:
+    with terminal(tmp_path, "--config", str(write_config(tmp_path, ASKING_TWICE, SIZE_AND_TOKEN))) as shell:
+        shell.see(r"number or text: *\Z")
+        shell.type(ENTER)
+        shell.see(r"\[token\]: *\Z")
+        shell.type(ENTER)
+        shell.see("0 of 2 MCP servers ready")
+        assert shell.screen.text.count("[token]") == 1
+        shell.run("status", "input token has no value: set A2C_SMCP_TOKEN, or give it at the prompt")
+        assert shell.leave() == 0
+
+
+def test_ctrl_c_at_a_question_of_a_server_that_is_added_fails_that_server(tmp_path: Path) -> None:
+    config = write_config(tmp_path, {"one": ASKING_TWICE["one"]}, SIZE_AND_TOKEN)
+    with terminal(tmp_path) as shell:
+        shell.see_prompt()
+        shell.type(f"add {config}" + ENTER)
+        shell.see(r"number or text: *\Z")
+        shell.type(CTRL_C)
+        shell.see("one: input size was not given")
+        start = shell.mark()
+        shell.type("inputs set size" + ENTER)
+        shell.see(r"number or text: *\Z", start)
+        shell.type(CTRL_C)
+        shell.see("^input size was not given", start)
+        shell.see_prompt()
+        assert shell.leave() == 0
+    assert "Traceback" not in shell.raw
+
+
 def test_starting_shows_progress_and_what_went_wrong(tmp_path: Path) -> None:
     servers = {
         "good": stdio(raw()),
@@ -109,6 +159,26 @@ def test_commands_at_the_prompt(config: Path, tmp_path: Path) -> None:
         assert shell.process.wait(PATIENCE) == 0
     assert "Traceback" not in shell.raw
     assert "CPR" not in shell.raw
+
+
+def test_a_line_with_a_secret_is_not_written_down(tmp_path: Path) -> None:
+    secret = {
+        "option": "add one no-such-command --token s3cret-1",
+        "option with equals": "add two no-such-command --api-key=s3cret-2",
+        "known form": "add three no-such-command ghp_s3cret3s3cret3s3cret3",
+        "password in an address": "add four https://bob:s3cret-4@127.0.0.1:1/mcp",
+        "query": "add five 'https://127.0.0.1:1/mcp?api_key=s3cret-5'",
+        "variable": "add six no-such-command TOKEN=s3cret-6",
+        "parameter": 'call login password:="s3cret-7"',
+        "unfinished": "add seven 's3cret-8",
+        "half an address": "add eight https://[s3cret-9",
+    }
+    with terminal(tmp_path) as shell:
+        for line in (*secret.values(), "add nine no-such-command --verbose yes"):
+            shell.run(line, "starting|No closing quotation|login|eight")
+        assert shell.leave() == 0
+    history = (tmp_path / "state" / "a2c" / "computer-history").read_text("utf-8")
+    assert re.findall(r"^\+(.*)$", history, re.MULTILINE) == ["add nine no-such-command --verbose yes"]
 
 
 def test_tab_completes_commands_tools_and_parameters(config: Path, tmp_path: Path) -> None:

@@ -193,6 +193,9 @@ def test_mistakes_are_told_before_anything_starts(files: Path, tmp_path: Path, p
     missing = run(place, str(tmp_path / "nowhere"))
     assert (missing.returncode, missing.stdout) == (2, "")
     assert "there is no such folder" in missing.stderr
+    too_long = run(place, str(files), "--office", "x" * 300)
+    assert (too_long.returncode, too_long.stdout) == (2, "")
+    assert "office_id: 300 characters, at most 256 are allowed" in too_long.stderr
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         refused = a2c("up", str(files), "--port", str(port), env=place)
@@ -211,3 +214,7 @@ def test_inputs_are_asked_for_before_it_starts(files: Path, tmp_path: Path, plac
         screen.see(r"✓ +raw +ready")
         screen.type(CTRL_C)
         assert screen.process.wait(PATIENCE) == 0
+    with terminal(tmp_path, place, str(files), "--config", str(config)) as screen:
+        screen.see(r"A word \[word\]:")
+        screen.type(CTRL_C)
+        assert screen.process.wait(PATIENCE) == 130

@@ -11,8 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.inputs.providers import InputMissing, Keyring
-from a2c_smcp.computer.inputs.render import input_ids
+from a2c_smcp.computer.inputs.providers import Keyring
 from a2c_smcp.computer.inputs.resolver import InputResolver
 from a2c_smcp.computer.mcp_clients.policy import Policy
 from a2c_smcp.errors import ForbiddenError, NotAuthenticatedError, OfficeRefusedError
@@ -38,6 +37,8 @@ class Host:
         on_status_changed: Callable[[str], None] | None = None,
     ) -> None:
         self.options = options
+        self.url: str | None = None
+        """The Server that was reached last."""
         scope = str(options.config.resolve()) if options.config is not None else ""
         self.resolver = InputResolver(keyring=Keyring(scope) if options.keyring else None)
         self.computer = Computer(
@@ -71,21 +72,8 @@ class Host:
             await self.client.disconnect()
         await self.computer.shutdown()
 
-    async def ask_inputs(self) -> None:
-        """Have the inputs of all servers ready before the first one starts: questions come one after another. Nobody is
-        asked a second time while they start."""
-        for config in self.computer.mcp_servers:
-            if not config.disabled:
-                for input_id in input_ids(config.parameters()):
-                    if self.resolver.get(input_id) is not None:
-                        try:
-                            await self.resolver.resolve(input_id, config.name)
-                        except InputMissing as error:
-                            logger.warning("%s", error)
-        self.resolver.prompter = None
-
     async def connect(self, url: str) -> None:
-        """Connect to the Server, over WebSocket or else over HTTP.
+        """Connect to the Server, over WebSocket or else over HTTP; who is at another one leaves that.
 
         Raises:
             NotAllowed: the Server refuses this connection.
@@ -94,16 +82,19 @@ class Host:
         key = self.options.api_key
         header = self.options.api_key_header
         credentials = {"headers": {header: key}, "auth": {header: key}} if key else {}
+        if self.url not in (None, url):
+            await self.client.disconnect()
         try:
             await self.client.reach(url, **credentials)
         except (NotAuthenticatedError, ForbiddenError) as error:
             raise NotAllowed(f"{error.message} (is A2C_API_KEY right?)") from None
+        self.url = url
 
     async def join(self, url: str, office: str) -> None:
         """Connect and join; as long as nobody is there to answer, or the name is taken, try again.
 
         Raises:
-            NotAllowed: the Server refuses this connection.
+            NotAllowed: the Server refuses this connection, or the office.
         """
         delay = 1.0
         while True:
@@ -116,6 +107,8 @@ class Host:
             except (ConnectionError, OfficeRefusedError) as error:
                 if isinstance(error, NotAllowed):
                     raise
+                if isinstance(error, OfficeRefusedError) and error.is_final:
+                    raise NotAllowed(f"cannot join office {office}: {error.message} ({error.code})") from None
                 logger.warning("%s; trying again in %.0f s", error, delay)
             await asyncio.sleep(delay * random.uniform(0.75, 1.25))
             delay = min(2 * delay, LONGEST_DELAY)

@@ -9,7 +9,7 @@ from typing import Any
 from a2c_smcp.cli.computer import views
 from a2c_smcp.cli.computer.host import Host, allow_everything
 from a2c_smcp.cli.computer.progress import boot_with_progress
-from a2c_smcp.cli.computer.questions import Questions
+from a2c_smcp.cli.computer.questions import ask_inputs
 from a2c_smcp.cli.views import print_json, result, show
 from a2c_smcp.computer.types import ServerState
 from a2c_smcp.utils.results import to_wire
@@ -61,6 +61,5 @@ async def call(host: Host, tool: str, read: ReadArguments, seconds: int, as_json
 
 async def _boot(host: Host) -> None:
     if sys.stdin.isatty() and sys.stderr.isatty():
-        host.resolver.prompter = Questions()
-        await host.ask_inputs()
+        await ask_inputs(host.resolver, host.computer.mcp_servers)
     await boot_with_progress(host)

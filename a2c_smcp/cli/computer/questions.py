@@ -3,16 +3,44 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Iterable
 
 from prompt_toolkit.completion import WordCompleter
 
-from a2c_smcp.cli.console import Interrupted, prompt_session
+from a2c_smcp.cli.console import prompt_session
+from a2c_smcp.computer.inputs.providers import InputMissing
+from a2c_smcp.computer.inputs.render import input_ids
+from a2c_smcp.computer.inputs.resolver import InputResolver
 from a2c_smcp.computer.mcp_clients.model import (
     MCPServerCommandInput,
+    MCPServerConfig,
     MCPServerInput,
     MCPServerPickStringInput,
 )
 from a2c_smcp.utils.text import printable
+
+logger = logging.getLogger("a2c.computer")
+
+
+async def ask_inputs(resolver: InputResolver, servers: Iterable[MCPServerConfig]) -> None:
+    """Have the inputs of all servers ready before the first one starts: questions come one after another, each once.
+    Nobody is asked again while the servers start.
+
+    Raises:
+        Interrupted: Ctrl-C at a question.
+    """
+    resolver.prompter = Questions()
+    missing: set[str] = set()
+    for config in servers:
+        for input_id in input_ids(config.parameters()) if not config.disabled else ():
+            if resolver.get(input_id) is not None and input_id not in missing:
+                try:
+                    await resolver.resolve(input_id, config.name)
+                except InputMissing as error:
+                    missing.add(input_id)
+                    logger.warning("%s", error)
+    resolver.prompter = None
 
 
 class Questions:
@@ -20,18 +48,17 @@ class Questions:
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
-        self.is_interrupted = False
-        """Whether somebody pressed Ctrl-C at a question."""
 
     async def ask(self, wanted: MCPServerInput) -> str | None:
-        """What the person says; None when they press Ctrl-C or Ctrl-D."""
+        """What the person says; None when they press Ctrl-D.
+
+        Raises:
+            Interrupted: they press Ctrl-C.
+        """
         async with self._turn:
             try:
                 return await self._ask(wanted)
             except EOFError:
-                return None
-            except Interrupted:
-                self.is_interrupted = True
                 return None
 
     async def _ask(self, wanted: MCPServerInput) -> str | None:

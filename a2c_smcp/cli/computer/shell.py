@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import re
+import shlex
 import sys
 import uuid
 from collections.abc import AsyncGenerator, Iterable
@@ -19,12 +20,14 @@ from a2c_smcp.cli.arguments import read_arguments
 from a2c_smcp.cli.computer import views
 from a2c_smcp.cli.computer.host import Host, NotAllowed
 from a2c_smcp.cli.computer.progress import boot_with_progress
-from a2c_smcp.cli.computer.questions import Questions
-from a2c_smcp.cli.console import Console, Interrupted, Pipe, Terminal, history_file, prompt_session
+from a2c_smcp.cli.computer.questions import Questions, ask_inputs
+from a2c_smcp.cli.console import Console, Pipe, Terminal, history_file, prompt_session
+from a2c_smcp.cli.errors import Interrupted
 from a2c_smcp.cli.shell import CommandShell, UsageError, commands_of, usage_of
 from a2c_smcp.cli.views import as_markdown, documents, resource, result, show, window
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.inputs.secrets import looks_secret
+from a2c_smcp.computer.inputs.providers import InputMissing
+from a2c_smcp.computer.inputs.secrets import hide, looks_secret, replace_secrets
 from a2c_smcp.computer.mcp_clients.config_file import ConfigError, LoadedConfig, load_config, server_from
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, MCPServerInput
 from a2c_smcp.computer.resources import ResourceView
@@ -41,8 +44,7 @@ async def converse(host: Host) -> int:
     """Ask for inputs, start the servers, and take commands until the owner leaves."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return await Shell(host, Pipe()).run()
-    host.resolver.prompter = Questions()
-    await host.ask_inputs()
+    await ask_inputs(host.resolver, host.computer.mcp_servers)
     terminal = Terminal(f"{host.computer.name}> ", ShellCompleter(host), history_file("computer", _may_hold_secret))
     shell = Shell(host, terminal)
     await boot_with_progress(host)
@@ -57,7 +59,10 @@ class _InterruptingQuestions(Questions):
 
     async def _ask(self, wanted: MCPServerInput) -> str | None:
         ask = super()._ask
-        return await self._terminal.interrupt(lambda: ask(wanted))
+        try:
+            return await self._terminal.interrupt(lambda: ask(wanted))
+        except Interrupted:
+            raise InputMissing(f"input {wanted.id} was not given") from None
 
 
 class Confirmations:
@@ -108,7 +113,7 @@ class Confirmations:
 class Shell(CommandShell):
     """The commands of a Computer's owner."""
 
-    expected_errors = (*CommandShell.expected_errors, ConfigError)
+    expected_errors = (*CommandShell.expected_errors, ConfigError, InputMissing)
     farewell = "Stop everything and leave."
 
     def __init__(self, host: Host, console: Console) -> None:
@@ -324,9 +329,9 @@ class Shell(CommandShell):
 
     async def do_join(self, office: str, url: str | None = None) -> None:
         """join OFFICE [URL]
-        Offer this Computer to an office."""
-        url = url or self._host.options.url
-        if url is None and not self._host.client.connected:
+        Offer this Computer to an office, of another Server if you like."""
+        url = url or self._host.url or self._host.options.url
+        if url is None:
             raise UsageError("where is the Server? join OFFICE URL")
         await self._connect(url, office)
 
@@ -339,8 +344,8 @@ class Shell(CommandShell):
         await self._host.client.leave_office(office)
         print(f"left office {office}")
 
-    async def _connect(self, url: str | None, office: str | None) -> None:
-        if not self._host.client.connected and url is not None:
+    async def _connect(self, url: str, office: str | None) -> None:
+        if not self._host.client.connected or url != self._host.url:
             await self._host.connect(url)
             print(f"connected to {url}")
         if office is not None:
@@ -353,9 +358,13 @@ class Shell(CommandShell):
 
 
 def _may_hold_secret(line: str) -> bool:
-    words = line.split()
+    try:
+        words = shlex.split(line)
+        is_recognised = replace_secrets({"args": words}, hide)["args"] != words
+    except ValueError:  # it cannot be read: an open quotation mark, half an address
+        return True
     has_value = words[:2] == ["inputs", "set"] or "{" in line
-    return has_value or any("=" in word and looks_secret(word.partition("=")[0]) for word in words)
+    return is_recognised or has_value or any("=" in word and looks_secret(word.partition("=")[0]) for word in words)
 
 
 def _load(name: str) -> LoadedConfig:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from a2c_smcp.cli.errors import INTERRUPTED, fail
+from a2c_smcp.cli.errors import INTERRUPTED, Interrupted, fail
 
 if TYPE_CHECKING:
     from a2c_smcp.computer.mcp_clients.config_file import LoadedConfig
@@ -86,13 +86,15 @@ def up(
         fail("the document server needs more: pip install 'a2c-stack[documents]'")
     if folder is not None and not folder.is_dir():
         fail(f"{folder}: there is no such folder", 2)
-    files = _configs(config, with_my_config)
 
     from a2c_smcp.cli.running import run_until_done
     from a2c_smcp.cli.up.plan import USUAL_PORT, Plan, new_key, new_office, take_port
     from a2c_smcp.cli.up.running import run
     from a2c_smcp.utils.logger import configure_logging
 
+    office_id, computer = office or new_office(), name or socket.gethostname()
+    _check_names(office_id, computer)
+    files = _configs(config, with_my_config)
     configure_logging("warning", "human")
     try:
         listener = take_port(host, port)
@@ -107,9 +109,9 @@ def up(
             host=host,
             port=listener.getsockname()[1],
             listener=listener.fileno(),
-            office=office or new_office(),
+            office=office_id,
             api_key=api_key or os.environ.get("A2C_API_KEY") or new_key(),
-            computer=name or socket.gethostname(),
+            computer=computer,
             folder=str(folder.resolve() if folder is not None else _copy_sample(here)),
             is_sample=folder is None,
             journal=str(here / "office" / "activity.txt"),
@@ -118,6 +120,19 @@ def up(
             allow_all=allow_all,
         )
         run_until_done(run(plan, tour=tour))
+
+
+def _check_names(office_id: str, computer: str) -> None:
+    """End the command if no Server takes these."""
+    from a2c_smcp.errors import MalformedRequestError
+    from a2c_smcp.protocol.limits import Limits
+    from a2c_smcp.protocol.wire import check_payload
+    from a2c_smcp.smcp import JOIN_OFFICE_EVENT, EnterOfficeReq
+
+    try:
+        check_payload(JOIN_OFFICE_EVENT, EnterOfficeReq(role="computer", name=computer, office_id=office_id), Limits())
+    except MalformedRequestError as error:
+        fail(error.message, 2)
 
 
 def _configs(config: Path | None, with_mine: bool) -> dict[Path, LoadedConfig]:
@@ -149,32 +164,22 @@ def _ask_inputs(files: dict[Path, LoadedConfig]) -> dict[str, Any]:
     if not any(loaded.inputs for loaded in files.values()) or not sys.stdin.isatty():
         return {}
 
-    from a2c_smcp.cli.computer.questions import Questions
-    from a2c_smcp.computer.inputs.providers import InputMissing
-    from a2c_smcp.computer.inputs.render import input_ids
+    from a2c_smcp.cli.computer.questions import ask_inputs
     from a2c_smcp.computer.inputs.resolver import InputResolver
 
-    questions = Questions()
-
     async def ask() -> dict[str, Any]:
-        resolver = InputResolver(prompter=questions)
-        for loaded in files.values():
-            for wanted in loaded.inputs:
-                if resolver.get(wanted.id) is None:
-                    resolver.define(wanted)
-            for server in loaded.servers:
-                for input_id in input_ids(server.parameters()) if not server.disabled else ():
-                    try:
-                        await resolver.resolve(input_id, server.name)
-                    except InputMissing:
-                        typer.echo(f"a2c: without {input_id}, {server.name} does not start", err=True)
+        resolver = InputResolver()
+        for wanted in (wanted for loaded in files.values() for wanted in loaded.inputs):
+            if resolver.get(wanted.id) is None:
+                resolver.define(wanted)
+        await ask_inputs(resolver, (server for loaded in files.values() for server in loaded.servers))
         await resolver.aclose()
         return resolver.values
 
-    values = asyncio.run(ask())
-    if questions.is_interrupted:
-        raise typer.Exit(INTERRUPTED)
-    return values
+    try:
+        return asyncio.run(ask())
+    except Interrupted:
+        raise typer.Exit(INTERRUPTED) from None
 
 
 @contextmanager

@@ -181,7 +181,7 @@ class InputResolver:
             value = wanted.default
         if value is None:
             name = list(environment_names(self._prefix, wanted.id))[-1]
-            raise InputMissing(f"input {wanted.id} has no value: set {name}, or run the Computer interactively")
+            raise InputMissing(f"input {wanted.id} has no value: set {name}, or give it at the prompt")
         self._remember(wanted, value)
         return value
 
