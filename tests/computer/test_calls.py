@@ -40,7 +40,7 @@ async def test_a_failing_tool_keeps_its_own_words() -> None:
 
 async def test_a_secret_is_taken_out_of_every_part_of_a_failure() -> None:
     async with hosting(raw(env={"API_TOKEN": "hunter2-s3cr3t"})) as computer:
-        failed = await computer.call("fail_everywhere", message="hunter2-s3cr3t is no good")
+        failed = await computer.call("fail", message="hunter2-s3cr3t is no good", everywhere=True)
         written = json.dumps(failed.to_json(), ensure_ascii=False)
         assert "hunter2" not in written
         assert written.count("••• is no good") == 5

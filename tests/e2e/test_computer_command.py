@@ -343,6 +343,13 @@ def test_status_says_what_is_wrong_and_exits_1(tmp_path: Path) -> None:
     assert found["bad"]["stderr"] == ["raw: cannot start", "raw: giving up"]
 
 
+def test_tools_says_that_some_are_missing(tmp_path: Path) -> None:
+    config = write_config(tmp_path, {"raw": stdio(raw()), "gone": stdio([str(tmp_path / "nothing")])})
+    outcome = a2c("computer", "--config", str(config), "tools", "--json")
+    assert outcome.returncode == 1
+    assert len(json.loads(outcome.stdout)) == 15
+
+
 def test_tools_lists_what_an_agent_would_see(tmp_path: Path) -> None:
     meta = {"echo": {"alias": "say", "auto_apply": False}, "sleep": {"auto_apply": None}}
     config = write_config(tmp_path, {"raw": stdio(raw(), tool_meta=meta, forbidden_tools=["exit"])})

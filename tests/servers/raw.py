@@ -245,8 +245,7 @@ class Server:
             echo_tool(f"{self.prefix}echo"),
             add,
             self.slow_tool("sleep", self.sleep, seconds=number),
-            self.tool("fail", lambda call: {**text(call.arguments["message"]), "isError": True}, message=string),
-            self.tool("fail_everywhere", lambda call: failure(call.arguments["message"]), message=string),
+            self.tool("fail", lambda call: failure(**call.arguments), message=string),
             self.tool("raise", self.fault, code=integer, message=string),
             self.tool("env", lambda call: text(os.environ.get(call.arguments["name"], "")), name=string),
             self.tool("cwd", lambda _: text(os.getcwd())),
@@ -405,8 +404,10 @@ def media() -> dict[str, Any]:
     }
 
 
-def failure(message: str) -> dict[str, Any]:
-    """Make a result that says everywhere what went wrong."""
+def failure(message: str, everywhere: bool = False) -> dict[str, Any]:
+    """Make a result that says what went wrong, as a text or wherever that can be said."""
+    if not everywhere:
+        return {**text(message), "isError": True}
     resource = {"uri": "raw://log", "mimeType": "text/plain", "text": message}
     return {
         "content": [{"type": "text", "text": message}, {"type": "resource", "resource": resource}],

@@ -27,7 +27,7 @@ async def status(host: Host, as_json: bool) -> int:
         print_json([status.to_json() for status in statuses])
     else:
         show(views.servers(statuses), *views.details(statuses))
-    return 0 if all(s.state in (ServerState.READY, ServerState.DISABLED) for s in statuses) else 1
+    return _code(host)
 
 
 async def tools(host: Host, as_json: bool) -> int:
@@ -38,7 +38,7 @@ async def tools(host: Host, as_json: bool) -> int:
         print_json(found)
     else:
         show(views.tools(host.computer.mcp_manager.book))
-    return 0
+    return _code(host)
 
 
 async def call(host: Host, tool: str, read: ReadArguments, seconds: int, as_json: bool) -> int:
@@ -57,6 +57,11 @@ async def call(host: Host, tool: str, read: ReadArguments, seconds: int, as_json
     else:
         show(*result(found))
     return 1 if found.is_error else 0
+
+
+def _code(host: Host) -> int:
+    """1 if some server cannot be used."""
+    return int(any(status.state not in (ServerState.READY, ServerState.DISABLED) for status in host.computer.status))
 
 
 async def _boot(host: Host) -> None:
