@@ -647,7 +647,6 @@ SECRETS: dict[str, dict[str, Any]] = {
 }
 
 
-# Fails for five of them: the forms in which database, `docker run -e` and `mcp-remote --header` servers get theirs.
 def test_no_secret_in_clear_is_imported(tmp_path: Path) -> None:
     source = tmp_path / "claude.json"
     source.write_text(json.dumps({"mcpServers": SECRETS}), "utf-8")
