@@ -26,8 +26,8 @@ class Registry(Protocol):
         """Everybody in an office, in order of arrival."""
         ...
 
-    def has_computer(self, name: str) -> MaybeAwaitable[bool]:
-        """Whether any office has a Computer of this name."""
+    def offices_with(self, computer: str, most: int) -> MaybeAwaitable[Sequence[str]]:
+        """Offices that have a Computer of this name, `most` of them at the most."""
         ...
 
     def commit(self, move: Move) -> MaybeAwaitable[bool]:
@@ -100,13 +100,14 @@ class ReadRoster(Effect[World, Sequence[Member]]):
 
 
 @dataclass(frozen=True, slots=True)
-class HasComputer(Effect[World, bool]):
-    """Whether any office has a Computer of this name."""
+class OfficesWith(Effect[World, Sequence[str]]):
+    """Offices that have a Computer of this name, `most` of them at the most."""
 
-    name: str
+    computer: str
+    most: int
 
-    def perform(self, world: World) -> MaybeAwaitable[bool]:
-        return world.registry.has_computer(self.name)
+    def perform(self, world: World) -> MaybeAwaitable[Sequence[str]]:
+        return world.registry.offices_with(self.computer, self.most)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,10 @@ class Grant:
     subject: str | None = None
     """Who it was issued to; for logs only."""
 
+    def covers(self, office_id: str) -> bool:
+        """Whether the grant allows an office."""
+        return any(fnmatchcase(office_id, pattern) for pattern in self.offices)
+
     def require(self, *, role: Role, name: str, office_id: str) -> None:
         """Check a join against the grant.
 
@@ -30,7 +34,7 @@ class Grant:
         """
         if role not in self.roles:
             raise ForbiddenError(f"this credential does not allow the role {role!r}")
-        if not any(fnmatchcase(office_id, pattern) for pattern in self.offices):
+        if not self.covers(office_id):
             raise ForbiddenError(f"this credential does not allow the office {office_id!r}")
         if self.name is not None and name != self.name:
             raise ForbiddenError(f"this credential does not allow the name {name!r}")

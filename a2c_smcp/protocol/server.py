@@ -2,13 +2,14 @@
 connection that is gone.
 
 `answer` is the way in: it finds the flow of an event, and turns every refusal into the ack that carries it.
+A sender's name is the name of its seat. The name in a payload identifies nobody: it may differ, and is not forwarded.
 Everything is read and decided first, then committed: a refused act changes nothing. A newcomer is announced after the
 commit, a leaver before it, so that a name's new bearer is never announced before its old one was seen off.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -29,10 +30,10 @@ from a2c_smcp.protocol.effects import (
     CanBeRoom,
     Commit,
     EnterRoom,
-    HasComputer,
     IsConnected,
     LeaveRoom,
     Notify,
+    OfficesWith,
     ReadGrant,
     ReadMember,
     ReadOffice,
@@ -47,6 +48,9 @@ from a2c_smcp.smcp import CLIENT_PREFIX, NOTIFY_PREFIX
 from a2c_smcp.types import Role
 
 ServerFlow: TypeAlias = Flow[World, Any]
+
+_OTHER_OFFICES = 32
+"""How many offices are searched for a grant that covers one: the name of a Computer may be in use in thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +152,7 @@ def leave(request: Request) -> ServerFlow:
     sender = yield from _sender(request)
     data = check_payload(request.event, request.data, request.limits)
     if data["office_id"] != sender.office:
-        raise CrossOfficeError(f"not in office {data['office_id']!r}")
+        raise (yield from _elsewhere(sender, [data["office_id"]], f"not in office {data['office_id']!r}"))
     if not (yield from _vacate(sender, dismiss(sender))):
         raise NotInOfficeError("already gone")
     yield from LeaveRoom(sender.sid, sender.office)
@@ -159,9 +163,9 @@ def list_room(request: Request) -> ServerFlow:
     """Everybody in the sender's own office."""
     sender = yield from _sender(request, "agent")
     data = check_payload(request.event, request.data, request.limits)
-    _require_own_name(sender, data["agent"])
     if data["office_id"] != sender.office:
-        raise CrossOfficeError("only the members of one's own office can be listed")
+        problem = "only the members of the sender's own office can be listed"
+        raise (yield from _elsewhere(sender, [data["office_id"]], problem))
     roster = yield from ReadRoster(sender.office)
     return {"sessions": [member.to_session() for member in roster], "req_id": data["req_id"]}
 
@@ -188,8 +192,7 @@ def _relay_notice(notification: str) -> Callable[[Request], ServerFlow]:
 
     def announce(request: Request) -> ServerFlow:
         sender = yield from _sender(request, "computer")
-        data = check_payload(request.event, request.data, request.limits)
-        _require_own_name(sender, data["computer"])
+        check_payload(request.event, request.data, request.limits)
         yield from Notify(sender.office, notification, {"computer": sender.name}, skip=sender.sid)
 
     return announce
@@ -199,7 +202,6 @@ def cancel(request: Request) -> ServerFlow:
     """Tell the office that the Agent gives a call up; the Computer that runs it will know."""
     sender = yield from _sender(request, "agent")
     data = check_payload(request.event, request.data, request.limits)
-    _require_own_name(sender, data["agent"])
     notice = {"agent": sender.name, "req_id": data["req_id"]}
     yield from Notify(sender.office, smcp.CANCEL_TOOL_CALL_NOTIFICATION, notice, skip=sender.sid)
 
@@ -208,16 +210,19 @@ def cancel(request: Request) -> ServerFlow:
 
 
 def forward(request: Request) -> ServerFlow:
-    """Relay any `client:*` event to a Computer of the sender's office, and its ack back, both untouched."""
+    """Relay any `client:*` event to a Computer of the sender's office, and its ack back, both untouched.
+
+    Only `agent` is replaced where it is not the sender's name.
+    """
     sender = yield from _sender(request, "agent")
     data = check_payload(request.event, request.data, request.limits)
-    _require_own_name(sender, data["agent"])
+    if data["agent"] != sender.name:
+        data = {**data, "agent": sender.name}
     timeout = check_timeout(request.event, data, request.limits)
     target = (yield from ReadOffice(sender.office, data["computer"])).namesake
     if target is None or target.role != "computer":
-        if (yield from HasComputer(data["computer"])):
-            raise CrossOfficeError(f"Computer {data['computer']!r} is not in this office")
-        raise NotFoundError(f"no Computer {data['computer']!r} in this office")
+        offices = yield from OfficesWith(data["computer"], _OTHER_OFFICES)
+        raise (yield from _elsewhere(sender, offices, f"no Computer {data['computer']!r} in this office"))
     try:
         return (yield from Call(sender.sid, target.sid, request.event, data, timeout + request.limits.timeout_grace))
     except (TimedOutError, CallerGone):
@@ -242,9 +247,15 @@ def _sender(request: Request, role: Role | None = None) -> Flow[World, Member]:
     return sender
 
 
-def _require_own_name(sender: Member, name: str) -> None:
-    if name != sender.name:
-        raise ForbiddenError(f"the sender's name is {sender.name!r}, not {name!r}")
+def _elsewhere(sender: Member, offices: Sequence[str], problem: str) -> Flow[World, SMCPError]:
+    """The error for something outside the sender's office.
+
+    4104 says that the other office has it. Only a sender that may join that office learns so.
+    """
+    grant = yield from ReadGrant(sender.sid)
+    if any(grant.covers(office_id) for office_id in offices):
+        return CrossOfficeError(problem)
+    return NotFoundError(problem)
 
 
 FLOWS: dict[str, Callable[[Request], ServerFlow]] = {

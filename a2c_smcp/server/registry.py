@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
+from itertools import islice
 from threading import Lock
 
 from a2c_smcp.protocol.office import Member, Move, Office
@@ -21,7 +21,7 @@ class MemoryRegistry:
     def __init__(self) -> None:
         self._members: dict[str, Member] = {}
         self._offices: dict[str, _Seats] = {}
-        self._computers: Counter[str] = Counter()  # name -> in how many offices
+        self._computers: dict[str, dict[str, None]] = {}  # name -> the offices that have a Computer of that name
         self._lock = Lock()
 
     def member(self, sid: str) -> Member | None:
@@ -39,9 +39,10 @@ class MemoryRegistry:
             seats = self._offices.get(office_id)
             return list(seats.by_name.values()) if seats is not None else []
 
-    def has_computer(self, name: str) -> bool:
-        """Whether any office has a Computer of this name."""
-        return name in self._computers
+    def offices_with(self, computer: str, most: int) -> list[str]:
+        """Offices that have a Computer of this name, `most` of them at the most."""
+        with self._lock:
+            return list(islice(self._computers.get(computer, ()), most))
 
     def commit(self, move: Move) -> bool:
         """Apply a move if everything it was decided on still holds; otherwise change nothing and say False."""
@@ -68,7 +69,7 @@ class MemoryRegistry:
         """How many offices, Agents and Computers there are."""
         with self._lock:
             agents = sum(seats.agent is not None for seats in self._offices.values())
-            return len(self._offices), agents, self._computers.total()
+            return len(self._offices), agents, sum(map(len, self._computers.values()))
 
     def _seat(self, member: Member, office_id: str) -> None:
         seats = self._offices.setdefault(office_id, _Seats())
@@ -76,16 +77,17 @@ class MemoryRegistry:
         if member.role == "agent":
             seats.agent = member
         else:
-            self._computers[member.name] += 1
+            self._computers.setdefault(member.name, {})[office_id] = None
 
     def _unseat(self, member: Member, office_id: str) -> None:
         seats = self._offices[office_id]
         del seats.by_name[member.name]
         if member.role == "agent":
             seats.agent = None
-        elif self._computers[member.name] > 1:
-            self._computers[member.name] -= 1
         else:
-            del self._computers[member.name]
+            offices = self._computers[member.name]
+            del offices[office_id]
+            if not offices:
+                del self._computers[member.name]
         if not seats.by_name:
             del self._offices[office_id]
