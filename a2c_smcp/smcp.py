@@ -25,6 +25,8 @@ GET_CONFIG_EVENT: Final = "client:get_config"
 GET_DESKTOP_EVENT: Final = "client:get_desktop"
 GET_FINDER_EVENT: Final = "client:get_finder"
 READ_RESOURCE_EVENT: Final = "client:read_resource"
+LIST_RESOURCE_TEMPLATES_EVENT: Final = "client:list_resource_templates"
+COMPLETE_EVENT: Final = "client:complete"
 
 # ----------------------------------------------------------------------------------------- events: any client -> Server
 JOIN_OFFICE_EVENT: Final = "server:join_office"
@@ -172,6 +174,71 @@ class ResourceContents(TypedDict):
 
 class ReadResourceRet(TypedDict):
     contents: list[ResourceContents]
+    req_id: str
+
+
+class ListResourceTemplatesReq(AgentCallData):
+    """Without `mcp_server`: the templates of all MCP servers. `cursor` is the `next_cursor` of the page before."""
+
+    mcp_server: NotRequired[str | None]
+    cursor: NotRequired[str | None]
+
+
+class ResourceTemplate(TypedDict):
+    """A template as MCP writes it, and the MCP server that has it. Further keys are kept."""
+
+    uriTemplate: str
+    name: str
+    mcp_server: str
+    title: NotRequired[str]
+    description: NotRequired[str]
+    mimeType: NotRequired[str]
+
+
+class ListResourceTemplatesRet(TypedDict):
+    templates: list[ResourceTemplate]
+    req_id: str
+    next_cursor: NotRequired[str]
+
+
+class CompletionReference(TypedDict):
+    """What is completed: a resource template (`ref/resource` and its `uri`) or a prompt (`ref/prompt`, its `name`)."""
+
+    type: Literal["ref/resource", "ref/prompt"]
+    uri: NotRequired[str]
+    name: NotRequired[str]
+
+
+class CompletionArgument(TypedDict):
+    name: str
+    value: str
+
+
+class CompletionContext(TypedDict):
+    """The arguments that were chosen before."""
+
+    arguments: NotRequired[dict[str, str] | None]
+
+
+class CompleteReq(AgentCallData):
+    """`mcp_server` may be left out where only one MCP server has the template or prompt."""
+
+    ref: CompletionReference
+    argument: CompletionArgument
+    context: NotRequired[CompletionContext | None]
+    mcp_server: NotRequired[str | None]
+
+
+class Completion(TypedDict):
+    """The MCP `completion`: up to 100 values."""
+
+    values: list[str]
+    total: NotRequired[int]
+    hasMore: NotRequired[bool]
+
+
+class CompleteRet(TypedDict):
+    completion: Completion
     req_id: str
 
 

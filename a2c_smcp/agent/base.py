@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from a2c_smcp.agent.auth import AgentAuthProvider
-from a2c_smcp.errors import CrossOfficeError, NotInOfficeError, OfficeRefusedError, SMCPError, error_for
+from a2c_smcp.errors import OfficeRefusedError, SMCPError, error_for
 from a2c_smcp.protocol import agent as requests
 from a2c_smcp.protocol.client import ClientWorld
 from a2c_smcp.protocol.flow import Flow
@@ -125,20 +125,6 @@ class AgentBase(Membership):
             "auth": self.auth_provider.get_connection_auth,
         }
         return {**provided, **given}
-
-    def _office_to_leave(self, office_id: str | None) -> str:
-        """The office we are in.
-
-        Raises:
-            NotInOfficeError: we are in none.
-            CrossOfficeError: we are in another than that.
-        """
-        ours = self.wanted_office or self.office_id
-        if ours is None:
-            raise NotInOfficeError("this Agent is in no office")
-        if office_id not in (None, ours):
-            raise CrossOfficeError(f"this Agent is not in office {office_id}")
-        return ours
 
     def _seat_for(self, office_id: str | None, agent_name: str | None) -> tuple[str, str]:
         config = self.auth_provider.get_agent_config()

@@ -26,15 +26,18 @@ from a2c_smcp.protocol.upkeep import Actions, Change, Fetch, Kind
 from a2c_smcp.smcp import (
     NOTIFY_PREFIX,
     SMCP_NAMESPACE,
+    CompleteRet,
     DPEDocumentSummary,
     GetComputerConfigRet,
     GetDeskTopRet,
     GetFinderRet,
     GetToolsRet,
+    ListResourceTemplatesRet,
     ReadResourceRet,
     SessionInfo,
 )
 from a2c_smcp.transport.sync_client import SyncOfficeClient
+from a2c_smcp.utils.dpe_uri import extend_dpe_uri
 
 if TYPE_CHECKING:
     from a2c_smcp.utils.results import CallToolResult
@@ -200,9 +203,40 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         """The body at a `dpe://` address, as an object; of any other resource the MCP answer (`contents`)."""
         return self._run(requests.read_resource(self.name, computer, uri, timeout))
 
+    def list_resource_templates(
+        self,
+        computer: str,
+        *,
+        mcp_server: str | None = None,
+        cursor: str | None = None,
+        timeout: float = REQUEST_SECONDS,
+    ) -> ListResourceTemplatesRet:
+        """The resource templates of a Computer's MCP servers, or of one of them.
+
+        An answer with `next_cursor` has more pages: pass it as `cursor`.
+        """
+        return self._run(requests.list_resource_templates(self.name, computer, mcp_server, cursor, timeout))
+
+    def complete(
+        self,
+        computer: str,
+        ref: Mapping[str, Any],
+        argument: Mapping[str, Any],
+        *,
+        context: Mapping[str, str] | None = None,
+        mcp_server: str | None = None,
+        timeout: float = REQUEST_SECONDS,
+    ) -> CompleteRet:
+        """Values that an MCP server suggests for one argument of a resource template or a prompt.
+
+        `ref` and `argument` are those of MCP: `{"type": "ref/resource", "uri": template}` and
+        `{"name": "page_index", "value": "1"}`; `context` holds the arguments that were chosen before.
+        """
+        return self._run(requests.complete(self.name, computer, ref, argument, context, mcp_server, timeout))
+
     def read_document_metadata(self, computer: str, uri: str, timeout: float = REQUEST_SECONDS) -> dict[str, Any]:
         """Title, type, number of pages … of a document."""
-        return self.read_resource(computer, requests.document_uri(uri), timeout)
+        return self.read_resource(computer, extend_dpe_uri(uri), timeout)
 
     def read_document_pages(
         self, computer: str, uri: str, offset: int = 0, limit: int = 20, timeout: float = REQUEST_SECONDS

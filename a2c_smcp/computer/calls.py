@@ -28,6 +28,8 @@ from a2c_smcp.errors import (
     ToolFailedError,
     ToolTimedOutError,
 )
+from a2c_smcp.smcp import TOOL_CALL_EVENT
+from a2c_smcp.utils.failures import log_failure
 from a2c_smcp.utils.results import CallToolResult, from_wire, to_wire
 from a2c_smcp.utils.threads import in_thread
 
@@ -52,6 +54,8 @@ class _Call:
     waiters: int = 0
     server: str = ""
     error: str | None = None
+    code: int | None = None
+    """The protocol's code for `error`."""
     started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
 
     def remaining(self) -> float | None:
@@ -119,14 +123,14 @@ class ToolCalls:
         try:
             result = await self._perform(call)
             if result.is_error:
-                call.error = _text_of(result)
+                call.error, call.code = _text_of(result), ToolFailedError.code
             return result
         except SMCPError as refusal:
-            call.error = refusal.message
+            call.error, call.code = refusal.message, refusal.code
             return _failure(refusal.message, type(refusal).__name__, {"error_code": refusal.code})
         except Exception as fault:
             logger.exception("the call of %s broke", call.tool, extra={"req_id": call.req_id})
-            call.error = f"internal fault: {type(fault).__name__}"
+            call.error, call.code = f"internal fault: {type(fault).__name__}", InternalError.code
             return _failure(call.error, type(fault).__name__, {"error_code": InternalError.code})
 
     async def _perform(self, call: _Call) -> CallToolResult:
@@ -230,7 +234,11 @@ class ToolCalls:
             error=error,
         )
         self._history.add(record)
-        logger.info("%s of %s: %s", call.tool, call.server or "-", error or "ok", extra={"req_id": call.req_id})
+        if error is None:
+            logger.info("%s of %s: ok", call.tool, call.server, extra={"req_id": call.req_id})
+        else:
+            place = f"{call.tool} of {call.server}" if call.server else call.tool
+            log_failure(logger, TOOL_CALL_EVENT, call.req_id, call.code, f"{place}: {error}")
 
 
 def _is_cancelled_itself() -> bool:

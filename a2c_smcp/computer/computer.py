@@ -13,13 +13,10 @@ from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from mcp.shared.exceptions import MCPError
-
 from a2c_smcp.computer.announcer import Announcer
 from a2c_smcp.computer.calls import ToolCalls
 from a2c_smcp.computer.desktop.organize import arrange
-from a2c_smcp.computer.finder.aggregator import FinderAggregator
-from a2c_smcp.computer.finder.completion import complete_uri
+from a2c_smcp.computer.finder.aggregator import PATIENCE, FinderAggregator
 from a2c_smcp.computer.finder.organize import DEFAULT_LIMIT
 from a2c_smcp.computer.history import History
 from a2c_smcp.computer.inputs.resolver import InputResolver
@@ -28,29 +25,24 @@ from a2c_smcp.computer.mcp_clients.config_file import server_from
 from a2c_smcp.computer.mcp_clients.manager import CACHE_BYTES, MCPServerManager
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, MCPServerInput, input_configs
 from a2c_smcp.computer.mcp_clients.policy import Policy
+from a2c_smcp.computer.reading import Reader
 from a2c_smcp.computer.types import ConfirmCallback, ServerStatus, ToolCallRecord
-from a2c_smcp.errors import (
-    DocumentNotFoundError,
-    ElementNotFoundError,
-    InternalError,
-    NotFoundError,
-    PageOutOfRangeError,
-    SMCPError,
-    TimedOutError,
-    error_for,
-)
+from a2c_smcp.errors import NotFoundError
 from a2c_smcp.smcp import (
     UPDATE_CONFIG_EVENT,
     UPDATE_DESKTOP_EVENT,
     UPDATE_FINDER_EVENT,
     UPDATE_TOOL_LIST_EVENT,
+    Completion,
+    CompletionArgument,
+    CompletionReference,
     Desktop,
     DPEDocumentSummary,
     GetComputerConfigRet,
     ResourceContents,
+    ResourceTemplate,
     SMCPTool,
 )
-from a2c_smcp.utils.dpe_uri import ParsedDPEUri, parse_dpe_uri
 from a2c_smcp.utils.results import CallToolResult
 
 if TYPE_CHECKING:
@@ -58,18 +50,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-FINDER_CODES = (
-    DocumentNotFoundError.code,
-    DocumentNotFoundError.code,
-    PageOutOfRangeError.code,
-    ElementNotFoundError.code,
-)
-"""What a resource that is not found means, by the level of its address."""
-RESOURCE_NOT_FOUND = -32002
-PATIENCE = 5.0
-"""Seconds that a request waits for windows and documents that have to be read; what comes later is announced."""
-READ_TIMEOUT = 50.0
-"""Seconds for one resource: less than the Server waits."""
 BOOT_PATIENCE = 30.0
 """Seconds that booting waits for slow servers; they go on starting, and their tools appear when they are ready."""
 
@@ -128,7 +108,8 @@ class Computer:
         )
         self._patience = patience
         self._finder = FinderAggregator(lambda: self.mcp_manager.views)
-        self._listed: dict[str, frozenset[str]] = {"windows": frozenset(), "documents": frozenset()}
+        self._reader = Reader(self.mcp_manager, self._finder, self._resolver.secrets.redact, patience)
+        self._windows: frozenset[str] = frozenset()
         self._calls = ToolCalls(self.mcp_manager, self._history, confirm_callback, self._resolver.secrets.redact)
 
     # ------------------------------------------------------------------------------------------------------------- life
@@ -274,71 +255,53 @@ class Computer:
             TimedOutError: the server did not answer in time.
             SMCPError: the server failed.
         """
-        try:
-            server = self._server_of(uri)
-        except (NotFoundError, DocumentNotFoundError):
-            await self._be_listed()  # a server that has just started may not have been asked yet
-            server = self._server_of(uri)
-        session = self.mcp_manager.session(server)
-        if session is None:
-            raise NotFoundError(f"MCP server {server} is not there now")
-        try:
-            async with asyncio.timeout(READ_TIMEOUT):
-                return await session.read(uri)
-        except TimeoutError:
-            raise TimedOutError(f"MCP server {server} did not answer within {READ_TIMEOUT:g} s") from None
-        except MCPError as error:
-            raise self._read_failure(uri, server, error) from None
+        return await self._reader.read(uri)
+
+    async def list_resource_templates(
+        self, mcp_server: str | None = None, cursor: str | None = None
+    ) -> tuple[list[ResourceTemplate], str | None]:
+        """A page of the resource templates of all MCP servers, or of one; and the cursor of the next page.
+
+        Raises:
+            NotFoundError: there is no such MCP server, or it is not ready.
+            MalformedRequestError: there is no such cursor.
+            SMCPError: the one MCP server that was asked failed.
+        """
+        return await self._reader.templates(mcp_server, cursor)
+
+    async def complete(
+        self,
+        ref: CompletionReference,
+        argument: CompletionArgument,
+        context: Mapping[str, str] | None = None,
+        mcp_server: str | None = None,
+    ) -> Completion:
+        """What an MCP server suggests for an argument of one of its resource templates or prompts.
+
+        Raises:
+            NotFoundError: no MCP server has it, or the one that has it does not offer completion.
+            MalformedRequestError: the MCP server does not know this argument.
+            SMCPError: the MCP server failed.
+        """
+        return await self._reader.complete(ref, argument, context, mcp_server)
 
     async def acomplete_uri(self, start: str) -> list[str]:
         """Addresses that begin with `start`: what is listed, and the pages and elements that MCP servers offer."""
-        return await complete_uri(start, self.mcp_manager.views, self._finder.server_of, self.mcp_manager.session)
-
-    async def _be_listed(self) -> None:
-        deadline = asyncio.get_running_loop().time() + self._patience
-        await asyncio.gather(*(view.be_listed(deadline) for view in self.mcp_manager.views))
-
-    def _server_of(self, uri: str) -> str:
-        if uri.startswith("dpe://"):
-            return self._finder.server_of(parse_dpe_uri(uri))
-        views = self.mcp_manager.views
-        owner = next((view for view in views if view.holds(uri)), None)
-        if owner is None:
-            raise NotFoundError("no MCP server lists this resource", details={"uri": uri})
-        return owner.server
-
-    def _read_failure(self, uri: str, server: str, error: MCPError) -> SMCPError:
-        """The protocol's error for what an MCP server said."""
-        words = self._resolver.secrets.redact(error.message)
-        if not uri.startswith("dpe://"):
-            if error.code == RESOURCE_NOT_FOUND:
-                return NotFoundError(words, details={"uri": uri})
-            return InternalError(words)
-        address = parse_dpe_uri(uri)
-        code = FINDER_CODES[address.level] if error.code == RESOURCE_NOT_FOUND else error.code
-        if code not in FINDER_CODES:
-            return InternalError(words)
-        details: dict[str, Any] = {"doc_ref": address.doc_ref}
-        if code == PageOutOfRangeError.code:
-            details = {"page_index": address.page_index, "page_count": self._page_count(server, address)}
-        elif code == ElementNotFoundError.code:
-            details = {"element_id": address.element_id}
-        return error_for(code, words, {key: value for key, value in details.items() if value is not None})
-
-    def _page_count(self, server: str, address: ParsedDPEUri) -> int | None:
-        found = (view.document_of(address) for view in self.mcp_manager.views if view.server == server)
-        filed = next((item.shown for item in found if item is not None), None)
-        return filed.document["page_count"] if filed is not None else None
+        return await self._reader.complete_uri(start)
 
     def _on_resources_changed(self, kind: str, set_changed: bool) -> None:
         """Tell the office; of a changed list only if all servers together list something else than before."""
-        if set_changed:
-            views = self.mcp_manager.views
-            listed = frozenset(uri for view in views for uri in (view.windows if kind == "windows" else view.documents))
-            if listed == self._listed[kind]:
-                return
-            self._listed[kind] = listed
+        if set_changed and not self._is_new_set(kind):
+            logger.debug("all MCP servers together list the same %s as before: no notification", kind)
+            return
         self._announcer.announce(UPDATE_DESKTOP_EVENT if kind == "windows" else UPDATE_FINDER_EVENT)
+
+    def _is_new_set(self, kind: str) -> bool:
+        views = self.mcp_manager.views
+        if kind == "documents":
+            return self._finder.update_uri_cache(uri for view in views for uri in view.documents)
+        before, self._windows = self._windows, frozenset(uri for view in views for uri in view.windows)
+        return self._windows != before
 
     # ----------------------------------------------------------------------------------------------------------- inputs
 

@@ -12,6 +12,7 @@ import logging
 import sys
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 import anyio
@@ -24,12 +25,13 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from a2c_smcp.computer.cache import ByteBudget
 from a2c_smcp.computer.desktop.organize import Pane, Window, render
 from a2c_smcp.computer.finder.organize import Filed
-from a2c_smcp.computer.finder.summaries import read_catalogue, read_document
+from a2c_smcp.computer.finder.summaries import is_complete, read_catalogue, read_document
+from a2c_smcp.computer.listing import sort_resources
 from a2c_smcp.computer.mcp_clients.session import Session
+from a2c_smcp.computer.templates import Templates
 from a2c_smcp.errors import InvalidDPEUriError
 from a2c_smcp.smcp import ResourceContents
 from a2c_smcp.utils.dpe_uri import ParsedDPEUri, build_dpe_uri, parse_dpe_uri
-from a2c_smcp.utils.window_uri import is_window_uri
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +49,7 @@ SLOT_SECONDS = 1.0
 WATCHERS = 8
 WATCH_TIMEOUT = 10.0
 MAX_NOTES = 10
+MAX_SKIPPED = 100
 CATALOGUE_PAYS = 3
 """Documents to be read above which their host's catalogue is asked first."""
 
@@ -111,12 +114,17 @@ class ResourceView:
         resources = capabilities.resources if capabilities is not None else None
         self._has_resources = resources is not None
         self._tells = resources is not None and bool(resources.subscribe)
+        self.templates = Templates(
+            session, is_offered=self._has_resources, is_told=resources is not None and bool(resources.list_changed)
+        )
         self.is_gated = require_subscribe and not self._tells
         self.windows: dict[str, WindowItem] = {}
         self.documents: dict[str, DocumentItem] = {}
         self.others: frozenset[str] = frozenset()
         self.hosts: frozenset[str] = frozenset()
-        """The hosts of its documents, in lower case."""
+        """The hosts that its addresses and templates name, in lower case; known as long as it is connected."""
+        self._skipped: dict[str, str] = {}
+        """Windows and documents that are listed and cannot be shown, with the reason: their addresses are invalid."""
         self._by_address: dict[tuple[str, str | None], DocumentItem] = {}
         self._list_problem: str | None = None
         self._catalogues: dict[str, asyncio.Task[dict[str, dict[str, Any]] | None]] = {}
@@ -171,7 +179,10 @@ class ResourceView:
         """What its owner should know."""
         items: list[Item[Any]] = [*self.windows.values(), *self.documents.values()]
         failing = [item for item in items if item.problem is not None]
-        found = [
+        found = [f"{uri} is not shown: {reason}" for uri, reason in islice(self._skipped.items(), MAX_SKIPPED)]
+        if len(self._skipped) > MAX_SKIPPED:
+            found.append(f"{len(self._skipped) - MAX_SKIPPED} more are not shown: their addresses are invalid")
+        found += [
             f"{item.uri} cannot be read: {item.problem}{'; its last content is shown' if item.shown else ''}"
             for item in failing[:MAX_NOTES]
         ]
@@ -197,6 +208,7 @@ class ResourceView:
 
     def list_changed(self) -> None:
         """Resources came or went, or may have."""
+        self.templates.outdate()
         self._stale_list.set()
 
     def updated(self, uri: str) -> None:
@@ -261,23 +273,22 @@ class ResourceView:
         return True
 
     def _take(self, resources: list[types.Resource]) -> None:
-        windows = [resource for resource in resources if is_window_uri(resource.uri)]
-        documents = [(resource, address) for resource in resources if (address := _document_address(resource.uri))]
-        taken = {resource.uri for resource in windows} | {resource.uri for resource, _ in documents}
-        self.others = frozenset(resource.uri for resource in resources if resource.uri not in taken)
+        listing = sort_resources(resources)
+        self.others = frozenset(listing.others)
         if self.is_gated:
-            gated_count, self.gated_count = self.gated_count, len(windows) + len(documents)
+            gated_count, self.gated_count = self.gated_count, len(listing.windows) + len(listing.documents)
             if self.gated_count != gated_count:
                 self._on_list()
             return
         old_windows, old_documents = self.windows, self.documents
-        self.windows = {resource.uri: _renamed(old_windows.get(resource.uri), resource) for resource in windows}
+        self.windows = {each.uri: _renamed(old_windows.get(each.uri), each) for each in listing.windows}
         self.documents = {
             resource.uri: _renamed(old_documents.get(resource.uri), resource, address)
-            for resource, address in documents
+            for resource, address in listing.documents
         }
-        self._by_address = {_key(address): self.documents[resource.uri] for resource, address in documents}
-        self.hosts = frozenset(host for host, _ in self._by_address)
+        self._by_address = {_key(address): self.documents[each.uri] for each, address in listing.documents}
+        self.hosts |= listing.hosts
+        skips_others = self._skip(listing.skipped)
         self.documents_are_settled = False
         self.revision += 1
         self._drop(item for uri, item in old_windows.items() if uri not in self.windows)
@@ -285,12 +296,20 @@ class ResourceView:
         self._watch_new()
         has_other_windows = old_windows.keys() != self.windows.keys()
         has_other_documents = old_documents.keys() != self.documents.keys()
-        if has_other_windows:
-            self._on_change("windows", True)
-        if has_other_documents:
-            self._on_change("documents", True)
-        if has_other_windows or has_other_documents:
+        for kind, has_changed in (("windows", has_other_windows), ("documents", has_other_documents)):
+            if has_changed:
+                self._on_change(kind, True)
+            else:
+                logger.debug("%s lists the same %s as before: no notification", self.server, kind)
+        if has_other_windows or has_other_documents or skips_others:
             self._on_list()
+
+    def _skip(self, skipped: dict[str, str]) -> bool:
+        """Remember what cannot be shown, and warn of what is new; whether it is something else than before."""
+        for uri in [uri for uri in skipped if uri not in self._skipped][:MAX_SKIPPED]:
+            logger.warning("%s of %s is not shown: %s", uri, self.server, skipped[uri])
+        before, self._skipped = self._skipped, skipped
+        return before != skipped
 
     # --------------------------------------------------------------------------------------------------------- watching
 
@@ -358,6 +377,13 @@ class ResourceView:
             await self._listed.wait()
             if not self._tells and not self.is_gated and self._has_resources:
                 await self._list()
+
+    async def learn_hosts(self, deadline: float) -> None:
+        """Know the hosts that its templates name, also while it lists no document there."""
+        if self.is_gated:
+            return
+        with anyio.move_on_after(max(deadline - _now(), 0)):
+            self.hosts |= await self.templates.hosts()
 
     def _needs_reading(self, item: Item[Any]) -> bool:
         if item.is_fresh and item.is_watched:
@@ -443,12 +469,12 @@ class ResourceView:
             catalogue = task.result() if task.done() and not task.cancelled() else None
             for item, changes in by_host[host] if catalogue is not None else ():
                 data = catalogue.get(item.address.doc_ref or "") if catalogue and item.address is not None else None
-                if data is None or self.documents.get(item.uri) is not item:
-                    continue
+                if data is None or not is_complete(data) or self.documents.get(item.uri) is not item:
+                    continue  # level 1 says more
                 try:
                     filed = read_document(self.server, item.uri, item.name, item.description, data)
                 except ValueError:
-                    continue  # level 1 may know better
+                    continue
                 self._file(item, filed)
                 item.problem = None
                 item.is_fresh = item.changes == changes
@@ -466,7 +492,11 @@ class ResourceView:
     async def _read_catalogue(self, host: str) -> dict[str, dict[str, Any]] | None:
         try:
             with anyio.fail_after(READ_TIMEOUT):
-                return read_catalogue(_text(await self._session.read(build_dpe_uri(host))))
+                catalogue = read_catalogue(_text(await self._session.read(build_dpe_uri(host))))
+            if catalogue and not any(map(is_complete, catalogue.values())):
+                logger.debug("the catalogue of %s says too little: its documents are read one by one", host)
+                self._no_catalogue.add(host)
+            return catalogue
         except TimeoutError:
             return None
         except Exception as error:  # of a server, in whatever it answers: then document by document
@@ -538,22 +568,6 @@ def _renamed(item: Item[Any] | None, resource: types.Resource, address: ParsedDP
         item.changes += 1
         item.is_fresh = False
     return item
-
-
-def is_on_show(uri: str) -> bool:
-    """Whether a resource is a window or a document."""
-    return is_window_uri(uri) or _document_address(uri) is not None
-
-
-def _document_address(uri: str) -> ParsedDPEUri | None:
-    """Taken apart if it is a document; pages and elements are found through theirs."""
-    if not uri.startswith("dpe://"):
-        return None
-    try:
-        address = parse_dpe_uri(uri)
-    except InvalidDPEUriError:
-        return None
-    return address if address.level == 1 else None
 
 
 def _now() -> float:

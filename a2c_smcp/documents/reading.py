@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from a2c_smcp.documents.library import BLOBS, Library
 from a2c_smcp.documents.render import as_markdown, as_text, markdown, plain
+from a2c_smcp.documents.shapes import pages_of_elements
 from a2c_smcp.documents.wording import counted
 from a2c_smcp.errors import DocumentNotFoundError, SMCPError
-from a2c_smcp.utils.dpe_uri import ParsedDPEUri, parse_dpe_uri
+from a2c_smcp.utils.dpe_uri import ParsedDPEUri, parse_dpe_uri, without_query
 from a2c_smcp.utils.uri import parse_natural
 
+logger = logging.getLogger(__name__)
+
 DEFAULT_LIMIT = 20
+SUGGESTED = 100
+"""Values in one answer: MCP allows no more."""
+PAGES_READ = 50
+"""Pages that are read for one answer."""
 _PUBLIC = ("element_id", "category", "summary", "content")
 
 
@@ -81,7 +90,7 @@ async def _page(library: Library, address: ParsedDPEUri, ref: str, number: int, 
     elements = page["elements"]
     if wanted is not None:
         elements = [element for element in elements if element["category"] in wanted.split(",")]
-    body = {"page_index": number, "title": page["title"], "doc_ref": ref, "uri": uri}
+    body = {"page_index": number, "title": page["title"], "doc_ref": ref, "uri": without_query(uri)}
     if form == "json":
         shown = [{key: element[key] for key in _PUBLIC} for element in elements]
         return {**body, "elements": shown, "element_count": len(shown)}
@@ -95,7 +104,7 @@ async def _element(library: Library, ref: str, element_id: str, form: str, uri: 
         "category": element["category"],
         "doc_ref": ref,
         "page_index": number,
-        "uri": uri,
+        "uri": without_query(uri),
         "summary": element["summary"],
     }
     full: dict[str, Any] = {**element, "content": {**element["content"], **(element.get("detail") or {})}}
@@ -108,21 +117,46 @@ def _body_of(form: str) -> str:
     return f"content_{form}"
 
 
-async def complete(library: Library, name: str, start: str, chosen: dict[str, str]) -> list[str]:
-    """What could stand in an address: documents, then pages, then elements; by what was chosen before."""
+@dataclass(frozen=True, slots=True)
+class Suggestions:
+    """What could stand in an address, and whether that is all of it."""
+
+    values: list[str]
+    is_all: bool = True
+
+
+async def complete(library: Library, name: str, start: str, chosen: dict[str, str]) -> Suggestions:
+    """What could stand in an address: documents, then pages, then elements; by what was chosen before.
+
+    Without a chosen page, the elements of all pages are suggested, as many as an answer holds.
+    """
     if name == "doc_ref":
-        return sorted(ref for ref in library.documents if ref.startswith(start))
+        return _first(sorted(ref for ref in library.documents if ref.startswith(start)))
     ref = chosen.get("doc_ref", "")
     if ref not in library.documents:
-        return []
+        return Suggestions([])
     try:
         count = (await library.document(ref))["page_count"]
         if name == "page_index":
-            return [number for number in map(str, range(count)) if number.startswith(start)]
+            return _first([number for number in map(str, range(count)) if number.startswith(start)])
         if name == "element_id":
-            number = parse_natural(chosen.get("page_index", "0")) or 0
-            elements = (await library.page(ref, number))["elements"]
-            return [each["element_id"] for each in elements if each["element_id"].startswith(start)]
-    except SMCPError:
-        return []
-    return []
+            page = parse_natural(chosen["page_index"]) if "page_index" in chosen else None
+            pages = pages_of_elements(start, count) if "page_index" not in chosen else [] if page is None else [page]
+            return await _elements(library, ref, start, pages)
+    except SMCPError as error:
+        logger.debug("no completion of %s in %s: %s", name, ref, error)
+    return Suggestions([])
+
+
+async def _elements(library: Library, ref: str, start: str, pages: Sequence[int]) -> Suggestions:
+    found: list[str] = []
+    for position, number in enumerate(pages):
+        if len(found) > SUGGESTED or position >= PAGES_READ:
+            return Suggestions(found[:SUGGESTED], is_all=False)
+        elements = (await library.page(ref, number))["elements"]
+        found += [each["element_id"] for each in elements if each["element_id"].startswith(start)]
+    return _first(found)
+
+
+def _first(values: list[str]) -> Suggestions:
+    return Suggestions(values[:SUGGESTED], len(values) <= SUGGESTED)

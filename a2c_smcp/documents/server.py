@@ -103,7 +103,8 @@ class DocumentServer:
         self._audience.meet(context)
         chosen = dict(params.context.arguments or {}) if params.context is not None else {}
         found = await _or_error(complete(self.library, params.argument.name, params.argument.value, chosen))
-        completion = types.Completion(values=found[:100], total=len(found), has_more=len(found) > 100)
+        total = len(found.values) if found.is_all else None
+        completion = types.Completion(values=found.values, total=total, has_more=not found.is_all)
         return types.CompleteResult(completion=completion)
 
     # ------------------------------------------------------------------------------------------------------------ tools

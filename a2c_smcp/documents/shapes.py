@@ -13,6 +13,7 @@ from typing import Any
 from a2c_smcp.documents.model import Element, Page
 from a2c_smcp.documents.render import summary_of
 
+_START = re.compile(r"p(0|[1-9][0-9]{0,8})(-.*)?")
 _ID = re.compile(r"p(0|[1-9][0-9]{0,8})-([a-z_]+)-([1-9][0-9]{0,8})")
 
 
@@ -48,3 +49,16 @@ def page_of_element(element_id: str) -> int | None:
     """The page that an id speaks of; None when it is no id of ours."""
     found = _ID.fullmatch(element_id)
     return int(found[1]) if found else None
+
+
+def pages_of_elements(start: str, page_count: int) -> list[int]:
+    """The pages whose elements may have an id that begins so: all of them, one, or those whose number begins so."""
+    if not start or start == "p":
+        return list(range(page_count))
+    found = _START.fullmatch(start)
+    if found is None:
+        return []
+    number, rest = found[1], found[2]
+    if rest:
+        return [int(number)] if int(number) < page_count else []
+    return [page for page in range(page_count) if str(page).startswith(number)]

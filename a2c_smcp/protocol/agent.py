@@ -11,23 +11,27 @@ import json
 import logging
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from a2c_smcp import smcp
-from a2c_smcp.errors import InvalidAnswerError, InvalidDPEUriError, MalformedRequestError, TimedOutError
+from a2c_smcp.errors import InvalidAnswerError, MalformedRequestError, SMCPError, TimedOutError
 from a2c_smcp.protocol.answers import (
+    failure_in,
+    read_completion,
     read_config,
     read_contents,
     read_desktop,
     read_finder,
     read_object,
     read_roster,
+    read_templates,
     read_tools,
 )
 from a2c_smcp.protocol.client import Ask, ClientWorld, Load, Tell, check_seconds
-from a2c_smcp.protocol.flow import Flow
-from a2c_smcp.utils.dpe_uri import QUERY_KEYS, build_dpe_uri, is_dpe_uri, parse_dpe_uri
+from a2c_smcp.protocol.flow import AnswerT, Flow
+from a2c_smcp.utils.dpe_uri import extend_dpe_uri, is_dpe_uri, parse_dpe_uri, without_query
+from a2c_smcp.utils.failures import log_failure
 
 if TYPE_CHECKING:
     from a2c_smcp.utils.results import CallToolResult
@@ -61,22 +65,28 @@ def call_tool(
         params=dict(params),
         timeout=math.ceil(seconds),
     )
-    logger.debug("%s: calling %s of %s", req_id, tool_name, computer)
-    try:
-        ack = yield from Ask(smcp.TOOL_CALL_EVENT, request, seconds)
-    except TimedOutError:
-        logger.warning("%s: %s of %s took more than %g s and is cancelled", req_id, tool_name, computer, seconds)
-        yield from _cancel(agent, req_id)
-        return results.timed_out(seconds)
-    except BaseException as error:
-        if not isinstance(error, Exception):  # the caller is interrupted, or its task cancelled: nobody waits any more
+    logger.debug("calling %s of %s", tool_name, computer, extra={"req_id": req_id})
+    with _logged(smcp.TOOL_CALL_EVENT, req_id):
+        try:
+            ack = yield from Ask(smcp.TOOL_CALL_EVENT, request, seconds)
+        except TimedOutError as error:
+            place = f"{tool_name} of {computer}"
+            log_failure(logger, smcp.TOOL_CALL_EVENT, req_id, error.code, f"{place}: {error.message}; it is cancelled")
             yield from _cancel(agent, req_id)
-        raise
-    answer = read_object(ack)
-    try:
-        return results.from_wire(answer)
-    except ValueError as error:
-        raise InvalidAnswerError(f"the Computer's answer is no tool result: {results.explain(error)}") from None
+            return results.timed_out(seconds)
+        except BaseException as error:
+            if not isinstance(error, Exception):  # the caller is interrupted, or its task cancelled: nobody waits
+                yield from _cancel(agent, req_id)
+            raise
+        answer = read_object(ack)
+        try:
+            result = results.from_wire(answer)
+        except ValueError as error:
+            raise InvalidAnswerError(f"the Computer's answer is no tool result: {results.explain(error)}") from None
+    if (failure := failure_in(answer)) is not None:
+        place = f"{tool_name} of {computer}"
+        log_failure(logger, smcp.TOOL_CALL_EVENT, req_id, failure.code, f"{place}: {failure.message}")
+    return result
 
 
 def _cancel(agent: str, req_id: str) -> Flow[ClientWorld, None]:
@@ -84,16 +94,38 @@ def _cancel(agent: str, req_id: str) -> Flow[ClientWorld, None]:
         yield from Tell(smcp.CANCEL_TOOL_CALL_EVENT, smcp.CancelToolCallReq(agent=agent, req_id=req_id))
 
 
+@contextlib.contextmanager
+def _logged(event: str, req_id: str) -> Generator[None]:
+    """Log the error that a request ends with."""
+    try:
+        yield
+    except SMCPError as error:
+        log_failure(logger, event, req_id, error.code, error.message)
+        raise
+
+
+def _ask(
+    event: str, request: Mapping[str, Any], timeout: float, read: Callable[[Any, str], AnswerT]
+) -> Flow[ClientWorld, AnswerT]:
+    """Send a request and read its answer.
+
+    Raises:
+        SMCPError: it was refused, was not answered, or the answer cannot be read.
+    """
+    with _logged(event, request["req_id"]):
+        return read((yield from Ask(event, request, timeout)), request["req_id"])
+
+
 def get_tools(agent: str, computer: str, timeout: float) -> Flow[ClientWorld, smcp.GetToolsRet]:
     """The tools of a Computer."""
     request = smcp.GetToolsReq(agent=agent, req_id=new_id(), computer=computer)
-    return read_tools((yield from Ask(smcp.GET_TOOLS_EVENT, request, timeout)), request["req_id"])
+    return (yield from _ask(smcp.GET_TOOLS_EVENT, request, timeout, read_tools))
 
 
 def get_config(agent: str, computer: str, timeout: float) -> Flow[ClientWorld, smcp.GetComputerConfigRet]:
     """The configuration of a Computer."""
     request = smcp.GetComputerConfigReq(agent=agent, req_id=new_id(), computer=computer)
-    return read_config((yield from Ask(smcp.GET_CONFIG_EVENT, request, timeout)), request["req_id"])
+    return (yield from _ask(smcp.GET_CONFIG_EVENT, request, timeout, read_config))
 
 
 def get_desktop(
@@ -105,7 +137,7 @@ def get_desktop(
         request["desktop_size"] = size
     if window is not None:
         request["window"] = window
-    return read_desktop((yield from Ask(smcp.GET_DESKTOP_EVENT, request, timeout)), request["req_id"])
+    return (yield from _ask(smcp.GET_DESKTOP_EVENT, request, timeout, read_desktop))
 
 
 def get_finder(
@@ -127,7 +159,7 @@ def get_finder(
         request["offset"] = offset
     if limit != DEFAULT_LIMIT:
         request["limit"] = limit
-    return read_finder((yield from Ask(smcp.GET_FINDER_EVENT, request, timeout)), request["req_id"])
+    return (yield from _ask(smcp.GET_FINDER_EVENT, request, timeout, read_finder))
 
 
 def read_resource_contents(
@@ -135,7 +167,7 @@ def read_resource_contents(
 ) -> Flow[ClientWorld, smcp.ReadResourceRet]:
     """A resource, as its MCP server gives it."""
     request = smcp.ReadResourceReq(agent=agent, req_id=new_id(), computer=computer, uri=uri)
-    return read_contents((yield from Ask(smcp.READ_RESOURCE_EVENT, request, timeout)), request["req_id"])
+    return (yield from _ask(smcp.READ_RESOURCE_EVENT, request, timeout, read_contents))
 
 
 def read_resource(agent: str, computer: str, uri: str, timeout: float) -> Flow[ClientWorld, dict[str, Any]]:
@@ -144,10 +176,46 @@ def read_resource(agent: str, computer: str, uri: str, timeout: float) -> Flow[C
     return read_body(uri, answer)
 
 
+def list_resource_templates(
+    agent: str, computer: str, mcp_server: str | None, cursor: str | None, timeout: float
+) -> Flow[ClientWorld, smcp.ListResourceTemplatesRet]:
+    """The resource templates of a Computer's MCP servers, or of one of them."""
+    request = smcp.ListResourceTemplatesReq(agent=agent, req_id=new_id(), computer=computer)
+    if mcp_server is not None:
+        request["mcp_server"] = mcp_server
+    if cursor is not None:
+        request["cursor"] = cursor
+    return (yield from _ask(smcp.LIST_RESOURCE_TEMPLATES_EVENT, request, timeout, read_templates))
+
+
+def complete(
+    agent: str,
+    computer: str,
+    ref: Mapping[str, Any],
+    argument: Mapping[str, Any],
+    context: Mapping[str, str] | None,
+    mcp_server: str | None,
+    timeout: float,
+) -> Flow[ClientWorld, smcp.CompleteRet]:
+    """Values that an MCP server suggests for an argument of a resource template or a prompt."""
+    request = smcp.CompleteReq(
+        agent=agent,
+        req_id=new_id(),
+        computer=computer,
+        ref=cast("smcp.CompletionReference", dict(ref)),
+        argument=cast("smcp.CompletionArgument", dict(argument)),
+    )
+    if context is not None:
+        request["context"] = {"arguments": dict(context)}
+    if mcp_server is not None:
+        request["mcp_server"] = mcp_server
+    return (yield from _ask(smcp.COMPLETE_EVENT, request, timeout, read_completion))
+
+
 def list_computers(agent: str, office_id: str, timeout: float) -> Flow[ClientWorld, list[smcp.SessionInfo]]:
     """The Computers in the Agent's office."""
     request = smcp.ListRoomReq(agent=agent, req_id=new_id(), office_id=office_id)
-    members = read_roster((yield from Ask(smcp.LIST_ROOM_EVENT, request, timeout)), request["req_id"])
+    members = yield from _ask(smcp.LIST_ROOM_EVENT, request, timeout, read_roster)
     return [member for member in members if member["role"] == "computer"]
 
 
@@ -159,22 +227,9 @@ def new_id() -> str:
 # ------------------------------------------------------------------------------------------------------------ documents
 
 
-def document_uri(uri: str, sub_path: str | None = None, params: Mapping[str, str] | None = None) -> str:
-    """The address of a document, or of a page or element in it, from any address inside that document.
-
-    Raises:
-        InvalidDPEUriError: `uri` is not the address of a document.
-    """
-    address = parse_dpe_uri(uri)
-    if address.doc_ref is None:
-        raise InvalidDPEUriError(f"{uri}: names no document")
-    further = {key: value for key, value in address.query_params.items() if key not in QUERY_KEYS}
-    return build_dpe_uri(address.host, address.doc_ref, sub_path, further | dict(params or {}))
-
-
 def pages_uri(uri: str, offset: int, limit: int) -> str:
     """The address of a document with its page index."""
-    return document_uri(uri, None, {"depth": "pages", "offset": str(offset), "limit": str(limit)})
+    return extend_dpe_uri(uri, None, {"depth": "pages", "offset": str(offset), "limit": str(limit)})
 
 
 def page_uri(uri: str, page_index: int, format: str, categories: Sequence[str] | None) -> str:
@@ -182,12 +237,12 @@ def page_uri(uri: str, page_index: int, format: str, categories: Sequence[str] |
     params = {"format": format} if format != "json" else {}
     if categories is not None:
         params["categories"] = ",".join([categories] if isinstance(categories, str) else categories)
-    return document_uri(uri, f"pages/{page_index}", params)
+    return extend_dpe_uri(uri, f"pages/{page_index}", params)
 
 
 def element_uri(uri: str, element_id: str, format: str) -> str:
     """The address of an element."""
-    return document_uri(uri, f"elements/{element_id}", {"format": format} if format != "json" else None)
+    return extend_dpe_uri(uri, f"elements/{element_id}", {"format": format} if format != "json" else None)
 
 
 def page_count(document: Mapping[str, Any]) -> int:
@@ -222,7 +277,7 @@ def read_body(uri: str, answer: smcp.ReadResourceRet) -> dict[str, Any]:
 
 def _envelope(uri: str, text: str, mime_type: str) -> dict[str, Any]:
     address = parse_dpe_uri(uri)
-    envelope: dict[str, Any] = {"uri": uri, "title": address.doc_ref or address.host}
+    envelope: dict[str, Any] = {"uri": without_query(uri), "title": address.doc_ref or address.host}
     if address.doc_ref is not None:
         envelope["doc_ref"] = address.doc_ref
     if address.page_index is not None:

@@ -16,6 +16,7 @@ from a2c_smcp.errors import (
     InvalidAnswerError,
     NotSupportedError,
     SMCPError,
+    ToolFailedError,
     error_for,
     from_payload,
     to_payload,
@@ -41,6 +42,19 @@ def refusal(event: object, error: SMCPError) -> Any:
         "isError": True,
         "meta": {"error_code": error.code},
     }
+
+
+def failure_in(ack: Any) -> SMCPError | None:
+    """The error that an ack carries: an error envelope, or the result of a tool that failed; None for a success."""
+    if not isinstance(ack, dict):
+        return None
+    answer = cast("dict[str, Any]", ack)
+    if answer.get("isError") is not True:
+        return _any_error(answer)
+    meta, structured = answer.get("meta"), answer.get("structuredContent")
+    code = cast("dict[str, Any]", meta).get("error_code") if isinstance(meta, dict) else None
+    reason = cast("dict[str, Any]", structured).get("error") if isinstance(structured, dict) else None
+    return error_for(code if type(code) is int else ToolFailedError.code, reason if isinstance(reason, str) else None)
 
 
 # -------------------------------------------------------------------------------------------------------------- reading
@@ -93,6 +107,25 @@ def read_contents(ack: Any, req_id: str) -> smcp.ReadResourceRet:
     """The answer to `client:read_resource`."""
     answer = read_object(ack, req_id)
     return {"contents": _items(answer, "contents", _part), "req_id": req_id}
+
+
+def read_templates(ack: Any, req_id: str) -> smcp.ListResourceTemplatesRet:
+    """The answer to `client:list_resource_templates`."""
+    answer = read_object(ack, req_id)
+    found = smcp.ListResourceTemplatesRet(templates=_items(answer, "templates", _template), req_id=req_id)
+    if isinstance(cursor := answer.get("next_cursor"), str):
+        found["next_cursor"] = cursor
+    return found
+
+
+def read_completion(ack: Any, req_id: str) -> smcp.CompleteRet:
+    """The answer to `client:complete`."""
+    completion = read_object(ack, req_id).get("completion")
+    if not isinstance(completion, dict):
+        raise InvalidAnswerError("completion: an object is expected")
+    found = cast("dict[str, Any]", completion)
+    values = _items(found, "values", _text)
+    return {"completion": cast("smcp.Completion", {**found, "values": values}), "req_id": req_id}
 
 
 def read_config(ack: Any, req_id: str) -> smcp.GetComputerConfigRet:
@@ -196,6 +229,10 @@ def _part(item: Any) -> dict[str, Any]:
     if not isinstance(part.get("text"), str) and not isinstance(part.get("blob"), str):
         _fail("neither text nor blob")
     return part
+
+
+def _template(item: Any) -> dict[str, Any]:
+    return _fields(item, "uriTemplate", "name", "mcp_server")
 
 
 def _session(item: Any) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from a2c_smcp.protocol.answers import read_two_values
 from a2c_smcp.protocol.flow import Effect, Flow, MaybeAwaitable
 from a2c_smcp.smcp import JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT, EnterOfficeReq, LeaveOfficeReq
 from a2c_smcp.types import Role
+from a2c_smcp.utils.failures import log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -190,8 +191,21 @@ def check_seconds(timeout: Any) -> float:
     return min(timeout, LONGEST_WAIT)
 
 
+def join(seat: Seat) -> Flow[ClientWorld, None]:
+    """Join an office because the program wants to; `rejoin` says itself what goes wrong.
+
+    Raises:
+        OfficeRefusedError: the Server refuses, or gives no valid answer.
+    """
+    try:
+        yield from enter(seat)
+    except OfficeRefusedError as error:
+        log_failure(logger, JOIN_OFFICE_EVENT, None, error.code, error.message)
+        raise
+
+
 def enter(seat: Seat) -> Flow[ClientWorld, None]:
-    """Join an office.
+    """Take a seat in an office.
 
     Raises:
         OfficeRefusedError: the Server refuses, or gives no valid answer.
@@ -205,10 +219,13 @@ def enter(seat: Seat) -> Flow[ClientWorld, None]:
         if isinstance(error, OfficeRefusedError) and error.is_answered:
             me.office_id = before  # we are still where we were
             raise
-        # Nobody knows whether the Server let us in: it shall not. It never moves an Agent out of another office.
-        me.office_id = before if me.role == "agent" and before != seat.office_id else None
+        # Nobody knows whether the Server let us in. Take it back, so that we are where we were on both sides.
+        me.office_id = before
         with contextlib.suppress(ConnectionError):
             yield from Tell(LEAVE_OFFICE_EVENT, LeaveOfficeReq(office_id=seat.office_id))
+            if before is not None:
+                name = me.seat.name if me.seat is not None else seat.name
+                yield from Tell(JOIN_OFFICE_EVENT, EnterOfficeReq(role=me.role, name=name, office_id=before))
         raise
 
 
@@ -221,6 +238,9 @@ def leave(office_id: str) -> Flow[ClientWorld, None]:
     me = yield from Myself()
     try:
         yield from _request(LEAVE_OFFICE_EVENT, LeaveOfficeReq(office_id=office_id))
+    except OfficeRefusedError as error:
+        log_failure(logger, LEAVE_OFFICE_EVENT, None, error.code, error.message)
+        raise
     finally:
         me.office_id = None
 

@@ -21,6 +21,8 @@ _SHAPES: dict[str, Any] = {
     smcp.GET_DESKTOP_EVENT: smcp.GetDeskTopReq,
     smcp.GET_FINDER_EVENT: smcp.GetFinderReq,
     smcp.READ_RESOURCE_EVENT: smcp.ReadResourceReq,
+    smcp.LIST_RESOURCE_TEMPLATES_EVENT: smcp.ListResourceTemplatesReq,
+    smcp.COMPLETE_EVENT: smcp.CompleteReq,
     smcp.JOIN_OFFICE_EVENT: smcp.EnterOfficeReq,
     smcp.LEAVE_OFFICE_EVENT: smcp.LeaveOfficeReq,
     smcp.UPDATE_CONFIG_EVENT: smcp.UpdateComputerConfigReq,

@@ -11,7 +11,7 @@ import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, cast
 
 from socketio.base_manager import BaseManager
 from socketio.base_namespace import BaseServerNamespace
@@ -27,7 +27,8 @@ from a2c_smcp.errors import (
     RateLimitedError,
     SMCPError,
 )
-from a2c_smcp.protocol.answers import refusal
+from a2c_smcp.lazy import lazily
+from a2c_smcp.protocol.answers import failure_in, refusal
 from a2c_smcp.protocol.effects import Registry, World
 from a2c_smcp.protocol.flow import Do, Flow, MaybeAwaitable
 from a2c_smcp.protocol.grants import EVERYTHING, Grant
@@ -40,6 +41,14 @@ from a2c_smcp.server.in_flight import FutureT, InFlight
 from a2c_smcp.server.registry import MemoryRegistry
 from a2c_smcp.smcp import CLIENT_PREFIX
 from a2c_smcp.transport.packet import Unreadable
+from a2c_smcp.utils.failures import log_failure
+from a2c_smcp.utils.text import printable
+
+if TYPE_CHECKING:
+    from a2c_smcp.server.namespace import BaseNamespace
+    from a2c_smcp.server.sync_namespace import SyncBaseNamespace
+
+__all__ = ["BaseNamespace", "EdgeFlow", "NamespaceCore", "Observer", "SyncBaseNamespace"]
 
 logger = logging.getLogger(__name__)
 
@@ -111,9 +120,9 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
                     return (yield from Do(handler, sid, *args))
                 return (yield from self._answer(event, sid, *args))
             except Exception:
-                logger.exception("%s from %s failed", _printable(event), sid)
+                logger.exception("%s from %s failed", printable(event, 256), sid)
                 error = InternalError()
-        self._record(Request(event, sid, None, self.limits), Answer(None, error), 0.0)
+        self._record(Request(event, sid, args[0] if args else None, self.limits), Answer(None, error), 0.0)
         return refusal(event, error)
 
     def _answer(self, event: str, sid: str, data: Any = None) -> EdgeFlow:
@@ -261,26 +270,24 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
         return args[0].error if args and isinstance(args[0], Unreadable) else None
 
     def _record(self, request: Request, outcome: Answer, seconds: float) -> None:
-        """Log an answered request and tell the observer."""
-        error = outcome.error
+        """Log an answered request and tell the observer; also one that the Computer answered with an error."""
         if self.observer is not None:
-            self.observer.answered(request.event, error, seconds)
-        if error is None:
-            level, text = logging.DEBUG, "answered"
-        else:
-            level = logging.WARNING if isinstance(error, _SECURITY_ERRORS) else logging.INFO
-            text = f"refused: {error} ({error.code})"
-        if logger.isEnabledFor(level):
-            data: Any = request.data
-            req_id: Any = cast("dict[str, Any]", data).get("req_id") if isinstance(data, dict) else None
-            context = {"req_id": _printable(req_id) if req_id is not None else None, "sid": request.sid}
-            logger.log(level, "%s from %s %s", _printable(request.event), request.sid, text, extra=context)
+            self.observer.answered(request.event, outcome.error, seconds)
+        data: Any = request.data
+        req_id: Any = cast("dict[str, Any]", data).get("req_id") if isinstance(data, dict) else None
+        failure = outcome.error or failure_in(outcome.ack)
+        if failure is not None:
+            level = logging.WARNING if isinstance(outcome.error, _SECURITY_ERRORS) else logging.INFO
+            log_failure(logger, request.event, req_id, failure.code, failure.message, level=level, sid=request.sid)
+        elif logger.isEnabledFor(logging.DEBUG):
+            context = {"req_id": req_id, "sid": request.sid}
+            logger.debug("%s from %s answered", printable(request.event, 256), request.sid, extra=context)
 
 
-def _printable(text: object) -> str:
-    """What a client sent, fit for a line of a log."""
-    short = text[:256] if isinstance(text, str) else repr(text)[:256]
-    return short if short.isprintable() else repr(short)
+__getattr__ = lazily(  # the architecture document puts them here; they are this module's drivers
+    __name__,
+    {"a2c_smcp.server.namespace": ["BaseNamespace"], "a2c_smcp.server.sync_namespace": ["SyncBaseNamespace"]},
+)
 
 
 def _refused_connection(error: SMCPError) -> ConnectionRefusedError:

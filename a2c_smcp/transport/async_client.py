@@ -19,7 +19,7 @@ from socketio.exceptions import TimeoutError as SocketIOTimeoutError
 from socketio.packet import DISCONNECT, EVENT
 
 from a2c_smcp.errors import InvalidAnswerError, NotConnectedError, TimedOutError
-from a2c_smcp.protocol.client import ClientWorld, Seat, check_seconds, come_back, enter, leave, rejoin
+from a2c_smcp.protocol.client import ClientWorld, Seat, check_seconds, come_back, enter, join, leave, rejoin
 from a2c_smcp.protocol.flow import Flow, ResultT, run_async
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.transport.async_engine import AsyncEngine
@@ -257,7 +257,7 @@ class OfficeClient(Membership, socketio.AsyncClient):
         """
         seat = Seat(office_id, name)
         async with self._moving:
-            await self._run(enter(seat))
+            await self._run(join(seat))
             self._seat = seat
 
     async def _leave(self, office_id: str) -> None:

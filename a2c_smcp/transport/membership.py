@@ -80,6 +80,20 @@ class Membership:
         """The office this client is in, or means to be in again as soon as it can."""
         return self._seat.office_id if self._seat is not None else None
 
+    def _office_to_leave(self, office_id: str | None) -> str:
+        """The office this client is in. A wrong id is rejected here: the Server would keep the seat.
+
+        Raises:
+            NotInOfficeError: it is in none.
+            CrossOfficeError: it is in another than that.
+        """
+        ours = self.wanted_office or self.office_id
+        if ours is None:
+            raise errors.NotInOfficeError(f"this {self.role} is in no office")
+        if office_id not in (None, ours):
+            raise errors.CrossOfficeError(f"this {self.role} is not in office {office_id!r}, but in {ours!r}")
+        return ours
+
     def _check_event(self, event: str) -> None:
         """Raise `ValueError` if this role may not send the event."""
         if event.startswith(self.forbidden_prefixes):

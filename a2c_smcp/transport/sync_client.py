@@ -25,7 +25,7 @@ from socketio.exceptions import TimeoutError as SocketIOTimeoutError
 from socketio.packet import ACK, DISCONNECT, EVENT
 
 from a2c_smcp.errors import InvalidAnswerError, NotConnectedError, SMCPError, TimedOutError
-from a2c_smcp.protocol.client import ClientWorld, Seat, check_seconds, come_back, enter, leave, rejoin
+from a2c_smcp.protocol.client import ClientWorld, Seat, check_seconds, come_back, enter, join, leave, rejoin
 from a2c_smcp.protocol.flow import Flow, ResultT, run
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.transport.membership import (
@@ -357,7 +357,7 @@ class SyncOfficeClient(Membership, socketio.Client):
         """
         seat = Seat(office_id, name)
         with self._moving:
-            self._run(enter(seat))
+            self._run(join(seat))
             self._seat = seat
 
     def _leave(self, office_id: str) -> None:

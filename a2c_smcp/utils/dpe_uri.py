@@ -10,6 +10,9 @@ from a2c_smcp.utils.uri import decode, join_uri, parse_natural, split_uri
 
 SCHEME = "dpe"
 
+_LONGEST_SHOWN = 2_000
+"""Characters of an invalid URI that its error repeats."""
+
 # fmt: off
 ELEMENT_TYPES = frozenset((
     "text", "heading", "list", "code", "table", "pivot_table", "chart", "diagram", "image", "formula", "link",
@@ -52,7 +55,7 @@ def parse_dpe_uri(raw: str) -> ParsedDPEUri:
     """Take a `dpe://` URI apart.
 
     Raises:
-        InvalidDPEUriError: a `ValueError` with code 4204, naming the rule that was broken.
+        InvalidDPEUriError: a `ValueError` with code 4204, naming the rule that was broken and the URI.
     """
     try:
         parts = split_uri(raw, SCHEME)
@@ -64,7 +67,8 @@ def parse_dpe_uri(raw: str) -> ParsedDPEUri:
         sub_path = "/".join(segments[1:]) if len(segments) > 1 else None
         _check_path(segments)
     except ValueError as error:
-        raise InvalidDPEUriError(f"not a valid dpe:// URI: {error}") from None
+        details = {"uri": raw[:_LONGEST_SHOWN]} if isinstance(raw, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidDPEUriError(f"not a valid dpe:// URI: {error}", details=details) from None
     return ParsedDPEUri(SCHEME, parts.host, doc_ref, sub_path, parts.query)
 
 
@@ -81,10 +85,7 @@ def build_dpe_uri(
     """
     if sub_path is not None and doc_ref is None:
         raise InvalidDPEUriError("a sub-path needs a doc_ref")
-    segments: tuple[str, ...] = () if doc_ref is None else (doc_ref,)
-    if sub_path is not None:
-        kind, _, ident = sub_path.partition("/")
-        segments = (*segments, kind, ident)
+    segments = (() if doc_ref is None else (doc_ref,)) + _split_sub_path(sub_path)
     query = {key: str(value) for key, value in (params or {}).items()}
     try:
         _check_path(segments)
@@ -94,6 +95,38 @@ def build_dpe_uri(
         raise InvalidDPEUriError(f"not a valid dpe:// URI: {error}") from None
 
 
+def extend_dpe_uri(uri: str, sub_path: str | None = None, params: Mapping[str, str] | None = None) -> str:
+    """The address of a document, or of a page or element in it, from any address inside that document.
+
+    The host, the doc-ref and parameters that the protocol does not know stay as they were written: only the MCP server
+    knows which spellings mean the same. `sub_path` and `params` are given decoded.
+
+    Raises:
+        InvalidDPEUriError: `uri` is not an address inside a document, or a new part breaks the grammar.
+    """
+    address = parse_dpe_uri(uri)
+    if address.doc_ref is None:
+        raise InvalidDPEUriError(f"{uri}: names no document", details={"uri": uri[:_LONGEST_SHOWN]})
+    added, new = _split_sub_path(sub_path), dict(params or {})
+    try:
+        _check_path((address.doc_ref, *added))
+        _check_query(new)
+    except ValueError as error:
+        raise InvalidDPEUriError(f"not a valid dpe:// URI: {error}") from None
+    path, _, query = uri.partition("#")[0].partition("?")
+    document = "/".join(path.split("/")[:4])  # "dpe:", "", host, doc-ref
+    kept = [part for part in query.split("&") if decode(part.partition("=")[0]) not in {*QUERY_KEYS, *new, ""}]
+    suffix = join_uri(SCHEME, "-", added, new.items()).removeprefix(f"{SCHEME}://-")
+    suffix, _, pairs = suffix.partition("?")
+    query = "&".join([*kept, *filter(None, [pairs])])
+    return document + suffix + (f"?{query}" if query else "")
+
+
+def without_query(uri: str) -> str:
+    """The address of the same thing without its parameters, otherwise as it was written."""
+    return uri.partition("#")[0].partition("?")[0]
+
+
 def is_dpe_uri(value: object) -> bool:
     """Whether `value` is a valid `dpe://` URI."""
     try:
@@ -101,6 +134,13 @@ def is_dpe_uri(value: object) -> bool:
     except InvalidDPEUriError:
         return False
     return True
+
+
+def _split_sub_path(sub_path: str | None) -> tuple[str, ...]:
+    if sub_path is None:
+        return ()
+    kind, _, ident = sub_path.partition("/")
+    return kind, ident
 
 
 def _check_path(segments: tuple[str, ...]) -> None:

@@ -13,7 +13,7 @@ from a2c_smcp.utils.text import printable
 
 LogFormat = Literal["human", "json"]
 
-_CONTEXT = ("req_id", "sid")
+_CONTEXT = ("req_id", "sid", "event", "code")
 
 
 class HumanFormatter(logging.Formatter):
@@ -32,7 +32,7 @@ class JsonFormatter(logging.Formatter):
     """One JSON object a line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as JSON, with `req_id` and `sid` where they are known."""
+        """The record as JSON, with the fields of its request where they are known."""
         entry = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
@@ -76,5 +76,5 @@ def configure_logging(level: str = "info", log_format: LogFormat = "human") -> N
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
 
 
-def _context(record: logging.LogRecord) -> dict[str, str]:
-    return {key: value for key in _CONTEXT if isinstance(value := getattr(record, key, None), str)}
+def _context(record: logging.LogRecord) -> dict[str, str | int]:
+    return {key: value for key in _CONTEXT if isinstance(value := getattr(record, key, None), str | int)}

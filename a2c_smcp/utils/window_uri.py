@@ -9,7 +9,10 @@ from a2c_smcp.utils.uri import decode, join_uri, parse_natural, split_uri
 SCHEME = "window"
 MAX_PRIORITY = 100
 
-_BOOLEANS = dict.fromkeys(("true", "1", "yes", "on"), True) | dict.fromkeys(("false", "0", "no", "off"), False)
+_BOOLEANS: dict[str, bool] = {
+    **dict.fromkeys(("true", "1", "yes", "on"), True),
+    **dict.fromkeys(("false", "0", "no", "off"), False),
+}
 
 
 class WindowURI:
@@ -95,6 +98,7 @@ def _parse_priority(text: str | None) -> int | None:
 def _parse_fullscreen(text: str | None) -> bool | None:
     if text is None:
         return None
-    if text not in _BOOLEANS:
+    value = _BOOLEANS.get(text.lower())
+    if value is None:
         raise ValueError("fullscreen must be one of " + "/".join(_BOOLEANS))
-    return _BOOLEANS[text]
+    return value

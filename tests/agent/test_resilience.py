@@ -399,7 +399,8 @@ async def test_mere_markdown_is_put_into_an_envelope(scene: Stage) -> None:
     }
     agent = await scene.agent()
     page = await agent.read_resource("pc", uri)
-    assert page == {"uri": uri, "title": "doc", "doc_ref": "doc", "page_index": 3, "content_markdown": "# Hi"}
+    body = {"title": "doc", "doc_ref": "doc", "page_index": 3, "content_markdown": "# Hi"}
+    assert page == {"uri": "dpe://h/doc/pages/3", **body}, "without the query, so that another can be appended"
 
 
 @pytest.mark.parametrize("count", [None, "3", -1, True])

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from a2c_smcp.server import CredentialAuthenticationProvider, CredentialSyncAuthenticationProvider, KeyFile
 from a2c_smcp.server.credentials import hash_key, write_keys
+from tests.computer.hosting import received, shelves
+from tests.computer.offices import office
 from tests.support.peer import Crowd, crowd, request, tool_call
 from tests.support.running import Kind, running
 
@@ -75,3 +78,83 @@ async def test_4104_only_tells_of_offices_that_the_sender_may_join(kind: Kind, t
                 assert (accepted, f"({code})" in reason) == (False, True)
             assert theirs.asked == other.asked == []
             assert await theirs.has_heard() == await other.has_heard() == []
+
+
+# ------------------------------------------------------------------------------------------- templates and completion
+
+PAGE_TEMPLATE = "dpe://shelf/{doc_ref}/pages/{page_index}"
+ELEMENT_TEMPLATE = "dpe://shelf/{doc_ref}/elements/{element_id}"
+
+
+def suggestions(template: str, name: str, value: str = "", **fields: Any) -> dict[str, Any]:
+    """The payload of a `client:complete` for a resource template."""
+    ref = {"type": "ref/resource", "uri": template}
+    return request(ref=ref, argument={"name": name, "value": value}, **fields)
+
+
+async def test_templates_of_all_mcp_servers_are_listed_with_their_server() -> None:
+    second = shelves("b", "--host", "other", "--prefix", "b_")
+    async with office(shelves("a"), second, shelves("c", "--no-templates", "--prefix", "c_")) as here:
+        answer = await here.agent.ask("client:list_resource_templates", request())
+        assert answer == {
+            "req_id": "r1",
+            "templates": [
+                {"name": name, "uriTemplate": template.replace("shelf", host), "mcp_server": server}
+                for server, host in (("a", "shelf"), ("b", "other"))
+                for name, template in (("page", PAGE_TEMPLATE), ("element", ELEMENT_TEMPLATE))
+            ],
+        }
+        answer = await here.agent.ask("client:list_resource_templates", request(mcp_server="b"))
+        assert {template["mcp_server"] for template in answer["templates"]} == {"b"}
+        answer = await here.agent.ask("client:list_resource_templates", request(mcp_server="nobody"))
+        assert answer["error"]["code"] == 404
+        for cursor in ("x", "-1", "²", "9" * 400):
+            answer = await here.agent.ask("client:list_resource_templates", request(cursor=cursor))
+            assert answer["error"]["code"] == 400
+
+
+async def test_templates_are_asked_for_once_until_the_list_changes(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with office(shelves("a", "--documents", "1", "--log", str(log))) as here:
+        for _ in range(3):
+            await here.agent.ask("client:list_resource_templates", request())
+        assert len(received(log, "resources/templates/list")) == 1
+        await here.call("set_document", {"ref": "new", "fields": {}})
+        await here.agent.hear("notify:update_finder")
+        await here.agent.ask("client:list_resource_templates", request())
+        assert len(received(log, "resources/templates/list")) == 2
+
+
+async def test_completion_follows_the_chain_from_document_to_page_to_element(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with office(shelves("a", "--documents", "12", "--by-page", "--log", str(log))) as here:
+        ask = here.agent.ask
+        answer = await ask("client:complete", suggestions(PAGE_TEMPLATE, "doc_ref", "d0001"))
+        assert answer == {"completion": {"values": ["d00010", "d00011"]}, "req_id": "r1"}
+        chosen: dict[str, Any] = {"arguments": {"doc_ref": "d00001"}}
+        answer = await ask("client:complete", suggestions(PAGE_TEMPLATE, "page_index", context=chosen))
+        assert answer["completion"]["values"] == ["0", "1", "2"]
+        chosen = {"arguments": {"doc_ref": "d00001", "page_index": "2"}}
+        answer = await ask("client:complete", suggestions(ELEMENT_TEMPLATE, "element_id", "e1", context=chosen))
+        assert answer["completion"]["values"] == ["e1-of-2"]
+        asked = received(log, "completion/complete")[-1]["params"]
+        assert asked["context"] == chosen
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"ref": {"type": "ref/resource", "uri": "dpe://nobody/{doc_ref}"}}, 404),
+        ({"ref": {"type": "ref/prompt", "name": "nothing"}}, 404),
+        ({"mcp_server": "nobody"}, 404),
+        ({"ref": {"type": "ref/resource"}}, 400),
+        ({"ref": {"type": "ref/other", "uri": "x"}}, 400),
+        ({"ref": "dpe://shelf"}, 400),
+        ({"argument": {"name": "doc_ref"}}, 400),
+        ({"context": {"arguments": {"doc_ref": 5}}}, 400),
+    ],
+)
+async def test_a_completion_that_cannot_be_is_an_error(change: dict[str, Any], code: int) -> None:
+    async with office(shelves("a")) as here:
+        answer = await here.agent.ask("client:complete", {**suggestions(PAGE_TEMPLATE, "doc_ref"), **change})
+        assert answer["error"]["code"] == code

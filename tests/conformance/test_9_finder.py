@@ -65,6 +65,7 @@ async def test_a_document_is_summarised_with_its_server(flags: list[str]) -> Non
                 "title": "Document 4",
                 "page_count": 3,
                 "server": "shelves",
+                "keywords": ["key4"],
                 "summary": "about d00004",
                 "last_modified": "2026-01-05",
             }
@@ -81,6 +82,28 @@ async def test_the_catalogue_is_one_read_where_a_host_has_one(tmp_path: Path) ->
         for _ in range(3):
             await finder(here, keywords=["document"])
         assert len(reads(log)) == 1
+
+
+@pytest.mark.parametrize("count", [3, 4, 1_000])
+@pytest.mark.parametrize("catalogue", ["lean", "complete", "mixed"])
+async def test_documents_are_found_and_ordered_whatever_the_catalogue_says(
+    catalogue: str, count: int, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    flags = ("--documents", str(count), "--catalogue", catalogue, "--log", str(log))
+    async with office(shelves("shelves", *flags)) as here:
+        await settled(here, count=count)
+        await eventually(lambda: len(received(log, "resources/subscribe")) == count)
+        newest_first = sorted(range(count), key=lambda number: -(number % 28))
+        assert await refs(here) == [f"d{number:05}" for number in newest_first[:20]]
+        last = f"d{count - 1:05}"
+        assert await refs(here, keywords=[f"key{count - 1}"]) == [last]
+        assert await refs(here, keywords=[f"ABOUT {last}"]) == [last]
+        assert (await finder(here))[1] == count
+        lean = {"lean": count, "mixed": count // 2, "complete": 0}[catalogue] if count > 3 else count
+        expected = [f"dpe://shelf/d{n:05}" for n in range(count) if lean == count or (lean and n % 2)]
+        assert sorted(set(reads(log)) - {"dpe://shelf"}) == expected
+        assert len(reads(log)) == len(set(reads(log))), "each is read once"
 
 
 async def test_after_one_document_changed_one_is_read(tmp_path: Path) -> None:
@@ -176,23 +199,76 @@ async def test_progressive_navigation_from_catalogue_to_element() -> None:
         ("dpe://elsewhere/d00000", 4201, {"doc_ref": "d00000"}),
         ("dpe://shelf/d00000/pages/99", 4202, {"page_index": 99, "page_count": 3}),
         ("dpe://shelf/d00000/elements/e99", 4203, {"element_id": "e99"}),
-        ("dpe://", 4204, None),
-        ("dpe://shelf/d00000/pages/x", 4204, None),
-        ("dpe://shelf/d00000?limit=0", 4204, None),
+        ("dpe://", 4204, {"uri": "dpe://"}),
+        ("dpe://shelf/d00000/pages/x", 4204, {"uri": "dpe://shelf/d00000/pages/x"}),
+        ("dpe://shelf/d00000?limit=0", 4204, {"uri": "dpe://shelf/d00000?limit=0"}),
         ("window://shelf/nothing", 404, {"uri": "window://shelf/nothing"}),
         ("file:///etc/passwd", 404, {"uri": "file:///etc/passwd"}),
     ],
 )
 async def test_each_error_arrives_with_its_code_and_details(
-    uri: str, code: int, details: dict[str, Any] | None, flags: list[str]
+    uri: str, code: int, details: dict[str, Any], flags: list[str]
 ) -> None:
     async with office(shelves("shelves", "--documents", "1", *flags)) as here:
         await settled(here)
         await finder(here)
         error = await read(here, uri)
         assert error["code"] == code
-        if details is not None:
-            assert error["details"] == details
+        assert error["details"] == details
+
+
+async def test_what_the_server_says_of_an_error_arrives_without_secrets_and_internal_addresses() -> None:
+    said = {
+        "page_count": 12,
+        "hint": "ask http://10.1.2.3:8080/pages or https://docs.example.com/help, not localhost:9000",
+        "database": "postgresql://app:hunter2@db.internal/docs",
+        "api_key": "sk-abcdefghijklmnopqrstuvwxyz",
+        "note": "token ghp_abcdefghijklmnopqrstuvwxyz0123456789",
+        "traceback": "Traceback (most recent call last): …",
+        "nested": [{"error": "Traceback (most recent call last):\n  File x", "password": "hunter2"}],
+    }
+    flags = ("--documents", "1", "--error-data", json.dumps(said))
+    async with office(shelves("shelves", *flags)) as here:
+        await settled(here)
+        await finder(here)
+        details = (await read(here, "dpe://shelf/d00000/pages/99"))["details"]
+        assert (details["page_index"], details["page_count"]) == (99, 12), "the server's word counts"
+        assert "https://docs.example.com/help" in details["hint"]
+        assert details["nested"][0].keys() == {"error", "password"}
+        for hidden in ("10.1.2.3", "8080", "localhost", "hunter2", "db.internal", "sk-abc", "ghp_", "Traceback"):
+            assert hidden not in json.dumps(details)
+
+
+@pytest.mark.parametrize(("data", "details"), [('"busy"', {"data": "busy"}), ("[1]", {"data": [1]}), ("null", None)])
+async def test_error_data_that_is_no_object_is_kept_under_a_name(data: str, details: Any) -> None:
+    async with office(shelves("shelves", "--error-data", data)) as here:
+        await here.call("set_window", {"uri": "window://shelf/w", "text": "w"})
+        error = await read(here, "dpe://shelf/nothing")
+        assert error["details"] == {"doc_ref": "nothing", **(details or {})}
+
+
+async def test_error_data_without_bounds_is_left_out() -> None:
+    async with office(shelves("shelves", "--error-data", json.dumps({"text": ["x" * 1_000] * 100}))) as here:
+        await here.call("set_window", {"uri": "window://shelf/w", "text": "w"})
+        error = await read(here, "dpe://shelf/nothing")
+        assert len(json.dumps(error)) < 500
+
+
+@pytest.mark.parametrize("flags", [["--list-host", "--no-templates"], []])
+async def test_a_host_is_known_without_a_document(flags: list[str]) -> None:
+    async with office(shelves("shelves", *flags)) as here:
+        assert await read(here, "dpe://SHELF") == {"documents": [], "total_count": 0}
+        error = await read(here, "dpe://shelf/nothing")
+        assert (error["code"], error["message"]) == (4201, "document not found"), "of the MCP server itself"
+        assert (await read(here, "dpe://elsewhere"))["code"] == 4201
+
+
+async def test_a_host_stays_known_when_its_last_document_goes() -> None:
+    async with office(shelves("shelves", "--documents", "1", "--no-templates")) as here:
+        await settled(here)
+        await here.call("drop_document", {"ref": "d00000"})
+        await settled(here, count=0)
+        assert await read(here, "dpe://shelf") == {"documents": [], "total_count": 0}
 
 
 async def test_windows_and_what_is_listed_can_be_read_as_they_are() -> None:

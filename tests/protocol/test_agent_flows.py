@@ -99,6 +99,19 @@ def test_a_join_without_an_answer_is_taken_back() -> None:
     assert world.told == [("server:leave_office", {"office_id": "office"})]
 
 
+@pytest.mark.parametrize("ack", [None, (), (False,), "yes", 5, {}, TimedOutError(), KeyboardInterrupt()])
+def test_a_move_without_a_valid_answer_is_taken_back_on_both_sides(ack: Any) -> None:
+    world = Answering(ack)
+    world.office_id, world.seat = "before", Seat("before", "my old name")
+    with pytest.raises(OfficeRefusedError if not isinstance(ack, KeyboardInterrupt) else KeyboardInterrupt):
+        run(enter(Seat("office", "me")), world)
+    assert world.office_id == "before"
+    assert world.told == [
+        ("server:leave_office", {"office_id": "office"}),
+        ("server:join_office", {"role": "agent", "name": "my old name", "office_id": "before"}),
+    ]
+
+
 def test_a_refused_join_leaves_us_where_we_were() -> None:
     world = Answering((False, "office already has an Agent (4101)"))
     world.office_id = "before"

@@ -49,10 +49,9 @@ INVALID_PARAMS = -32602
 class RpcError(Exception):
     """Answered as a JSON-RPC error."""
 
-    def __init__(self, code: int, message: str) -> None:
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
-        self.code = code
-        self.message = message
+        self.error = {"code": code, "message": message, **({"data": data} if data is not None else {})}
 
 
 class Call:
@@ -164,7 +163,7 @@ class Server:
         try:
             result = work()
         except RpcError as error:
-            self.send(id=request_id, error={"code": error.code, "message": error.message})
+            self.send(id=request_id, error=error.error)
         except Exception as error:
             self.send(id=request_id, error={"code": INVALID_PARAMS, "message": repr(error)})
         else:

@@ -16,6 +16,7 @@ PAGE = 100
 NOT_FOUND = -32002
 INVALID_REQUEST = -32600
 MARK = "io.modelcontextprotocol/protocolVersion"
+LOST = ("keywords", "summary", "last_modified")
 
 
 class Shelves(Server):
@@ -34,7 +35,12 @@ class Shelves(Server):
             self.windows[f"window://{options.host}/w{number:04}"] = {"text": f"window {number} " + "." * options.size}
         for number in range(options.documents):
             ref = f"d{number:05}"
-            self.documents[ref] = {"title": f"Document {number}", "last_modified": f"2026-01-{1 + number % 28:02}"}
+            self.documents[ref] = {
+                "title": f"Document {number}",
+                "keywords": [f"key{number}"],
+                "summary": f"about d{number:05}",
+                "last_modified": f"2026-01-{1 + number % 28:02}",
+            }
 
     def own_tools(self) -> list[Tool]:
         string, integer = {"type": "string"}, {"type": "integer"}
@@ -98,7 +104,7 @@ class Shelves(Server):
                 return {"supportedVersions": ["2026-07-28"], "capabilities": capabilities}
             case "resources/list":
                 return self.list_resources(params.get("cursor"))
-            case "resources/templates/list":
+            case "resources/templates/list" if not self.options.no_templates:
                 base = f"dpe://{self.options.host}/{{doc_ref}}"
                 kinds = {"page": f"{base}/pages/{{page_index}}", "element": f"{base}/elements/{{element_id}}"}
                 return {"resourceTemplates": [{"name": name, "uriTemplate": uri} for name, uri in kinds.items()]}
@@ -116,6 +122,8 @@ class Shelves(Server):
     def list_resources(self, cursor: str | None) -> dict[str, Any]:
         with self.changing:
             resources = [{"uri": uri, "name": uri.rpartition("/")[2]} for uri in (*self.windows, *self.others)]
+            if self.options.list_host:
+                resources.append({"uri": f"dpe://{self.options.host}", "name": "all documents"})
             for ref, document in self.documents.items():
                 uri = f"dpe://{self.options.host}/{ref}"
                 resources.append({"uri": uri, "name": f"name of {ref}", "description": f"about {ref}"})
@@ -137,6 +145,8 @@ class Shelves(Server):
             values = list(self.documents)
         elif document is not None and argument["name"] == "page_index":
             values = [str(number) for number in range(document.get("page_count", 3))]
+        elif document is not None and argument["name"] == "element_id" and self.options.by_page:
+            values = [f"e{number}-of-{known['page_index']}" for number in range(3)] if "page_index" in known else []
         elif document is not None and argument["name"] == "element_id":
             values = [f"e{number}" for number in range(3)]
         return [value for value in values if value.startswith(argument["value"])][:100]
@@ -167,7 +177,7 @@ class Shelves(Server):
         if not path:
             if self.options.no_catalogue:
                 raise RpcError(NOT_FOUND, "no catalogue here")
-            summaries = [self.summary(ref) for ref in self.documents]
+            summaries = [self.entry(number, ref) for number, ref in enumerate(self.documents)]
             return {"documents": summaries, "total_count": len(summaries)}
         if path[0] not in self.documents:
             raise self.missing(4201, "document not found")
@@ -204,10 +214,20 @@ class Shelves(Server):
 
     def summary(self, ref: str) -> dict[str, Any]:
         base = {"doc_ref": ref, "uri": f"dpe://{self.options.host}/{ref}", "file_uri": f"file:///{ref}.pdf"}
-        return {**base, "file_type": "pdf", "page_count": 3, **self.documents[ref]}
+        return {**base, "file_type": "pdf", "page_count": 3, "keywords": [], "summary": "", **self.documents[ref]}
+
+    def entry(self, number: int, ref: str) -> dict[str, Any]:
+        """A document in the catalogue, which may say less than the document itself."""
+        summary = self.summary(ref)
+        kind = self.options.catalogue
+        if kind == "lean" or (kind == "mixed" and number % 2):
+            lost = ("keywords", "summary", "last_modified") if kind == "lean" else (LOST[number % 3],)
+            return {key: value for key, value in summary.items() if key not in lost}
+        return summary
 
     def missing(self, code: int, message: str) -> RpcError:
-        return RpcError(NOT_FOUND if self.options.plain_errors else code, message)
+        data = json.loads(self.options.error_data) if self.options.error_data else None
+        return RpcError(NOT_FOUND if self.options.plain_errors else code, message, data)
 
     # Tools
 
@@ -282,6 +302,11 @@ def main() -> int:
     parser.add_argument("--no-subscribe", action="store_true")
     parser.add_argument("--no-catalogue", action="store_true")
     parser.add_argument("--plain-errors", action="store_true")
+    parser.add_argument("--catalogue", choices=["complete", "lean", "mixed"], default="complete")
+    parser.add_argument("--error-data", help="JSON that errors carry")
+    parser.add_argument("--list-host", action="store_true", help="list level 0")
+    parser.add_argument("--no-templates", action="store_true")
+    parser.add_argument("--by-page", action="store_true", help="suggest elements only of a chosen page")
     parser.add_argument("--no-list", action="store_true", help="never say which resources there are")
     parser.add_argument(
         "--asked",

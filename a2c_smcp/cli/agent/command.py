@@ -188,6 +188,35 @@ def tree(
 
 
 @app.command()
+def templates(
+    context: typer.Context,
+    mcp_server: Annotated[str | None, typer.Option(help="Only this MCP server.", show_default="all")] = None,
+    computer: Computer = None,
+    as_json: Json = False,
+) -> None:
+    """The resource templates of the Computers' MCP servers: which addresses can be read."""
+    from a2c_smcp.cli.agent import one_shot
+
+    _run(context.obj, lambda visit: one_shot.templates(visit, computer, mcp_server, as_json))
+
+
+@app.command()
+def complete(
+    context: typer.Context,
+    start: Annotated[str, typer.Argument(help="The beginning of a dpe:// address.")],
+    computer: Computer = None,
+    as_json: Json = False,
+) -> None:
+    """Addresses that begin with START: documents, then their pages and elements.
+
+    One address on each line; for example `complete dpe://docs.example/report/pages/`.
+    """
+    from a2c_smcp.cli.agent import one_shot
+
+    _run(context.obj, lambda visit: one_shot.complete(visit, computer, start, as_json))
+
+
+@app.command()
 def config(
     context: typer.Context,
     computer: Annotated[str, typer.Argument(help="Whose configuration.")],

@@ -9,13 +9,14 @@ from typing import Any, cast
 
 from a2c_smcp.cli import views as shared
 from a2c_smcp.cli.agent import views
+from a2c_smcp.cli.agent.addresses import addresses
 from a2c_smcp.cli.agent.visit import FAILED, WRONG, Visit, complain, exit_code, logger
 from a2c_smcp.cli.arguments import read_arguments
 from a2c_smcp.cli.progress import wait_shown
 from a2c_smcp.cli.views import print_json, show
 from a2c_smcp.errors import InvalidDPEUriError, SMCPError, error_for
 from a2c_smcp.protocol.agent import page_count
-from a2c_smcp.smcp import DPEDocumentSummary
+from a2c_smcp.smcp import DPEDocumentSummary, ResourceTemplate
 from a2c_smcp.utils.dpe_uri import parse_dpe_uri
 from a2c_smcp.utils.text import printable
 
@@ -163,6 +164,40 @@ async def tree(visit: Visit, computer: str | None, uri: str, as_json: bool) -> i
         print_json({**document, "pages": pages})
     else:
         show(views.tree(document, list(pages)))
+    return 0
+
+
+async def templates(visit: Visit, computer: str | None, mcp_server: str | None, as_json: bool) -> int:
+    """Which addresses can be read."""
+
+    async def look(each: str) -> list[ResourceTemplate]:
+        found: list[ResourceTemplate] = []
+        cursor: str | None = None
+        while True:
+            page = await visit.agent.list_resource_templates(
+                each, mcp_server=mcp_server, cursor=cursor, timeout=visit.options.timeout
+            )
+            found += page["templates"]
+            cursor = page.get("next_cursor")
+            if cursor is None:
+                return found
+
+    found, code = await _of_each(visit, computer, look)
+    if as_json:
+        print_json(found)
+    else:
+        show(views.templates(found))
+    return code
+
+
+async def complete(visit: Visit, computer: str | None, start: str, as_json: bool) -> int:
+    """Addresses that begin so."""
+    found = await addresses(visit, start, visit.chosen(computer), visit.options.timeout)
+    if as_json:
+        print_json(found)
+    else:
+        for uri in found:
+            print(printable(uri) if sys.stdout.isatty() else uri)
     return 0
 
 

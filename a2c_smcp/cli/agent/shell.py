@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 import shlex
@@ -14,17 +13,15 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from a2c_smcp.cli.agent import one_shot
+from a2c_smcp.cli.agent.addresses import addresses
 from a2c_smcp.cli.agent.visit import Visit
 from a2c_smcp.cli.console import Console, Pipe, Terminal, history_file
 from a2c_smcp.cli.shell import CommandShell, UsageError, commands_of, usage_of
-from a2c_smcp.errors import SMCPError
-from a2c_smcp.utils.dpe_uri import is_dpe_uri
 from a2c_smcp.utils.text import printable
 
 CALL_SECONDS = 600
 GREETING_SECONDS = 1.0
 COMPLETION_SECONDS = 3.0
-SHOWN_PAGES = 50
 
 _WORD = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*(?:'|$)|"(?:[^"\\]|\\.)*(?:"|$))+""")
 """A word as `shlex` reads it, the last of which may not be finished."""
@@ -104,6 +101,11 @@ class Shell(CommandShell):
         A document as a tree."""
         await self._do(one_shot.tree(self._visit, None, uri, False))
 
+    async def do_templates(self, computer: str | None = None) -> None:
+        """templates [COMPUTER]
+        The resource templates of the MCP servers: which addresses can be read."""
+        await self._do(one_shot.templates(self._visit, computer, None, False))
+
     async def do_config(self, computer: str) -> None:
         """config COMPUTER
         A Computer's configuration, without its secrets."""
@@ -127,7 +129,9 @@ class AgentCompleter(Completer):
         """What could stand at the cursor; addresses are asked for."""
         before, typed = _words(document.text_before_cursor)
         if before in (["read"], ["tree"]):
-            for completion in _completions(typed, await self._addresses(_unquoted(typed))):
+            agent, start = self._visit.agent, _unquoted(typed)
+            found = await addresses(self._visit, start, agent.computers, COMPLETION_SECONDS)
+            for completion in _completions(typed, found):
                 yield completion
         for completion in self.get_completions(document, complete_event):
             yield completion
@@ -142,7 +146,7 @@ class AgentCompleter(Completer):
         match before:
             case []:
                 return [*(usage_of(command).split()[0] for command in commands_of(Shell)), "quit"]
-            case ["tools" | "call" | "desktop" | "config"]:
+            case ["tools" | "call" | "desktop" | "config" | "templates"]:
                 return agent.computers
             case ["call", computer]:
                 return [tool["name"] for tool in agent.tools.get(computer, [])]
@@ -154,26 +158,6 @@ class AgentCompleter(Completer):
                 return ["--type", "--all"]
             case _:
                 return []
-
-    async def _addresses(self, start: str) -> list[str]:
-        """Documents; once one is typed out, its pages."""
-        agent = self._visit.agent
-        document = start.partition("/pages")[0].rstrip("/")
-
-        async def ask(computer: str) -> list[str]:
-            try:
-                if document != start and is_dpe_uri(document):
-                    answer = await agent.read_document_pages(computer, document, 0, SHOWN_PAGES, COMPLETION_SECONDS)
-                    listed = answer.get("pages")
-                    pages = cast("list[Any]", listed) if isinstance(listed, list) else []
-                    return [f"{document}/pages/{index}" for index in range(len(pages))]
-                catalogue = await agent.get_finder(computer, limit=100, timeout=COMPLETION_SECONDS)
-                return [entry["uri"] for entry in catalogue["documents"]]
-            except SMCPError:
-                return []  # another Computer may know
-
-        found = await asyncio.gather(*map(ask, agent.computers))
-        return list(dict.fromkeys(uri for uris in found for uri in uris))
 
 
 def _words(line: str) -> tuple[list[str], str]:

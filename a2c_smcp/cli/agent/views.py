@@ -13,7 +13,7 @@ from rich.tree import Tree
 
 from a2c_smcp.cli.views import escape
 from a2c_smcp.protocol.upkeep import Change
-from a2c_smcp.smcp import DPEDocumentSummary, SMCPTool
+from a2c_smcp.smcp import DPEDocumentSummary, ResourceTemplate, SMCPTool
 from a2c_smcp.utils.text import printable
 from a2c_smcp.utils.tool_meta import tool_meta
 
@@ -83,6 +83,16 @@ def documents(found: list[tuple[str, DPEDocumentSummary]], total: int) -> Render
         table.add_row(*map(escape, cells))
     table.caption = f"{len(found)} of {total}" + (" (--all shows the rest)" if len(found) < total else "")
     return table
+
+
+def templates(found: Mapping[str, list[ResourceTemplate]]) -> RenderableType:
+    """Which addresses can be read, and of which MCP server."""
+    table = Table("computer", "mcp server", "name", Column("template", overflow="fold"), box=None)
+    for computer, listed in found.items():
+        for entry in listed:
+            cells = (computer, entry["mcp_server"], entry.get("title") or entry["name"], entry["uriTemplate"])
+            table.add_row(*map(escape, cells))
+    return table if table.row_count else "no resource templates"
 
 
 def tree(document: Mapping[str, Any], pages: list[dict[str, Any]]) -> RenderableType:

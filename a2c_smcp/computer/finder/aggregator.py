@@ -15,6 +15,9 @@ from a2c_smcp.utils.dpe_uri import ParsedDPEUri
 
 logger = logging.getLogger(__name__)
 
+PATIENCE = 5.0
+"""Seconds that a request waits for windows and documents that have to be read; what comes later is announced."""
+
 
 class FinderAggregator:
     """Keeps each server's documents in their order until one of them changes."""
@@ -23,6 +26,7 @@ class FinderAggregator:
         self._views = views
         self._shelves: dict[ResourceView, tuple[int, Shelf]] = {}
         self._warned: set[str] = set()
+        self._uris: frozenset[str] = frozenset()
 
     async def find(
         self,
@@ -45,6 +49,16 @@ class FinderAggregator:
         self._shelves = {view: shelf for view, shelf in self._shelves.items() if view in present}
         by_server = {view.server: shelf for view, shelf in zip(views, shelves, strict=True) if shelf.documents}
         return browse(by_server, keywords, file_type, history, offset, limit)
+
+    async def collect_documents(self, patience: float = PATIENCE) -> list[DPEDocumentSummary]:
+        """The summaries of all documents of all servers; each server's in its order."""
+        shelves = await asyncio.gather(*(self._shelf(view, patience) for view in self._views()))
+        return [document for shelf in shelves for document in shelf.documents]
+
+    def update_uri_cache(self, current_uris: Iterable[str]) -> bool:
+        """Remember which documents are listed; whether these are others than before."""
+        before, self._uris = self._uris, frozenset(current_uris)
+        return self._uris != before
 
     def server_of(self, address: ParsedDPEUri) -> str:
         """The server that answers an address: the one that lists its document, else the first that has its host.

@@ -24,6 +24,12 @@ def read_catalogue(text: str) -> dict[str, dict[str, Any]]:
     return {entry["doc_ref"]: entry for entry in documents if isinstance(entry.get("doc_ref"), str)}
 
 
+def is_complete(entry: dict[str, Any]) -> bool:
+    """Whether a catalogue entry says all that finding and ordering its document needs: else level 1 may say more."""
+    keywords, summary, modified = (entry.get(key) for key in ("keywords", "summary", "last_modified"))
+    return isinstance(keywords, list) and isinstance(summary, str) and isinstance(modified, str)
+
+
 def read_document(server: str, uri: str, name: str, description: str | None, data: str | dict[str, Any]) -> Filed:
     """The summary of a document from its level-1 answer, completed from the resource that lists it.
 

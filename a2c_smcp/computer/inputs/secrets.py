@@ -155,6 +155,11 @@ def replace_secrets(parameters: Mapping[str, Any], replacement: Replacement) -> 
     return shown
 
 
+def hide_in_text(text: str, replacement: Replacement) -> str:
+    """A text in which tokens of a known form, and the password and query of an address, are replaced."""
+    return _in_value("", text, replacement)
+
+
 def _in_value(name: str, value: Any, replacement: Replacement) -> Any:
     """A value under a name: all of it if the name says so, else what can be recognised in it."""
     if not isinstance(value, str) or not value:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
 import anyio
+from mcp.shared.exceptions import MCPError
 from mcp_types import Tool
 
 from a2c_smcp.computer.cache import ByteBudget
+from a2c_smcp.computer.desktop.organize import Window
 from a2c_smcp.computer.inputs.providers import InputMissing
 from a2c_smcp.computer.inputs.resolver import InputResolver
 from a2c_smcp.computer.inputs.secrets import replace_secrets
@@ -96,6 +98,11 @@ class MCPServerManager:
         """The windows and documents of the servers that are ready, in configuration order."""
         return [client.view for client in self._clients.values() if client.view is not None]
 
+    @property
+    def sessions(self) -> dict[str, Session]:
+        """The connections to the servers that are ready, in configuration order."""
+        return {name: client.session for name, client in self._clients.items() if client.session is not None}
+
     def session(self, name: str) -> Session | None:
         """The connection to a server, if it is ready."""
         client = self._clients.get(name)
@@ -105,10 +112,44 @@ class MCPServerManager:
         """Server and URI of every window, in listing order; or of one window."""
         return [(view.server, uri) for view in self.views for uri in view.windows if window_uri in (None, uri)]
 
+    async def get_windows_details(self, window_uri: str | None = None) -> list[Window]:
+        """Every window with its contents, read now, in listing order; or one window. One that cannot be read is left
+        out: `organize_desktop` takes what this gives."""
+
+        async def read(server: str, uri: str) -> Window | None:
+            try:
+                session = self.session(server)
+                async with asyncio.timeout(LISTING):
+                    return Window(server, uri, await session.read(uri)) if session is not None else None
+            except (MCPError, TimeoutError) as error:
+                words = self._resolver.secrets.redact(str(error)) or "no answer in time"
+                logger.warning("the window %s of %s cannot be read: %s", uri, server, words)
+                return None
+
+        found = await asyncio.gather(*(read(*each) for each in await self.list_windows(window_uri)))
+        return [window for window in found if window is not None]
+
     async def be_listed(self, patience: float = LISTING) -> None:
         """Wait until the servers that are ready have said which windows and documents they have; not for ever."""
         with anyio.move_on_after(patience):
             await asyncio.gather(*(view.wait_listed() for view in self.views))
+
+    async def available_tools(self) -> AsyncGenerator[Tool]:
+        """The tools that may be called now, as MCP describes them, under the names that an Agent sees."""
+        for name, entry in dict(self._book.entries).items():
+            tools = self._clients[entry.server].tools if entry.server in self._clients else ()
+            for tool in tools:
+                if tool.name == entry.original_name:
+                    yield tool if tool.name == name else tool.model_copy(update={"name": name})
+
+    async def avalidate_tool_call(self, tool_name: str, parameters: Mapping[str, Any]) -> tuple[str, str]:
+        """The server that a tool's name or alias leads to, and the tool's name there.
+
+        Raises:
+            ToolNotFoundError, ToolDisabledError, ToolFailedError: it cannot be called now.
+        """
+        entry = self._book.find(tool_name)
+        return entry.server, entry.original_name
 
     def script(self, name: str) -> str | None:
         """The VRL script for a server's results, if it has one."""

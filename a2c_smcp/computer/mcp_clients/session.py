@@ -8,7 +8,7 @@ result twice and then checks it with whatever the server's schema makes it do. T
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any, cast
 
 import mcp_types as types
@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from a2c_smcp.computer.mcp_clients.conversation import Conversation, OnProgress, is_closed
 from a2c_smcp.computer.mcp_clients.schemas import OutputSchema
 from a2c_smcp.errors import ToolFailedError
-from a2c_smcp.smcp import ResourceContents
+from a2c_smcp.smcp import Completion, CompletionArgument, CompletionReference, ResourceContents
 from a2c_smcp.utils.results import CallToolResult
 
 MAX_PAGES = 1_000
@@ -129,6 +129,39 @@ class Session(ClientSession):
         if not isinstance(contents, list) or not all(_is_content(part) for part in cast("list[Any]", contents)):
             raise MCPError(code=types.INTERNAL_ERROR, message="its answer to resources/read holds no contents")
         return cast("list[ResourceContents]", contents)
+
+    async def suggest(
+        self, ref: CompletionReference, argument: CompletionArgument, context: Mapping[str, str] | None
+    ) -> Completion:
+        """What the server suggests for an argument of one of its templates or prompts.
+
+        Raises:
+            MCPError: the server refused, or is gone.
+        """
+        params: dict[str, Any] = {"ref": ref, "argument": argument}
+        if context:
+            params["context"] = {"arguments": dict(context)}
+        completion = (await self._ask("completion/complete", params)).get("completion")
+        found = cast("dict[str, Any]", completion) if isinstance(completion, dict) else {}
+        values = found.get("values")
+        if not isinstance(values, list) or not all(isinstance(value, str) for value in cast("list[Any]", values)):
+            raise MCPError(code=types.INTERNAL_ERROR, message="its answer to completion/complete holds no values")
+        return cast("Completion", found)
+
+    async def has_prompt(self, name: str) -> bool:
+        """Whether the server has a prompt of this name.
+
+        Raises:
+            MCPError: the server refused, or is gone.
+        """
+        capabilities = self.server_capabilities
+        if capabilities is None or capabilities.prompts is None:
+            return False
+        async with contextlib.aclosing(self._pages("prompts/list", "prompts")) as listed:
+            async for data in listed:
+                if isinstance(data, dict) and cast("dict[str, Any]", data).get("name") == name:
+                    return True
+        return False
 
     async def watch(self, uri: str, on: bool = True) -> None:
         """Have the server tell of changes of a resource, or no more (before 2026-07-28).

@@ -6,7 +6,7 @@ import functools
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import orjson
 
@@ -15,6 +15,7 @@ from a2c_smcp.errors import (
     InternalError,
     MalformedRequestError,
     NotFoundError,
+    NotInOfficeError,
     OfficeRefusedError,
     SMCPError,
     TooLargeError,
@@ -25,10 +26,12 @@ from a2c_smcp.protocol.wire import check_payload, check_timeout
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
     CLIENT_PREFIX,
+    COMPLETE_EVENT,
     GET_CONFIG_EVENT,
     GET_DESKTOP_EVENT,
     GET_FINDER_EVENT,
     GET_TOOLS_EVENT,
+    LIST_RESOURCE_TEMPLATES_EVENT,
     NOTIFY_PREFIX,
     READ_RESOURCE_EVENT,
     SMCP_NAMESPACE,
@@ -37,16 +40,19 @@ from a2c_smcp.smcp import (
     UPDATE_DESKTOP_EVENT,
     UPDATE_FINDER_EVENT,
     UPDATE_TOOL_LIST_EVENT,
+    CompleteReq,
     GetComputerConfigReq,
     GetDeskTopReq,
     GetFinderReq,
     GetToolsReq,
+    ListResourceTemplatesReq,
     ReadResourceReq,
     ToolCallReq,
     UpdateComputerConfigReq,
 )
 from a2c_smcp.transport.async_client import OfficeClient
 from a2c_smcp.types import Role
+from a2c_smcp.utils.failures import log_failure
 from a2c_smcp.utils.results import to_wire
 
 if TYPE_CHECKING:
@@ -65,20 +71,32 @@ def answers(event: str) -> Callable[[_Handler], _Handler]:
         @functools.wraps(handler)
         async def checked(self: SMCPComputerClient, data: Any) -> Any:
             try:
+                if self.office_id is None:
+                    raise NotInOfficeError("this Computer is in no office")
                 payload = check_payload(event, data, _LIMITS)
                 check_timeout(event, payload, _LIMITS)
                 if payload["computer"] != self.computer.name:
                     raise NotFoundError(f"this Computer is not {payload['computer']}")
                 return await handler(self, payload)
             except SMCPError as error:
-                return refusal(event, error)
+                return _refuse(event, data, error)
             except Exception:
-                logger.exception("%s failed", event)
+                logger.exception("%s failed", event, extra={"req_id": _req_id(data)})
                 return refusal(event, InternalError())
 
         return checked
 
     return decorate
+
+
+def _refuse(event: str, data: Any, error: SMCPError) -> Any:
+    """Log that a request fails, and give the ack that says so."""
+    log_failure(logger, event, _req_id(data), error.code, error.message)
+    return refusal(event, error)
+
+
+def _req_id(data: Any) -> Any:
+    return cast("dict[str, Any]", data).get("req_id") if isinstance(data, dict) else None
 
 
 class SMCPComputerClient(OfficeClient):
@@ -102,6 +120,8 @@ class SMCPComputerClient(OfficeClient):
             GET_DESKTOP_EVENT: self.on_get_desktop,
             GET_FINDER_EVENT: self.on_get_finder,
             READ_RESOURCE_EVENT: self.on_read_resource,
+            LIST_RESOURCE_TEMPLATES_EVENT: self.on_list_resource_templates,
+            COMPLETE_EVENT: self.on_complete,
         }.items():
             self.on(event, functools.partial(self._answer, event, handler), namespace=SMCP_NAMESPACE)
         self.on(CANCEL_TOOL_CALL_NOTIFICATION, self.on_tool_call_cancel, namespace=SMCP_NAMESPACE)
@@ -144,9 +164,14 @@ class SMCPComputerClient(OfficeClient):
         """Leave. Whatever the Server says, this Computer is out.
 
         Raises:
-            OfficeRefusedError: the Server says that we were not in. It is a `RuntimeError`.
+            OfficeRefusedError: this Computer is in another office, or in none, and nothing has changed; or the Server
+                says that we were not in. It is a `RuntimeError`.
         """
-        await self._leave(office_id)
+        try:
+            office = self._office_to_leave(office_id)
+        except SMCPError as error:
+            raise OfficeRefusedError(error.message, code=error.code, is_final=True) from None
+        await self._leave(office)
 
     async def _on_rejoined(self) -> None:
         self.computer.catch_up()
@@ -237,29 +262,44 @@ class SMCPComputerClient(OfficeClient):
         """One resource, as its MCP server gives it."""
         return {"contents": await self.computer.read_resource(data["uri"]), "req_id": data["req_id"]}
 
+    @answers(LIST_RESOURCE_TEMPLATES_EVENT)
+    async def on_list_resource_templates(self, data: ListResourceTemplatesReq) -> dict[str, Any]:
+        """The resource templates of this Computer's MCP servers, or of one."""
+        templates, after = await self.computer.list_resource_templates(data.get("mcp_server"), data.get("cursor"))
+        further = {"next_cursor": after} if after is not None else {}
+        return {"templates": templates, **further, "req_id": data["req_id"]}
+
+    @answers(COMPLETE_EVENT)
+    async def on_complete(self, data: CompleteReq) -> dict[str, Any]:
+        """What an MCP server suggests for an argument."""
+        context = (data.get("context") or {}).get("arguments")
+        completion = await self.computer.complete(data["ref"], data["argument"], context, data.get("mcp_server"))
+        return {"completion": completion, "req_id": data["req_id"]}
+
     async def on_tool_call_cancel(self, data: Any = None, *_: Any) -> None:
         """The Agent does not want a result any more."""
         if isinstance(data, dict) and isinstance(req_id := data.get("req_id"), str):  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
             await self.computer.acancel_tool(req_id)
 
-    async def _on_unknown(self, event: str, *_: Any) -> Any:
+    async def _on_unknown(self, event: str, *data: Any) -> Any:
         """A request of a kind we do not know still gets an answer; a notice does not."""
-        if event.startswith(CLIENT_PREFIX):
-            return refusal(event, MalformedRequestError(f"{event} is not a request this Computer knows"))
-        return None
+        if not event.startswith(CLIENT_PREFIX):
+            return None
+        error = MalformedRequestError(f"{event} is not a request this Computer knows")
+        return _refuse(event, data[0] if data else None, error)
 
     async def _answer(self, event: str, handler: Callable[[Any], Awaitable[Any]], *data: Any) -> orjson.Fragment:
         """Write the answer once, and make sure that the Server takes it: it would drop the connection otherwise."""
-        answer = await handler(data[0] if data else None)
+        request = data[0] if data else None
+        answer = await handler(request)
         try:
             written = orjson.dumps(answer)
             if len(written) > self._max_message_bytes - 1_000:
-                size, limit = len(written), self._max_message_bytes
-                written = orjson.dumps(
-                    refusal(event, TooLargeError(f"an answer of {size} bytes; at most {limit} pass"))
-                )
+                problem = f"an answer of {len(written)} bytes; at most {self._max_message_bytes} pass"
+                written = orjson.dumps(_refuse(event, request, TooLargeError(problem)))
         except (TypeError, RecursionError):  # nested deeper than anybody reads
-            written = orjson.dumps(refusal(event, InternalError("the answer cannot be written as JSON")))
+            problem = "the answer cannot be written as JSON"
+            written = orjson.dumps(_refuse(event, request, InternalError(problem)))
         return orjson.Fragment(written)
 
 

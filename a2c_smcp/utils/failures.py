@@ -1,0 +1,35 @@
+"""One log line for a request that failed, in the same form on the Agent, the Server and the Computer.
+
+Each of them writes it once, so that the three lines of one request are found by its `req_id`.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from a2c_smcp.utils.text import printable
+
+_LONGEST_NAME = 256
+_LONGEST_REASON = 1_000
+
+
+def log_failure(
+    logger: logging.Logger,
+    event: str,
+    req_id: object,
+    code: int | None,
+    reason: str,
+    *,
+    level: int = logging.INFO,
+    **context: Any,
+) -> None:
+    """Log that a request failed. What a peer sent is escaped and cut; an id that is no text is left out."""
+    if not logger.isEnabledFor(level):
+        return
+    event, reason = printable(event, _LONGEST_NAME), printable(reason, _LONGEST_REASON).replace("\n", " ")
+    if isinstance(req_id, str):
+        context["req_id"] = printable(req_id, _LONGEST_NAME)
+    context |= {"event": event, "code": code}
+    text = reason if code is None else f"{reason} ({code})"
+    logger.log(level, "%s failed: %s", event or "an event without a name", text, extra=context)
