@@ -348,13 +348,13 @@ class MCPServerStdioConfig(BaseMCPServerConfig):
 
 
 class MCPServerStreamableHttpParameters(TypedDict):
-    """`timeout` and `sse_read_timeout` are ISO-8601 durations."""
+    """`timeout` and `sse_read_timeout` are ISO-8601 durations. A text in place of a bool is a placeholder."""
 
     url: str
     headers: dict[str, Any] | None
     timeout: str
     sse_read_timeout: str
-    terminate_on_close: bool
+    terminate_on_close: bool | str
 
 
 class MCPServerStreamableHttpConfig(BaseMCPServerConfig):
@@ -363,12 +363,12 @@ class MCPServerStreamableHttpConfig(BaseMCPServerConfig):
 
 
 class MCPSSEParameters(TypedDict):
-    """`timeout` and `sse_read_timeout` are seconds."""
+    """`timeout` and `sse_read_timeout` are seconds. A text in place of a number is a placeholder."""
 
     url: str
     headers: dict[str, Any] | None
-    timeout: float
-    sse_read_timeout: float
+    timeout: float | str
+    sse_read_timeout: float | str
 
 
 class MCPSSEConfig(BaseMCPServerConfig):
@@ -400,6 +400,8 @@ class MCPServerCommandInput(MCPServerInputBase):
     type: Literal["command"]
     command: str
     args: NotRequired[dict[str, str] | list[str] | None]
+    shell: NotRequired[bool]
+    timeout: NotRequired[float]
 
 
 MCPServerInput: TypeAlias = MCPServerPromptStringInput | MCPServerPickStringInput | MCPServerCommandInput
