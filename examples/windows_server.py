@@ -1,14 +1,14 @@
 """An MCP server with a window: the end of a file, which an Agent sees on the Desktop as it grows.
 
-To a Computer it is a server like any other. At its prompt:
+A Computer runs it like any other MCP server. At its prompt:
 
     a2c computer --name my-laptop
     my-laptop> add log python examples/windows_server.py /var/log/syslog
     my-laptop> desktop
 
-A window is a resource whose address starts with `window://`. The Computer shows those of servers that declare
-`resources.subscribe`, and looks again when the server says that one was updated. Hence the low-level `Server`: with
-`MCPServer` only a tool that is being called can say it.
+A window is a resource whose address starts with `window://`. The Computer shows the windows of servers that declare
+`resources.subscribe`, and reads a window again when the server notifies it of a change. This server uses the low-level
+`Server` because a tool call is the only place where `MCPServer` can send that notification.
 """
 
 import sys
@@ -19,17 +19,16 @@ import anyio
 import mcp_types as types
 from mcp.server import Server
 from mcp.server import ServerRequestContext as Context
-from mcp.server.session import ServerSession
 from mcp.server.stdio import stdio_server
 
 FILE = Path(sys.argv[1])
 WINDOW = types.Resource(uri="window://log.example/end?priority=50", name=f"The end of {FILE.name}")
-viewers: dict[str, ServerSession] = {}
+subscriptions: set[str] = set()  # one set is enough: over stdio there is one client
 
 
 def read_end() -> str:
     if not FILE.exists():
-        return f"{FILE} is not there yet.\n"
+        return f"{FILE} does not exist yet.\n"
     with FILE.open(encoding="utf-8", errors="replace") as lines:
         return "".join(deque(lines, maxlen=20))
 
@@ -43,24 +42,24 @@ async def read_resource(context: Context, params: types.ReadResourceRequestParam
 
 
 async def subscribe(context: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
-    viewers[params.uri] = context.session
+    subscriptions.add(params.uri)
     return types.EmptyResult()
 
 
 async def unsubscribe(context: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
-    viewers.pop(params.uri, None)
+    subscriptions.discard(params.uri)
     return types.EmptyResult()
 
 
-async def watch() -> None:
-    """Say it when the file has changed."""
+async def watch(context: Context, params: types.NotificationParams) -> None:
+    """As long as the client is connected, notify it when the file changes."""
     shown = read_end()
     while True:
         await anyio.sleep(1)
         if (now := read_end()) != shown:
             shown = now
-            for uri, viewer in list(viewers.items()):
-                await viewer.send_resource_updated(uri)
+            for uri in sorted(subscriptions):
+                await context.session.send_resource_updated(uri)
 
 
 async def main() -> None:
@@ -71,10 +70,10 @@ async def main() -> None:
         on_subscribe_resource=subscribe,
         on_unsubscribe_resource=unsubscribe,
     )
-    async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as tasks:
-        tasks.start_soon(watch)
+    # A handler runs beside the others. This one starts with the connection and is cancelled when it closes.
+    server.add_notification_handler("notifications/initialized", types.NotificationParams, watch)
+    async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
-        tasks.cancel_scope.cancel()
 
 
 if __name__ == "__main__":

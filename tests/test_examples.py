@@ -8,7 +8,6 @@ import contextlib
 import re
 import shlex
 import signal
-import sqlite3
 import sys
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,11 +19,11 @@ import psutil
 import pytest
 
 from a2c_smcp.agent import AsyncSMCPAgentClient, SMCPAgentClient
-from a2c_smcp.errors import DocumentNotFoundError, ElementNotFoundError, PageOutOfRangeError
 from tests.support.computers import LineProcess, computer_process, free_port, stdio, watching, write_config
 from tests.support.model_api import ModelApi, Round, model_api
 from tests.support.process import a2c, server_process
 from tests.support.running import PATIENCE
+from tests.support.shop import make_shop
 from tests.support.terminal import CTRL_C, ENTER
 from tests.support.terminal import terminal as in_terminal
 
@@ -208,14 +207,7 @@ def log(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
-    """A database with 120 orders and a table that is empty."""
-    file = tmp_path / "shop.db"
-    with contextlib.closing(sqlite3.connect(file)) as database:
-        database.execute("CREATE TABLE orders (id INTEGER, item TEXT)")
-        database.executemany("INSERT INTO orders VALUES (?, ?)", [(n, f"item|{n}") for n in range(120)])
-        database.execute('CREATE TABLE "gift ""cards""" (code)')
-        database.commit()
-    return file
+    return make_shop(tmp_path / "shop.db")
 
 
 PROMPTS = {
@@ -277,49 +269,6 @@ async def test_a_window_shows_the_end_of_a_file_as_it_grows(server: str, tmp_pat
 def append(file: Path, text: str) -> None:
     with file.open("a") as end:
         end.write(text)
-
-
-@pytest.mark.anyio
-async def test_tables_are_documents_pages_and_elements(server: str, tmp_path: Path, shop: Path) -> None:
-    with computer_with(server, tmp_path, "documents_server.py", shop):
-        async with AsyncSMCPAgentClient.in_office(server, "side", "agent") as agent:
-            found = {document["title"]: document async for document in agent.iter_documents("pc")}
-            assert {title: document["page_count"] for title, document in found.items()} == {
-                'gift "cards"': 1,
-                "orders": 3,
-            }
-            orders = found["orders"]["uri"]
-            catalogue = await agent.read_resource("pc", "dpe://tables.example")
-            assert [document["title"] for document in catalogue["documents"]] == list(sorted(found))
-            index = await agent.read_document_pages("pc", orders, offset=1, limit=1)
-            assert [page["uri"] for page in index["pages"]] == [f"{orders}/pages/1"]
-            assert index["page_total"] == 3
-            page = await agent.read_page("pc", orders, 2)
-            content = {"headers": ["id", "item"], "rows": [[n, f"item|{n}"] for n in range(100, 120)]}
-            assert [element["content"] for element in page["elements"]] == [content]
-            assert (await agent.read_element("pc", orders, "rows-2"))["content"] == content
-            text = (await agent.read_page("pc", orders, 2, format="markdown"))["content_markdown"]
-            assert text.splitlines()[:3] == ["| id | item |", "| --- | --- |", "| 100 | item\\|100 |"]
-            with pytest.raises(PageOutOfRangeError):
-                await agent.read_page("pc", orders, 3)
-            with pytest.raises(ElementNotFoundError):
-                await agent.read_element("pc", orders, "rows-x")
-            with pytest.raises(DocumentNotFoundError):
-                await agent.read_page("pc", "dpe://tables.example/nothing", 0)
-
-            changes = agent.changes()
-            await asyncio.to_thread(order_more, shop)
-            async with asyncio.timeout(PATIENCE):
-                async for change in changes:
-                    found = {document["title"]: document async for document in agent.iter_documents("pc")}
-                    if change.kind == "finder" and found["orders"]["page_count"] == 4:
-                        break
-
-
-def order_more(shop: Path) -> None:
-    with contextlib.closing(sqlite3.connect(shop)) as database:
-        database.executemany("INSERT INTO orders VALUES (?, 'more')", [[n] for n in range(50)])
-        database.commit()
 
 
 # ----------------------------------------------------------------------------------------------------------- a Computer
