@@ -7,7 +7,6 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Generator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -283,7 +282,7 @@ async def test_what_a_document_server_does_not_have_is_named_in_its_error(
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(("mcp_server", "host"), [("tables", "tables.example"), ("notes", "notes.example")])
-async def test_document_servers_have_templates(mcp_server: str, host: str, agent: Any) -> None:
+async def test_document_servers_have_templates(mcp_server: str, host: str, agent: AsyncSMCPAgentClient) -> None:
     found = await agent.list_resource_templates("pc", mcp_server=mcp_server)
     assert {(each["uriTemplate"], each["mcp_server"]) for each in found["templates"]} == {
         (f"dpe://{host}/{{doc_ref}}/pages/{{page_index}}", mcp_server),
@@ -313,7 +312,7 @@ SUGGESTIONS: list[tuple[str, str, str, dict[str, str], list[str]]] = [
 
 
 @pytest.mark.anyio
-async def test_documents_pages_and_elements_are_suggested_one_after_the_other(agent: Any) -> None:
+async def test_documents_pages_and_elements_are_suggested_one_after_the_other(agent: AsyncSMCPAgentClient) -> None:
     for template, variable, start, chosen, expected in SUGGESTIONS:
         reference = {"type": "ref/resource", "uri": f"dpe://{template}"}
         found = await agent.complete("pc", reference, {"name": variable, "value": start}, context=chosen)

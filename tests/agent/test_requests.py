@@ -128,6 +128,97 @@ async def test_a_document_is_walked_from_the_catalogue_to_an_element(scene: Stag
     assert inside["page_index"] == 0, "any address inside a document names the document"
 
 
+async def test_helpers_append_to_the_address_as_it_was_given(scene: Stage) -> None:
+    asked: list[str] = []
+
+    def answer(event: str, data: Any) -> Any:
+        if event == "client:read_resource":
+            asked.append(data["uri"])
+        return {"contents": [{"uri": "dpe://h/d", "text": "{}"}], "tools": [], "req_id": data["req_id"]}
+
+    await scene.fake(answer=answer)
+    agent = await scene.agent()
+    for uri in ("dpe://h/rpt:2026", "dpe://h/%e6%8a%a5"):
+        asked.clear()
+        await agent.read_document_metadata("pc", f"{uri}/pages/4?format=text")
+        await agent.read_document_pages("pc", uri, 1, 2)
+        await agent.read_page("pc", uri, 3, format="markdown", categories=["table", "text"])
+        await agent.read_element("pc", uri, "a/b")
+        assert asked == [
+            uri,
+            f"{uri}?depth=pages&offset=1&limit=2",
+            f"{uri}/pages/3?format=markdown&categories=table,text",
+            f"{uri}/elements/a%2Fb",
+        ]
+
+
+async def test_templates_and_completion(scene: Stage) -> None:
+    await scene.computer(shelves("s", "--documents", "3"), raw("plain", "--prefix", "p_"))
+    agent = await scene.agent()
+    answer = await agent.list_resource_templates("pc")
+    assert [(each["name"], each["mcp_server"]) for each in answer["templates"]] == [("page", "s"), ("element", "s")]
+    template = answer["templates"][0]["uriTemplate"]
+    ref = {"type": "ref/resource", "uri": template}
+    found = await agent.complete("pc", ref, {"name": "doc_ref", "value": "d0000"})
+    assert found["completion"]["values"] == ["d00000", "d00001", "d00002"]
+    context = {"doc_ref": "d00001"}
+    found = await agent.complete("pc", ref, {"name": "page_index", "value": ""}, context=context, mcp_server="s")
+    assert found["completion"]["values"] == ["0", "1", "2"]
+    with pytest.raises(NotFoundError):
+        await agent.complete("pc", ref, {"name": "page_index", "value": ""}, mcp_server="plain")
+    with pytest.raises(NotFoundError):
+        await agent.list_resource_templates("pc", mcp_server="nothing")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{"templates": 5}, {"templates": [{"name": "no uri"}, {"uriTemplate": "x:{y}", "name": "n", "mcp_server": "s"}]}],
+)
+async def test_templates_that_a_peer_garbles(scene: Stage, answer: dict[str, Any]) -> None:
+    await scene.fake(answer=lambda event, data: {"tools": [], **answer})
+    agent = await scene.agent()
+    if isinstance(answer["templates"], list):
+        assert [each["name"] for each in (await agent.list_resource_templates("pc"))["templates"]] == ["n"]
+    else:
+        with pytest.raises(errors.InvalidAnswerError):
+            await agent.list_resource_templates("pc")
+
+
+@pytest.mark.parametrize("completion", [None, 5, {}, {"values": "x"}])
+async def test_a_completion_that_a_peer_garbles_is_an_error(scene: Stage, completion: Any) -> None:
+    await scene.fake(answer=lambda event, data: {"tools": [], "completion": completion})
+    agent = await scene.agent()
+    with pytest.raises(errors.InvalidAnswerError):
+        await agent.complete("pc", {"type": "ref/prompt", "name": "x"}, {"name": "a", "value": ""})
+
+
+async def test_a_failed_request_is_logged_once_with_its_id(scene: Stage, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    await scene.computer(shelves("s"))
+    agent = await scene.agent()
+
+    def logged(event: str) -> list[tuple[str, str, int]]:
+        found = [record for record in caplog.records if getattr(record, "event", None) == event]
+        assert len({vars(record)["req_id"] for record in found}) == 1, "one id on all hops"
+        return sorted((record.name.split(".")[1], record.levelname, vars(record)["code"]) for record in found)
+
+    def on_all_hops(code: int) -> list[tuple[str, str, int]]:
+        return [("computer", "INFO", code), ("protocol", "INFO", code), ("server", "INFO", code)]
+
+    with pytest.raises(NotFoundError):
+        await agent.read_resource("pc", "file:///nothing")
+    assert logged("client:read_resource") == on_all_hops(404)
+    assert (await agent.emit_tool_call("pc", "fail", {"message": "no"}, 10)).is_error
+    assert logged("client:tool_call") == on_all_hops(4003)
+    with pytest.raises(MalformedRequestError):
+        await agent.get_finder("pc", limit=-1)
+    assert logged("client:get_finder") == on_all_hops(400)
+    caplog.clear()
+    with pytest.raises(NotFoundError):
+        await agent.get_tools_from_computer("nobody")
+    assert logged("client:get_tools") == [("protocol", "INFO", 404), ("server", "INFO", 404)]
+
+
 async def test_pages_and_documents_are_iterated_over(scene: Stage) -> None:
     await scene.computer(shelves("s", "--documents", "230"))
     agent = await scene.agent()

@@ -141,6 +141,38 @@ async def test_blobs_and_nonsense_are_left_out() -> None:
         assert await desktop(here) == []
 
 
+async def test_windows_with_an_invalid_address_are_named_in_the_status_with_the_reason(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    wrong = ["window://shelf/a?priority=200", "window://shelf/b?priority=x", "window://shelf/c?fullscreen=perhaps"]
+    async with office(shelves("shelves", "--windows", "1")) as here:
+        await settled(here)
+        for uri in wrong:
+            await here.call("set_window", {"uri": uri, "text": "not to be seen"})
+        await here.computer.until(lambda: len(here.computer.status_of("shelves").notes) == 3)
+        notes = here.computer.status_of("shelves").notes
+        for uri, note, reason in zip(wrong, notes, ("priority", "priority", "fullscreen"), strict=True):
+            assert uri in note
+            assert reason in note.removeprefix(uri)
+            assert sum(uri in record.getMessage() for record in caplog.records if record.levelname == "WARNING") == 1
+        assert await desktop(here) == ["window://shelf/w0000\n\nwindow 0 "]
+        for uri in wrong:
+            await here.call("drop_window", {"uri": uri})
+        await here.computer.until(lambda: not here.computer.status_of("shelves").notes)
+
+
+async def test_fullscreen_is_read_in_any_letter_case() -> None:
+    async with office(shelves("shelves", "--windows", "2")) as here:
+        await settled(here, count=2)
+        for written in ("True", "TRUE", "Yes", "oN"):
+            uri = f"window://shelf/full?fullscreen={written}"
+            await here.call("set_window", {"uri": uri, "text": "all"})
+            await settled(here, count=3)
+            assert await desktop(here) == [f"{uri}\n\nall"]
+            await here.call("drop_window", {"uri": uri})
+            await settled(here, count=2)
+
+
 async def test_when_a_server_dies_its_windows_go_and_come_back_with_it() -> None:
     servers = (
         shelves("a", "--windows", "2", "--host", "a"),

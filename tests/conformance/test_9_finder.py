@@ -119,6 +119,16 @@ async def test_after_one_document_changed_one_is_read(tmp_path: Path) -> None:
         assert reads(log) == ["dpe://shelf", "dpe://shelf/d00007"]
 
 
+async def test_documents_of_all_servers_are_one_catalogue() -> None:
+    second = shelves("b", "--documents", "2", "--host", "other", "--prefix", "b_")
+    async with office(shelves("a", "--documents", "3"), second) as here:
+        await settled(here, "a", 3)
+        await settled(here, "b", 2)
+        documents, total = await finder(here)
+        assert total == 5
+        assert [document["server"] for document in documents] == ["a"] * 3 + ["b"] * 2
+
+
 async def test_filters_and_pages() -> None:
     async with office(shelves("shelves", "--documents", "30")) as here:
         await settled(here, count=30)

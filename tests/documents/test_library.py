@@ -15,6 +15,7 @@ from a2c_smcp.documents.folder import FileRules
 from a2c_smcp.documents.library import Library
 from a2c_smcp.documents.reading import complete, read
 from a2c_smcp.documents.registry import FORMATS
+from a2c_smcp.documents.shapes import page_of_element
 from a2c_smcp.documents.tools import call
 from a2c_smcp.errors import (
     DocumentNotFoundError,
@@ -423,12 +424,50 @@ async def test_addresses_are_completed_step_by_step(files: Path, make_library: M
     library = make_library()
     await library.look()
     ref = ref_of(library, "notes.md")
-    assert await complete(library, "doc_ref", "no", {}) == [ref]
-    assert await complete(library, "page_index", "", {"doc_ref": ref}) == ["0", "1"]
-    found = await complete(library, "element_id", "p1-t", {"doc_ref": ref, "page_index": "1"})
-    assert found == ["p1-table-1"]
-    assert await complete(library, "page_index", "", {}) == []
-    assert await complete(library, "element_id", "", {"doc_ref": "nothing", "page_index": "0"}) == []
+
+    async def values(name: str, start: str, **chosen: str) -> list[str]:
+        found = await complete(library, name, start, chosen)
+        assert found.is_all
+        return found.values
+
+    assert await values("doc_ref", "no") == [ref]
+    assert await values("page_index", "", doc_ref=ref) == ["0", "1"]
+    assert await values("element_id", "p1-t", doc_ref=ref, page_index="1") == ["p1-table-1"]
+    assert await values("page_index", "") == []
+    assert await values("element_id", "", doc_ref="nothing", page_index="0") == []
+    assert await values("element_id", "p1-t", doc_ref=ref, page_index="x") == []
+
+
+async def test_without_a_chosen_page_elements_of_all_pages_are_suggested(
+    files: Path, make_library: MakeLibrary
+) -> None:
+    (files / "long.md").write_text("".join(f"# Part {number}\n\nWords.\n\n" for number in range(130)))
+    library = make_library()
+    await library.look()
+    ref = ref_of(library, "long.md")
+    count = (await library.document(ref))["page_count"]
+    assert count > 31
+    for start, pages in (("p3-", {3}), ("p3", {3, *range(30, min(40, count))}), ("p31-heading", {31})):
+        found = await complete(library, "element_id", start, {"doc_ref": ref})
+        assert {page_of_element(value) for value in found.values} == pages
+    for nothing in ("x", "p-", f"p{count}-", "P3"):
+        assert (await complete(library, "element_id", nothing, {"doc_ref": ref})).values == []
+    everything = await complete(library, "element_id", "", {"doc_ref": ref})
+    assert len(everything.values) <= 100
+    assert not everything.is_all
+
+
+async def test_pages_and_elements_name_their_address_without_the_query(files: Path, make_library: MakeLibrary) -> None:
+    (files / "notes.md").write_text(NOTES)
+    library = make_library()
+    await library.look()
+    page = library.address(ref_of(library, "notes.md"), "pages/0")
+    element = library.address(ref_of(library, "notes.md"), "elements/p0-list-1")
+    for uri in (page, element):
+        for query in ("", "?format=markdown", "?format=text&x=1", "?categories=table"):
+            body = await at(library, uri + query)
+            assert body["uri"] == uri
+            assert (await at(library, body["uri"] + "?format=text"))["content_text"]
 
 
 async def test_rules_say_which_files(files: Path, make_library: MakeLibrary) -> None:

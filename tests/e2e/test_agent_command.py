@@ -152,6 +152,8 @@ def test_an_office_without_computers_is_no_failure(place: Place) -> None:
         assert shown.stdout == "no Computer is in the office\n"
 
 
+D1, KINDS = "dpe://shelf/d00001", ["page", "element"]
+
 FOR_SCRIPTS: list[tuple[list[str], Callable[[Any], bool]]] = [
     (["computers"], lambda found: {"name": "laptop", "tools": 15} in found),
     (["tools"], lambda found: len(found["desk"]) == 24),
@@ -162,7 +164,26 @@ FOR_SCRIPTS: list[tuple[list[str], Callable[[Any], bool]]] = [
     (["read", "dpe://shelf/d00001"], lambda found: json.loads(found[0]["text"])["title"] == "Document 1"),
     (["tree", "dpe://shelf/d00001"], lambda found: len(found["pages"][2]["elements"]) == 3),
     (["config", "laptop"], lambda found: found["servers"]["it"]["type"] == "stdio"),
+    (["templates"], lambda found: found["laptop"] == [] and [each["name"] for each in found["desk"]] == KINDS),
+    (["templates", "--mcp-server", "it", "-c", "desk"], lambda found: found["desk"][0]["mcp_server"] == "it"),
+    (["complete", "dpe://shelf/d00001/elements/e"], lambda found: found == [f"{D1}/elements/e{n}" for n in range(3)]),
 ]
+
+
+def test_addresses_are_completed_one_on_a_line(place: Place) -> None:
+    found = place.agent("complete", f"{D1}/")
+    assert found.stdout.splitlines() == [f"{D1}/pages/", f"{D1}/elements/"]
+    found = place.agent("complete", f"{D1}/pages/")
+    assert found.stdout.splitlines() == [f"{D1}/pages/{number}" for number in range(3)]
+    found = place.agent("complete", "dpe://nowhere/d/pages/")
+    assert (found.stdout, found.stderr, found.returncode) == ("", "", 0)
+
+
+def test_templates_are_shown_with_their_mcp_server(place: Place) -> None:
+    shown = place.agent("templates")
+    assert shown.returncode == 0
+    assert re.search(r"desk +it +page +dpe://shelf/\{doc_ref\}/pages/\{page_index\}", shown.stdout)
+    assert place.agent("templates", "--mcp-server", "nothing", "-c", "desk").returncode == EXIT_CODES["not there"]
 
 
 @pytest.mark.parametrize(("words", "holds"), FOR_SCRIPTS)
@@ -558,10 +579,12 @@ def test_tab_completes_computers_tools_parameters_and_documents(place: Place, tm
         shell.see("^completed$", start)
         shell.see_prompt()
         complete("read d", "read dpe://shelf/d000")
-        complete("07/", "read dpe://shelf/d00007/pages/")
+        complete("07/p", "read dpe://shelf/d00007/pages/")
         shell.type("2" + ENTER)
         shell.see("Words", start)
         shell.see_prompt()
+        complete("read dpe://shelf/d00007/elements/", "read dpe://shelf/d00007/elements/e")
+        shell.type(CTRL_U)
         complete("finder --a", "finder --all")
         shell.type(CTRL_U)
         complete("config de", "config desk")

@@ -111,7 +111,9 @@ async def test_any_mcp_host_can_use_it(files: Path) -> None:
         listed = (await client.list_resources()).resources
         assert len(listed) == 3
         templates = (await client.list_resource_templates()).resource_templates
-        assert "dpe://lib/{doc_ref}/pages/{page_index}" in [template.uri_template for template in templates]
+        listed = [template.uri_template for template in templates]
+        assert "dpe://lib/{doc_ref}/pages/{page_index}" in listed
+        assert "dpe://lib/{doc_ref}/elements/{element_id}" in listed
         tools = {tool.name for tool in (await client.list_tools()).tools}
         assert tools == {"list_documents", "search_documents", "read_document"}
         result = await client.call_tool("search_documents", {"query": "Bob"})

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from a2c_smcp.computer.utils import dpe_uri as computer_dpe_uri
 from a2c_smcp.errors import InvalidDPEUriError
 from a2c_smcp.utils import ParsedDPEUri, build_dpe_uri, is_dpe_uri, parse_dpe_uri
-from a2c_smcp.utils.dpe_uri import ELEMENT_TYPES
+from a2c_smcp.utils.dpe_uri import ELEMENT_TYPES, extend_dpe_uri, without_query
 
 text = st.text(st.characters(exclude_categories=("Cs",)), min_size=1)
 hosts = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9.-]{0,30}", fullmatch=True)
@@ -176,3 +176,58 @@ def test_there_are_nineteen_element_types() -> None:
 
 def test_the_parser_has_its_second_address() -> None:
     assert computer_dpe_uri.parse_dpe_uri is parse_dpe_uri
+
+
+@pytest.mark.parametrize(
+    ("uri", "sub_path", "params", "expected"),
+    [
+        ("dpe://h/rpt:2026", "pages/0", None, "dpe://h/rpt:2026/pages/0"),
+        ("dpe://h/%e6%8a%a5", "pages/0", {"format": "markdown"}, "dpe://h/%e6%8a%a5/pages/0?format=markdown"),
+        ("dpe://H.Example/a(b)~'c", "elements/x/y", None, "dpe://H.Example/a(b)~'c/elements/x%2Fy"),
+        ("dpe://h/d/pages/3?format=text&v=%7e1#top", "elements/e 1", None, "dpe://h/d/elements/e%201?v=%7e1"),
+        ("dpe://h/d?v=a&limit=5", None, {"depth": "pages"}, "dpe://h/d?v=a&depth=pages"),
+        ("dpe://h/d?v=a", None, {"v": "b"}, "dpe://h/d?v=b"),
+        ("dpe://h/d/elements/e", None, None, "dpe://h/d"),
+    ],
+)
+def test_an_address_is_extended_as_it_was_written(
+    uri: str, sub_path: str | None, params: dict[str, str] | None, expected: str
+) -> None:
+    assert extend_dpe_uri(uri, sub_path, params) == expected
+
+
+@pytest.mark.parametrize(
+    ("uri", "sub_path", "params"),
+    [
+        ("dpe://h", "pages/0", None),
+        ("http://h/d", None, None),
+        ("dpe://h/d", "pages/x", None),
+        ("dpe://h/d", "elements/", None),
+        ("dpe://h/d", None, {"limit": "0"}),
+    ],
+)
+def test_what_cannot_be_an_address_is_not_built(uri: str, sub_path: str | None, params: dict[str, str] | None) -> None:
+    with pytest.raises(InvalidDPEUriError):
+        extend_dpe_uri(uri, sub_path, params)
+
+
+@given(hosts, text, sub_paths, sub_paths, known_params, unknown_params)
+def test_an_extended_address_names_the_same_document(
+    host: str, doc_ref: str, old: str | None, new: str | None, params: dict[str, str], further: dict[str, str]
+) -> None:
+    uri = extend_dpe_uri(build_dpe_uri(host, doc_ref, old, {"limit": "3", **further}), new, params)
+    assert parse_dpe_uri(uri) == ParsedDPEUri("dpe", host, doc_ref, new, {**further, **params})
+    assert parse_dpe_uri(without_query(uri)) == ParsedDPEUri("dpe", host, doc_ref, new)
+
+
+@pytest.mark.parametrize("uri", ["dpe://", "http://h", "dpe://h/d/pages/x", "dpe://h/d?limit=0", ""])
+def test_an_invalid_uri_is_in_the_details_of_its_error(uri: str) -> None:
+    with pytest.raises(InvalidDPEUriError) as caught:
+        parse_dpe_uri(uri)
+    assert (caught.value.code, caught.value.details) == (4204, {"uri": uri})
+
+
+def test_a_long_invalid_uri_is_cut_in_the_details() -> None:
+    with pytest.raises(InvalidDPEUriError) as caught:
+        parse_dpe_uri("dpe://h/d/" + "x" * 100_000)
+    assert len(str(caught.value.details)) < 3_000

@@ -30,6 +30,8 @@ hosts = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9.-]{0,30}", fullmatch=True)
         ("window://h/a?fullscreen=off#frag", "h", ["a"], None, False),
         *[(f"window://h?fullscreen={yes}", "h", [], None, True) for yes in ("true", "1", "yes", "on")],
         *[(f"window://h?fullscreen={no}", "h", [], None, False) for no in ("false", "0", "no", "off")],
+        *[(f"window://h?fullscreen={yes}", "h", [], None, True) for yes in ("True", "TRUE", "Yes", "ON")],
+        *[(f"window://h?fullscreen={no}", "h", [], None, False) for no in ("False", "NO", "oFF")],
     ],
 )
 def test_a_valid_uri_is_taken_apart(
