@@ -115,6 +115,10 @@ class CrossOfficeError(SMCPError, code=4104, summary="cross-office access refuse
     """The target is in another office."""
 
 
+class HiddenOfficeError(NotFoundError):
+    """The target is in another office, which the sender may not know of: to the sender, it does not exist."""
+
+
 class OfficeRefusedError(SMCPError, RuntimeError, summary="refused"):
     """The Server does not let a Computer in, or out, or says nothing; `code` tells why. Never on the wire."""
 
@@ -179,6 +183,11 @@ def error_for(code: int, message: str | None = None, details: Mapping[str, Any] 
     error = SMCPError(message, details=details)
     error.code = code
     return error
+
+
+def type_name(error: SMCPError) -> str:
+    """The name of an error's class on the wire: that of the class that owns its code."""
+    return SMCPError._classes.get(error.code, type(error)).__name__  # pyright: ignore[reportPrivateUsage]
 
 
 def is_known_code(code: int) -> bool:

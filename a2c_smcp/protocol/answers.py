@@ -20,6 +20,7 @@ from a2c_smcp.errors import (
     error_for,
     from_payload,
     to_payload,
+    type_name,
 )
 
 logger = logging.getLogger(__name__)
@@ -38,7 +39,7 @@ def refusal(event: object, error: SMCPError) -> Any:
     return {  # an error envelope and a valid CallToolResult at once: either kind of reader sees it
         **payload,
         "content": [{"type": "text", "text": f"{error.message} (error {error.code})"}],
-        "structuredContent": {"error": error.message, "error_type": type(error).__name__},
+        "structuredContent": {"error": error.message, "error_type": type_name(error)},
         "isError": True,
         "meta": {"error_code": error.code},
     }

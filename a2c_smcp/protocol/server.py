@@ -17,6 +17,7 @@ from a2c_smcp import smcp
 from a2c_smcp.errors import (
     CrossOfficeError,
     ForbiddenError,
+    HiddenOfficeError,
     MalformedRequestError,
     NotFoundError,
     NotInOfficeError,
@@ -255,7 +256,7 @@ def _elsewhere(sender: Member, offices: Sequence[str], problem: str) -> Flow[Wor
     grant = yield from ReadGrant(sender.sid)
     if any(grant.covers(office_id) for office_id in offices):
         return CrossOfficeError(problem)
-    return NotFoundError(problem)
+    return HiddenOfficeError(problem) if offices else NotFoundError(problem)
 
 
 FLOWS: dict[str, Callable[[Request], ServerFlow]] = {

@@ -21,6 +21,7 @@ from a2c_smcp import smcp
 from a2c_smcp.errors import (
     CrossOfficeError,
     ForbiddenError,
+    HiddenOfficeError,
     InternalError,
     MalformedRequestError,
     NotAuthenticatedError,
@@ -56,7 +57,7 @@ EdgeFlow: TypeAlias = Flow[World, Any]
 
 _MOVES = frozenset((smcp.JOIN_OFFICE_EVENT, smcp.LEAVE_OFFICE_EVENT))
 _LIFECYCLE = frozenset(("connect", "disconnect"))
-_SECURITY_ERRORS = (NotAuthenticatedError, ForbiddenError, CrossOfficeError)
+_SECURITY_ERRORS = (NotAuthenticatedError, ForbiddenError, CrossOfficeError, HiddenOfficeError)
 
 
 class Observer(Protocol):

@@ -48,7 +48,9 @@ async def test_an_update_in_another_name_is_one_of_the_sender(people: Crowd) -> 
     assert await computer.has_heard() == []
 
 
-async def test_4104_only_tells_of_offices_that_the_sender_may_join(kind: Kind, tmp_path: Path) -> None:
+async def test_4104_only_tells_of_offices_that_the_sender_may_join(
+    kind: Kind, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     keys = tmp_path / "keys.toml"
     entries = [
         {"id": "narrow", "hash": hash_key("narrow"), "offices": ["acme-1"]},
@@ -57,6 +59,7 @@ async def test_4104_only_tells_of_offices_that_the_sender_may_join(kind: Kind, t
     ]
     write_keys(keys, entries)
     provider = CredentialAuthenticationProvider if kind == "async" else CredentialSyncAuthenticationProvider
+    caplog.set_level("INFO")
     with running(kind, provider(KeyFile(keys))) as server:
         async with crowd(server) as people:
             theirs = await people.member("computer", "their-pc", "globex", auth={"token": "all"})
@@ -70,7 +73,12 @@ async def test_4104_only_tells_of_offices_that_the_sender_may_join(kind: Kind, t
                 (wide, "other-pc", 4104),
                 (wide, "nobody", 404),
             ):
-                assert (await agent.ask("client:get_tools", request(computer)))["error"]["code"] == code
+                caplog.clear()
+                ack = await agent.ask("client:tool_call", tool_call(computer))
+                assert ack["error"]["code"] == ack["meta"]["error_code"] == code
+                assert (ack["structuredContent"]["error_type"] == "NotFoundError") == (code == 404)
+                [record] = [record for record in caplog.records if vars(record).get("code") == code]
+                assert (record.levelname == "WARNING") == (computer != "nobody"), "an attempt to reach another office"
             for agent, office, code in ((narrow, "acme-3", 404), (wide, "acme-3", 4104), (wide, "globex", 404)):
                 ack = await agent.ask("server:list_room", {"agent": "a", "req_id": "r", "office_id": office})
                 assert ack["error"]["code"] == code
