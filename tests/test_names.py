@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
+from a2c_smcp import errors, smcp
 from a2c_smcp.agent import AgentAuthProvider, AsyncSMCPAgentClient, SMCPAgentClient
 from a2c_smcp.computer import Computer
 from a2c_smcp.server import AuthenticationProvider
@@ -70,6 +73,32 @@ def test_clients_derive_from_the_bases_that_the_documents_name() -> None:
 
     assert all(issubclass(client, AgentBase) for client in (AsyncSMCPAgentClient, SMCPAgentClient))
     assert all(issubclass(client, MCPClient) for client in (HttpClient, SseClient, StdioClient))
+
+
+@pytest.mark.parametrize(
+    ("shape", "required", "optional"),
+    [
+        (smcp.DPEPageSummary, "page_index title element_count uri", "doc_ref"),
+        (smcp.DPEElementDetail, "element_id category content", "summary doc_ref page_index uri metadata"),
+        (
+            smcp.DPEDocumentSummary,
+            "doc_ref uri file_uri file_type title page_count server",
+            "keywords summary last_modified",
+        ),
+        (smcp.GetFinderReq, "agent req_id computer", "keywords file_type offset limit"),
+        (smcp.GetFinderRet, "documents total_count req_id", ""),
+        (smcp.UpdateComputerConfigReq, "computer", ""),
+    ],
+)
+def test_a_shape_has_the_fields_of_the_documents(shape: Any, required: str, optional: str) -> None:
+    schema = TypeAdapter(shape).json_schema()
+    assert set(schema["required"]) == set(required.split())
+    assert set(schema["properties"]) == set(required.split() + optional.split())
+
+
+def test_an_error_without_details_has_none_on_the_wire() -> None:
+    assert errors.to_payload(errors.NotFoundError("no")) == {"error": {"code": 404, "message": "no"}}
+    assert errors.to_payload(errors.NotFoundError("no", details={})) == {"error": {"code": 404, "message": "no"}}
 
 
 @pytest.mark.parametrize("provider", [AgentAuthProvider, AuthenticationProvider])

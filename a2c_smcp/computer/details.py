@@ -1,4 +1,4 @@
-"""What an MCP server adds to an error (`error.data`), made fit to leave the Computer.
+"""What an MCP server says of an error, its message and its `data`, made fit to leave the Computer.
 
 Removed: secrets of this Computer, values whose names or forms say that they are secret, connection strings, addresses
 of internal machines, stack traces. What remains is bounded in size and depth.
@@ -48,6 +48,11 @@ def presentable(data: Any, redact: Callable[[str], str]) -> dict[str, Any]:
     except TypeError:
         return {}
     return details if size <= MAX_BYTES else {"data": f"{size} bytes of details are left out"}
+
+
+def presentable_text(text: str, redact: Callable[[str], str]) -> str:
+    """The message of an error, without the same things."""
+    return _Cleaner(redact).clean(text, 0)
 
 
 class _Cleaner:

@@ -10,7 +10,7 @@ from typing import Any, cast
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from a2c_smcp.computer.details import presentable
+from a2c_smcp.computer.details import presentable, presentable_text
 from a2c_smcp.computer.finder.aggregator import FinderAggregator
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
 from a2c_smcp.computer.mcp_clients.session import Session
@@ -206,8 +206,8 @@ class Reader:
         except TimeoutError:
             raise TimedOutError(f"MCP server {server} did not answer within {READ_TIMEOUT:g} s") from None
         except MCPError as error:
-            words, details = self._redact(error.message), presentable(error.data, self._redact)
-            details = {**details, "mcp_server": server}
+            words = presentable_text(error.message, self._redact)
+            details = {**presentable(error.data, self._redact), "mcp_server": server}
             match error.code:
                 case types.METHOD_NOT_FOUND:
                     raise NotFoundError(f"MCP server {server} does not offer this: {words}", details=details) from None
@@ -218,7 +218,7 @@ class Reader:
 
     def _read_failure(self, uri: str, server: str, error: MCPError) -> SMCPError:
         """The protocol's error for what an MCP server said, with the details that it gave."""
-        words, given = self._redact(error.message), presentable(error.data, self._redact)
+        words, given = presentable_text(error.message, self._redact), presentable(error.data, self._redact)
         if not uri.startswith("dpe://"):
             if error.code == RESOURCE_NOT_FOUND:
                 return NotFoundError(words, details={"uri": uri, **given})

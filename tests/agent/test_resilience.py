@@ -10,6 +10,12 @@ from typing import Any
 
 import pytest
 
+from a2c_smcp.agent import (
+    AgentAuthProvider,
+    AgentConfig,
+    AsyncSMCPAgentClient,
+    SMCPAgentClient,
+)
 from a2c_smcp.errors import (
     CrossOfficeError,
     InternalError,
@@ -19,7 +25,7 @@ from a2c_smcp.errors import (
     NotSupportedError,
     SMCPError,
 )
-from a2c_smcp.server import AuthenticationProvider
+from a2c_smcp.server import AuthenticationProvider, DefaultAuthenticationProvider
 from tests.agent.forms import Diary, Driven, Form, Stage, kinds, stage
 from tests.computer.hosting import eventually, raw, received
 from tests.support.running import PATIENCE, running
@@ -458,3 +464,34 @@ class ReturningDiary(Diary):
             client.connect_to_server(self._url)
             client.join_office("office", "agent")
             self.note("came back")
+
+
+class Own(AgentAuthProvider):
+    """A provider of the program's own, which is asked again for every connection."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def get_agent_id(self) -> str:
+        return "own"
+
+    def get_connection_auth(self) -> dict[str, Any] | None:
+        self.asked += 1
+        return {"token": "key"}
+
+    def get_connection_headers(self) -> dict[str, str]:
+        return {"x-extra": "1"}
+
+    def get_agent_config(self) -> AgentConfig:
+        return {"agent": "own", "office_id": "office"}
+
+
+async def test_a_provider_of_ones_own_is_asked_for_everything(form: Form) -> None:
+    async with stage(form, auth_provider=DefaultAuthenticationProvider("key")) as scene:
+        provider = Own()
+        make = AsyncSMCPAgentClient if form == "async" else SMCPAgentClient
+        agent = Driven(form, make(provider))
+        await agent.connect_to_server(scene.server.url)
+        await agent.join_office()
+        assert (agent.name, agent.office_id, provider.asked) == ("own", "office", 1)
+        await agent.disconnect()

@@ -135,6 +135,13 @@ def test_a_keyword_never_matches_across_fields() -> None:
         assert organize_finder(documents, [word]) == ([], 0)
 
 
+def test_without_filters_the_first_twenty_are_given() -> None:
+    documents = [document(f"d{number:02}") for number in range(21)]
+    found, total = organize_finder(documents)
+    assert ([entry["doc_ref"] for entry in found], total) == ([f"d{number:02}" for number in range(20)], 21)
+    assert organize_finder(documents, file_type="", keywords=[]) == (found, total)
+
+
 def test_the_file_type_is_exact() -> None:
     documents = [document("a", file_type="pdf"), document("b", file_type="PDF"), document("c", file_type="xlsx")]
     assert refs(organize_finder(documents, file_type="pdf")) == ["a"]

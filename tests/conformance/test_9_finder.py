@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from a2c_smcp.computer.finder.aggregator import FinderAggregator
+from a2c_smcp.computer.mcp_clients.model import MCPServerPromptStringInput
 from a2c_smcp.computer.types import ServerState
-from tests.computer.hosting import eventually, received, shelves
+from tests.computer.hosting import eventually, hosting, received, shelves
 from tests.computer.offices import Office, office
 from tests.support.peer import request
 
@@ -127,6 +129,76 @@ async def test_documents_of_all_servers_are_one_catalogue() -> None:
         documents, total = await finder(here)
         assert total == 5
         assert [document["server"] for document in documents] == ["a"] * 3 + ["b"] * 2
+
+
+async def test_the_documents_of_the_server_used_last_come_first() -> None:
+    second = shelves("b", "--documents", "2", "--host", "other", "--prefix", "b_")
+    async with office(shelves("a", "--documents", "2"), second) as here:
+        await settled(here, "a", 2)
+        await settled(here, "b", 2)
+        for tool, server in (("b_echo", "b"), ("echo", "a")):
+            await here.call(tool, {"text": "hi"})
+            documents, _ = await finder(here)
+            assert [document["server"] for document in documents] == [server] * 2 + ["ab".strip(server)] * 2
+
+
+@pytest.mark.parametrize("missing", ["agent", "req_id", "computer"])
+async def test_a_request_for_documents_without_a_required_field_is_400(missing: str) -> None:
+    async with office() as here:
+        data = request()
+        del data[missing]
+        assert (await here.agent.ask("client:get_finder", data))["error"]["code"] == 400
+
+
+async def test_without_subscribe_documents_are_gated_and_the_gate_can_be_lifted() -> None:
+    gated = shelves("shelves", "--documents", "2", "--no-subscribe")
+    async with office(gated) as here:
+        await eventually(lambda: here.computer.status_of("shelves").notes)
+        assert await finder(here) == ([], 0)
+        assert (await read(here, "dpe://shelf"))["code"] == 4201
+    async with office(gated, require_subscribe=False) as here:
+        await settled(here, count=2)
+        assert sorted(await refs(here)) == ["d00000", "d00001"]
+
+
+async def test_a_document_that_another_server_still_lists_is_no_change() -> None:
+    second = shelves("b", "--documents", "1", "--prefix", "b_")
+    async with office(shelves("a", "--documents", "1"), second) as here:
+        await settled(here, "a")
+        await settled(here, "b")
+        await finder(here)
+        await here.agent.has_heard()
+        here.agent.heard.clear()
+        await here.call("b_drop_document", {"ref": "d00000"})
+        await settled(here, "b", 0)
+        await here.call("set_document", {"ref": "new", "fields": {}})
+        await here.agent.hear("notify:update_finder")
+        assert "notify:update_finder" not in [event for event, _ in await here.agent.has_heard()]
+
+
+async def test_other_resources_that_come_are_no_news_of_documents() -> None:
+    async with office(shelves("shelves", "--documents", "1")) as here:
+        await settled(here)
+        await finder(here)
+        await here.agent.has_heard()
+        here.agent.heard.clear()
+        await here.call("set_window", {"uri": "window://shelf/new", "text": "x"})
+        await here.agent.hear("notify:update_desktop")
+        assert "notify:update_finder" not in [event for event, _ in await here.agent.has_heard()]
+
+
+async def test_the_aggregator_collects_all_documents_and_knows_a_changed_set() -> None:
+    second = shelves("b", "--documents", "30", "--host", "other", "--prefix", "b_")
+    async with hosting(shelves("a", "--documents", "2"), second) as computer:
+        await eventually(lambda: [status.documents for status in computer.status] == [2, 30])
+        aggregator = FinderAggregator(lambda: computer.mcp_manager.views)
+        collected = await aggregator.collect_documents()
+        assert sorted(document["uri"] for document in collected) == [
+            *(f"dpe://other/d{number:05}" for number in range(30)),
+            *(f"dpe://shelf/d{number:05}" for number in range(2)),
+        ]
+        for uris, has_changed in (({"a"}, True), ({"a"}, False), ({"a", "b"}, True), (set[str](), True), ((), False)):
+            assert aggregator.update_uri_cache(uris) is has_changed
 
 
 async def test_filters_and_pages() -> None:
@@ -279,6 +351,36 @@ async def test_a_host_stays_known_when_its_last_document_goes() -> None:
         await here.call("drop_document", {"ref": "d00000"})
         await settled(here, count=0)
         assert await read(here, "dpe://shelf") == {"documents": [], "total_count": 0}
+
+
+@pytest.mark.parametrize("uri", ["dpe://SheLF/d%300000", "dpe://shelf/d00000?x=%7e1&x=2&format=text", "dpe://shelf/"])
+async def test_the_server_is_asked_for_the_address_as_it_was_sent(uri: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with office(shelves("shelves", "--documents", "1", "--log", str(log))) as here:
+        await settled(here)
+        await read(here, uri)
+        assert reads(log)[-1] == uri
+
+
+async def test_a_message_of_the_server_names_no_secret_and_no_internal_address(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    monkeypatch.setenv("A2C_SMCP_TOKEN", "hunter2-hunter2")
+    config = shelves("shelves", "--documents", "1", env={"TOKEN": "${input:token}"})
+    async with office(config, inputs=[MCPServerPromptStringInput(id="token", password=True)]) as here:
+        await settled(here)
+        words = "hunter2-hunter2 is not accepted at 10.0.0.7:5432; see https://docs.example.com/"
+        await here.call("break", {"uri": "dpe://shelf/d00000", "how": words})
+        error = await read(here, "dpe://shelf/d00000")
+        assert error["code"] == 500
+        assert "https://docs.example.com/" in error["message"]
+        for hidden in ("hunter2", "10.0.0.7", "5432"):
+            assert hidden not in json.dumps(error)
+        await here.agent.has_heard()
+        failed = [record.getMessage() for record in caplog.records if vars(record).get("code") == 500]
+        assert failed
+        assert not any("hunter2" in text for text in failed)
 
 
 async def test_windows_and_what_is_listed_can_be_read_as_they_are() -> None:

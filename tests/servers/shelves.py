@@ -163,6 +163,8 @@ class Shelves(Server):
             raise RpcError(-32603, f"cannot read {uri}")
         if how == "nonsense":
             return {"contents": "nonsense"}
+        if how is not None and " " in how:
+            raise RpcError(-32603, how)
         content = self.windows.get(uri) or self.others.get(uri)
         if content is None:
             content = {"text": json.dumps(self.read_dpe(uri)), "mimeType": "application/json"}

@@ -46,6 +46,8 @@ unknown_params = st.dictionaries(text.filter(lambda key: key not in KNOWN), text
         ("dpe://h/d/elements/a%2Fb", 3, "d", "elements/a/b", {}),
         ("dpe://h/d/elements/pages", 3, "d", "elements/pages", {}),
         ("dpe://h/d?limit=5&limit=900", 1, "d", None, {"limit": "5"}),
+        ("dpe://h/d?limit=1", 1, "d", None, {"limit": "1"}),
+        ("dpe://h/d?limit=100", 1, "d", None, {"limit": "100"}),
         ("dpe://h/d?x=&y", 1, "d", None, {"x": "", "y": ""}),
         ("dpe://h/d/pages/0?depth=pages", 2, "d", "pages/0", {"depth": "pages"}),
         ("dpe://h/d#fragment", 1, "d", None, {}),
