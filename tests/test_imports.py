@@ -80,3 +80,8 @@ def test_every_public_name_is_there_and_no_other(package: str) -> None:
         assert getattr(module, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
         module.Nonsense  # noqa: B018
+
+
+def test_the_client_leaves_mcp_to_the_computer() -> None:
+    client = imports(PACKAGE / "computer" / "socketio" / "client.py")
+    assert not [name for name in client if name.startswith(("mcp", "a2c_smcp.computer.mcp_clients"))]

@@ -34,6 +34,8 @@ _ANSWERS: dict[str, Callable[[Any, str], Any]] = {
     smcp.GET_FINDER_EVENT: answers.read_finder,
     smcp.READ_RESOURCE_EVENT: answers.read_contents,
     smcp.GET_CONFIG_EVENT: answers.read_config,
+    smcp.LIST_RESOURCE_TEMPLATES_EVENT: answers.read_templates,
+    smcp.COMPLETE_EVENT: answers.read_completion,
     smcp.LIST_ROOM_EVENT: lambda ack, req_id: {"sessions": answers.read_roster(ack, req_id), "req_id": req_id},
 }
 
