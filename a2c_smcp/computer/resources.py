@@ -383,7 +383,8 @@ class ResourceView:
         if self.is_gated:
             return
         with anyio.move_on_after(max(deadline - _now(), 0)):
-            self.hosts |= await self.templates.hosts()
+            found = await self.templates.hosts()
+            self.hosts |= found  # read after the wait: a list may have been taken meanwhile
 
     def _needs_reading(self, item: Item[Any]) -> bool:
         if item.is_fresh and item.is_watched:

@@ -108,6 +108,9 @@ async def test_what_a_computer_offers(scene: Stage) -> None:
     assert (await agent.get_desktop_from_computer("pc", window=uri))["desktops"] == one["desktops"]
     finder = await agent.get_finder("pc")
     assert (finder["documents"], finder["total_count"]) == await computer.get_finder()
+    assert (await agent.get_finder(computer="pc"))["total_count"] == finder["total_count"]
+    title = (await agent.read_resource(computer="pc", uri=finder["documents"][0]["uri"]))["title"]
+    assert title == finder["documents"][0]["title"]
 
 
 async def test_a_document_is_walked_from_the_catalogue_to_an_element(scene: Stage) -> None:

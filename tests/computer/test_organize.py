@@ -84,6 +84,33 @@ def test_the_first_listed_fullscreen_window_of_a_server_hides_its_others_and_nob
     assert uris(organize_desktop(windows)) == ["window://a/2?fullscreen=1&priority=1", "window://b/1"]
 
 
+def test_priority_counts_within_a_server_and_its_windows_stand_together() -> None:
+    listed = [("a", 1), ("b", 100), ("a", 50), ("b", 2)]
+    windows = [window(f"window://{server}/{n}?priority={n}", server=server) for server, n in listed]
+    assert [uri.partition("?")[0] for uri in uris(organize_desktop(windows))] == [
+        "window://a/50",
+        "window://a/1",
+        "window://b/100",
+        "window://b/2",
+    ]
+
+
+def test_every_server_may_show_a_fullscreen_window_and_false_is_none() -> None:
+    windows = [
+        window("window://a/1?fullscreen=true", server="a"),
+        window("window://a/2", server="a"),
+        window("window://b/1?fullscreen=yes", server="b"),
+        window("window://c/1?fullscreen=false", server="c"),
+        window("window://c/2", server="c"),
+    ]
+    assert uris(organize_desktop(windows)) == [
+        "window://a/1?fullscreen=true",
+        "window://b/1?fullscreen=yes",
+        "window://c/1?fullscreen=false",
+        "window://c/2",
+    ]
+
+
 def test_a_fullscreen_window_without_text_hides_nothing() -> None:
     windows = [window("window://a/1?fullscreen=1", None, blob="AA=="), window("window://a/2")]
     assert uris(organize_desktop(windows)) == ["window://a/2"]
@@ -140,6 +167,15 @@ def test_without_filters_the_first_twenty_are_given() -> None:
     found, total = organize_finder(documents)
     assert ([entry["doc_ref"] for entry in found], total) == ([f"d{number:02}" for number in range(20)], 21)
     assert organize_finder(documents, file_type="", keywords=[]) == (found, total)
+
+
+def test_both_filters_must_match() -> None:
+    documents = [
+        document("both", title="Budget", file_type="xlsx"),
+        document("word", title="Budget"),
+        document("type", file_type="xlsx"),
+    ]
+    assert refs(organize_finder(documents, ["budget"], "xlsx")) == ["both"]
 
 
 def test_the_file_type_is_exact() -> None:

@@ -100,6 +100,32 @@ async def test_a_list_that_did_not_change_is_not_announced() -> None:
         assert [event for event, _ in await here.agent.has_heard() if event == "notify:update_desktop"] == []
 
 
+async def test_updates_of_other_schemes_are_no_news_of_the_desktop() -> None:
+    async with office(shelves("shelves", "--windows", "1", "--documents", "1")) as here:
+        await settled(here)
+        await desktop(here)
+        await here.agent.has_heard()
+        here.agent.heard.clear()
+        for uri in ("note://readme", "dpe://shelf/d00000"):
+            await here.call("touch", {"uri": uri, "count": 3})
+        await here.agent.hear("notify:update_finder")
+        assert "notify:update_desktop" not in [event for event, _ in await here.agent.has_heard()]
+
+
+async def test_changes_of_a_server_without_subscribe_reach_nobody() -> None:
+    flags = ("--windows", "1", "--documents", "1", "--no-subscribe")
+    async with office(shelves("shelves", *flags), shelves("other", "--host", "o", "--prefix", "o_")) as here:
+        await eventually(lambda: here.computer.status_of("shelves").notes)
+        await here.agent.has_heard()
+        here.agent.heard.clear()
+        for uri in ("window://shelf/w0000", "dpe://shelf/d00000"):
+            await here.call("touch", {"uri": uri, "count": 1})
+        await here.call("set_window", {"uri": "window://shelf/new", "text": "new"})
+        await here.call("set_document", {"ref": "new", "fields": {}})
+        await here.computer.until(lambda: "4 windows and documents" in here.computer.status_of("shelves").notes[0])
+        assert [event for event, _ in await here.agent.has_heard()] == []
+
+
 async def test_a_thousand_notices_become_a_handful_of_events_and_other_schemes_none() -> None:
     async with office(shelves("shelves", "--windows", "1")) as here:
         await settled(here)

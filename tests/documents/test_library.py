@@ -457,6 +457,16 @@ async def test_without_a_chosen_page_elements_of_all_pages_are_suggested(
     assert not everything.is_all
 
 
+async def test_twenty_pages_are_listed_unless_more_are_wanted(files: Path, make_library: MakeLibrary) -> None:
+    (files / "long.md").write_text("".join(f"# Part {number}\n\nWords.\n\n" for number in range(130)))
+    library = make_library()
+    await library.look()
+    uri = library.address(ref_of(library, "long.md"))
+    index = await at(library, f"{uri}?depth=pages")
+    assert (len(index["pages"]), index["page_limit"], index["page_offset"]) == (20, 20, 0)
+    assert "pages" not in await at(library, uri)
+
+
 async def test_pages_and_elements_name_their_address_without_the_query(files: Path, make_library: MakeLibrary) -> None:
     (files / "notes.md").write_text(NOTES)
     library = make_library()

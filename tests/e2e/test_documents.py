@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import mcp_types as types
 import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -108,12 +109,22 @@ async def test_any_mcp_host_can_use_it(files: Path) -> None:
     command = [*A2C, "documents", str(files), "--host-id", "lib"]
     parameters = StdioServerParameters(command=command[0], args=command[1:])
     async with Client(stdio_client(parameters)) as client:
-        listed = (await client.list_resources()).resources
-        assert len(listed) == 3
+        documents = (await client.list_resources()).resources
+        assert len(documents) == 3
+        assert all(document.name and document.mime_type == "application/json" for document in documents)
+        [part] = (await client.read_resource("dpe://lib")).contents
+        assert isinstance(part, types.TextResourceContents)
+        assert part.mime_type == "application/json"
+        assert json.loads(part.text)["total_count"] == 3
+        known = (await client.list_resources()).resources
+        assert any(document.description for document in known), "what was read of them is in the list"
         templates = (await client.list_resource_templates()).resource_templates
         listed = [template.uri_template for template in templates]
         assert "dpe://lib/{doc_ref}/pages/{page_index}" in listed
         assert "dpe://lib/{doc_ref}/elements/{element_id}" in listed
+        pages = types.ResourceTemplateReference(uri="dpe://lib/{doc_ref}/pages/{page_index}")
+        found = (await client.complete(pages, {"name": "doc_ref", "value": "people"})).completion
+        assert (len(found.values), found.total, found.has_more) == (1, 1, False)
         tools = {tool.name for tool in (await client.list_tools()).tools}
         assert tools == {"list_documents", "search_documents", "read_document"}
         result = await client.call_tool("search_documents", {"query": "Bob"})

@@ -173,6 +173,9 @@ def test_page_and_element_are_read_from_the_sub_path() -> None:
 
 
 def test_there_are_nineteen_element_types() -> None:
+    names = "text heading list code table pivot_table chart diagram image formula link annotation header footer "
+    names += "separator audio video form widget"
+    assert set(names.split()) == ELEMENT_TYPES
     assert len(ELEMENT_TYPES) == 19
 
 
