@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 MAKEFLAGS += --jobs=3  # the checks, and what only the tests need, side by side
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2 + 1)))  # many tests wait for processes
 
-.PHONY: help run test check format bench docs clean
+.PHONY: help run test quick check format bench fuzz docs clean
 
 help:  ## Show this.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -18,6 +18,10 @@ run: .venv/.runtime  ## Start everything on this machine, and have an Agent show
 
 test: check .venv/.javascript .venv/.old-mcp  ## Check the code, then run every test.
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+quick: .venv/.development  ## The tests that need no process and no network.
+	$(BIN)/python -m pytest -n $(WORKERS) tests/protocol tests/wire tests/utils tests/computer/test_organize.py \
+		tests/server/test_connections.py tests/test_imports.py tests/test_names.py tests/test_conformance_page.py $(ARGS)
 
 check: .venv/.development  ## Lint, formatting, types.
 	$(BIN)/ruff check .
@@ -30,6 +34,9 @@ format: .venv/.development  ## Format the code and mend what can be mended.
 
 bench: .venv/.development  ## Measure the Server against a bare relay.
 	$(BIN)/python -m benchmarks $(ARGS)
+
+fuzz: .venv/.development  ## Send random and mutated frames to the wire core; ARGS=0 for ever.
+	$(BIN)/python -m tests.wire.fuzzing $(or $(ARGS),1000000)
 
 docs: .venv/.docs  ## Build the documentation into site/; ARGS=serve shows it while you write.
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs $(or $(ARGS),build)

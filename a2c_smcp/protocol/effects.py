@@ -70,6 +70,16 @@ class World(Protocol):
         ...
 
 
+class Written:
+    """An ack as it came: what it says, as far as that was read, and how it is written: to be passed on unchanged."""
+
+    __slots__ = ("text", "value")
+
+    def __init__(self, value: Any, text: str) -> None:
+        self.value = value
+        self.text = text
+
+
 class CallerGone(Exception):
     """The one who asked is no longer there to hear the answer."""
 
@@ -179,7 +189,7 @@ class Call(Effect[World, Any]):
     """Send an event to one connection and wait for its ack.
 
     The world raises `NotFoundError` when the target vanishes, `TimedOutError` after `timeout` seconds, and
-    `CallerGone` when the caller vanishes.
+    `CallerGone` when the caller vanishes. It may answer with a `Written` ack.
     """
 
     caller: str
@@ -187,6 +197,10 @@ class Call(Effect[World, Any]):
     event: str
     data: Any
     timeout: float
+    text: str | None = None
+    """Event and data as they came, as a JSON array, where nothing was changed."""
+    original: str | None = None
+    """The same, also where something was changed."""
 
     def perform(self, world: World) -> MaybeAwaitable[Any]:
         return world.call(self)

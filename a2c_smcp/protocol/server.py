@@ -62,6 +62,8 @@ class Request:
     sid: str
     data: Any
     limits: Limits
+    text: str | None = None
+    """Event and data as they came, as a JSON array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +227,9 @@ def forward(request: Request) -> ServerFlow:
         offices = yield from OfficesWith(data["computer"], _OTHER_OFFICES)
         raise (yield from _elsewhere(sender, offices, f"no Computer {data['computer']!r} in this office"))
     try:
-        return (yield from Call(sender.sid, target.sid, request.event, data, timeout + request.limits.timeout_grace))
+        text = request.text if data is request.data else None
+        seconds = timeout + request.limits.timeout_grace
+        return (yield from Call(sender.sid, target.sid, request.event, data, seconds, text, request.text))
     except (TimedOutError, CallerGone):
         # Nobody waits for it any more: let the Computer stop working on it.
         notice = {"agent": sender.name, "req_id": data["req_id"]}

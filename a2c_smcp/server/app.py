@@ -7,28 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
-import sys
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import AsyncGenerator, Callable, Iterable
 from http import HTTPStatus
-from typing import Any, Generic, TypeAlias, TypeVar
-from urllib.parse import parse_qs
-
-import socketio
-from engineio.payload import Payload
+from typing import Any, Generic, TypeVar
 
 from a2c_smcp.protocol.effects import Registry
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.server import signals
+from a2c_smcp.server.asgi import AsyncHub, Receive, Scope, Send, respond
 from a2c_smcp.server.auth import AuthenticationProvider, SyncAuthenticationProvider
-from a2c_smcp.server.hub import AsyncHub, ThreadHub
-from a2c_smcp.server.manager import DirectManager, LockedManager
+from a2c_smcp.server.handshake import Origins
 from a2c_smcp.server.metrics import CONTENT_TYPE, Metrics
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.sync_namespace import SyncSMCPNamespace
-from a2c_smcp.server.sync_websocket import GuardedWebSocket
-from a2c_smcp.transport.packet import SMCPPacket
+from a2c_smcp.server.threads import ThreadHub
+from a2c_smcp.wire.limits import WireLimits
 
 DEFAULT_PATH = "/socket.io"
 GRACE = 10.0
@@ -36,9 +30,6 @@ GRACE = 10.0
 CLOSE_TIMEOUT = 1.0
 """Seconds to say goodbye to what is still connected at the very end."""
 
-Scope: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 NamespaceT = TypeVar("NamespaceT", SMCPNamespace, SyncSMCPNamespace)
 
 
@@ -48,11 +39,12 @@ def create_app(
     limits: Limits | None = None,
     registry: Registry | None = None,
     socketio_path: str = DEFAULT_PATH,
-    cors_allowed_origins: str | list[str] | None = None,
+    cors_allowed_origins: Origins = None,
     metrics: bool = True,
     namespace_class: type[SMCPNamespace] = SMCPNamespace,
     grace: float = GRACE,
-    **socketio_options: Any,
+    ping_interval: float = 25,
+    ping_timeout: float = 20,
 ) -> SMCPApp:
     """The Server as an ASGI application. Without an `auth_provider` everybody may connect.
 
@@ -68,10 +60,8 @@ def create_app(
     """
     limits = limits or Limits()
     observer = Metrics() if metrics else None
-    socketio_options.setdefault("client_manager", DirectManager())
-    sio = AsyncHub(limits, async_mode="asgi", **_socketio_options(limits, cors_allowed_origins, socketio_options))
     namespace = namespace_class(auth_provider, registry=registry, limits=limits, observer=observer)
-    sio.register_namespace(namespace)
+    sio = AsyncHub(namespace, limits, wire_limits(limits, ping_interval, ping_timeout), cors=cors_allowed_origins)
     return SMCPApp(sio, namespace, observer, socketio_path, grace)
 
 
@@ -81,11 +71,12 @@ def create_wsgi_app(
     limits: Limits | None = None,
     registry: Registry | None = None,
     socketio_path: str = DEFAULT_PATH,
-    cors_allowed_origins: str | list[str] | None = None,
+    cors_allowed_origins: Origins = None,
     metrics: bool = True,
     namespace_class: type[SyncSMCPNamespace] = SyncSMCPNamespace,
     grace: float = GRACE,
-    **socketio_options: Any,
+    ping_interval: float = 25,
+    ping_timeout: float = 20,
 ) -> SyncSMCPApp:
     """The Server as a WSGI application, for a threaded server: one thread per connection.
 
@@ -93,10 +84,8 @@ def create_wsgi_app(
     """
     limits = limits or Limits()
     observer = Metrics() if metrics else None
-    socketio_options.setdefault("client_manager", LockedManager())
-    sio = ThreadHub(limits, async_mode="threading", **_socketio_options(limits, cors_allowed_origins, socketio_options))
     namespace = namespace_class(auth_provider, registry=registry, limits=limits, observer=observer)
-    sio.register_namespace(namespace)
+    sio = ThreadHub(namespace, limits, wire_limits(limits, ping_interval, ping_timeout), cors=cors_allowed_origins)
     return SyncSMCPApp(sio, namespace, observer, socketio_path, grace)
 
 
@@ -160,7 +149,7 @@ class SMCPApp(_Application[SMCPNamespace]):
             self._carried += 1
             self._is_quiet.clear()
             try:
-                await self._carry(scope, receive, send)
+                await self.sio.serve(scope, receive, send)
             finally:
                 self._carried -= 1
                 if not self._carried:
@@ -169,7 +158,8 @@ class SMCPApp(_Application[SMCPNamespace]):
             await receive()
             await send({"type": "websocket.close", "code": 1000})
         else:
-            await _respond(send, self._page(scope["method"], path))
+            status, content_type, body = self._page(scope["method"], path)
+            await respond(send, status.value, body, [], content_type)
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: Any = None) -> AsyncGenerator[None]:
@@ -195,26 +185,14 @@ class SMCPApp(_Application[SMCPNamespace]):
 
     async def _end(self, grace: float) -> None:
         await self.namespace.shutdown(grace)
-        if self._carried:
-            # Clients hang up when they read that they are disconnected; hanging up first could cost them last words.
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._is_quiet.wait(), CLOSE_TIMEOUT)
-        for connection in list(self.sio.eio.sockets.values()):
-            await connection.close(wait=False)
-        await self.sio.shutdown()
-
-    async def _carry(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand a request to Socket.IO."""
-        session = self.sio.eio.sockets.get(parse_qs(scope["query_string"]).get(b"sid", [b""])[0].decode("latin-1"))
-        if scope["type"] == "websocket":
-            await self.sio.handle_request(scope, receive, send)
-            if session is not None and not session.upgraded:
-                session.upgrading = False  # the upgrade came to nothing: long-polling goes on
-            return
-        await self.sio.handle_request(scope, receive, send)
-        if session is not None and session.closed:
-            # The client said goodbye by POST: end its waiting GET, which the library forgets for a minute.
-            session.queue.put_nowait(None)
+        # Clients hang up when they read that they are disconnected; hanging up first could cost them last words.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_TIMEOUT):
+                await self.sio.emptied()
+                if self._carried:
+                    await self._is_quiet.wait()
+        for client in list(self.sio.clients.values()):
+            self.sio.close(client)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()  # lifespan.startup
@@ -233,14 +211,12 @@ class SyncSMCPApp(_Application[SyncSMCPNamespace]):
         self, sio: ThreadHub, namespace: SyncSMCPNamespace, metrics: Metrics | None, socketio_path: str, grace: float
     ) -> None:
         super().__init__(sio, namespace, metrics, socketio_path, grace)
-        self._socketio = socketio.WSGIApp(sio, socketio_path=socketio_path)
-        GuardedWebSocket.install(sio)
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Serve a connection or a page."""
         path: str = environ.get("PATH_INFO") or "/"
         if self._is_socketio(path):
-            return self._socketio(environ, start_response)
+            return self.sio.serve(environ, start_response)
         status, content_type, body = self._page(environ["REQUEST_METHOD"], path)
         headers = [("Content-Type", content_type), ("Content-Length", str(len(body)))]
         start_response(f"{status.value} {status.phrase}", headers)
@@ -251,38 +227,22 @@ class SyncSMCPApp(_Application[SyncSMCPNamespace]):
         if self.namespace.draining:
             return
         self.namespace.shutdown(self.grace if grace is None else grace)
-        for connection in list(self.sio.eio.sockets.values()):
-            connection.close(wait=False)
-        self.sio.shutdown()
+        for client in list(self.sio.clients.values()):
+            self.sio.close(client)
 
 
-def _socketio_options(limits: Limits, cors: str | list[str] | None, options: dict[str, Any]) -> dict[str, Any]:
-    # python-socketio adds a handler of its own unless it is given a logger, and logs every packet at INFO.
-    transport_logger = logging.getLogger("a2c_smcp.transport")
-    if transport_logger.level == logging.NOTSET:
-        transport_logger.setLevel(logging.ERROR)
-    # A long-polling client sends what it has at once. By default the library drops a payload of more than 16 packets;
-    # here its size in bytes is bounded, and the rate limit answers each packet that is too many.
-    Payload.max_decode_packets = sys.maxsize
-    return {
-        "serializer": SMCPPacket.limited_to(limits.message_bytes),
-        # Room to read, and answer, what is too large; over this the transport closes the connection.
-        "max_http_buffer_size": transport_limit(limits),
-        "http_compression": False,  # it would run on the event loop
-        "cors_allowed_origins": cors,
-        "logger": transport_logger,
-        "engineio_logger": transport_logger,
-        **options,
-    }
+def wire_limits(limits: Limits, ping_interval: float, ping_timeout: float) -> WireLimits:
+    """The limits of the wire, from those of the Server."""
+    return WireLimits(
+        message_bytes=limits.message_bytes,
+        transport_bytes=transport_limit(limits),
+        unread=4 * limits.message_bytes,
+        entry_seconds=limits.entry_timeout,
+        ping_interval=ping_interval,
+        ping_timeout=ping_timeout,
+    )
 
 
 def transport_limit(limits: Limits) -> int:
-    """The largest message the transport lets through, in bytes."""
+    """The largest message the transport lets through, in bytes: room to read, and answer, what is too large."""
     return 2 * limits.message_bytes
-
-
-async def _respond(send: Send, page: tuple[HTTPStatus, str, bytes]) -> None:
-    status, content_type, body = page
-    headers = [(b"content-type", content_type.encode()), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status.value, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

@@ -11,9 +11,9 @@ import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, cast
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
-from socketio.base_manager import BaseManager
 from socketio.base_namespace import BaseServerNamespace
 from socketio.exceptions import ConnectionRefusedError
 
@@ -30,18 +30,18 @@ from a2c_smcp.errors import (
 )
 from a2c_smcp.lazy import lazily
 from a2c_smcp.protocol.answers import failure_in, refusal
-from a2c_smcp.protocol.effects import Registry, World
+from a2c_smcp.protocol.effects import Registry, World, Written
 from a2c_smcp.protocol.flow import Do, Flow, MaybeAwaitable
 from a2c_smcp.protocol.grants import EVERYTHING, Grant
-from a2c_smcp.protocol.limits import Limits
+from a2c_smcp.protocol.limits import Limits, TokenBucket
 from a2c_smcp.protocol.server import Answer, Request, answer, depart
 from a2c_smcp.server.auth import Headers
 from a2c_smcp.server.connections import Connections, client_of
 from a2c_smcp.server.handlers import Handler
-from a2c_smcp.server.in_flight import FutureT, InFlight
+from a2c_smcp.server.in_flight import InFlight
 from a2c_smcp.server.registry import MemoryRegistry
+from a2c_smcp.server.reply import Reply
 from a2c_smcp.smcp import CLIENT_PREFIX
-from a2c_smcp.transport.packet import Unreadable
 from a2c_smcp.utils.failures import log_failure
 from a2c_smcp.utils.text import printable
 
@@ -55,6 +55,8 @@ logger = logging.getLogger(__name__)
 
 EdgeFlow: TypeAlias = Flow[World, Any]
 
+BUCKET = "a2c.bucket"
+"""Where a shell puts the bucket of a transport into the environ of its connection."""
 _MOVES = frozenset((smcp.JOIN_OFFICE_EVENT, smcp.LEAVE_OFFICE_EVENT))
 _LIFECYCLE = frozenset(("connect", "disconnect"))
 _SECURITY_ERRORS = (NotAuthenticatedError, ForbiddenError, CrossOfficeError, HiddenOfficeError)
@@ -72,7 +74,7 @@ class Observer(Protocol):
         ...
 
 
-class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
+class NamespaceCore(ABC, BaseServerNamespace):
     """The edge of the Server, without the waiting."""
 
     server: Any
@@ -85,11 +87,20 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
         self.limits = limits if limits is not None else Limits()
         self.observer = observer
         self.connections = Connections(self.limits)
-        self.in_flight: InFlight[FutureT] = InFlight(self.limits.calls_in_flight)
+        self.in_flight = InFlight(self.limits.calls_in_flight)
         self.draining = False
         self._handlers = self._collect_handlers()
 
     # --------------------------------------------------------------------------------------- what a driver must provide
+
+    @cached_property
+    def world(self) -> World:
+        """What the flows may ask for, on the server that this namespace is registered on."""
+        return self._make_world()
+
+    @abstractmethod
+    def _make_world(self) -> World:
+        """The world of `self.server`, which is known by now."""
 
     @abstractmethod
     def _make_lock(self) -> Any:
@@ -100,36 +111,83 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
         """The authentication provider's word."""
 
     @abstractmethod
-    def _wait_for(self, futures: Sequence[FutureT], seconds: float) -> MaybeAwaitable[None]:
-        """Wait until all futures are settled and acknowledged, at most so long."""
+    def _wait_for(self, replies: Sequence[Reply], seconds: float) -> MaybeAwaitable[None]:
+        """Wait until all replies are settled and acknowledged, at most so long."""
 
     # -------------------------------------------------------------------------------------------------------- the flows
 
-    def _dispatch(self, event: Any, sid: str, *args: Any) -> EdgeFlow:
-        """The way of every event; whatever happens, the sender gets an answer."""
-        if not isinstance(event, str):
-            event = ""
-        if event == "connect" and self._is_connecting(sid):
-            return (yield from self._accept(sid, *args))
-        if event == "disconnect" and not self._manager.is_connected(sid, self.namespace):
-            return (yield from self._dismiss(sid, *args))
-        error = self._screen(event, sid, args)
+    def connecting(self, sid: str, environ: dict[str, Any], *auth: Any) -> EdgeFlow:
+        """Call `on_connect`, of a subclass perhaps; whether the client is let in. Else nothing is left behind.
+
+        Raises:
+            ConnectionRefusedError: with a message and a code.
+        """
+        accepted: Any = False
+        try:
+            if self._is_own("on_connect"):
+                accepted = yield from self._let_in(sid, environ, *auth)
+            else:
+                accepted = yield from Do(self._handlers["connect"], sid, environ, *auth)
+        except ConnectionRefusedError:
+            raise
+        except Exception:
+            logger.exception("connect of %s failed", sid)
+            raise _refused_connection(InternalError()) from None
+        finally:
+            if accepted is False:
+                self.connections.remove(sid)
+        if accepted is not False and sid not in self.connections:  # a subclass that decides alone
+            self.connections.add(sid, None, EVERYTHING, self._make_lock(), self._bucket(environ))
+        return accepted is not False
+
+    def dispatch(
+        self, event: str, sid: str, args: Sequence[Any], text: str | None = None, unreadable: SMCPError | None = None
+    ) -> EdgeFlow:
+        """The way of every event; whatever happens, the sender gets an answer. `text` is the event as it came, and
+        `unreadable` why it could not be read."""
+        error = self._screen(event, sid, args) or unreadable
         if error is None:
             handler = self._handlers.get(event)
             try:
                 if handler is not None:
-                    return (yield from Do(handler, sid, *args))
-                return (yield from self._answer(event, sid, *args))
+                    return (yield from Do(self._call_handler, handler, sid, *args))
+                return (yield from self._answer(event, sid, args[0] if args else None, text))
             except Exception:
                 logger.exception("%s from %s failed", printable(event, 256), sid)
                 error = InternalError()
         self._record(Request(event, sid, args[0] if args else None, self.limits), Answer(None, error), 0.0)
         return refusal(event, error)
 
-    def _answer(self, event: str, sid: str, data: Any = None) -> EdgeFlow:
+    def triggered(self, event: Any, sid: str, *args: Any) -> EdgeFlow:
+        """An event as a Socket.IO server of the library's hands it over, its own and those of clients alike."""
+        if event == "connect" and self._is_connecting(sid, args):
+            return (yield from self.connecting(sid, *args))
+        if event == "disconnect" and sid in self.connections and self._is_reason(args):
+            yield from self.leaving(sid, *args)
+            return (yield from Do(self.server.disconnect, sid, self.namespace))  # a client may have sent it: so be it
+        return (yield from self.dispatch(event if isinstance(event, str) else "", sid, args))
+
+    def leaving(self, sid: str, *reason: Any) -> EdgeFlow:
+        """Call `on_disconnect`, of a subclass perhaps, with the reason if it takes one."""
+        if self._is_own("on_disconnect"):
+            yield from self._let_go(sid)
+            return
+        handler = self._handlers["disconnect"]
+        try:
+            inspect.signature(handler).bind(sid, *reason)
+        except TypeError:
+            reason = ()
+        try:
+            yield from Do(self._call_handler, handler, sid, *reason)
+        except Exception:
+            logger.exception("disconnect of %s failed", sid)
+        finally:
+            yield from self._let_go(sid)  # whatever a subclass did or left undone; twice does no harm
+
+    def _answer(self, event: str, sid: str, data: Any = None, text: str | None = None) -> EdgeFlow:
         """Run the core's flow of an event and give its ack."""
         started = time.perf_counter()
-        request = Request(event, sid, data, self.limits)
+        request = Request(event, sid, data, self.limits, text)
         connection = self.connections.get(sid) if event in _MOVES else None
         if connection is None:
             outcome = yield from answer(request)
@@ -142,7 +200,7 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
         self._record(request, outcome, time.perf_counter() - started)
         return outcome.ack
 
-    def _let_in(self, sid: str, environ: dict[str, Any], auth: Any) -> EdgeFlow:
+    def _let_in(self, sid: str, environ: dict[str, Any], auth: Any = None) -> EdgeFlow:
         """Decide about a connection.
 
         Raises:
@@ -163,7 +221,7 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
             if self.observer is not None:
                 self.observer.refused_connection(error)
             raise _refused_connection(error) from None
-        self.connections.add(sid, address, grant, self._make_lock())
+        self.connections.add(sid, address, grant, self._make_lock(), self._bucket(environ))
         return True
 
     def _let_go(self, sid: str) -> EdgeFlow:
@@ -175,13 +233,13 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
     def _shut_down(self, grace: float) -> EdgeFlow:
         """Refuse newcomers, let running calls end within `grace` seconds, then disconnect everybody with notice."""
         self.draining = True
-        futures = self.in_flight.futures()
-        if futures:
-            logger.info("shutting down: waiting up to %g s for %d running calls", grace, len(futures))
-            yield from Do(self._wait_for, futures, grace)
-        unfinished = self.in_flight.futures()
-        for future in unfinished:
-            self.in_flight.fail(future, InternalError("the Server is shutting down"))
+        running = self.in_flight.replies()
+        if running:
+            logger.info("shutting down: waiting up to %g s for %d running calls", grace, len(running))
+            yield from Do(self._wait_for, running, grace)
+        unfinished = self.in_flight.replies()
+        for reply in unfinished:
+            reply.set_exception(InternalError("the Server is shutting down"))
         if unfinished:
             yield from Do(self._wait_for, unfinished, grace)  # until their refusals are sent
         for sid in self.connections.sids():
@@ -197,51 +255,35 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
             raise NotAuthenticatedError()
         return grant
 
-    def _accept(self, sid: str, *args: Any) -> EdgeFlow:
-        """Call `on_connect`, of a subclass perhaps; a connection that is not accepted leaves nothing behind."""
-        accepted: Any = False
-        try:
-            accepted = yield from Do(self._handlers["connect"], sid, *args)
-            if self._manager.eio_sid_from_sid(sid, self.namespace) not in self.server.environ:
-                accepted = False  # it went meanwhile, and the library will not say so
-        except ConnectionRefusedError:
-            raise
-        except Exception:
-            logger.exception("connect of %s failed", sid)
-            raise _refused_connection(InternalError()) from None
-        finally:
-            if accepted is False:
-                self.connections.remove(sid)
-        if accepted is not False and sid not in self.connections:  # a subclass that decides alone
-            self.connections.add(sid, None, EVERYTHING, self._make_lock())
-        return accepted
-
-    def _dismiss(self, sid: str, *args: Any) -> EdgeFlow:
-        """Call `on_disconnect`, of a subclass perhaps, with the reason if it takes one."""
-        handler = self._handlers["disconnect"]
-        try:
-            inspect.signature(handler).bind(sid, *args)
-        except TypeError:
-            args = ()
-        try:
-            yield from Do(handler, sid, *args)
-        except Exception:
-            logger.exception("disconnect of %s failed", sid)
-        finally:
-            yield from self._let_go(sid)  # whatever a subclass did or left undone; twice does no harm
-
     # --------------------------------------------------------------------------------------------------------- the rest
 
-    @property
-    def _manager(self) -> BaseManager:
-        return self.server.manager
-
-    def _is_connecting(self, sid: str) -> bool:
+    def _is_connecting(self, sid: str, args: tuple[Any, ...]) -> bool:
         """Whether a `connect` event is the library's; a client may send an event of that name at any time."""
-        if self._manager.is_pre_connected(sid, self.namespace):
-            return True
-        always_connect = self._manager.is_connected(sid, self.namespace)
-        return always_connect and sid not in self.connections
+        return sid not in self.connections and bool(args) and args[0] is self.server.get_environ(sid, self.namespace)
+
+    def _is_reason(self, args: tuple[Any, ...]) -> bool:
+        return len(args) <= 1 and all(isinstance(reason, str) for reason in args)
+
+    def handles(self, event: str) -> bool:
+        """Whether a subclass has a handler of its own for an event."""
+        return event in self._handlers
+
+    @property
+    def is_extended(self) -> bool:
+        """Whether a subclass has handlers of its own: then events are begun one after another, as they come."""
+        return bool(self._handlers.keys() - _LIFECYCLE)
+
+    def _is_own(self, method: str) -> bool:
+        """Whether a method is ours, and not a subclass's."""
+        return getattr(type(self), method).__module__.startswith(__package__ or "a2c_smcp")
+
+    def _call_handler(self, handler: Callable[..., Any], *args: Any) -> Any:
+        """Call a method of the program's; a driver whose caller must not block has it called elsewhere."""
+        return handler(*args)
+
+    def _bucket(self, environ: dict[str, Any]) -> TokenBucket:
+        """What counts the requests of a connection: that of its transport, where that has one."""
+        return environ.get(BUCKET) or TokenBucket(self.limits.requests_per_second, self.limits.request_burst)
 
     def _collect_handlers(self) -> dict[str, Callable[..., Any]]:
         """Event -> bound `on_` method of a subclass; the protocol's own need no detour.
@@ -257,7 +299,7 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
                 handlers[event] = getattr(self, attribute)
         return handlers
 
-    def _screen(self, event: str, sid: str, args: tuple[Any, ...]) -> SMCPError | None:
+    def _screen(self, event: str, sid: str, args: Sequence[Any]) -> SMCPError | None:
         """What is wrong with an event before anybody looks at its meaning."""
         connection = self.connections.get(sid)
         if connection is not None and not connection.bucket.take(time.monotonic()):
@@ -268,7 +310,7 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
             return InternalError("the Server is shutting down")
         if len(args) > 1:
             return MalformedRequestError("payload: one object is expected")
-        return args[0].error if args and isinstance(args[0], Unreadable) else None
+        return None
 
     def _record(self, request: Request, outcome: Answer, seconds: float) -> None:
         """Log an answered request and tell the observer; also one that the Computer answered with an error."""
@@ -276,7 +318,8 @@ class NamespaceCore(ABC, BaseServerNamespace, Generic[FutureT]):
             self.observer.answered(request.event, outcome.error, seconds)
         data: Any = request.data
         req_id: Any = cast("dict[str, Any]", data).get("req_id") if isinstance(data, dict) else None
-        failure = outcome.error or failure_in(outcome.ack)
+        ack = outcome.ack.value if isinstance(outcome.ack, Written) else outcome.ack
+        failure = outcome.error or failure_in(ack)
         if failure is not None:
             level = logging.WARNING if isinstance(outcome.error, _SECURITY_ERRORS) else logging.INFO
             log_failure(logger, request.event, req_id, failure.code, failure.message, level=level, sid=request.sid)

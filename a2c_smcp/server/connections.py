@@ -63,7 +63,6 @@ class Connections:
     """Every open connection by its sid. Safe in threads."""
 
     def __init__(self, limits: Limits) -> None:
-        self._limits = limits
         self._open: dict[str, Connection] = {}
         self._addresses = AddressCounter(limits.connections_per_ip)
 
@@ -104,9 +103,8 @@ class Connections:
         """Undo `reserve`."""
         self._addresses.release(address)
 
-    def add(self, sid: str, address: str | None, grant: Grant, lock: Any) -> None:
+    def add(self, sid: str, address: str | None, grant: Grant, lock: Any, bucket: TokenBucket) -> None:
         """Keep a connection that was let in."""
-        bucket = TokenBucket(self._limits.requests_per_second, self._limits.request_burst)
         self._open[sid] = Connection(address, grant, bucket, lock)
 
     def remove(self, sid: str) -> None:
@@ -124,16 +122,17 @@ def client_of(environ: dict[str, Any]) -> tuple[str | None, Headers]:
     scope = cast("dict[str, Any] | None", environ.get("asgi.scope"))
     if scope is not None:
         client = cast("tuple[str, int] | None", scope.get("client"))
-        return _countable(client[0] if client else None), list(scope.get("headers") or ())
+        return countable(client[0] if client else None), list(scope.get("headers") or ())
     headers = [
         (key[5:].replace("_", "-").lower().encode("latin-1"), str(value).encode("latin-1", "replace"))
         for key, value in environ.items()
         if key.startswith("HTTP_")
     ]
-    return _countable(environ.get("REMOTE_ADDR")), headers
+    return countable(environ.get("REMOTE_ADDR")), headers
 
 
-def _countable(host: str | None) -> str | None:
+def countable(host: str | None) -> str | None:
+    """The address that connections are counted under; None for loopback, and where there is none."""
     if not host:
         return None
     try:

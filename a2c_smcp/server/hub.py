@@ -1,246 +1,475 @@
-"""The Socket.IO servers of `create_app()` and `create_wsgi_app()`: nobody lingers at the door, nobody hoards.
+"""The clients of a Server, and what passes between them and its namespace. Both shells share it.
 
-Over the library they bound the transport connections of one address, end those that enter no namespace in time, and end
-peers that do not read what they are sent. In threads, a socket that closes while a room is told something harms nobody
-else.
+A shell moves bytes and keeps time. The hub knows every client, which rooms it is in, and what the values mean that a
+client's wire core gives: it starts the flows, and sends what they decide.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
+import json
 import logging
-import queue
+import secrets
 import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, cast
 
-import engineio
-import socketio
-from engineio.exceptions import SocketIsClosedError
+import orjson
+from socketio.exceptions import ConnectionRefusedError
 
-from a2c_smcp.errors import RateLimitedError
-from a2c_smcp.protocol.limits import Limits
+from a2c_smcp.errors import (
+    InternalError,
+    MalformedRequestError,
+    NotFoundError,
+    RateLimitedError,
+    SMCPError,
+    TooLargeError,
+)
+from a2c_smcp.protocol.answers import refusal
+from a2c_smcp.protocol.effects import Call, Written
+from a2c_smcp.protocol.flow import Flow
+from a2c_smcp.protocol.limits import Limits, TokenBucket
+from a2c_smcp.server.base import BUCKET, NamespaceCore
 from a2c_smcp.server.connections import AddressCounter, client_of
-from a2c_smcp.server.sync_namespace import SyncBaseNamespace
-from a2c_smcp.server.websocket import DirectWebSocket
-from a2c_smcp.smcp import SMCP_NAMESPACE
-from a2c_smcp.transport.direct import Outbox
+from a2c_smcp.server.driving import start
+from a2c_smcp.server.reply import Reply
+from a2c_smcp.server.world import EdgeWorld, unwrap_ack
+from a2c_smcp.wire.clock import Clock, Timer
+from a2c_smcp.wire.connection import Connection
+from a2c_smcp.wire.limits import WireLimits
+from a2c_smcp.wire.namespace import Answer, BadAnswer, BadEvent, Enter, Event, Leave, Problem, Value
+from a2c_smcp.wire.packets import EVENT, UNREAD, arguments, read_array, write_packet
+from a2c_smcp.wire.session import End, Fault
 
 logger = logging.getLogger(__name__)
 
-TOO_MANY = "too many connections from one address"
+LAST_SECONDS = 5.0
+"""For a client to read the rest of what it was sent, when its session is over."""
+FREE_GUESSES = 10
+"""Rejected credentials of one address that are answered at once …"""
+LONGEST_DELAY = 5.0
+"""… after which each waits twice as long as the one before, and at most so many seconds."""
+FORGIVEN_AFTER = 60.0
+MAX_NESTING = 1_000
+"""What was read once is read again."""
 
 
-class _Door:
-    """The transport connections of each address; twice as many as may enter: one too many gets a proper answer."""
+class Client(ABC):
+    """One client, as a shell carries it. Its lock guards its wire core; a flow never runs under it."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, hub: Hub, wire: Connection, environ: dict[str, Any], address: str | None) -> None:
+        self.hub = hub
+        self.wire = wire
+        self.environ = environ
+        self.address = address
+        self.bucket = TokenBucket(hub.limits.requests_per_second, hub.limits.request_burst)
+        self.lock = threading.RLock()
+        self.rooms: set[str] | None = None
+        self.timer: Timer | None = None
+        self.is_ended = False
+
+    @abstractmethod
+    def flush(self) -> None:
+        """Send what the wire core has to send, as far as the client takes it."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """The session is over: send the rest, then close."""
+
+
+class Hub(ABC):
+    """Every client of one Server."""
+
+    def __init__(self, namespace: NamespaceCore, limits: Limits, wire_limits: WireLimits) -> None:
+        self.limits = limits
+        self.wire_limits = wire_limits
+        self.namespace = namespace
+        self.namespace_handlers = {namespace.namespace: namespace}
+        namespace.server = self
+        self.clients: dict[str, Client] = {}
+        """By the id of their session."""
+        self.members: dict[str, Client] = {}
+        """By their id in the namespace."""
+        self._rooms: dict[str, dict[str, Client]] = {}
         self._addresses = AddressCounter(2 * limits.connections_per_ip)
-        self._inside: dict[str, str | None] = {}
-        self._timers: dict[str, asyncio.TimerHandle | threading.Timer] = {}
+        self._guesses: dict[str, tuple[int, float]] = {}
+        self._clock = Clock(self.now())
+        self._lock = threading.RLock()
 
-    def admit(self, eio_sid: str, environ: dict[str, Any]) -> bool:
-        """Count a connection; False if its address has too many."""
+    # ------------------------------------------------------------------------------------------- what a shell provides
+
+    @abstractmethod
+    def now(self) -> float:
+        """Seconds on a clock that does not go back."""
+
+    @abstractmethod
+    def keep_time(self) -> None:
+        """A timer has been set: see that `tick` is called soon, and then again for as long as it says so."""
+
+    def tick(self) -> bool:
+        """Do what is due; whether to be called again."""
+        with self._lock:
+            due = self._clock.advance(self.now())
+        for callback in due:
+            try:
+                callback()
+            except Exception:
+                logger.exception("a timer failed")
+        with self._lock:
+            return bool(self._clock)
+
+    def set_timer(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
+        """Have something called later; what cancels it."""
+        with self._lock:
+            timer = self._clock.at(self.now() + seconds, callback)
+        self.keep_time()
+        return partial(self._cancel, timer)
+
+    def _cancel(self, timer: Timer) -> None:
+        with self._lock:
+            self._clock.cancel(timer)
+
+    def start(self, flow: Flow[Any, Any], on_end: Callable[[Any, BaseException | None], None]) -> None:
+        """Run a flow; `on_end` gets what it returns, or what it raises."""
+        start(flow, self.namespace.world, on_end)
+
+    # ---------------------------------------------------------------------------------------------------------- clients
+
+    def admit(
+        self, make: Callable[[Hub, Connection, dict[str, Any], str | None], Client], environ: Any, carrier: str
+    ) -> Client:
+        """Open a session.
+
+        Raises:
+            RateLimitedError: its address has too many.
+        """
         address, _ = client_of(environ)
-        try:
-            self._addresses.reserve(address)
-        except RateLimitedError:
-            logger.warning("connection from %s refused: %s", address, TOO_MANY)
-            return False
-        self._inside[eio_sid] = address
-        return True
+        self._addresses.reserve(address)
+        wire = Connection(secrets.token_urlsafe(15), self.namespace.namespace, self.wire_limits, self.now(), carrier)
+        client = make(self, wire, environ, address)
+        environ[BUCKET] = client.bucket  # of the transport: entering anew gives no fresh allowance
+        with self._lock:
+            self.clients[wire.session.sid] = client
+        self._schedule(client)
+        return client
 
-    def watch(self, eio_sid: str, timer: asyncio.TimerHandle | threading.Timer) -> None:
-        """Keep the timer that will ask whether the connection has entered, instead of any before it."""
-        self._stop_timer(eio_sid)
-        self._timers[eio_sid] = timer
-
-    def _stop_timer(self, eio_sid: str) -> None:
-        timer = self._timers.pop(eio_sid, None)
-        if timer is not None:
-            timer.cancel()
-
-    def dismiss(self, eio_sid: str) -> None:
-        """Forget a connection."""
-        self._stop_timer(eio_sid)
-        if eio_sid in self._inside:
-            self._addresses.release(self._inside.pop(eio_sid))
-
-
-class _Measured:
-    """A queue of packets, sync or async, that knows how many characters wait in it."""
-
-    backlog = 0
-
-    def _put(self, item: Any) -> None:
-        super()._put(item)  # pyright: ignore  # of the queue it is mixed into, which offers it for overriding
-        self.backlog += _size(item)
-
-    def _get(self) -> Any:
-        item = cast("Any", super()._get())  # pyright: ignore  # as above
-        self.backlog -= _size(item)
-        return item
-
-
-class _AsyncQueue(_Measured, Outbox):
-    pass
-
-
-class _ThreadQueue(_Measured, queue.Queue[Any]):
-    pass
-
-
-class _AsyncEngine(engineio.AsyncServer):
-    max_backlog = 0
-
-    def create_queue(self, *args: Any, **kwargs: Any) -> _AsyncQueue:
-        """The queue of one connection."""
-        return _AsyncQueue(*args, **kwargs)
-
-    async def send_packet(self, sid: str, pkt: Any) -> None:
-        """Send, unless the peer has left too much unread: then it is ended."""
-        connection = self.sockets.get(sid)
-        if connection is None or connection.closed:
-            return
-        if connection.upgraded and connection.last_ping is None and connection.queue.post(pkt.encode()):
-            return  # while a pong is due, the library looks at the time
-        if connection.queue.backlog > self.max_backlog:
-            logger.warning("%s does not read what it is sent: disconnected", sid)
-            await connection.close(wait=False)
-            _empty(connection.queue)
-            if connection.queue.outlet is not None:
-                connection.queue.outlet.close()
+    def receive(self, client: Client, values: Iterable[Value | None]) -> None:
+        """Act on what a client sent."""
+        for value in values:
+            self._act(client, value)
+        if client.wire.session.end is not None:
+            self.end(client)
         else:
-            await connection.send(pkt)
+            client.flush()
 
+    def _act(self, client: Client, value: Value | None) -> None:
+        match value:
+            case None:
+                return
+            case Event():
+                sid = client.wire.namespace.sid
+                if sid is not None:
+                    args = value.args
+                    if self.namespace.handles(value.name):  # a method of the program's, which wants all of it
+                        args = (read_array(value.text, self.wire_limits.nesting, in_full=True) or [""])[1:]
+                    flow = self.namespace.dispatch(value.name, sid, args, value.text)
+                    self.start(flow, partial(self._ack, client, sid, value.id, value.name))
+            case Answer():
+                value.token.set_result(Written(unwrap_ack(value.args), value.text))
+            case Enter():
+                self._let_in(client, value.auth)
+            case Leave():
+                self._leave(client, value, "client disconnect")
+                self._schedule(client)
+            case BadEvent():
+                sid = client.wire.namespace.sid
+                if sid is not None:
+                    error = _error_of(value.problem, value.size, self.limits)
+                    flow = self.namespace.dispatch(value.name, sid, (), unreadable=error)
+                    self.start(flow, partial(self._ack, client, sid, value.id, value.name))
+            case BadAnswer():
+                value.token.set_exception(_error_of(value.problem, value.size, self.limits))
+            case Fault():
+                self._note(client, value)
 
-class _ThreadEngine(engineio.Server):
-    max_backlog = 0
-
-    def create_queue(self, *args: Any, **kwargs: Any) -> _ThreadQueue:
-        """The queue of one connection."""
-        return _ThreadQueue(*args, **kwargs)
-
-    def send_packet(self, sid: str, pkt: Any) -> None:
-        """Send, unless the peer has left too much unread: then it is ended."""
-        connection = self.sockets.get(sid)
-        if connection is None or connection.closed:
+    def _ack(
+        self, client: Client, sid: str, number: int | None, event: str, ack: Any, error: BaseException | None
+    ) -> None:
+        if error is not None:
+            logger.error("%s from %s failed", event, sid, exc_info=error)
+            ack = refusal(event, InternalError())
+        if number is None:
             return
-        with contextlib.suppress(SocketIsClosedError):  # in this moment
-            if connection.queue.backlog > self.max_backlog:
-                logger.warning("%s does not read what it is sent: disconnected", sid)
-                connection.close(wait=False)
-                _empty(connection.queue)
+        text = ack.text if isinstance(ack, Written) else _write_ack(event, ack)
+        with client.lock:
+            if client.wire.namespace.sid != sid:  # it has left meanwhile
+                return
+            fault = client.wire.ack(number, text)
+        self._sent(client, fault)
+
+    def _sent(self, client: Client, fault: Fault | bool | None) -> None:
+        """Something was put into a client's outbox: have it sent, unless that was too much."""
+        if isinstance(fault, Fault):
+            self._note(client, fault)
+            self.end(client)
+        else:
+            client.flush()
+
+    def _note(self, client: Client, fault: Fault) -> None:
+        logger.info("the connection of %s ends: %s", client.address or "loopback", fault.reason)
+
+    # ------------------------------------------------------------------------------------------------- coming and going
+
+    def _let_in(self, client: Client, auth: Any) -> None:
+        sid = secrets.token_urlsafe(15)
+        arguments = (auth,) if auth is not None else ()
+        flow = self.namespace.connecting(sid, client.environ, *arguments)
+        self.start(flow, partial(self._decided, client, sid))
+
+    def _decided(self, client: Client, sid: str, is_accepted: Any, error: BaseException | None) -> None:
+        if error is not None or not is_accepted:
+            self._reject(client, error)
+            return
+        with client.lock, self._lock:
+            is_there = client.wire.session.end is None and client.wire.namespace.is_entering
+            fault = None
+            if is_there:
+                self.members[sid] = client
+                fault = client.wire.admit(sid)
+        if is_there:
+            self._sent(client, fault)
+        else:  # it went meanwhile
+            self.start(self.namespace.leaving(sid, End.LOST.value), _log_failure)
+
+    def _reject(self, client: Client, error: BaseException | None) -> None:
+        if isinstance(error, ConnectionRefusedError):
+            problem: dict[str, Any] = error.error_args
+        elif error is not None:
+            logger.error("connect failed", exc_info=error)
+            problem = {"message": "internal fault", "data": {"code": 500}}
+        else:
+            problem = {"message": "refused"}
+
+        def reject() -> None:
+            with client.lock:
+                if client.wire.session.end is not None:
+                    return
+                fault = client.wire.reject(str(problem.get("message", "refused")), problem.get("data"))
+            self._sent(client, fault)
+
+        delay = self._delay(client.address or "")
+        if delay:
+            self.set_timer(delay, reject)
+        else:
+            reject()
+
+    def _delay(self, address: str) -> float:
+        """Seconds that a rejection waits: whoever guesses has to wait longer and longer."""
+        with self._lock:
+            now = self.now()
+            count, last = self._guesses.get(address, (0, now))
+            count = 1 if now - last > FORGIVEN_AFTER else count + 1
+            self._guesses[address] = count, now
+            if len(self._guesses) > 10_000:
+                self._guesses = {key: each for key, each in self._guesses.items() if now - each[1] <= FORGIVEN_AFTER}
+        return 0.0 if count <= FREE_GUESSES else min(0.1 * 2 ** min(count - FREE_GUESSES, 10), LONGEST_DELAY)
+
+    def _leave(self, client: Client, leave: Leave, reason: str) -> None:
+        with self._lock:
+            self.members.pop(leave.sid, None)
+            for room in client.rooms or ():
+                self._forget(leave.sid, room)
+            client.rooms = None
+        self.start(self.namespace.leaving(leave.sid, reason), _log_failure)
+
+    def end(self, client: Client, end: End = End.LOST) -> None:
+        """A client's session is over, or shall be: it leaves, and its transport is closed."""
+        with client.lock:
+            if client.is_ended:
+                return
+            client.is_ended = True
+            leave = client.wire.lose(end)
+        with self._lock:
+            self.clients.pop(client.wire.session.sid, None)
+            if client.timer is not None:
+                self._clock.cancel(client.timer)
+        self._addresses.release(client.address)
+        if leave is not None:
+            reason = client.wire.session.end.value if client.wire.session.end is not None else ""
+            self._leave(client, leave, reason)
+        client.finish()
+
+    def close(self, client: Client) -> None:
+        """End a session with a goodbye."""
+        with client.lock:
+            client.wire.session.close()
+        self.end(client)
+
+    def show_out(self, sid: str) -> None:
+        """Have a client leave the namespace; its session stays, for as long as it takes to come in again."""
+        client = self.members.get(sid)
+        if client is None:
+            return
+        with client.lock:
+            leave = client.wire.disconnect(self.now()) if client.wire.namespace.sid == sid else None
+        if leave is not None:
+            self._leave(client, leave, "server disconnect")
+            self._schedule(client)
+            client.flush()
+
+    def _schedule(self, client: Client) -> None:
+        with self._lock:
+            if client.timer is not None:
+                self._clock.cancel(client.timer)
+            client.timer = self._clock.at(client.wire.wake_at, partial(self._wake, client))
+        self.keep_time()
+
+    def _wake(self, client: Client) -> None:
+        with client.lock:
+            fault = client.wire.wake(self.now())
+        if isinstance(fault, Fault):
+            self._note(client, fault)
+        if client.wire.session.end is not None:
+            self.end(client)
+        elif not client.is_ended:
+            self._schedule(client)
+            client.flush()
+
+    # ---------------------------------------------------------------------------------------------------- what goes out
+
+    def join_room(self, sid: str, room: str) -> None:
+        """Let a client hear a room."""
+        with self._lock:
+            client = self.members.get(sid)
+            if client is None:
+                raise KeyError(sid)
+            self._rooms.setdefault(room, {})[sid] = client
+            if client.rooms is None:
+                client.rooms = set()
+            client.rooms.add(room)
+
+    def quit_room(self, sid: str, room: str) -> None:
+        """Let it hear the room no longer."""
+        with self._lock:
+            client = self.members.get(sid)
+            if client is not None and client.rooms is not None:
+                client.rooms.discard(room)
+            self._forget(sid, room)
+
+    def _forget(self, sid: str, room: str) -> None:
+        there = self._rooms.get(room)
+        if there is not None:
+            there.pop(sid, None)
+            if not there:
+                del self._rooms[room]
+
+    def tell(self, to: str | None, event: str, data: Any, skip: Any = None) -> None:
+        """Send an event to a room, to one client, or to everybody."""
+        skipped = {skip} if isinstance(skip, str) else set(skip or ())
+        with self._lock:
+            if to is None:
+                heard = dict(self.members)
+            elif to in self.members:
+                heard = {to: self.members[to]}
             else:
-                connection.send(pkt)
+                heard = dict(self._rooms.get(to, {}))
+        packet = write_packet(EVENT, self.namespace.namespace, _write([event, *arguments(data)]))
+        for sid, client in heard.items():
+            if sid not in skipped:
+                with client.lock:
+                    fault = client.wire.emit(packet) if client.wire.namespace.sid == sid else None
+                self._sent(client, fault)
+
+    def ask(self, sid: str, text: str, reply: Reply) -> None:
+        """Send an event to one client; its ack settles the reply."""
+        client = self.members.get(sid)
+        if client is None:
+            reply.set_exception(NotFoundError("the Computer disconnected"))
+            return
+        with client.lock:
+            asked = client.wire.ask(text, reply) if client.wire.namespace.sid == sid else None
+        if asked is False:
+            reply.set_exception(RateLimitedError("too many requests wait for this Computer's answer"))
+        elif asked is None:
+            reply.set_exception(NotFoundError("the Computer disconnected"))
+        else:
+            self._sent(client, asked)
+
+    def forget(self, sid: str, reply: Reply) -> None:
+        """No answer is wanted any more."""
+        client = self.members.get(sid)
+        if client is not None:
+            with client.lock:
+                client.wire.namespace.forget(reply)
 
 
-class AsyncHub(socketio.AsyncServer):
-    """A `socketio.AsyncServer` with a door."""
+class HubWorld(EdgeWorld):
+    """What a flow may ask for, done with a hub."""
 
-    eio: _AsyncEngine
+    def __init__(self, edge: NamespaceCore, hub: Hub) -> None:
+        super().__init__(edge)
+        self._hub = hub
 
-    def __init__(self, limits: Limits, **options: Any) -> None:
-        super().__init__(**options)
-        DirectWebSocket.install(self)
-        self.eio.max_backlog = 4 * limits.message_bytes
-        self._door = _Door(limits)
-        self._entry_timeout = limits.entry_timeout
-        self._farewells: set[asyncio.Task[None]] = set()
+    def enter(self, sid: str, office_id: str) -> None:
+        self._hub.join_room(sid, office_id)
 
-    def _engineio_server_class(self) -> type[_AsyncEngine]:
-        return _AsyncEngine
+    def leave(self, sid: str, office_id: str) -> None:
+        self._hub.quit_room(sid, office_id)
 
-    async def _handle_eio_connect(self, eio_sid: str, environ: dict[str, Any]) -> str | None:
-        if not self._door.admit(eio_sid, environ):
-            return TOO_MANY
-        self._expect_entry(eio_sid)
-        return await super()._handle_eio_connect(eio_sid, environ)
+    def notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> None:
+        self._hub.tell(to, event, data, skip)
 
-    async def _handle_disconnect(self, eio_sid: str, namespace: str | None, reason: Any = None) -> None:
-        await super()._handle_disconnect(eio_sid, namespace, reason)
-        if _lingering(self, eio_sid) is not None:
-            self._expect_entry(eio_sid)  # it may come in again
+    def _set_timer(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
+        return self._hub.set_timer(seconds, callback)
 
-    def _expect_entry(self, eio_sid: str) -> None:
-        loop = asyncio.get_running_loop()
-        self._door.watch(eio_sid, loop.call_later(self._entry_timeout, self._check_entry, eio_sid))
+    def _ask(self, call: Call, reply: Reply) -> Reply:
+        text = call.text if call.text is not None else _rewrite(call)
+        self._hub.ask(call.target, text, reply)
+        reply.then(partial(self._forget, call.target))
+        return reply
 
-    async def _handle_eio_disconnect(self, eio_sid: str, reason: Any) -> None:
-        self._door.dismiss(eio_sid)
-        await super()._handle_eio_disconnect(eio_sid, reason)
-
-    def _check_entry(self, eio_sid: str) -> None:
-        connection = _lingering(self, eio_sid)
-        if connection is not None:
-            logger.info("%s entered no namespace in time: disconnected", eio_sid)
-            farewell = asyncio.ensure_future(connection.close(wait=False))
-            self._farewells.add(farewell)
-            farewell.add_done_callback(self._farewells.discard)
+    def _forget(self, target: str, reply: Reply) -> None:
+        if reply.has_failed:  # else it was answered, and is forgotten
+            self._hub.forget(target, reply)
 
 
-class ThreadHub(socketio.Server):
-    """A `socketio.Server` with a door."""
-
-    eio: _ThreadEngine
-
-    def __init__(self, limits: Limits, **options: Any) -> None:
-        super().__init__(**options)
-        self.eio.max_backlog = 4 * limits.message_bytes
-        self._door = _Door(limits)
-        self._entry_timeout = limits.entry_timeout
-
-    def _engineio_server_class(self) -> type[_ThreadEngine]:
-        return _ThreadEngine
-
-    def _handle_eio_connect(self, eio_sid: str, environ: dict[str, Any]) -> str | None:
-        if not self._door.admit(eio_sid, environ):
-            return TOO_MANY
-        self._expect_entry(eio_sid)
-        return super()._handle_eio_connect(eio_sid, environ)
-
-    def _handle_disconnect(self, eio_sid: str, namespace: str | None, reason: Any = None) -> None:
-        super()._handle_disconnect(eio_sid, namespace, reason)
-        if _lingering(self, eio_sid) is not None:
-            self._expect_entry(eio_sid)  # it may come in again
-
-    def _expect_entry(self, eio_sid: str) -> None:
-        timer = threading.Timer(self._entry_timeout, self._check_entry, (eio_sid,))
-        timer.daemon = True
-        self._door.watch(eio_sid, timer)
-        timer.start()
-
-    def _handle_eio_disconnect(self, eio_sid: str, reason: Any) -> None:
-        self._door.dismiss(eio_sid)
-        super()._handle_eio_disconnect(eio_sid, reason)
-        sid = self.manager.sid_from_eio_sid(eio_sid, SMCP_NAMESPACE)
-        namespace = self.namespace_handlers.get(SMCP_NAMESPACE)
-        if sid is not None and isinstance(namespace, SyncBaseNamespace):
-            # It went just as another thread let it in: the library tells nobody.
-            namespace.on_disconnect(sid)
-
-    def _check_entry(self, eio_sid: str) -> None:
-        connection = _lingering(self, eio_sid)
-        if connection is not None:
-            logger.info("%s entered no namespace in time: disconnected", eio_sid)
-            connection.close(wait=False)
+def read_ack(ack: Written) -> Any:
+    """What an ack says, all of it."""
+    return unwrap_ack(read_array(ack.text, MAX_NESTING, in_full=True) or []) if ack.text else None
 
 
-def _lingering(sio: AsyncHub | ThreadHub, eio_sid: str) -> Any:
-    """The connection, if it is in no namespace and has not ended."""
-    connection = sio.eio.sockets.get(eio_sid)
-    if connection is None or connection.closing or connection.closed:
-        return None
-    is_inside = any(sio.manager.sid_from_eio_sid(eio_sid, each) for each in list(sio.manager.get_namespaces()))
-    return None if is_inside else connection
+def _rewrite(call: Call) -> str:
+    """A request whose fields were changed on the way; those that were not read are taken from how they came."""
+    data = call.data
+    if isinstance(data, dict) and any(value is UNREAD for value in cast("dict[str, Any]", data).values()):
+        came: dict[str, Any] = (read_array(call.original or "[]", MAX_NESTING, in_full=True) or ["", {}])[1]
+        data = {key: came[key] if value is UNREAD else value for key, value in cast("dict[str, Any]", data).items()}
+    return _write([call.event, data])
 
 
-def _size(packet: Any) -> int:
-    return len(packet.data) if packet is not None and type(packet.data) is str else 0
+def _write(value: Any) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError as error:
+        if "ecursion" in str(error):
+            raise
+        return json.dumps(value, separators=(",", ":"))  # types that orjson does not know, of the host program
 
 
-def _empty(packets: _AsyncQueue | _ThreadQueue) -> None:
-    """Let go of what will not be read, but for the last packet: it is the end, which a waiting writer must hear."""
-    with contextlib.suppress(queue.Empty, asyncio.QueueEmpty):  # a writer was faster
-        while packets.qsize() > 1:
-            packets.get_nowait()
+def _write_ack(event: str, ack: Any) -> str:
+    try:
+        return _write(arguments(ack))
+    except (TypeError, ValueError, RecursionError):
+        return _write([refusal(event, MalformedRequestError("the answer cannot be written as JSON"))])
+
+
+def _error_of(problem: Problem, size: int, limits: Limits) -> SMCPError:
+    if problem is Problem.TOO_LARGE:
+        return TooLargeError(f"a message of {size} bytes; at most {limits.message_bytes} are accepted")
+    return MalformedRequestError(problem.value)
+
+
+def _log_failure(_: Any, error: BaseException | None) -> None:
+    if error is not None:
+        logger.error("a disconnect failed", exc_info=error)

@@ -36,7 +36,7 @@ class Metrics:
         )  # fmt: skip
         self._children: dict[tuple[str, str], tuple[Any, Any]] = {}
 
-    def watch(self, namespace: NamespaceCore[Any]) -> None:
+    def watch(self, namespace: NamespaceCore) -> None:
         """Show the state of a namespace."""
         self._registry.register(_State(namespace))
 
@@ -68,7 +68,7 @@ class Metrics:
 class _State(Collector):
     """What there is right now."""
 
-    def __init__(self, namespace: NamespaceCore[Any]) -> None:
+    def __init__(self, namespace: NamespaceCore) -> None:
         self._namespace = namespace
 
     def collect(self) -> list[GaugeMetricFamily]:

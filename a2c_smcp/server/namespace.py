@@ -1,4 +1,4 @@
-"""The Server's namespace for asyncio: the flows, awaited."""
+"""The Server's namespace for asyncio: on our own hub, or on a `socketio.AsyncServer` of the program's."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from typing import Any
 
 import socketio
 
-from a2c_smcp.errors import TimedOutError
-from a2c_smcp.protocol.effects import Call, Registry
+from a2c_smcp.protocol.effects import Registry, World, Written
 from a2c_smcp.protocol.flow import run_async
 from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.server.auth import AnonymousAuthenticationProvider, AuthenticationProvider, Headers
 from a2c_smcp.server.base import NamespaceCore, Observer
 from a2c_smcp.server.handlers import ProtocolHandlers
-from a2c_smcp.server.world import EdgeWorld, forget_callback, unwrap_ack
+from a2c_smcp.server.hub import Hub, HubWorld, read_ack
+from a2c_smcp.server.reply import Reply
+from a2c_smcp.server.world import AsyncLibraryWorld
 from a2c_smcp.smcp import SMCP_NAMESPACE
 
 AUTHENTICATION_TIMEOUT = 10.0
 """Seconds an authentication provider may take."""
 
 
-class BaseNamespace(NamespaceCore["asyncio.Future[Any]"], socketio.AsyncNamespace):
-    """Connections, authentication and dispatch on a `socketio.AsyncServer`."""
+class BaseNamespace(NamespaceCore, socketio.AsyncNamespace):
+    """Connections, authentication and dispatch."""
 
-    server: socketio.AsyncServer
+    server: Any
 
     def __init__(
         self,
@@ -39,27 +40,30 @@ class BaseNamespace(NamespaceCore["asyncio.Future[Any]"], socketio.AsyncNamespac
     ) -> None:
         super().__init__(namespace, registry, limits, observer)
         self.auth_provider = auth_provider if auth_provider is not None else AnonymousAuthenticationProvider()
-        self._world = _AsyncWorld(self)
+
+    def _make_world(self) -> World:
+        return HubWorld(self, self.server) if isinstance(self.server, Hub) else AsyncLibraryWorld(self)
 
     async def trigger_event(self, event: str, *args: Any) -> Any:
-        """The one way in for every event."""
-        return await run_async(self._dispatch(event, *args), self._world)
+        """The one way in for every event of a `socketio.AsyncServer`."""
+        return await run_async(self.triggered(event, *args), self.world)
 
     async def answer(self, event: str, sid: str, data: Any = None) -> Any:
         """Do what the protocol says about an event, and give its ack."""
-        return await run_async(self._answer(event, sid, data), self._world)
+        ack = await run_async(self._answer(event, sid, data), self.world)
+        return read_ack(ack) if isinstance(ack, Written) else ack
 
     async def on_connect(self, sid: str, environ: dict[str, Any], auth: Any = None) -> bool:
         """Let a client in, or refuse it with a message and a code."""
-        return await run_async(self._let_in(sid, environ, auth), self._world)
+        return await run_async(self._let_in(sid, environ, auth), self.world)
 
     async def on_disconnect(self, sid: str, reason: Any = None) -> None:
         """The implicit leave of a client that is gone."""
-        await run_async(self._let_go(sid), self._world)
+        await run_async(self._let_go(sid), self.world)
 
     async def shutdown(self, grace: float = 10.0) -> None:
         """Refuse newcomers, let running calls end within `grace` seconds, then disconnect everybody with notice."""
-        await run_async(self._shut_down(grace), self._world)
+        await run_async(self._shut_down(grace), self.world)
 
     def _make_lock(self) -> asyncio.Lock:
         return asyncio.Lock()
@@ -68,9 +72,15 @@ class BaseNamespace(NamespaceCore["asyncio.Future[Any]"], socketio.AsyncNamespac
         async with asyncio.timeout(AUTHENTICATION_TIMEOUT):
             return await self.auth_provider.grant(self.server, environ, auth, headers)
 
-    async def _wait_for(self, futures: Sequence[asyncio.Future[Any]], seconds: float) -> None:
-        # A call's own task waits for its future longer than this one does: its ack is sent when this returns.
-        await asyncio.wait(futures, timeout=seconds)
+    async def _wait_for(self, replies: Sequence[Reply], seconds: float) -> None:
+        async def wait() -> None:
+            for reply in replies:
+                await asyncio.wait([asyncio.ensure_future(_settled(reply))])
+
+        try:
+            await asyncio.wait_for(wait(), seconds)
+        except TimeoutError:
+            return
 
 
 class SMCPNamespace(ProtocolHandlers, BaseNamespace):
@@ -80,29 +90,8 @@ class SMCPNamespace(ProtocolHandlers, BaseNamespace):
     """
 
 
-class _AsyncWorld(EdgeWorld):
-    """What a flow may ask for, done with an async Socket.IO server."""
-
-    async def call(self, call: Call) -> Any:
-        server, namespace, in_flight = self._edge.server, self._edge.namespace, self._edge.in_flight
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
-
-        def on_ack(*args: Any) -> None:
-            in_flight.resolve(future, args)
-
-        def on_timeout() -> None:
-            in_flight.fail(future, TimedOutError("no answer in time"))
-
-        in_flight.add(call, future)
-        timer = loop.call_later(call.timeout, on_timeout)
-        try:
-            self.require_both(call)
-            await server.emit(call.event, call.data, to=call.target, namespace=namespace, callback=on_ack)
-            return unwrap_ack(await future)
-        except BaseException:
-            forget_callback(server.manager, call.target, on_ack)
-            raise
-        finally:
-            timer.cancel()
-            in_flight.remove(call, future)
+async def _settled(reply: Reply) -> None:
+    try:
+        await reply
+    except Exception:
+        return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import socket
 import threading
@@ -22,10 +23,14 @@ from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.server.app import SMCPApp, create_app, transport_limit
 from a2c_smcp.server.auth import AuthenticationProvider
 from a2c_smcp.server.connections import LAST_SECONDS
+from a2c_smcp.server.door import HEAD_SECONDS, Door, proxies
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.settings import ServerSettings
 
 logger = logging.getLogger(__name__)
+
+ENOUGH_FILES = 4_096
+"""Open files below which an operator is warned."""
 
 
 def serve(
@@ -75,7 +80,8 @@ def run(app: SMCPApp, *, inside: Any = None, host: str = "127.0.0.1", port: int 
 
     Further options are those of `uvicorn.Config`, such as `ssl_certfile`. It is always one process.
     """
-    options = {**_transport_options(app.namespace.limits), **uvicorn_options}
+    forwarded = uvicorn_options.get("forwarded_allow_ips")
+    options = {**_transport_options(app.namespace.limits, forwarded), **uvicorn_options}
     if inside is None:
         options["lifespan"] = "off"  # as above
     config = uvicorn.Config(app if inside is None else inside, host=host, port=port, **options)
@@ -93,14 +99,14 @@ def uvicorn_config(app: SMCPApp, settings: ServerSettings) -> uvicorn.Config:
         forwarded_allow_ips=settings.forwarded_allow_ips,
         ssl_certfile=settings.ssl_certfile,
         ssl_keyfile=settings.ssl_keyfile,
-        **_transport_options(settings.limits),
+        **_transport_options(settings.limits, settings.forwarded_allow_ips),
     )
 
 
-def _transport_options(limits: Limits) -> dict[str, Any]:
+def _transport_options(limits: Limits, forwarded_allow_ips: str | list[str] | None) -> dict[str, Any]:
     """What every Server wants of uvicorn: no compression on the event loop, no second heartbeat under Engine.IO's."""
     return {
-        "ws": WebSocket,
+        **_protocols(limits, forwarded_allow_ips),
         "ws_max_size": transport_limit(limits),
         "ws_ping_interval": None,
         "ws_per_message_deflate": False,
@@ -115,8 +121,83 @@ def is_local_origin(origin: str | None, environ: Any = None) -> bool:
     return urlsplit(origin or "").hostname in ("localhost", "127.0.0.1", "::1")
 
 
+def _protocols(limits: Limits, forwarded_allow_ips: str | list[str] | None) -> dict[str, Any]:
+    """uvicorn's protocols, with a door that the connections of one Server share."""
+    is_proxy = proxies(forwarded_allow_ips or os.environ.get("FORWARDED_ALLOW_IPS"))  # as uvicorn has it
+    door = Door(limits.connections_per_ip, raise_file_limit() // 2, is_proxy)
+    options: dict[str, Any] = {"ws": type("WebSocket", (WebSocket,), {"door": door})}
+    if Http is not None:
+        options["http"] = type("Http", (Http,), {"door": door})
+    return options
+
+
+def raise_file_limit() -> int:
+    """Allow this process as many open files as it may have; how many that is."""
+    try:
+        import resource
+    except ImportError:  # not on Windows, which has no such limit
+        return 10_000
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = hard if hard != resource.RLIM_INFINITY else max(soft, 1_048_576)
+    if soft < wanted:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if allowed < ENOUGH_FILES:
+        logger.warning("this process may have only %d open files: raise the limit (ulimit -n) to serve more", allowed)
+    return allowed
+
+
+try:
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+    class _Http(HttpToolsProtocol):
+        """uvicorn's fastest HTTP, whose requests have a limited time to arrive."""
+
+        door: Door
+
+        def connection_made(self, transport: Any) -> None:
+            """A connection: its first request is due."""
+            super().connection_made(transport)
+            if self.door.enter(transport):
+                self._await_head()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            """The connection has ended."""
+            self.door.leave(self.transport)
+            super().connection_lost(exc)
+
+        def on_message_begin(self) -> None:
+            """A request begins."""
+            super().on_message_begin()
+            self._await_head()
+
+        def on_headers_complete(self) -> None:
+            """Its head is here."""
+            self.door.arrive(self.transport)
+            super().on_headers_complete()
+
+        def _await_head(self) -> None:
+            self.door.wait(self.transport, self.loop.call_later(HEAD_SECONDS, self._give_up).cancel)
+
+        def _give_up(self) -> None:
+            self.door.arrive(self.transport)
+            self.transport.abort()
+
+    Http: type[_Http] | None = _Http
+except ImportError:  # without httptools, uvicorn has a slower way
+    Http = None
+
+
 class WebSocket(WebSocketsSansIOProtocol):
     """uvicorn's fastest WebSocket. It ends even if the peer does not read, and can be shut down while it is closing."""
+
+    door: Door
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection has ended."""
+        self.door.leave(self.transport)
+        super().connection_lost(exc)
 
     def on_task_complete(self, task: asyncio.Task[None]) -> None:
         """The connection is over: give the peer some time for what it has not read."""

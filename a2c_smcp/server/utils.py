@@ -8,27 +8,29 @@ from socketio import AsyncServer, Server
 
 from a2c_smcp.protocol.effects import ReadRoster
 from a2c_smcp.protocol.flow import Flow, run, run_async
+from a2c_smcp.server.asgi import AsyncHub
 from a2c_smcp.server.base import NamespaceCore
+from a2c_smcp.server.threads import ThreadHub
 from a2c_smcp.server.types import OFFICE_ID, ComputerSession, Session
 from a2c_smcp.smcp import SMCP_NAMESPACE
 
 
-async def aget_all_sessions_in_office(office_id: OFFICE_ID, sio: AsyncServer) -> list[Session]:
+async def aget_all_sessions_in_office(office_id: OFFICE_ID, sio: AsyncServer | AsyncHub) -> list[Session]:
     """Everybody in an office, in order of arrival."""
     return await run_async(_sessions(office_id), _world(sio))
 
 
-def get_all_sessions_in_office(office_id: OFFICE_ID, sio: Server) -> list[Session]:
+def get_all_sessions_in_office(office_id: OFFICE_ID, sio: Server | ThreadHub) -> list[Session]:
     """Everybody in an office, in order of arrival."""
     return run(_sessions(office_id), _world(sio))
 
 
-async def aget_computers_in_office(office_id: OFFICE_ID, sio: AsyncServer) -> list[ComputerSession]:
+async def aget_computers_in_office(office_id: OFFICE_ID, sio: AsyncServer | AsyncHub) -> list[ComputerSession]:
     """The Computers of an office, in order of arrival."""
     return _computers(await aget_all_sessions_in_office(office_id, sio))
 
 
-def get_computers_in_office(office_id: OFFICE_ID, sio: Server) -> list[ComputerSession]:
+def get_computers_in_office(office_id: OFFICE_ID, sio: Server | ThreadHub) -> list[ComputerSession]:
     """The Computers of an office, in order of arrival."""
     return _computers(get_all_sessions_in_office(office_id, sio))
 
@@ -42,7 +44,7 @@ def _computers(sessions: list[Session]) -> list[ComputerSession]:
     return [session for session in sessions if session["role"] == "computer"]
 
 
-def _world(sio: AsyncServer | Server) -> Any:
+def _world(sio: Any) -> Any:
     namespace = sio.namespace_handlers.get(SMCP_NAMESPACE)
     if not isinstance(namespace, NamespaceCore):
         raise LookupError(f"no A2C namespace is registered at {SMCP_NAMESPACE} on this Socket.IO server")

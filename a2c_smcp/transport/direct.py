@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 import time
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeAlias
+
+from a2c_smcp.utils.eager import begin
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ class Outlet:
     def __init__(self, outbox: Outbox, send: SendFrame, begins: bool = True) -> None:
         self._outbox = outbox
         self._send = send
-        self._begin = _begin if begins else asyncio.ensure_future
+        self._begin = begin if begins else asyncio.ensure_future
         self._is_open = True
         self._late: asyncio.Task[None] | None = None
         """The frame that the peer is not ready to take."""
@@ -122,54 +123,3 @@ class Outlet:
         if self._is_open:
             self.close()
             self._outbox.put_nowait(None)
-
-
-if sys.version_info >= (3, 12):
-
-    def _begin(coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
-        """Run it as far as it goes without waiting; the task that does the rest, if there is one."""
-        task = asyncio.Task(coroutine, loop=asyncio.get_running_loop(), eager_start=True)
-        if not task.done():
-            return task
-        task.result()
-        return None
-
-else:
-
-    def _begin(coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
-        """Run it as far as it goes without waiting; the task that does the rest, if there is one."""
-        try:
-            awaited = coroutine.send(None)
-        except StopIteration:
-            return None
-        return asyncio.ensure_future(_wait(_Rest(coroutine, awaited)))
-
-
-async def _wait(rest: _Rest) -> None:
-    await rest
-
-
-class _Rest:
-    """What is left of a coroutine that has begun and waits for something."""
-
-    def __init__(self, coroutine: Coroutine[Any, Any, None], awaited: Any) -> None:
-        self._coroutine = coroutine
-        self._awaited = awaited
-
-    def __await__(self) -> Generator[Any, Any, None]:
-        try:
-            yield self._awaited
-        except BaseException as error:
-            try:
-                awaited = self._coroutine.throw(error)
-            except StopIteration:
-                return
-            yield from _Rest(self._coroutine, awaited).__await__()
-        else:
-            yield from self._coroutine.__await__()
-
-
-def can_begin(send: Any) -> bool:
-    """Whether somebody else's function may be begun by one task and finished by another. On Python 3.11, where a task
-    does not begin at once, a time-out in it would hit the wrong one; the method of a server is known to have none."""
-    return sys.version_info >= (3, 12) or hasattr(send, "__self__")

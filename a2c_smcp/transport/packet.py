@@ -153,11 +153,3 @@ def _event_name(data: Any) -> str:
 def _utf8_length(text: str, enough: int) -> int:
     """The bytes of `text`, counted exactly only where it matters."""
     return len(text) if text.isascii() or len(text) > enough else len(text.encode("utf-8", "surrogatepass"))
-
-
-def is_engine_packet(text: str) -> bool:
-    """Whether a WebSocket text frame is an Engine.IO packet, and a message among them a Socket.IO packet."""
-    return text[:1] in _PACKET_TYPES and (text[0] != "4" or text[1:2] in _PACKET_TYPES)
-
-
-_PACKET_TYPES = frozenset("0123456")

@@ -157,22 +157,6 @@ class Stage:
         said = app.sio.emit(event, data, room=office, namespace="/smcp")
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(said, self.server.loop))
 
-    async def server_serves(self, namespace: str) -> None:
-        """Have the Server accept connections to another namespace."""
-
-        def accept(sid: str, environ: Any, auth: Any = None) -> None:
-            pass
-
-        app: Any = self.server.app
-        app.sio.on("connect", accept, namespace=namespace)
-
-    async def server_drops(self, sid: str, namespace: str) -> None:
-        """Have the Server end a connection to a namespace."""
-        app: Any = self.server.app
-        assert self.server.loop is not None
-        dropped = app.sio.disconnect(sid, namespace=namespace)
-        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(dropped, self.server.loop))
-
     async def fake(
         self, name: str = "pc", office: str = "office", answer: Callable[[str, Any], Any] | None = None
     ) -> Peer:

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import socketio
 
 from a2c_smcp.agent import (
     AgentAuthProvider,
     AgentConfig,
     AsyncSMCPAgentClient,
+    DefaultAgentAuthProvider,
     SMCPAgentClient,
 )
 from a2c_smcp.errors import (
@@ -25,10 +27,10 @@ from a2c_smcp.errors import (
     NotSupportedError,
     SMCPError,
 )
-from a2c_smcp.server import AuthenticationProvider, DefaultAuthenticationProvider
+from a2c_smcp.server import AuthenticationProvider, DefaultAuthenticationProvider, SMCPNamespace, create_app
 from tests.agent.forms import Diary, Driven, Form, Stage, kinds, stage
 from tests.computer.hosting import eventually, raw, received
-from tests.support.running import PATIENCE, running
+from tests.support.running import PATIENCE, running, serving_asgi
 
 pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).parent.parent.parent
@@ -235,18 +237,34 @@ async def test_leaving_the_wrong_office_changes_nothing(scene: Stage) -> None:
     assert agent.computers == ("pc",)
 
 
-async def test_of_several_namespaces_only_ours_matters(scene: Stage) -> None:
+def accept(sid: str, environ: Any, auth: Any = None) -> None:
+    """Let a client in."""
+
+
+async def test_of_several_namespaces_only_ours_matters(form: Form) -> None:
     diary = Diary()
-    await scene.server_serves("/other")
-    agent = scene.visitor(handler=diary)
-    await agent.connect_to_server(scene.network.url, namespaces=["/smcp", "/other"])
-    await agent.join_office("office", "agent")
-    await scene.server_drops(agent.client.get_sid("/other"), "/other")
-    await eventually(lambda: "/other" not in agent.namespaces)
-    assert agent.office_id == "office"
-    await scene.server_drops(agent.client.get_sid("/smcp"), "/smcp")
-    await diary.until_heard("rejoined")
-    assert set(agent.namespaces) == {"/smcp", "/other"}
+    sio = socketio.AsyncServer(async_mode="asgi")
+    sio.register_namespace(SMCPNamespace())
+    sio.on("connect", accept, namespace="/other")
+    app: Any = socketio.ASGIApp(sio)
+    with serving_asgi(app, create_app()) as (url, loop):
+
+        async def drop(namespace: str) -> None:
+            assert loop is not None
+            dropped: Any = sio.disconnect(agent.client.get_sid(namespace), namespace=namespace)
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(dropped, loop))
+
+        make = AsyncSMCPAgentClient if form == "async" else SMCPAgentClient
+        agent = Driven(form, make(DefaultAgentAuthProvider("agent", "office"), diary, reconnection_delay=0.05))
+        await agent.connect_to_server(url, namespaces=["/smcp", "/other"])
+        await agent.join_office("office", "agent")
+        await drop("/other")
+        await eventually(lambda: "/other" not in agent.namespaces)
+        assert agent.office_id == "office"
+        await drop("/smcp")
+        await diary.until_heard("rejoined")
+        assert set(agent.namespaces) == {"/smcp", "/other"}
+        await agent.disconnect()
 
 
 async def test_a_handler_may_disconnect_and_come_back(scene: Stage) -> None:

@@ -102,3 +102,14 @@ async def test_list_room_of_another_office_is_refused(people: Crowd) -> None:
     await people.member("computer", "pc", "elsewhere")
     ack = await agent.ask("server:list_room", {"agent": "agent", "req_id": "r", "office_id": "elsewhere"})
     assert ack["error"]["code"] == 4104
+
+
+@pytest.mark.parametrize("agent_name", ["agent", "somebody else"])
+async def test_a_large_request_and_its_answer_arrive_whole(people: Crowd, agent_name: str) -> None:
+    agent, computer = await people.office()
+    rows = [{"id": number, "text": f'row "{number}" [é]'} for number in range(20_000)]
+    answer: dict[str, Any] = {"content": [], "structuredContent": {"rows": rows}, "isError": False}
+    computer.answer = lambda event, data: answer
+    data = tool_call(agent=agent_name, params={"rows": rows})
+    assert await agent.ask("client:tool_call", data) == answer
+    assert computer.asked == [("client:tool_call", {**data, "agent": "agent"})]

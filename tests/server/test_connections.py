@@ -8,7 +8,7 @@ import pytest
 
 from a2c_smcp.errors import NotAuthenticatedError, RateLimitedError
 from a2c_smcp.protocol.grants import EVERYTHING
-from a2c_smcp.protocol.limits import Limits
+from a2c_smcp.protocol.limits import Limits, TokenBucket
 from a2c_smcp.server.connections import Connections, client_of
 
 
@@ -32,7 +32,7 @@ def test_a_client_has_an_address_unless_it_is_loopback(environ: dict[str, Any], 
 def test_connections_of_one_address_are_counted() -> None:
     connections = Connections(Limits(connections_per_ip=1))
     connections.reserve("a")
-    connections.add("s", "a", EVERYTHING, None)
+    connections.add("s", "a", EVERYTHING, None, TokenBucket(1, 1))
     connections.reserve("b")
     connections.reserve(None)
     connections.reserve(None)

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Any, cast
 from urllib.parse import urlsplit
 
 import aiohttp
 
 from a2c_smcp.cli.doctor.case import Place
+from a2c_smcp.wire.session import CLOSE, read_handshake
 
 PATH = "/socket.io"
 """Where every client of this package looks for Socket.IO."""
 PAGE = b"A2C-SMCP Server"
 """What an A2C Server says to those who want a page that it does not have begins so."""
-CLOSE = "1"
 SECONDS = 10.0
 
 
@@ -63,11 +61,11 @@ class Line:
         async with self.http.get(self.address("polling"), allow_redirects=False) as response:
             now = (began + time.time()) / 2
             words = (await response.content.read(10_000)).decode("utf-8", "replace")
-            handshake = _read_handshake(words) if response.status == 200 else None
+            handshake = read_handshake(words) if response.status == 200 else None
             return Answer(
                 status=response.status,
-                sid=handshake.get("sid") if handshake else None,
-                upgrades="websocket" in (handshake.get("upgrades") or ()) if handshake else False,
+                sid=handshake.sid if handshake else None,
+                upgrades=handshake.can_upgrade if handshake else False,
                 location=response.headers.get("Location"),
                 software=response.headers.get("Server", ""),
                 clock=_clock(response.headers.get("Date"), now),
@@ -88,7 +86,7 @@ class Line:
         """
         async with self.http.ws_connect(self.address("websocket")) as socket:
             words = await socket.receive_str(timeout=SECONDS)
-            if _read_handshake(words) is None:
+            if read_handshake(words) is None:
                 raise ValueError("what answers does not speak Socket.IO")
             await socket.send_str(CLOSE)
 
@@ -101,18 +99,6 @@ class Line:
 def session(headers: dict[str, str] | None = None, seconds: float = SECONDS) -> aiohttp.ClientSession:
     """For requests that get so many seconds each."""
     return aiohttp.ClientSession(headers=headers, timeout=aiohttp.ClientTimeout(total=seconds))
-
-
-def _read_handshake(words: str) -> dict[str, Any] | None:
-    """The `0{"sid": …}` that opens a session."""
-    if not words.startswith("0{"):
-        return None
-    try:
-        opened: Any = json.loads(words[1:].partition("\x1e")[0])
-    except ValueError:
-        return None
-    found = cast("dict[str, Any]", opened)
-    return found if isinstance(found.get("sid"), str) else None
 
 
 def _clock(date: str | None, now: float) -> float | None:

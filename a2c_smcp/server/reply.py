@@ -1,0 +1,83 @@
+"""An answer that comes later, for whoever waits for it: a flow, a task or a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Generator
+from typing import Any
+
+
+class Reply:
+    """Settled once, from any thread. Who waits is called back at once, in the thread that settles it."""
+
+    __slots__ = ("_callbacks", "_error", "_is_done", "_lock", "_value")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._is_done = False
+        self._value: Any = None
+        self._error: BaseException | None = None
+        self._callbacks: list[Callable[[Reply], None]] = []
+
+    def done(self) -> bool:
+        """Whether it is settled."""
+        return self._is_done
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it was settled with an error."""
+        return self._error is not None
+
+    def result(self) -> Any:
+        """What it was settled with; only once it is.
+
+        Raises:
+            BaseException: the error that it was settled with.
+        """
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+    def set_result(self, value: Any, /) -> None:
+        """Settle it, unless it is."""
+        self._settle(value, None)
+
+    def set_exception(self, error: BaseException, /) -> None:
+        """Settle it with an error, unless it is."""
+        self._settle(None, error)
+
+    def then(self, callback: Callable[[Reply], None]) -> None:
+        """Have something called when it is settled; at once if it is."""
+        with self._lock:
+            if not self._is_done:
+                self._callbacks.append(callback)
+                return
+        callback(self)
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Block until it is settled; whether it is."""
+        settled = threading.Event()
+        self.then(lambda _: settled.set())
+        return settled.wait(seconds)
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        if not self._is_done:
+            loop = asyncio.get_running_loop()
+            waiting = loop.create_future()
+
+            def wake(_: Reply) -> None:
+                loop.call_soon_threadsafe(lambda: waiting.done() or waiting.set_result(None))
+
+            self.then(wake)
+            yield from waiting.__await__()
+        return self.result()
+
+    def _settle(self, value: Any, error: BaseException | None) -> None:
+        with self._lock:
+            if self._is_done:
+                return
+            self._value, self._error, self._is_done = value, error, True
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback(self)

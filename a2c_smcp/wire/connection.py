@@ -1,0 +1,133 @@
+"""One client, whole: its session and its place in the namespace. Frames and bodies go in, values come out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from a2c_smcp.wire.limits import WireLimits
+from a2c_smcp.wire.namespace import BadAnswer, BadEvent, Leave, Namespace, Value
+from a2c_smcp.wire.session import Attachment, End, Fault, Message, Session
+
+
+class Connection:
+    """What a shell keeps for one client. After every call it sends what `session` has to send.
+
+    A `Fault` among the values ends the session; it comes last.
+    """
+
+    __slots__ = ("_attachments", "_limits", "_outside_since", "namespace", "session")
+
+    def __init__(self, sid: str, namespace: str, limits: WireLimits, now: float, carrier: str) -> None:
+        self.session = Session(sid, limits, now, carrier)
+        self.namespace = Namespace(namespace, limits)
+        self._limits = limits
+        self._outside_since: float | None = now
+        self._attachments = 0
+        """Binary messages that belong to a packet which was refused: they are passed over."""
+
+    # ---------------------------------------------------------------------------------------------------- what comes in
+
+    @property
+    def largest_input(self) -> int:
+        """The bytes of the largest frame or body that is read now."""
+        return self._limits.outside_bytes if self.namespace.sid is None else self._limits.transport_bytes
+
+    def receive_frame(self, frame: str | bytes, now: float) -> Value | None:
+        """A WebSocket frame; None when there is nothing to do."""
+        if len(frame) > self.largest_input:
+            return self._fault(Fault(f"a frame of {len(frame)} characters; at most {self.largest_input} are read"))
+        found = self.session.receive_frame(frame, now)
+        return found if found is None or isinstance(found, Fault) else self._receive(found, now)
+
+    def receive_body(self, body: bytes, now: float) -> list[Value]:
+        """The body of a POST."""
+        if len(body) > self.largest_input:
+            return [self._fault(Fault(f"a body of {len(body)} bytes; at most {self.largest_input} are read"))]
+        messages = self.session.receive_body(body, now)
+        if isinstance(messages, Fault):
+            return [messages]
+        values: list[Value] = []
+        for message in messages:
+            value = self._receive(message, now)
+            if value is not None:
+                values.append(value)
+            if isinstance(value, Fault):
+                break
+        return values
+
+    def _receive(self, message: Message, now: float) -> Value | None:
+        if isinstance(message, Attachment):
+            self._attachments -= 1
+            return None if self._attachments >= 0 else self._fault(Fault("a binary message"))
+        value = self.namespace.receive(message)
+        self._attachments = value.attachments if isinstance(value, BadEvent | BadAnswer) else 0
+        if isinstance(value, str):
+            return self.session.send(value)
+        if isinstance(value, Fault):
+            return self._fault(value)
+        if isinstance(value, Leave):
+            self._outside_since = now
+        return value
+
+    # --------------------------------------------------------------------------------------------------- what goes out
+
+    def admit(self, sid: str) -> Fault | None:
+        """Let the client in, under this id."""
+        self._outside_since = None
+        return self.session.send(self.namespace.admit(sid))
+
+    def reject(self, message: str, data: Any = None) -> Fault | None:
+        """Refuse the client; too many times, and the session ends."""
+        packet, fault = self.namespace.reject(message, data)
+        full = self.session.send(packet)
+        if fault is not None:
+            self.session.close()
+        return fault or full
+
+    def emit(self, packet: str) -> Fault | None:
+        """Send a packet that was written by `namespace.event`, perhaps for many."""
+        return self.session.send(packet)
+
+    def ask(self, text: str, token: Any) -> Fault | bool:
+        """Send an event that wants an ack; False when too many of them are open."""
+        packet = self.namespace.ask(text, token)
+        return False if packet is None else self.session.send(packet) or True
+
+    def ack(self, id: int, text: str) -> Fault | None:
+        """Answer an event."""
+        return self.session.send(self.namespace.ack(id, text))
+
+    def disconnect(self, now: float) -> Leave | None:
+        """Show the client out of the namespace."""
+        packet, leave = self.namespace.disconnect()
+        self.session.send(packet)
+        self._outside_since = now
+        return leave
+
+    # ----------------------------------------------------------------------------------------------------- time, ending
+
+    @property
+    def wake_at(self) -> float:
+        """When to call `wake`."""
+        at = self.session.wake_at
+        return at if self._outside_since is None else min(at, self._outside_since + self._limits.entry_seconds)
+
+    def wake(self, now: float) -> Fault | None:
+        """Time has passed."""
+        if self._outside_since is not None and now >= self._outside_since + self._limits.entry_seconds:
+            if self.namespace.is_entering:  # the Server takes its time to decide
+                self._outside_since = now
+            else:
+                self.session.close()
+                return Fault("it entered no namespace in time")
+        self.session.wake(now)
+        return None
+
+    def lose(self, end: End = End.LOST) -> Leave | None:
+        """The transport is gone: the session is over, and the client out of the namespace."""
+        self.session.finish(end)
+        return self.namespace.leave()
+
+    def _fault(self, fault: Fault) -> Fault:
+        self.session.finish(End.FAULT)
+        return fault

@@ -1,0 +1,249 @@
+"""The state machine of one client's place in the namespace: connect, events, acks, disconnect.
+
+One namespace is served. A client may leave it and enter again over the same connection; each stay has an id of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeAlias
+
+from a2c_smcp.wire.limits import WireLimits
+from a2c_smcp.wire.packets import (
+    ACK,
+    BINARY_ACK,
+    BINARY_EVENT,
+    CONNECT,
+    CONNECT_ERROR,
+    DISCONNECT,
+    EVENT,
+    Packet,
+    guess_event,
+    parse_packet,
+    read_array,
+    read_json,
+    write_json,
+    write_packet,
+)
+from a2c_smcp.wire.session import Fault
+
+
+class Problem(Enum):
+    """What is wrong with a message that cannot be read."""
+
+    NOT_JSON = "payload: not valid JSON, or nested too deep"
+    NO_EVENT = "an array that begins with an event name is expected"
+    BINARY = "binary attachments are not part of the protocol"
+    TOO_LARGE = "the message is too large"
+
+
+@dataclass(slots=True)
+class Enter:
+    """The client asks to enter: the shell answers with `admit` or `reject`."""
+
+    auth: Any
+
+
+@dataclass(slots=True)
+class Event:
+    """An event. `text` is the JSON array as it came: the name and the arguments. `args` of a large one are not read in
+    full."""
+
+    name: str
+    args: list[Any]
+    id: int | None
+    """An ack is wanted under this number."""
+    text: str
+
+
+@dataclass(slots=True)
+class Answer:
+    """The ack of something that the client was asked; `token` is what it was asked with. `args` of a large one are not
+    read in full."""
+
+    token: Any
+    args: list[Any]
+    text: str
+
+
+@dataclass(slots=True)
+class BadEvent:
+    """An event that cannot be read."""
+
+    name: str
+    """As far as it can be made out."""
+    id: int | None
+    problem: Problem
+    size: int
+    attachments: int = 0
+
+
+@dataclass(slots=True)
+class BadAnswer:
+    """An ack that cannot be read."""
+
+    token: Any
+    problem: Problem
+    size: int
+    attachments: int = 0
+
+
+@dataclass(slots=True)
+class Leave:
+    """The client left the namespace; what it was asked remains unanswered."""
+
+    sid: str
+    unanswered: list[Any]
+
+
+Value: TypeAlias = Enter | Event | Answer | BadEvent | BadAnswer | Leave | Fault
+
+
+class Namespace:
+    """A client's place. `sid` is None while it is outside."""
+
+    __slots__ = ("_attempts", "_entries", "_is_entering", "_limits", "_numbers", "_pending", "name", "sid")
+
+    def __init__(self, name: str, limits: WireLimits) -> None:
+        self.name = name
+        self.sid: str | None = None
+        self._limits = limits
+        self._is_entering = False
+        self._attempts = 0
+        self._entries = 0
+        self._numbers = itertools.count(1)
+        self._pending: dict[int, Any] | None = None
+
+    @property
+    def is_entering(self) -> bool:
+        """Whether the client waits to be let in."""
+        return self._is_entering
+
+    # ---------------------------------------------------------------------------------------------------- what comes in
+
+    def receive(self, message: str) -> Value | str | None:
+        """A message: what it means, a packet to send back, or nothing."""
+        packet = parse_packet(message)
+        if packet is None:
+            return Fault("not a Socket.IO packet")
+        if packet.namespace != self.name:
+            if packet.kind == CONNECT:
+                problem = write_json({"message": f"this Server has only the namespace {self.name}"})
+                return write_packet(CONNECT_ERROR, packet.namespace, problem)
+            return None
+        match packet.kind:
+            case "2" | "5":
+                return self._receive_event(packet, message)
+            case "3" | "6":
+                return self._receive_ack(packet, message)
+            case "0":
+                return self._receive_connect(packet)
+            case "1":
+                return self.leave()
+            case _:
+                return None
+
+    def _receive_connect(self, packet: Packet) -> Value | None:
+        if self.sid is not None or self._is_entering:
+            return Fault("it is in the namespace already")
+        self._entries += 1
+        if self._entries > self._limits.entries:
+            return Fault(f"it entered the namespace more than {self._limits.entries} times")
+        try:
+            auth = read_json(packet.payload) if packet.payload else None
+        except ValueError:
+            return Fault("its credentials are not JSON")
+        self._is_entering = True
+        return Enter(auth)
+
+    def _receive_event(self, packet: Packet, message: str) -> Value | None:
+        if self.sid is None:
+            return None if packet.kind == EVENT else Fault("a binary packet")
+        size = _utf8_length(message, self._limits.message_bytes)
+        if size > self._limits.message_bytes:
+            return BadEvent(guess_event(packet.payload), packet.id, Problem.TOO_LARGE, size)
+        if packet.kind == BINARY_EVENT:
+            return BadEvent(guess_event(packet.payload), packet.id, Problem.BINARY, size, packet.attachments)
+        if not packet.payload and packet.id is None:
+            return None
+        data = read_array(packet.payload, self._limits.nesting)
+        if data is None:
+            return BadEvent(guess_event(packet.payload), packet.id, Problem.NOT_JSON, size)
+        name = data[0] if data else None
+        if not isinstance(name, str):
+            return BadEvent("", packet.id, Problem.NO_EVENT, size)
+        del data[0]
+        return Event(name, data, packet.id, packet.payload)
+
+    def _receive_ack(self, packet: Packet, message: str) -> Value | None:
+        if self._pending is None or packet.id not in self._pending:
+            return None
+        token = self._pending.pop(packet.id)
+        size = _utf8_length(message, self._limits.message_bytes)
+        if size > self._limits.message_bytes:
+            return BadAnswer(token, Problem.TOO_LARGE, size)
+        if packet.kind == BINARY_ACK:
+            return BadAnswer(token, Problem.BINARY, size, packet.attachments)
+        args = read_array(packet.payload, self._limits.nesting) if packet.payload else []
+        if args is None:
+            return BadAnswer(token, Problem.NOT_JSON, size)
+        return Answer(token, args, packet.payload)
+
+    # --------------------------------------------------------------------------------------------------- what goes out
+
+    def admit(self, sid: str) -> str:
+        """The packet that lets the client in, under this id."""
+        self._is_entering = False
+        self._attempts = 0
+        self.sid = sid
+        return write_packet(CONNECT, self.name, write_json({"sid": sid}))
+
+    def reject(self, message: str, data: Any = None) -> tuple[str, Fault | None]:
+        """The packet that refuses the client; and the end, if that was once too often."""
+        self._is_entering = False
+        self._attempts += 1
+        problem = {"message": message} if data is None else {"message": message, "data": data}
+        fault = Fault("too many rejected credentials") if self._attempts >= self._limits.attempts else None
+        return write_packet(CONNECT_ERROR, self.name, write_json(problem)), fault
+
+    def event(self, text: str) -> str:
+        """The packet of an event; `text` is its JSON array."""
+        return write_packet(EVENT, self.name, text)
+
+    def ask(self, text: str, token: Any) -> str | None:
+        """The packet of an event that wants an ack, which comes back with the token; None if too many are open."""
+        if self._pending is None:
+            self._pending = {}
+        if len(self._pending) >= self._limits.pending:
+            return None
+        number = next(self._numbers)
+        self._pending[number] = token
+        return write_packet(EVENT, self.name, text, number)
+
+    def forget(self, token: Any) -> None:
+        """No answer is wanted any more."""
+        for number, waiting in list((self._pending or {}).items()):
+            if waiting is token and self._pending is not None:
+                del self._pending[number]
+
+    def ack(self, id: int, text: str) -> str:
+        """The packet of an ack; `text` is its JSON array."""
+        return write_packet(ACK, self.name, text, id)
+
+    def disconnect(self) -> tuple[str, Leave | None]:
+        """The packet that shows the client out, and its leave."""
+        return write_packet(DISCONNECT, self.name), self.leave()
+
+    def leave(self) -> Leave | None:
+        """The client is out, for whatever reason; None if it was not in."""
+        self._is_entering = False
+        sid, self.sid = self.sid, None
+        pending, self._pending = self._pending, None
+        return Leave(sid, list(pending.values()) if pending else []) if sid is not None else None
+
+
+def _utf8_length(text: str, enough: int) -> int:
+    """The bytes of `text`, counted exactly only where it matters."""
+    return len(text) if text.isascii() or len(text) > enough else len(text.encode("utf-8", "surrogatepass"))

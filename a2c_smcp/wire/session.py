@@ -1,0 +1,250 @@
+"""The state machine of an Engine.IO 4 session: polling, upgrade, heartbeat, close.
+
+What a client sends comes back as messages, or as a `Fault` that says why the session ends. What it is to be sent waits
+in an outbox, in order, whatever carries it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeAlias
+
+from a2c_smcp.wire.limits import WireLimits
+
+OPEN, CLOSE, PING, PONG, MESSAGE, UPGRADE, NOOP = "0123456"
+BINARY = "b"
+"""How a binary message begins in the body of a request."""
+SEPARATOR = "\x1e"
+PACKETS_IN_ANSWER = 16
+"""Packets in one answer to a poll: python-engineio clients read no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The client broke the protocol, or a limit: the session ends."""
+
+    reason: str
+
+
+class End(Enum):
+    """Why a session is over."""
+
+    CLIENT = "the client closed it"
+    SERVER = "the Server closed it"
+    LOST = "the connection is lost"
+    SILENT = "the client did not answer a ping"
+    FAULT = "the client broke the protocol"
+
+
+class Attachment(Enum):
+    """A binary message: it belongs to a packet before it."""
+
+    BINARY = "binary"
+
+
+Message: TypeAlias = str | Attachment
+"""The text of a message packet, without its type; or something binary, which nobody reads."""
+
+
+class Session:
+    """One session. `carrier` is "polling" or "websocket"; `now` is seconds on any clock that does not go back."""
+
+    __slots__ = (
+        "_is_probed",
+        "_limits",
+        "_outbox",
+        "carrier",
+        "end",
+        "ping_at",
+        "pong_by",
+        "sid",
+        "unread",
+    )
+
+    def __init__(self, sid: str, limits: WireLimits, now: float, carrier: str) -> None:
+        self.sid = sid
+        self.carrier = carrier
+        self.end: End | None = None
+        """Why it is over; None while it is not."""
+        self.unread = 0
+        """Characters in the outbox."""
+        self._limits = limits
+        self._outbox: deque[str] | None = None
+        self._is_probed = False
+        self.ping_at = now + limits.ping_interval
+        self.pong_by: float | None = None
+        upgrades = ["websocket"] if carrier == "polling" else []
+        handshake = {
+            "sid": sid,
+            "upgrades": upgrades,
+            "pingInterval": round(limits.ping_interval * 1_000),
+            "pingTimeout": round(limits.ping_timeout * 1_000),
+            "maxPayload": limits.transport_bytes,
+        }
+        self._put(OPEN + json.dumps(handshake, separators=(",", ":")))
+
+    # ---------------------------------------------------------------------------------------------------- what comes in
+
+    def receive_frame(self, frame: str | bytes, now: float) -> Message | Fault | None:
+        """A WebSocket frame of a session that WebSocket carries: a message, nothing to do, or the end."""
+        if not isinstance(frame, str):
+            return Attachment.BINARY
+        if frame[:1] == MESSAGE:
+            return frame[1:]
+        return self._receive_control(frame)
+
+    def receive_body(self, body: bytes, now: float) -> list[Message] | Fault:
+        """The body of a POST: all its messages, or the first thing that is wrong with it."""
+        if body.count(b"\x1e") >= self._limits.packets:
+            return self._fault(f"more than {self._limits.packets} packets in one request")
+        try:
+            packets = body.decode().split(SEPARATOR)
+        except UnicodeDecodeError:
+            return self._fault("a body that is not UTF-8")
+        messages: list[Message] = []
+        for packet in packets:
+            if packet[:1] == MESSAGE:
+                messages.append(packet[1:])
+            elif packet[:1] == BINARY:
+                messages.append(Attachment.BINARY)
+            elif (fault := self._receive_control(packet)) is not None:
+                return fault
+            if self.end is not None:
+                break
+        return messages
+
+    def _receive_control(self, packet: str) -> Fault | None:
+        if packet == PONG:
+            self.pong_by = None
+        elif packet == CLOSE:
+            self.finish(End.CLIENT)
+        else:
+            return self._fault("not an Engine.IO packet" if packet[:1] not in _TYPES else "a packet out of place")
+        return None
+
+    def receive_probe(self, frame: str | bytes) -> bool | Fault:
+        """A frame of a WebSocket that wants to take over from polling: True once it has.
+
+        After the probe the shell answers the waiting poll, with `NOOP` if there is nothing else to say.
+        """
+        if frame == PING + "probe" and not self._is_probed:
+            self._is_probed = True
+            return False
+        if frame == UPGRADE and self._is_probed and self.carrier == "polling":
+            self.carrier = "websocket"
+            return True
+        return Fault("not an upgrade")
+
+    @property
+    def is_probed(self) -> bool:
+        """Whether a WebSocket is about to take over."""
+        return self._is_probed and self.carrier == "polling"
+
+    def give_up_probe(self) -> None:
+        """The WebSocket that wanted to take over is gone: polling goes on."""
+        self._is_probed = False
+
+    # --------------------------------------------------------------------------------------------------- what goes out
+
+    def send(self, packet: str) -> Fault | None:
+        """Put a packet into the outbox; a client that leaves too much unread is at fault."""
+        if self.end is not None:
+            return None
+        if self.unread > self._limits.unread:
+            return self._fault("it does not read what it is sent")
+        self._put(packet)
+        return None
+
+    def has_output(self) -> bool:
+        """Whether anything waits to be sent."""
+        return bool(self._outbox)
+
+    def take_frame(self) -> str | None:
+        """The next WebSocket frame to send."""
+        if not self._outbox:
+            return None
+        packet = self._outbox.popleft()
+        if not self._outbox:
+            self._outbox = None
+        self.unread -= len(packet)
+        return packet
+
+    def take_payload(self) -> str:
+        """The body that answers a poll; empty when there is nothing to say."""
+        packets: list[str] = []
+        size = 0
+        while self._outbox and len(packets) < PACKETS_IN_ANSWER and size < self._limits.transport_bytes:
+            packet = self.take_frame() or ""
+            size += len(packet)
+            packets.append(packet)
+        return SEPARATOR.join(packets)
+
+    def _put(self, packet: str) -> None:
+        if self._outbox is None:
+            self._outbox = deque()
+        self._outbox.append(packet)
+        self.unread += len(packet)
+
+    # ----------------------------------------------------------------------------------------------------- time, ending
+
+    @property
+    def wake_at(self) -> float:
+        """When to call `wake`."""
+        return self.ping_at if self.pong_by is None else min(self.ping_at, self.pong_by)
+
+    def wake(self, now: float) -> None:
+        """Time has passed: a ping is due, or a pong is overdue."""
+        if self.end is not None:
+            return
+        if self.pong_by is not None and now >= self.pong_by:
+            self.finish(End.SILENT)
+        elif now >= self.ping_at:
+            self.ping_at = now + self._limits.ping_interval
+            if self.pong_by is None:
+                self.pong_by = now + self._limits.ping_timeout
+            self._put(PING)
+
+    def close(self) -> None:
+        """Say goodbye to the client, after what waits to be sent."""
+        if self.end is None:
+            self._put(CLOSE)
+            self.finish(End.SERVER)
+
+    def finish(self, end: End) -> None:
+        """The session is over; the first reason counts."""
+        if self.end is None:
+            self.end = end
+
+    def _fault(self, reason: str) -> Fault:
+        self.finish(End.FAULT)
+        return Fault(reason)
+
+
+_TYPES = frozenset((OPEN, CLOSE, PING, PONG, MESSAGE, UPGRADE, NOOP))
+
+
+@dataclass(frozen=True, slots=True)
+class Handshake:
+    """What a server says when it opens a session."""
+
+    sid: str
+    can_upgrade: bool
+    """Whether it offers WebSocket."""
+
+
+def read_handshake(payload: str) -> Handshake | None:
+    """The handshake that a payload, or a frame, begins with; None if that is none."""
+    packet = payload.partition(SEPARATOR)[0]
+    if not packet.startswith(OPEN + "{"):
+        return None
+    try:
+        opened: Any = json.loads(packet[1:])
+    except (ValueError, RecursionError):
+        return None
+    sid, upgrades = opened.get("sid"), opened.get("upgrades")
+    if not isinstance(sid, str):
+        return None
+    return Handshake(sid, isinstance(upgrades, list) and "websocket" in upgrades)
