@@ -39,6 +39,7 @@ logger = logging.getLogger(__name__)
 GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 """Of RFC 6455."""
 READ_BYTES = 65_536
+NOTHING = memoryview(b"")
 _NOT_NOW = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 StartResponse = Callable[..., Any]
@@ -52,7 +53,7 @@ class WebSocket:
         self._protocol = Protocol(Side.SERVER, state=State.OPEN, max_size=max_size)
         self._fragments: list[bytes] = []
         self._is_text = True
-        self._unsent = b""
+        self._unsent = NOTHING
         self.is_open = True
         self._woken, self._waker = socket.socketpair()
         for end in (self._woken, self._waker):
@@ -60,10 +61,11 @@ class WebSocket:
         self._socket.setblocking(False)
         key = environ.get("HTTP_SEC_WEBSOCKET_KEY", "")
         accepted = base64.b64encode(hashlib.sha1((key + GUID).encode("latin-1", "replace")).digest()).decode()
-        self._unsent = (
+        answer = (
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             f"Sec-WebSocket-Accept: {accepted}\r\n\r\n"
-        ).encode()
+        )
+        self._unsent = memoryview(answer.encode())
         self._transmit()
 
     # --------------------------------------------------------------------------------- under the lock of the client
@@ -130,15 +132,16 @@ class WebSocket:
             yield data.decode("utf-8", "replace") if self._is_text else data
 
     def _transmit(self) -> None:
-        for data in self._protocol.data_to_send():
-            self._unsent += data
+        new = b"".join(self._protocol.data_to_send())
+        if new:
+            self._unsent = memoryview(bytes(self._unsent) + new if self._unsent else new)
         try:
             while self._unsent:
-                self._unsent = self._unsent[self._socket.send(self._unsent) :]
+                self._unsent = self._unsent[self._socket.send(self._unsent) :]  # a view: nothing is copied
         except _NOT_NOW:
             self.wake()
         except OSError:
-            self._unsent = b""
+            self._unsent = NOTHING
             self.is_open = False
             self.wake()
 
