@@ -10,7 +10,7 @@ import base64
 import contextlib
 import hashlib
 import logging
-import select
+import selectors
 import socket
 import ssl
 import threading
@@ -41,6 +41,8 @@ GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 READ_BYTES = 65_536
 NOTHING = memoryview(b"")
 _NOT_NOW = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+
+_Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)  # needs no file of its own; not on Windows
 
 StartResponse = Callable[..., Any]
 
@@ -154,9 +156,9 @@ class WebSocket:
 
     def wait(self, seconds: float | None = None) -> None:
         """Wait until the client sent something, takes more, or somebody wakes this thread."""
-        writers = [self._socket] if self._unsent else []
-        with contextlib.suppress(OSError, ValueError):
-            select_ready([self._socket, self._woken], writers, seconds)
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._unsent else 0)
+        with contextlib.suppress(OSError, ValueError):  # one of them is closed: there is something to do
+            _wait_for({self._socket: events, self._woken: selectors.EVENT_READ}, seconds)
             self._woken.recv(READ_BYTES)
 
     def shut(self) -> None:
@@ -167,12 +169,12 @@ class WebSocket:
             end.close()
 
 
-def select_ready(readers: list[socket.socket], writers: list[socket.socket], seconds: float | None) -> None:
-    """`select`, for any number of open files."""
-    poller = select.poll()
-    for each in readers:
-        poller.register(each, select.POLLIN | (select.POLLOUT if each in writers else 0))
-    poller.poll(None if seconds is None else seconds * 1_000)
+def _wait_for(sockets: dict[socket.socket, int], seconds: float | None) -> None:
+    """Wait until something happens to one of these sockets that it is registered for."""
+    with _Selector() as selector:
+        for each, events in sockets.items():
+            selector.register(each, events)
+        selector.select(seconds)
 
 
 class ThreadClient(Client):
