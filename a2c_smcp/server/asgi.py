@@ -143,7 +143,8 @@ class AsgiClient(Client):
         """The body that answers a poll; None if the client hung up before there was one."""
         session = self.wire.session
         if self._poll is not None and not self._poll.done():
-            self._poll.set_result(None)  # an older poll, which will find nothing
+            self._poll.set_result(None)
+        self._poll = None  # an older poll finds that it is not the one any more
         if not session.has_output() and not session.is_probed and not self.is_ended:
             waiting = self._poll = asyncio.get_running_loop().create_future()
             gone = asyncio.ensure_future(_gone(receive))

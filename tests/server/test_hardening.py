@@ -144,6 +144,17 @@ async def test_an_upgrade_that_comes_to_nothing_leaves_long_polling_alive(server
                 frames = await session.poll()
 
 
+async def test_of_two_polls_the_newer_gets_what_there_is(server: Running) -> None:
+    async with httpx.AsyncClient(timeout=PATIENCE) as http:
+        session = Polling(server, http)
+        await session.open()
+        polls = [asyncio.create_task(session.poll()) for _ in range(2)]
+        done, waiting = await asyncio.wait(polls, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+        assert [poll.result() for poll in done] == ["6"], "the older is told that there is nothing"
+        await session.post('42/smcp,5["server:nothing",{}]')
+        assert "43/smcp,5" in await waiting.pop()
+
+
 async def test_more_packets_in_one_post_than_the_burst_are_each_answered(kind: Kind) -> None:
     with running(kind, limits=Limits(request_burst=50)) as server:
         async with httpx.AsyncClient(timeout=PATIENCE) as http:
