@@ -203,14 +203,15 @@ class ThreadClient(Client):
             if self._websocket is not None:
                 self._websocket.wake()
 
-    def carry(self, websocket: WebSocket) -> None:
-        """Carry the session until its end, and the client's."""
+    def carry(self, websocket: WebSocket, frames: Iterable[str | bytes] = ()) -> None:
+        """Carry the session until its end, and the client's; `frames` have come already."""
         with self.lock:
             self._websocket = websocket
         self.flush()
+        came = list(frames)
         while websocket.is_open and not self.is_ended:
             with self.lock:
-                frames = websocket.take()
+                frames, came = came + websocket.take(), []
             for frame in frames:
                 with self.lock:
                     value = self.wire.receive_frame(frame, self.hub.now())
@@ -369,8 +370,9 @@ class ThreadHub(Hub):
             if not isinstance(client, ThreadClient) or client.wire.session.carrier != "polling":
                 return refuse(start_response, handshake.UNKNOWN_SESSION, shared)
         websocket = WebSocket(environ, sock, self.wire_limits.transport_bytes)
-        if wanted.sid is None or self._upgrade(client, websocket):
-            client.carry(websocket)
+        came = () if wanted.sid is None else self._upgrade(client, websocket)
+        if came is not None:
+            client.carry(websocket, came)
         else:
             with client.lock:
                 websocket.close()
@@ -380,27 +382,27 @@ class ThreadHub(Hub):
         start_response("200 OK", [])
         return []
 
-    def _upgrade(self, client: ThreadClient, websocket: WebSocket) -> bool:
-        """Have a WebSocket take over from long-polling; whether it did."""
+    def _upgrade(self, client: ThreadClient, websocket: WebSocket) -> list[str | bytes] | None:
+        """Have a WebSocket take over from long-polling: the frames that came right behind, or None if it did not."""
         session = client.wire.session
         deadline = self.now() + self.wire_limits.entry_seconds
         try:
             while websocket.is_open and self.now() < deadline and not client.is_ended:
                 with client.lock:
                     frames = websocket.take()
-                for frame in frames:
+                for number, frame in enumerate(frames, 1):
                     with client.lock:
                         is_over = session.receive_probe(frame)
                     if is_over is True:
-                        return True
+                        return frames[number:]
                     if isinstance(is_over, Fault):
-                        return False
+                        return None
                     with client.lock:
                         websocket.send(PONG + "probe")
                     client.flush()  # the waiting poll is answered: the client asks for no more
                 if not frames and websocket.is_open:
                     websocket.wait(max(0.0, deadline - self.now()))
-            return False
+            return None
         finally:
             if session.carrier == "polling":
                 session.give_up_probe()

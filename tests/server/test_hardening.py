@@ -144,6 +144,20 @@ async def test_an_upgrade_that_comes_to_nothing_leaves_long_polling_alive(server
                 frames = await session.poll()
 
 
+async def test_what_is_sent_right_behind_an_upgrade_is_not_lost(server: Running) -> None:
+    async with httpx.AsyncClient(timeout=PATIENCE) as http:
+        for _ in range(10):
+            session = Polling(server, http)
+            await session.open()
+            url = server.url.replace("http", "ws") + f"/socket.io/?EIO=4&transport=websocket&sid={session.sid}"
+            async with connect(url, close_timeout=0.2) as socket, asyncio.timeout(PATIENCE):
+                await socket.send("2probe")
+                assert await socket.recv() == "3probe"
+                frames = [Frame(Opcode.TEXT, text.encode()) for text in ("5", '42/smcp,5["server:nothing",{}]')]
+                socket.transport.write(b"".join(frame.serialize(mask=True) for frame in frames))
+                assert str(await socket.recv()).startswith("43/smcp,5")
+
+
 async def test_of_two_polls_the_newer_gets_what_there_is(server: Running) -> None:
     async with httpx.AsyncClient(timeout=PATIENCE) as http:
         session = Polling(server, http)
