@@ -6,6 +6,7 @@ disconnect, dispatch, limits, records, shutdown. The two namespaces are its driv
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import logging
 import time
@@ -89,6 +90,8 @@ class NamespaceCore(ABC, BaseServerNamespace):
         self.connections = Connections(self.limits)
         self.in_flight = InFlight(self.limits.calls_in_flight)
         self.draining = False
+        self._turn: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
+        """Held through a move, in threads: whoever hears that a name is free may take it at once."""
         self._handlers = self._collect_handlers()
 
     # --------------------------------------------------------------------------------------- what a driver must provide
@@ -194,7 +197,8 @@ class NamespaceCore(ABC, BaseServerNamespace):
         else:
             yield from Do(connection.lock.acquire)
             try:
-                outcome = yield from answer(request)
+                with self._turn:
+                    outcome = yield from answer(request)
             finally:
                 connection.lock.release()
         self._record(request, outcome, time.perf_counter() - started)
@@ -228,7 +232,8 @@ class NamespaceCore(ABC, BaseServerNamespace):
         """The implicit leave: calls end at once, the office hears of it, the name is free."""
         self.connections.remove(sid)
         self.in_flight.drop(sid)
-        yield from depart(sid)
+        with self._turn:
+            yield from depart(sid)
 
     def _shut_down(self, grace: float) -> EdgeFlow:
         """Refuse newcomers, let running calls end within `grace` seconds, then disconnect everybody with notice."""

@@ -38,6 +38,7 @@ class SyncBaseNamespace(NamespaceCore, socketio.Namespace):
     ) -> None:
         super().__init__(namespace, registry, limits, observer)
         self.auth_provider = auth_provider if auth_provider is not None else AnonymousSyncAuthenticationProvider()
+        self._turn = threading.RLock()
 
     def _make_world(self) -> World:
         return HubWorld(self, self.server) if isinstance(self.server, Hub) else ThreadLibraryWorld(self)
