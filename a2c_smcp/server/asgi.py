@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -13,7 +12,6 @@ from typing import Any, TypeAlias
 from socketio.exceptions import TimeoutError as SocketIOTimeoutError
 
 from a2c_smcp.errors import RateLimitedError, TimedOutError
-from a2c_smcp.protocol.effects import Written
 from a2c_smcp.protocol.flow import Flow, run_async
 from a2c_smcp.server import handshake
 from a2c_smcp.server.handshake import Header, Refusal, Wanted
@@ -128,12 +126,14 @@ class AsgiClient(Client):
             self._poll.set_result(None)
 
     async def _hang_up(self, send: Send) -> None:
-        with contextlib.suppress(TimeoutError, Exception):
+        try:
             async with asyncio.timeout(GOODBYE_SECONDS):
                 while self._late is not None:
                     await asyncio.wait([self._late])
                     await asyncio.sleep(0)
                 await send({"type": "websocket.close", "code": 1000})
+        except Exception as error:  # it is gone, or does not read
+            logger.debug("no goodbye: %s", error)
         if self._reader is not None:
             self._reader.cancel()
 
@@ -419,9 +419,12 @@ def calling(callback: Callable[..., Any]) -> Reply:
     """A reply that hands the ack to a callback."""
 
     def settled(reply: Reply) -> None:
-        with contextlib.suppress(Exception):
-            ack: Written = reply.result()
-            callback(*arguments(read_ack(ack)))
+        if reply.has_failed:  # the client is gone: there is no ack
+            return
+        try:
+            callback(*arguments(read_ack(reply.result())))
+        except Exception:  # of the host program: it must not end the client whose ack this is
+            logger.exception("the callback of an emit failed")
 
     reply = Reply()
     reply.then(settled)
