@@ -14,10 +14,10 @@ from typing import Any, Generic, TypeVar
 
 from a2c_smcp.protocol.effects import Registry
 from a2c_smcp.protocol.limits import Limits
-from a2c_smcp.server import signals
+from a2c_smcp.server import signals, threads
 from a2c_smcp.server.asgi import AsyncHub, Receive, Scope, Send, respond
 from a2c_smcp.server.auth import AuthenticationProvider, SyncAuthenticationProvider
-from a2c_smcp.server.handshake import Origins
+from a2c_smcp.server.http import Origins, Response
 from a2c_smcp.server.metrics import CONTENT_TYPE, Metrics
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.sync_namespace import SyncSMCPNamespace
@@ -61,7 +61,7 @@ def create_app(
     limits = limits or Limits()
     observer = Metrics() if metrics else None
     namespace = namespace_class(auth_provider, registry=registry, limits=limits, observer=observer)
-    sio = AsyncHub(namespace, limits, wire_limits(limits, ping_interval, ping_timeout), cors=cors_allowed_origins)
+    sio = AsyncHub(namespace, limits, wire_limits(limits, ping_interval, ping_timeout), cors_allowed_origins)
     return SMCPApp(sio, namespace, observer, socketio_path, grace)
 
 
@@ -85,7 +85,7 @@ def create_wsgi_app(
     limits = limits or Limits()
     observer = Metrics() if metrics else None
     namespace = namespace_class(auth_provider, registry=registry, limits=limits, observer=observer)
-    sio = ThreadHub(namespace, limits, wire_limits(limits, ping_interval, ping_timeout), cors=cors_allowed_origins)
+    sio = ThreadHub(namespace, limits, wire_limits(limits, ping_interval, ping_timeout), cors_allowed_origins)
     return SyncSMCPApp(sio, namespace, observer, socketio_path, grace)
 
 
@@ -111,19 +111,20 @@ class _Application(ABC, Generic[NamespaceT]):
     def _is_socketio(self, path: str) -> bool:
         return (path + "/").startswith(self._prefix)
 
-    def _page(self, method: str, path: str) -> tuple[HTTPStatus, str, bytes]:
-        """Status, content type and body of a page."""
+    def _page(self, method: str, path: str) -> Response:
+        """The answer to a request for a page."""
         if method not in ("GET", "HEAD"):
-            return HTTPStatus.METHOD_NOT_ALLOWED, "text/plain", b"only GET\n"
+            return Response(HTTPStatus.METHOD_NOT_ALLOWED, b"only GET\n", "text/plain")
         if path == "/healthz":
-            return HTTPStatus.OK, "application/json", b'{"status":"ok"}\n'
+            return Response(HTTPStatus.OK, b'{"status":"ok"}\n', "application/json")
         if path == "/readyz":
             if self.namespace.draining:
-                return HTTPStatus.SERVICE_UNAVAILABLE, "application/json", b'{"status":"shutting down"}\n'
-            return HTTPStatus.OK, "application/json", b'{"status":"ready"}\n'
+                return Response(HTTPStatus.SERVICE_UNAVAILABLE, b'{"status":"shutting down"}\n', "application/json")
+            return Response(HTTPStatus.OK, b'{"status":"ready"}\n', "application/json")
         if path == "/metrics" and self.metrics is not None:
-            return HTTPStatus.OK, CONTENT_TYPE, self.metrics.page()
-        return HTTPStatus.NOT_FOUND, "text/plain", b"A2C-SMCP Server: connect with Socket.IO, namespace /smcp\n"
+            return Response(HTTPStatus.OK, self.metrics.page(), CONTENT_TYPE)
+        home = b"A2C-SMCP Server: connect with Socket.IO, namespace /smcp\n"
+        return Response(HTTPStatus.NOT_FOUND, home, "text/plain")
 
 
 class SMCPApp(_Application[SMCPNamespace]):
@@ -158,8 +159,7 @@ class SMCPApp(_Application[SMCPNamespace]):
             await receive()
             await send({"type": "websocket.close", "code": 1000})
         else:
-            status, content_type, body = self._page(scope["method"], path)
-            await respond(send, status.value, body, [], content_type)
+            await respond(send, self._page(scope["method"], path))
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: Any = None) -> AsyncGenerator[None]:
@@ -217,10 +217,7 @@ class SyncSMCPApp(_Application[SyncSMCPNamespace]):
         path: str = environ.get("PATH_INFO") or "/"
         if self._is_socketio(path):
             return self.sio.serve(environ, start_response)
-        status, content_type, body = self._page(environ["REQUEST_METHOD"], path)
-        headers = [("Content-Type", content_type), ("Content-Length", str(len(body)))]
-        start_response(f"{status.value} {status.phrase}", headers)
-        return [body]
+        return threads.respond(start_response, self._page(environ["REQUEST_METHOD"], path))
 
     def shutdown(self, grace: float | None = None) -> None:
         """Let running calls end within `grace` seconds, then disconnect everybody with notice. Once is enough."""

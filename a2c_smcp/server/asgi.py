@@ -4,31 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from socketio.exceptions import TimeoutError as SocketIOTimeoutError
 
-from a2c_smcp.errors import RateLimitedError, TimedOutError
+from a2c_smcp.errors import TimedOutError
 from a2c_smcp.protocol.flow import Flow, run_async
-from a2c_smcp.server import handshake
-from a2c_smcp.server.handshake import Header, Refusal, Wanted
-from a2c_smcp.server.hub import LAST_SECONDS, Client, Hub, read_ack
-from a2c_smcp.server.reply import Reply
+from a2c_smcp.server.http import TOO_LARGE, TOO_SLOW, Header, Request, Response
+from a2c_smcp.server.hub import BODY_SECONDS, GOODBYE_SECONDS, Client, Hub, read_ack
 from a2c_smcp.utils.eager import begin, can_begin
 from a2c_smcp.wire.clock import SLOT
 from a2c_smcp.wire.connection import Connection
-from a2c_smcp.wire.packets import arguments, write_json
 from a2c_smcp.wire.session import NOOP, PONG, End, Fault
 
 logger = logging.getLogger(__name__)
 
-BODY_SECONDS = 10.0
-"""For the body of a request to arrive."""
-GOODBYE_SECONDS = 2.0
-"""For a client that may not read it."""
+FRAMES = "a2c.frames"
+"""The name of an ASGI extension, see `Frames`."""
 LARGE = 2_000
 """Characters. After a longer message others have their turn: many of them in memory at a time would be slow."""
 IN_A_ROW = 8
@@ -39,12 +33,32 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
+class Frames(Protocol):
+    """An ASGI extension of `a2c server`: frames without a queue, a task and a coroutine for each."""
+
+    is_writable: bool
+    """Whether the client keeps up with what it is sent."""
+
+    def listen(self, on_frame: Callable[[str | bytes], None], on_writable: Callable[[], None]) -> None:
+        """Have every frame handed over at once; `receive` waits for the end alone."""
+        ...
+
+    def post(self, frame: str) -> None:
+        """Send a frame now."""
+        ...
+
+    def limit(self, max_bytes: int) -> None:
+        """Read no larger message from now on."""
+        ...
+
+
 class AsgiClient(Client):
     """A client over WebSocket or long-polling."""
 
-    def __init__(self, hub: Hub, wire: Connection, environ: dict[str, Any], address: str | None) -> None:
+    def __init__(self, hub: Hub[Any], wire: Connection, environ: dict[str, Any], address: str | None) -> None:
         super().__init__(hub, wire, environ, address)
         self._send: Send | None = None
+        self._frames: Frames | None = None
         self._begin: Callable[[Any], asyncio.Future[None] | None] = begin
         self._late: asyncio.Future[None] | None = None
         """The frame that the client is not ready to take."""
@@ -54,15 +68,21 @@ class AsgiClient(Client):
 
     # ------------------------------------------------------------------------------------------------------- websocket
 
-    def attach(self, send: Send) -> None:
+    def attach(self, send: Send, frames: Frames | None) -> None:
         """From now on a WebSocket carries the session."""
         self._send = send
+        self._frames = frames
+        self.fit()
         self._begin = begin if can_begin(send) else asyncio.ensure_future
         self._reader = asyncio.current_task()
 
     def flush(self) -> None:
         """Send what waits, as far as the client takes it."""
         session = self.wire.session
+        if self._frames is not None:
+            while self._frames.is_writable and (frame := session.take_frame()) is not None:
+                self._frames.post(frame)
+            return
         if self._send is None:
             if self._poll is not None and not self._poll.done() and (session.has_output() or session.is_probed):
                 self._poll.set_result(None)
@@ -79,6 +99,11 @@ class AsgiClient(Client):
                 self._late = late
                 late.add_done_callback(self._sent)
 
+    def fit(self) -> None:
+        """Let the extension read as much as the wire core would."""
+        if self._frames is not None:
+            self._frames.limit(self.wire.largest_input)
+
     def _sent(self, late: asyncio.Future[None]) -> None:
         self._late = None
         if late.cancelled() or late.exception() is not None:
@@ -89,19 +114,19 @@ class AsgiClient(Client):
 
     async def read(self, receive: Receive) -> None:
         """Take what the client sends, until the end."""
-        hub, wire = self.hub, self.wire
         in_a_row = 0
         try:
-            while not self.is_ended:
+            if self._frames is not None:
+                self._frames.listen(self._take, self.flush)
+                await receive()  # the end
+            while self._frames is None and not self.is_ended:
                 message = await receive()
                 frame = message.get("text")
                 if frame is None:
                     frame = message.get("bytes")
                     if frame is None:
                         break
-                with self.lock:
-                    value = wire.receive_frame(frame, hub.now())
-                hub.receive(self, (value,))
+                self._take(frame)
                 in_a_row += 1
                 if in_a_row == IN_A_ROW or len(frame) > LARGE:
                     in_a_row = 0
@@ -113,9 +138,16 @@ class AsgiClient(Client):
             task.uncancel()  # by `finish`: there is nothing more to read
         finally:
             self._reader = None
-            hub.end(self)
+            self.hub.end(self)
         if self._goodbye is not None:
             await asyncio.wait([self._goodbye])
+
+    def _take(self, frame: str | bytes) -> None:
+        if self.is_ended:
+            return
+        with self.lock:
+            value = self.wire.receive_frame(frame, self.hub.now())
+        self.hub.receive(self, (value,))
 
     def finish(self) -> None:
         """Send the rest, and hang up."""
@@ -161,22 +193,16 @@ class AsgiClient(Client):
             return NOOP if session.is_probed else session.take_payload() or NOOP
 
 
-class AsyncHub(Hub):
+class AsyncHub(Hub[AsgiClient]):
     """The hub on an event loop. Its public methods are those of a `socketio.AsyncServer` that a program may use."""
 
+    client_class = AsgiClient
     _ticking: asyncio.TimerHandle | None = None
+    _emptied: asyncio.Future[None] | None = None
 
-    def __init__(self, *args: Any, cors: handshake.Origins = None, **options: Any) -> None:
+    def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._cors = cors
         self._tasks: set[asyncio.Future[Any]] = set()
-        self._emptied: asyncio.Future[None] | None = None
-        self._over: dict[str, AsgiClient] = {}
-        """Ended sessions of long-polling, for the last poll."""
-
-    def now(self) -> float:
-        """Seconds on a clock that does not go back."""
-        return time.monotonic()
 
     def keep_time(self) -> None:
         """Look at the timers again and again, while there are any."""
@@ -209,103 +235,37 @@ class AsyncHub(Hub):
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """A request to the Socket.IO path."""
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope.get("headers", ())}
-        environ = environ_of(scope, headers)
-        shared = handshake.cors(self._cors, headers, scope.get("scheme", "http"), environ)
-        wanted = handshake.read_query(scope.get("query_string", b"")) if shared is not None else handshake.FOREIGN
-        if scope["type"] == "websocket":
-            await self._serve_websocket(wanted, environ, scope, receive, send)
-        elif scope["method"] == "OPTIONS" and shared is not None:
-            await respond(send, 200, b"", shared)
-        elif isinstance(wanted, Refusal):
-            await refuse(send, wanted, shared or [])
-        else:
-            await self._serve_polling(wanted, environ, scope["method"], headers, receive, send, shared or [])
-
-    async def _serve_polling(
-        self,
-        wanted: Wanted,
-        environ: dict[str, Any],
-        method: str,
-        headers: dict[str, str],
-        receive: Receive,
-        send: Send,
-        shared: list[Header],
-    ) -> None:
-        if method not in ("GET", "POST"):
-            await refuse(send, handshake.BAD_METHOD, shared)
-        elif wanted.carrier != "polling":
-            await refuse(send, handshake.NOT_THIS_WAY, shared)
-        elif wanted.sid is None:
-            if method == "POST":
-                await refuse(send, handshake.BAD_METHOD, shared)
-                return
-            try:
-                client = self.admit(AsgiClient, environ, "polling")
-            except RateLimitedError:
-                await refuse(send, handshake.TOO_MANY, shared)
-                return
-            await respond(send, 200, client.wire.session.take_payload().encode(), shared)
-        else:
-            client = self.clients.get(wanted.sid) or self._over.get(wanted.sid)
-            if not isinstance(client, AsgiClient):
-                await refuse(send, handshake.UNKNOWN_SESSION, shared)
-            elif client.wire.session.carrier != "polling":
-                await refuse(send, handshake.NOT_THIS_WAY, shared)
-            elif method == "GET":
-                body = await client.poll(receive)
-                if body is not None:
-                    await respond(send, 200, body.encode("utf-8", "replace"), shared)
+        request = request_of(scope)
+        found, shared = self.route(request)
+        if request.is_websocket:
+            await receive()  # websocket.connect
+            if isinstance(found, Response):
+                await deny(scope, send, found)
             else:
-                await self._take_body(client, headers, receive, send, shared)
-
-    async def _take_body(
-        self, client: AsgiClient, headers: dict[str, str], receive: Receive, send: Send, shared: list[Header]
-    ) -> None:
-        body = await _read_body(headers, client.wire.largest_input, receive)
-        if isinstance(body, Refusal):
-            self._note(client, Fault(body.message))
-            self.end(client, End.FAULT)
-            await refuse(send, body, shared)
-            return
-        with client.lock:
-            values = client.wire.receive_body(body, self.now())
-        self.receive(client, values)
-        fault = next((value for value in values if isinstance(value, Fault)), None)
-        if fault is not None:
-            await refuse(send, Refusal(handshake.NOT_THIS_WAY.status, 3, f"Bad request: {fault.reason}"), shared)
+                frames = scope.get("extensions", {}).get(FRAMES)
+                await self._serve_websocket(found, receive, send, frames["connection"] if frames else None)
+        elif isinstance(found, Response):
+            await respond(send, found, shared)
+        elif request.method == "POST":
+            body = await _read_body(request.headers, found.wire.largest_input, receive)
+            await respond(send, self.post(found, body), shared)
         else:
-            await respond(send, 200, b"ok", shared)
+            payload = await found.poll(receive)
+            if payload is not None:
+                await respond(send, Response(body=payload.encode("utf-8", "replace")), shared)
 
-    async def _serve_websocket(
-        self, wanted: Wanted | Refusal, environ: dict[str, Any], scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        await receive()  # websocket.connect
-        if isinstance(wanted, Refusal) or wanted.carrier != "websocket":
-            await deny(scope, send, wanted if isinstance(wanted, Refusal) else handshake.NOT_THIS_WAY)
-            return
-        if wanted.sid is None:
-            try:
-                client: Any = self.admit(AsgiClient, environ, "websocket")
-            except RateLimitedError:
-                await deny(scope, send, handshake.TOO_MANY)
-                return
-            try:
-                await send({"type": "websocket.accept"})
-            except BaseException:
-                self.end(client)
-                raise
-            client.attach(send)
-        else:
-            client = self.clients.get(wanted.sid)
-            if not isinstance(client, AsgiClient) or client.wire.session.carrier != "polling":
-                await deny(scope, send, handshake.UNKNOWN_SESSION)
-                return
+    async def _serve_websocket(self, client: AsgiClient, receive: Receive, send: Send, frames: Frames | None) -> None:
+        is_upgrade = client.wire.session.carrier == "polling"
+        try:
             await send({"type": "websocket.accept"})
-            if not await self._upgrade(client, receive, send):
-                await send({"type": "websocket.close", "code": 1000})
-                return
-            client.attach(send)
+        except BaseException:
+            if not is_upgrade:
+                self.end(client)
+            raise
+        if is_upgrade and not await self._upgrade(client, receive, send):
+            await send({"type": "websocket.close", "code": 1000})
+            return
+        client.attach(send, frames)
         client.flush()
         await client.read(receive)
 
@@ -331,15 +291,9 @@ class AsyncHub(Hub):
             if session.carrier == "polling":
                 session.give_up_probe()
 
-    def end(self, client: Client, end: End = End.LOST) -> None:
-        """A client's session is over, or shall be; its last words wait for a poll."""
-        is_first = not client.is_ended
+    def end(self, client: AsgiClient, end: End = End.LOST) -> None:
+        """A client's session is over, or shall be."""
         super().end(client, end)
-        if is_first and isinstance(client, AsgiClient) and client.wire.session.carrier == "polling":
-            sid = client.wire.session.sid
-            self._over[sid] = client
-            self.set_timer(LAST_SECONDS, partial(self._forget_session, sid))
-
         if not self.clients and self._emptied is not None and not self._emptied.done():
             self._emptied.set_result(None)
 
@@ -349,47 +303,22 @@ class AsyncHub(Hub):
             self._emptied = asyncio.get_running_loop().create_future()
             await self._emptied
 
-    def _forget_session(self, sid: str) -> None:
-        self._over.pop(sid, None)
-
     # ----------------------------------------------------------------------------------------------------- for programs
 
-    async def emit(
-        self,
-        event: str,
-        data: Any = None,
-        to: str | None = None,
-        room: str | None = None,
-        skip_sid: Any = None,
-        namespace: str | None = None,
-        callback: Callable[..., Any] | None = None,
-        **_: Any,
-    ) -> None:
-        """Send an event to a room or a client; `callback` gets the ack of one client."""
-        recipient = to or room
-        if callback is None or recipient is None:
-            self.tell(recipient, event, data, skip_sid)
-        else:
-            self.ask(recipient, written(event, data), calling(callback))
+    async def emit(self, event: str, data: Any = None, *args: Any, **options: Any) -> None:
+        """Send an event; see `Hub.send`."""
+        self.send(event, data, *args, **options)
 
     async def call(
-        self,
-        event: str,
-        data: Any = None,
-        to: str | None = None,
-        sid: str | None = None,
-        namespace: str | None = None,
-        timeout: float = 60,
-        **_: Any,
+        self, event: str, data: Any = None, to: str | None = None, sid: str | None = None, timeout: float = 60, **_: Any
     ) -> Any:
         """Send an event to a client and wait for its ack.
 
         Raises:
             socketio.exceptions.TimeoutError: there is none in time.
         """
-        reply = Reply()
+        reply = self.request(event, data, to, sid)
         stop = self.set_timer(timeout, lambda: reply.set_exception(TimedOutError()))
-        self.ask(to or sid or "", written(event, data), reply)
         try:
             return read_ack(await reply)
         except TimedOutError:
@@ -410,69 +339,39 @@ class AsyncHub(Hub):
         self.show_out(sid)
 
 
-def written(event: str, data: Any) -> str:
-    """An event as a JSON array."""
-    return write_json([event, *arguments(data)])
-
-
-def calling(callback: Callable[..., Any]) -> Reply:
-    """A reply that hands the ack to a callback."""
-
-    def settled(reply: Reply) -> None:
-        if reply.has_failed:  # the client is gone: there is no ack
-            return
-        try:
-            callback(*arguments(read_ack(reply.result())))
-        except Exception:  # of the host program: it must not end the client whose ack this is
-            logger.exception("the callback of an emit failed")
-
-    reply = Reply()
-    reply.then(settled)
-    return reply
-
-
-def environ_of(scope: Scope, headers: dict[str, str]) -> dict[str, Any]:
-    """A request as programs know it from WSGI, with the ASGI scope inside."""
-    environ = {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers.items()}
-    client = scope.get("client")
-    return {
-        **environ,
-        "REQUEST_METHOD": scope.get("method", "GET"),
+def request_of(scope: Scope) -> Request:
+    """A request as the hub reads it."""
+    headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope.get("headers", ())}
+    method, query, client = scope.get("method", "GET"), scope.get("query_string", b""), scope.get("client")
+    environ = {
+        **{f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers.items()},
+        "REQUEST_METHOD": method,
         "PATH_INFO": scope.get("path", ""),
-        "QUERY_STRING": scope.get("query_string", b"").decode("latin-1"),
+        "QUERY_STRING": query.decode("latin-1"),
         "REMOTE_ADDR": client[0] if client else "",
         "asgi.scope": scope,
     }
+    return Request(method, query, headers, scope.get("scheme", "http"), environ, scope["type"] == "websocket")
 
 
-async def respond(
-    send: Send, status: int, body: bytes, headers: list[Header], content_type: str = "text/plain; charset=UTF-8"
-) -> None:
+async def respond(send: Send, response: Response, headers: Iterable[Header] = ()) -> None:
     """Answer an HTTP request."""
-    fields = [
-        ("Content-Type", content_type),
-        ("Content-Length", str(len(body))),
-        ("Cache-Control", "no-store"),
-        *headers,
-    ]
-    raw = [(name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in fields]
-    await send({"type": "http.response.start", "status": status, "headers": raw})
-    await send({"type": "http.response.body", "body": body})
+    await _respond(send, "http.response", response, headers)
 
 
-async def refuse(send: Send, refusal: Refusal, headers: list[Header]) -> None:
-    """Answer an HTTP request that is not served."""
-    await respond(send, refusal.status.value, refusal.body, headers, "application/json")
-
-
-async def deny(scope: Scope, send: Send, refusal: Refusal) -> None:
+async def deny(scope: Scope, send: Send, response: Response) -> None:
     """Refuse a WebSocket, with a reason where the server passes one on."""
     if "websocket.http.response" in scope.get("extensions", {}):
-        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(refusal.body)).encode())]
-        await send({"type": "websocket.http.response.start", "status": refusal.status.value, "headers": headers})
-        await send({"type": "websocket.http.response.body", "body": refusal.body})
+        await _respond(send, "websocket.http.response", response)
     else:
         await send({"type": "websocket.close", "code": 1000})
+
+
+async def _respond(send: Send, kind: str, response: Response, headers: Iterable[Header] = ()) -> None:
+    fields = [*response.headers, *headers]
+    raw = [(name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in fields]
+    await send({"type": f"{kind}.start", "status": response.status.value, "headers": raw})
+    await send({"type": f"{kind}.body", "body": response.body})
 
 
 async def _gone(receive: Receive) -> None:
@@ -481,10 +380,10 @@ async def _gone(receive: Receive) -> None:
         pass
 
 
-async def _read_body(headers: dict[str, str], most: int, receive: Receive) -> bytes | Refusal:
+async def _read_body(headers: Mapping[str, str], most: int, receive: Receive) -> bytes | Response:
     length = headers.get("content-length", "0")
     if length.isascii() and length.isdigit() and int(length[:18]) > most:
-        return handshake.TOO_LARGE
+        return TOO_LARGE
     parts: list[bytes] = []
     size = 0
     try:
@@ -492,13 +391,13 @@ async def _read_body(headers: dict[str, str], most: int, receive: Receive) -> by
             while True:
                 message = await receive()
                 if message["type"] != "http.request":
-                    return handshake.TOO_SLOW  # it hung up
+                    return TOO_SLOW  # it hung up
                 part: bytes = message.get("body", b"")
                 size += len(part)
                 if size > most:
-                    return handshake.TOO_LARGE
+                    return TOO_LARGE
                 parts.append(part)
                 if not message.get("more_body"):
                     return b"".join(parts)
     except TimeoutError:
-        return handshake.TOO_SLOW
+        return TOO_SLOW

@@ -10,10 +10,11 @@ import json
 import logging
 import secrets
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import orjson
 from socketio.exceptions import ConnectionRefusedError
@@ -33,6 +34,20 @@ from a2c_smcp.protocol.limits import Limits, TokenBucket
 from a2c_smcp.server.base import BUCKET, NamespaceCore
 from a2c_smcp.server.connections import AddressCounter, client_of
 from a2c_smcp.server.driving import start
+from a2c_smcp.server.http import (
+    BAD_METHOD,
+    FOREIGN,
+    NOT_THIS_WAY,
+    TOO_MANY,
+    UNKNOWN_SESSION,
+    Header,
+    Origins,
+    Request,
+    Response,
+    bad_request,
+    cors,
+    read_query,
+)
 from a2c_smcp.server.reply import Reply
 from a2c_smcp.server.world import EdgeWorld, unwrap_ack
 from a2c_smcp.wire.clock import Clock, Timer
@@ -46,6 +61,10 @@ logger = logging.getLogger(__name__)
 
 LAST_SECONDS = 5.0
 """For a client to read the rest of what it was sent, when its session is over."""
+BODY_SECONDS = 10.0
+"""For the body of a request to arrive."""
+GOODBYE_SECONDS = 2.0
+"""For a client that may not read it."""
 FREE_GUESSES = 10
 """Rejected credentials of one address that are answered at once …"""
 LONGEST_DELAY = 5.0
@@ -58,7 +77,7 @@ MAX_NESTING = 1_000
 class Client(ABC):
     """One client, as a shell carries it. Its lock guards its wire core; a flow never runs under it."""
 
-    def __init__(self, hub: Hub, wire: Connection, environ: dict[str, Any], address: str | None) -> None:
+    def __init__(self, hub: Hub[Any], wire: Connection, environ: dict[str, Any], address: str | None) -> None:
         self.hub = hub
         self.wire = wire
         self.environ = environ
@@ -73,25 +92,37 @@ class Client(ABC):
     def flush(self) -> None:
         """Send what the wire core has to send, as far as the client takes it."""
 
+    def fit(self) -> None:
+        """The client has entered the namespace: larger messages are read now."""
+        return
+
     @abstractmethod
     def finish(self) -> None:
         """The session is over: send the rest, then close."""
 
 
-class Hub(ABC):
+ClientT = TypeVar("ClientT", bound=Client)
+
+
+class Hub(ABC, Generic[ClientT]):
     """Every client of one Server."""
 
-    def __init__(self, namespace: NamespaceCore, limits: Limits, wire_limits: WireLimits) -> None:
+    client_class: ClassVar[type[Client]]
+
+    def __init__(self, namespace: NamespaceCore, limits: Limits, wire_limits: WireLimits, cors: Origins) -> None:
+        self._origins = cors
         self.limits = limits
         self.wire_limits = wire_limits
         self.namespace = namespace
         self.namespace_handlers = {namespace.namespace: namespace}
         namespace.server = self
-        self.clients: dict[str, Client] = {}
+        self.clients: dict[str, ClientT] = {}
         """By the id of their session."""
-        self.members: dict[str, Client] = {}
+        self._ended: dict[str, ClientT] = {}
+        """Sessions of long-polling that are over, for the last poll."""
+        self.members: dict[str, ClientT] = {}
         """By their id in the namespace."""
-        self._rooms: dict[str, dict[str, Client]] = {}
+        self._rooms: dict[str, dict[str, ClientT]] = {}
         self._addresses = AddressCounter(2 * limits.connections_per_ip)
         self._guesses: dict[str, tuple[int, float]] = {}
         self._clock = Clock(self.now())
@@ -100,12 +131,12 @@ class Hub(ABC):
     # ------------------------------------------------------------------------------------------- what a shell provides
 
     @abstractmethod
-    def now(self) -> float:
-        """Seconds on a clock that does not go back."""
-
-    @abstractmethod
     def keep_time(self) -> None:
         """A timer has been set: see that `tick` is called soon, and then again for as long as it says so."""
+
+    def now(self) -> float:
+        """Seconds on a clock that does not go back."""
+        return time.monotonic()
 
     def tick(self) -> bool:
         """Do what is due; whether to be called again."""
@@ -136,25 +167,60 @@ class Hub(ABC):
 
     # ---------------------------------------------------------------------------------------------------------- clients
 
-    def admit(
-        self, make: Callable[[Hub, Connection, dict[str, Any], str | None], Client], environ: Any, carrier: str
-    ) -> Client:
-        """Open a session.
+    def route(self, request: Request) -> tuple[Response | ClientT, list[Header]]:
+        """The answer to a request, or the client whose poll, post or WebSocket it is; and headers for any answer."""
+        shared = cors(self._origins, request)
+        if shared is None:
+            return FOREIGN, []
+        if request.method == "OPTIONS" and not request.is_websocket:
+            return Response(), shared
+        return self._find(request), shared
 
-        Raises:
-            RateLimitedError: its address has too many.
-        """
+    def _find(self, request: Request) -> Response | ClientT:
+        wanted = read_query(request.query)
+        if isinstance(wanted, Response):
+            return wanted
+        if request.is_websocket != (wanted.carrier == "websocket"):
+            return NOT_THIS_WAY
+        if request.method not in ("GET", "POST") or (wanted.sid is None and request.method == "POST"):
+            return BAD_METHOD
+        if wanted.sid is None:
+            return self._open(request.environ, wanted.carrier)
+        client = self.clients.get(wanted.sid)
+        if client is None and not request.is_websocket:
+            client = self._ended.get(wanted.sid)
+        if client is None:
+            return UNKNOWN_SESSION
+        return client if client.wire.session.carrier == "polling" else NOT_THIS_WAY
+
+    def _open(self, environ: dict[str, Any], carrier: str) -> Response | ClientT:
+        """Open a session; one of long-polling is answered with its handshake."""
         address, _ = client_of(environ)
-        self._addresses.reserve(address)
+        try:
+            self._addresses.reserve(address)
+        except RateLimitedError:
+            return TOO_MANY
         wire = Connection(secrets.token_urlsafe(15), self.namespace.namespace, self.wire_limits, self.now(), carrier)
-        client = make(self, wire, environ, address)
+        client = cast("ClientT", self.client_class(self, wire, environ, address))
         environ[BUCKET] = client.bucket  # of the transport: entering anew gives no fresh allowance
         with self._lock:
             self.clients[wire.session.sid] = client
         self._schedule(client)
-        return client
+        return client if carrier == "websocket" else Response(body=wire.session.take_payload().encode())
 
-    def receive(self, client: Client, values: Iterable[Value | None]) -> None:
+    def post(self, client: ClientT, body: bytes | Response) -> Response:
+        """Act on the body of a request; or on why it was not read."""
+        if isinstance(body, Response):
+            self._note(client, Fault(body.refusal))
+            self.end(client, End.FAULT)
+            return body
+        with client.lock:
+            values = client.wire.receive_body(body, self.now())
+        self.receive(client, values)
+        fault = next((value for value in values if isinstance(value, Fault)), None)
+        return bad_request(fault.reason) if fault is not None else Response(body=b"ok")
+
+    def receive(self, client: ClientT, values: Iterable[Value | None]) -> None:
         """Act on what a client sent."""
         for value in values:
             self._act(client, value)
@@ -163,7 +229,7 @@ class Hub(ABC):
         else:
             client.flush()
 
-    def _act(self, client: Client, value: Value | None) -> None:
+    def _act(self, client: ClientT, value: Value | None) -> None:
         match value:
             case None:
                 return
@@ -194,7 +260,7 @@ class Hub(ABC):
                 self._note(client, value)
 
     def _ack(
-        self, client: Client, sid: str, number: int | None, event: str, ack: Any, error: BaseException | None
+        self, client: ClientT, sid: str, number: int | None, event: str, ack: Any, error: BaseException | None
     ) -> None:
         if error is not None:
             logger.error("%s from %s failed", event, sid, exc_info=error)
@@ -208,7 +274,7 @@ class Hub(ABC):
             fault = client.wire.ack(number, text)
         self._sent(client, fault)
 
-    def _sent(self, client: Client, fault: Fault | bool | None) -> None:
+    def _sent(self, client: ClientT, fault: Fault | bool | None) -> None:
         """Something was put into a client's outbox: have it sent, unless that was too much."""
         if isinstance(fault, Fault):
             self._note(client, fault)
@@ -216,18 +282,18 @@ class Hub(ABC):
         else:
             client.flush()
 
-    def _note(self, client: Client, fault: Fault) -> None:
+    def _note(self, client: ClientT, fault: Fault) -> None:
         logger.info("the connection of %s ends: %s", client.address or "loopback", fault.reason)
 
     # ------------------------------------------------------------------------------------------------- coming and going
 
-    def _let_in(self, client: Client, auth: Any) -> None:
+    def _let_in(self, client: ClientT, auth: Any) -> None:
         sid = secrets.token_urlsafe(15)
         arguments = (auth,) if auth is not None else ()
         flow = self.namespace.connecting(sid, client.environ, *arguments)
         self.start(flow, partial(self._decided, client, sid))
 
-    def _decided(self, client: Client, sid: str, is_accepted: Any, error: BaseException | None) -> None:
+    def _decided(self, client: ClientT, sid: str, is_accepted: Any, error: BaseException | None) -> None:
         if error is not None or not is_accepted:
             self._reject(client, error)
             return
@@ -238,11 +304,12 @@ class Hub(ABC):
                 self.members[sid] = client
                 fault = client.wire.admit(sid)
         if is_there:
+            client.fit()
             self._sent(client, fault)
         else:  # it went meanwhile
             self.start(self.namespace.leaving(sid, End.LOST.value), _log_failure)
 
-    def _reject(self, client: Client, error: BaseException | None) -> None:
+    def _reject(self, client: ClientT, error: BaseException | None) -> None:
         if isinstance(error, ConnectionRefusedError):
             problem: dict[str, Any] = error.error_args
         elif error is not None:
@@ -275,7 +342,7 @@ class Hub(ABC):
                 self._guesses = {key: each for key, each in self._guesses.items() if now - each[1] <= FORGIVEN_AFTER}
         return 0.0 if count <= FREE_GUESSES else min(0.1 * 2 ** min(count - FREE_GUESSES, 10), LONGEST_DELAY)
 
-    def _leave(self, client: Client, leave: Leave, reason: str) -> None:
+    def _leave(self, client: ClientT, leave: Leave, reason: str) -> None:
         with self._lock:
             self.members.pop(leave.sid, None)
             for room in client.rooms or ():
@@ -283,7 +350,7 @@ class Hub(ABC):
             client.rooms = None
         self.start(self.namespace.leaving(leave.sid, reason), _log_failure)
 
-    def end(self, client: Client, end: End = End.LOST) -> None:
+    def end(self, client: ClientT, end: End = End.LOST) -> None:
         """A client's session is over, or shall be: it leaves, and its transport is closed."""
         with client.lock:
             if client.is_ended:
@@ -291,7 +358,11 @@ class Hub(ABC):
             client.is_ended = True
             leave = client.wire.lose(end)
         with self._lock:
-            self.clients.pop(client.wire.session.sid, None)
+            sid = client.wire.session.sid
+            self.clients.pop(sid, None)
+            if client.wire.session.carrier == "polling":
+                self._ended[sid] = client
+                self.set_timer(LAST_SECONDS, lambda: _drop(self._ended, sid))
             if client.timer is not None:
                 self._clock.cancel(client.timer)
         self._addresses.release(client.address)
@@ -300,13 +371,13 @@ class Hub(ABC):
             self._leave(client, leave, reason)
         client.finish()
 
-    def close(self, client: Client) -> None:
+    def close(self, client: ClientT) -> None:
         """End a session with a goodbye."""
         with client.lock:
             client.wire.session.close()
         self.end(client)
 
-    def show_out(self, sid: str) -> None:
+    def show_out(self, sid: str, namespace: str | None = None, **_: Any) -> None:
         """Have a client leave the namespace; its session stays, for as long as it takes to come in again."""
         client = self.members.get(sid)
         if client is None:
@@ -318,14 +389,14 @@ class Hub(ABC):
             self._schedule(client)
             client.flush()
 
-    def _schedule(self, client: Client) -> None:
+    def _schedule(self, client: ClientT) -> None:
         with self._lock:
             if client.timer is not None:
                 self._clock.cancel(client.timer)
             client.timer = self._clock.at(client.wire.wake_at, partial(self._wake, client))
         self.keep_time()
 
-    def _wake(self, client: Client) -> None:
+    def _wake(self, client: ClientT) -> None:
         with client.lock:
             fault = client.wire.wake(self.now())
         if isinstance(fault, Fault):
@@ -338,7 +409,42 @@ class Hub(ABC):
 
     # ---------------------------------------------------------------------------------------------------- what goes out
 
-    def join_room(self, sid: str, room: str) -> None:
+    def send(
+        self,
+        event: str,
+        data: Any = None,
+        to: str | None = None,
+        room: str | None = None,
+        skip_sid: Any = None,
+        namespace: str | None = None,
+        callback: Callable[..., Any] | None = None,
+        **_: Any,
+    ) -> None:
+        """Send an event to a room or a client, as programs do; `callback` gets the ack of one client."""
+        recipient = to or room
+        if callback is None or recipient is None:
+            self.tell(recipient, event, data, skip_sid)
+            return
+
+        def settled(reply: Reply) -> None:
+            if reply.has_failed:  # the client is gone: there is no ack
+                return
+            try:
+                callback(*arguments(read_ack(reply.result())))
+            except Exception:  # of the host program: it must not end the client whose ack this is
+                logger.exception("the callback of an emit failed")
+
+        reply = Reply()
+        reply.then(settled)
+        self.ask(recipient, _write([event, *arguments(data)]), reply)
+
+    def request(self, event: str, data: Any = None, to: str | None = None, sid: str | None = None) -> Reply:
+        """Send an event to a client, as programs do; its ack comes as a reply."""
+        reply = Reply()
+        self.ask(to or sid or "", _write([event, *arguments(data)]), reply)
+        return reply
+
+    def join_room(self, sid: str, room: str, namespace: str | None = None) -> None:
         """Let a client hear a room."""
         with self._lock:
             client = self.members.get(sid)
@@ -349,7 +455,7 @@ class Hub(ABC):
                 client.rooms = set()
             client.rooms.add(room)
 
-    def quit_room(self, sid: str, room: str) -> None:
+    def quit_room(self, sid: str, room: str, namespace: str | None = None) -> None:
         """Let it hear the room no longer."""
         with self._lock:
             client = self.members.get(sid)
@@ -407,7 +513,7 @@ class Hub(ABC):
 class HubWorld(EdgeWorld):
     """What a flow may ask for, done with a hub."""
 
-    def __init__(self, edge: NamespaceCore, hub: Hub) -> None:
+    def __init__(self, edge: NamespaceCore, hub: Hub[Any]) -> None:
         super().__init__(edge)
         self._hub = hub
 
@@ -468,6 +574,10 @@ def _error_of(problem: Problem, size: int, limits: Limits) -> SMCPError:
     if problem is Problem.TOO_LARGE:
         return TooLargeError(f"a message of {size} bytes; at most {limits.message_bytes} are accepted")
     return MalformedRequestError(problem.value)
+
+
+def _drop(table: dict[str, Any], key: str) -> None:
+    table.pop(key, None)
 
 
 def _log_failure(_: Any, error: BaseException | None) -> None:

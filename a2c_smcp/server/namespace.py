@@ -12,10 +12,11 @@ from a2c_smcp.protocol.effects import Registry, World, Written
 from a2c_smcp.protocol.flow import run_async
 from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.protocol.limits import Limits
+from a2c_smcp.server.asgi import AsyncHub
 from a2c_smcp.server.auth import AnonymousAuthenticationProvider, AuthenticationProvider, Headers
 from a2c_smcp.server.base import NamespaceCore, Observer
 from a2c_smcp.server.handlers import ProtocolHandlers
-from a2c_smcp.server.hub import Hub, HubWorld, read_ack
+from a2c_smcp.server.hub import HubWorld, read_ack
 from a2c_smcp.server.reply import Reply
 from a2c_smcp.server.world import AsyncLibraryWorld
 from a2c_smcp.smcp import SMCP_NAMESPACE
@@ -42,7 +43,7 @@ class BaseNamespace(NamespaceCore, socketio.AsyncNamespace):
         self.auth_provider = auth_provider if auth_provider is not None else AnonymousAuthenticationProvider()
 
     def _make_world(self) -> World:
-        return HubWorld(self, self.server) if isinstance(self.server, Hub) else AsyncLibraryWorld(self)
+        return HubWorld(self, self.server) if isinstance(self.server, AsyncHub) else AsyncLibraryWorld(self)
 
     async def trigger_event(self, event: str, *args: Any) -> Any:
         """The one way in for every event of a `socketio.AsyncServer`."""

@@ -15,16 +15,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import uvicorn
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from websockets.exceptions import InvalidState
 
 from a2c_smcp.protocol.effects import Registry
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.server.app import SMCPApp, create_app, transport_limit
 from a2c_smcp.server.auth import AuthenticationProvider
-from a2c_smcp.server.connections import LAST_SECONDS
-from a2c_smcp.server.door import HEAD_SECONDS, Door, proxies
+from a2c_smcp.server.door import Door, proxies
 from a2c_smcp.server.namespace import SMCPNamespace
+from a2c_smcp.server.protocols import Http, WebSocket
 from a2c_smcp.server.settings import ServerSettings
 
 logger = logging.getLogger(__name__)
@@ -81,7 +79,7 @@ def run(app: SMCPApp, *, inside: Any = None, host: str = "127.0.0.1", port: int 
     Further options are those of `uvicorn.Config`, such as `ssl_certfile`. It is always one process.
     """
     forwarded = uvicorn_options.get("forwarded_allow_ips")
-    options = {**_transport_options(app.namespace.limits, forwarded), **uvicorn_options}
+    options = {**transport_options(app.namespace.limits, forwarded), **uvicorn_options}
     if inside is None:
         options["lifespan"] = "off"  # as above
     config = uvicorn.Config(app if inside is None else inside, host=host, port=port, **options)
@@ -99,11 +97,11 @@ def uvicorn_config(app: SMCPApp, settings: ServerSettings) -> uvicorn.Config:
         forwarded_allow_ips=settings.forwarded_allow_ips,
         ssl_certfile=settings.ssl_certfile,
         ssl_keyfile=settings.ssl_keyfile,
-        **_transport_options(settings.limits, settings.forwarded_allow_ips),
+        **transport_options(settings.limits, settings.forwarded_allow_ips),
     )
 
 
-def _transport_options(limits: Limits, forwarded_allow_ips: str | list[str] | None) -> dict[str, Any]:
+def transport_options(limits: Limits, forwarded_allow_ips: str | list[str] | None) -> dict[str, Any]:
     """What every Server wants of uvicorn: no compression on the event loop, no second heartbeat under Engine.IO's."""
     return {
         **_protocols(limits, forwarded_allow_ips),
@@ -125,10 +123,8 @@ def _protocols(limits: Limits, forwarded_allow_ips: str | list[str] | None) -> d
     """uvicorn's protocols, with a door that the connections of one Server share."""
     is_proxy = proxies(forwarded_allow_ips or os.environ.get("FORWARDED_ALLOW_IPS"))  # as uvicorn has it
     door = Door(limits.connections_per_ip, raise_file_limit() // 2, is_proxy)
-    options: dict[str, Any] = {"ws": type("WebSocket", (WebSocket,), {"door": door})}
-    if Http is not None:
-        options["http"] = type("Http", (Http,), {"door": door})
-    return options
+    shared = {"door": door, "__slots__": ()}
+    return {"http": type("Http", (Http,), {"door": door}), "ws": type("WebSocket", (WebSocket,), shared)}
 
 
 def raise_file_limit() -> int:
@@ -146,68 +142,6 @@ def raise_file_limit() -> int:
     if allowed < ENOUGH_FILES:
         logger.warning("this process may have only %d open files: raise the limit (ulimit -n) to serve more", allowed)
     return allowed
-
-
-try:
-    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
-    class _Http(HttpToolsProtocol):
-        """uvicorn's fastest HTTP, whose requests have a limited time to arrive."""
-
-        door: Door
-
-        def connection_made(self, transport: Any) -> None:
-            """A connection: its first request is due."""
-            super().connection_made(transport)
-            if self.door.enter(transport):
-                self._await_head()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            """The connection has ended."""
-            self.door.leave(self.transport)
-            super().connection_lost(exc)
-
-        def on_message_begin(self) -> None:
-            """A request begins."""
-            super().on_message_begin()
-            self._await_head()
-
-        def on_headers_complete(self) -> None:
-            """Its head is here."""
-            self.door.arrive(self.transport)
-            super().on_headers_complete()
-
-        def _await_head(self) -> None:
-            self.door.wait(self.transport, self.loop.call_later(HEAD_SECONDS, self._give_up).cancel)
-
-        def _give_up(self) -> None:
-            self.door.arrive(self.transport)
-            self.transport.abort()
-
-    Http: type[_Http] | None = _Http
-except ImportError:  # without httptools, uvicorn has a slower way
-    Http = None
-
-
-class WebSocket(WebSocketsSansIOProtocol):
-    """uvicorn's fastest WebSocket. It ends even if the peer does not read, and can be shut down while it is closing."""
-
-    door: Door
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The connection has ended."""
-        self.door.leave(self.transport)
-        super().connection_lost(exc)
-
-    def on_task_complete(self, task: asyncio.Task[None]) -> None:
-        """The connection is over: give the peer some time for what it has not read."""
-        super().on_task_complete(task)
-        self.loop.call_later(LAST_SECONDS, self.transport.abort)
-
-    def shutdown(self) -> None:
-        """Close, unless a close is under way."""
-        with contextlib.suppress(InvalidState):
-            super().shutdown()
 
 
 class GracefulServer(uvicorn.Server):

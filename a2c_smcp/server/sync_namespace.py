@@ -16,8 +16,9 @@ from a2c_smcp.server.auth import AnonymousSyncAuthenticationProvider, Headers, S
 from a2c_smcp.server.base import NamespaceCore, Observer
 from a2c_smcp.server.driving import run_blocking
 from a2c_smcp.server.handlers import ProtocolHandlers
-from a2c_smcp.server.hub import Hub, HubWorld, read_ack
+from a2c_smcp.server.hub import HubWorld, read_ack
 from a2c_smcp.server.reply import Reply
+from a2c_smcp.server.threads import ThreadHub
 from a2c_smcp.server.world import ThreadLibraryWorld
 from a2c_smcp.smcp import SMCP_NAMESPACE
 
@@ -41,7 +42,7 @@ class SyncBaseNamespace(NamespaceCore, socketio.Namespace):
         self._turn = threading.RLock()
 
     def _make_world(self) -> World:
-        return HubWorld(self, self.server) if isinstance(self.server, Hub) else ThreadLibraryWorld(self)
+        return HubWorld(self, self.server) if isinstance(self.server, ThreadHub) else ThreadLibraryWorld(self)
 
     def trigger_event(self, event: str, *args: Any) -> Any:
         """The one way in for every event of a `socketio.Server`."""
@@ -77,7 +78,7 @@ class SyncBaseNamespace(NamespaceCore, socketio.Namespace):
 
     def _call_handler(self, handler: Callable[..., Any], *args: Any) -> Any:
         """On our hub, in a thread of its own: it may wait, and the thread that reads must not."""
-        if not isinstance(self.server, Hub):
+        if not isinstance(self.server, ThreadHub):
             return handler(*args)
         reply = Reply()
 

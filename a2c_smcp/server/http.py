@@ -1,0 +1,124 @@
+"""HTTP on the Socket.IO path, without the I/O: what a request asks for, how it is answered, which web pages may ask."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, TypeAlias
+from urllib.parse import parse_qsl
+
+MAX_QUERY = 4_000
+
+Header: TypeAlias = tuple[str, str]
+Origins: TypeAlias = "str | list[str] | Callable[[str, Any], bool] | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request. The names of its headers are in lower case."""
+
+    method: str
+    query: bytes
+    headers: Mapping[str, str]
+    scheme: str
+    environ: dict[str, Any]
+    """The request as programs know it from WSGI."""
+    is_websocket: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer. `refusal` says why the request is not served; it is empty if it is."""
+
+    status: HTTPStatus = HTTPStatus.OK
+    body: bytes = b""
+    content_type: str = "text/plain; charset=UTF-8"
+    refusal: str = ""
+
+    @property
+    def headers(self) -> list[Header]:
+        """What belongs to it wherever it is sent."""
+        length = str(len(self.body))
+        return [("Content-Type", self.content_type), ("Content-Length", length), ("Cache-Control", "no-store")]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A session, or a new one."""
+
+    carrier: str
+    sid: str | None
+
+
+def refuse(status: HTTPStatus, code: int, message: str) -> Response:
+    """A request is not served. The code is Engine.IO's own, and the body as its servers write it."""
+    return Response(status, json.dumps({"code": code, "message": message}).encode(), "application/json", message)
+
+
+UNKNOWN_SESSION = refuse(HTTPStatus.BAD_REQUEST, 1, "Session ID unknown")
+BAD_METHOD = refuse(HTTPStatus.METHOD_NOT_ALLOWED, 2, "Bad handshake method")
+NOT_THIS_WAY = refuse(HTTPStatus.BAD_REQUEST, 3, "Bad request: this session uses another transport")
+TOO_MANY = refuse(HTTPStatus.TOO_MANY_REQUESTS, 4, "too many connections from one address")
+TOO_SLOW = refuse(HTTPStatus.REQUEST_TIMEOUT, 3, "the request took too long")
+TOO_LARGE = refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, 3, "the request is too large")
+FOREIGN = refuse(HTTPStatus.BAD_REQUEST, 4, "Not an accepted origin")
+
+
+def bad_request(reason: str) -> Response:
+    """The client broke the protocol."""
+    return refuse(HTTPStatus.BAD_REQUEST, 3, f"Bad request: {reason}")
+
+
+def read_query(query: bytes) -> Wanted | Response:
+    """What the query of a request asks for, whatever bytes it is made of."""
+    if len(query) > MAX_QUERY:
+        return bad_request("the query is too long")
+    fields = dict(reversed(parse_qsl(query.decode("latin-1"), errors="replace")))  # the first of a key counts
+    if fields.get("EIO") != "4":
+        return refuse(HTTPStatus.BAD_REQUEST, 5, "Unsupported protocol version: EIO=4 is expected")
+    carrier = fields.get("transport", "")
+    if carrier not in ("polling", "websocket"):
+        return refuse(HTTPStatus.BAD_REQUEST, 0, "Transport unknown: polling or websocket is expected")
+    return Wanted(carrier, fields.get("sid"))
+
+
+def cors(origins: Origins, request: Request) -> list[Header] | None:
+    """The headers that let a web page read the answer; None if its origin may not ask.
+
+    Without a setting, only pages of this host may ask; an empty list checks nothing.
+    """
+    headers = request.headers
+    origin = headers.get("origin")
+    if origin is None or origins == []:
+        return []
+    if callable(origins):
+        is_allowed = origins(origin, request.environ)
+    elif origins == "*":
+        is_allowed = True
+    elif origins is None:
+        is_allowed = origin in _own_origins(headers, request.scheme)
+    else:
+        is_allowed = origin in ([origins] if isinstance(origins, str) else origins)
+    if not is_allowed:
+        return None
+    return [
+        ("Access-Control-Allow-Origin", origin),
+        ("Access-Control-Allow-Credentials", "true"),
+        ("Access-Control-Allow-Methods", "OPTIONS, GET, POST"),
+        *(
+            [("Access-Control-Allow-Headers", asked)]
+            if (asked := headers.get("access-control-request-headers"))
+            else []
+        ),
+        ("Vary", "Origin"),
+    ]
+
+
+def _own_origins(headers: Mapping[str, str], scheme: str) -> set[str]:
+    scheme = {"ws": "http", "wss": "https"}.get(scheme, scheme)
+    host = headers.get("host", "")
+    forwarded_scheme = headers.get("x-forwarded-proto", scheme).split(",")[0].strip()
+    forwarded_host = headers.get("x-forwarded-host", host).split(",")[0].strip()
+    return {f"{scheme}://{host}", f"{forwarded_scheme}://{forwarded_host}"}

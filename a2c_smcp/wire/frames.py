@@ -1,0 +1,195 @@
+"""WebSocket framing (RFC 6455), as a server reads and writes it: bytes go in, messages come out. No extensions."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TypeAlias
+
+from websockets.utils import accept_key
+
+try:
+    from websockets.speedups import apply_mask
+except ImportError:  # a platform without its compiled part
+    from websockets.utils import apply_mask
+
+CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
+FINAL, RESERVED, OPCODE, MASKED, LENGTH = 0x80, 0x70, 0x0F, 0x80, 0x7F
+
+NORMAL, PROTOCOL_ERROR, NOT_UTF8, TOO_BIG = 1000, 1002, 1007, 1009
+"""Codes of a close."""
+_FAULTS = {
+    PROTOCOL_ERROR: "a WebSocket frame that is not allowed",
+    NOT_UTF8: "a text that is not UTF-8",
+    TOO_BIG: "a message that is too large",
+}
+
+
+Header: TypeAlias = tuple[bytes, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """The client wants a pong with this data."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The client closes, or broke the protocol: nothing is read after it. `code` is for the close that answers it."""
+
+    code: int
+    fault: str = ""
+    """What the client did wrong; empty if it closes as it may."""
+
+
+Message: TypeAlias = str | bytes | Ping | Closed
+
+
+class FrameReader:
+    """What one client sends after the handshake. A message has at most `max_bytes`."""
+
+    __slots__ = ("_buffer", "_is_text", "_message", "_needed", "is_over", "max_bytes")
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self._buffer: bytearray | None = None
+        self._needed = 0
+        """Bytes that the buffer must have before it is looked at again."""
+        self._message: bytearray | None = None
+        """The fragments of a message whose last one has not come."""
+        self._is_text = True
+        self.is_over = False
+
+    def receive(self, data: bytes) -> list[Message]:
+        """The messages that are complete now."""
+        if self._buffer is not None:
+            self._buffer += data
+            if len(self._buffer) < self._needed:
+                return []
+            data, self._buffer = bytes(self._buffer), None
+        found: list[Message] = []
+        at = 0
+        while not self.is_over:
+            end = self._read_frame(data, at, found)
+            if not end:
+                if at < len(data):
+                    self._buffer = bytearray(data[at:])
+                    self._needed -= at
+                break
+            at = end
+        return found
+
+    def _read_frame(self, data: bytes, at: int, found: list[Message]) -> int:
+        """Read the frame at a place; where it ends, or 0 if it is not all there."""
+        size = len(data)
+        if size < at + 2:
+            self._needed = at + 2
+            return 0
+        first, second = data[at], data[at + 1]
+        length = second & LENGTH
+        head = at + 6 if length < 126 else at + 8 if length == 126 else at + 14
+        if size < head:
+            self._needed = head
+            return 0
+        if length == 126:
+            length = data[at + 2] << 8 | data[at + 3]
+        elif length == 127:
+            length = int.from_bytes(data[at + 2 : at + 10], "big")
+        code = self._problem(first, second, length)
+        if code:
+            self._end(code, found)
+            return head
+        end = head + length
+        if size < end:
+            self._needed = end
+            return 0
+        self._take(first, apply_mask(data[head:end], data[head - 4 : head]), found)
+        return end
+
+    def _problem(self, first: int, second: int, length: int) -> int:
+        """The code for a frame that is not allowed here; 0 if it is."""
+        opcode = first & OPCODE
+        if first & RESERVED or not second & MASKED:
+            return PROTOCOL_ERROR
+        if opcode >= CLOSE:
+            return PROTOCOL_ERROR if opcode > PONG or length > 125 or not first & FINAL else 0
+        if opcode > BINARY or (opcode == CONTINUATION) == (self._message is None):
+            return PROTOCOL_ERROR
+        return TOO_BIG if length + len(self._message or b"") > self.max_bytes else 0
+
+    def _take(self, first: int, data: bytes, found: list[Message]) -> None:
+        opcode = first & OPCODE
+        if opcode >= CLOSE:
+            if opcode == CLOSE:
+                self._end(_close_code(data), found)
+            elif opcode == PING:
+                found.append(Ping(data))
+            return
+        if opcode != CONTINUATION:
+            self._is_text = opcode == TEXT
+        if self._message is not None:
+            self._message += data
+        elif not first & FINAL:
+            self._message = bytearray(data)
+        if not first & FINAL:
+            return
+        if self._message is not None:
+            data, self._message = bytes(self._message), None
+        if not self._is_text:
+            found.append(data)
+            return
+        try:
+            found.append(data.decode())
+        except UnicodeDecodeError:
+            self._end(NOT_UTF8, found)
+
+    def _end(self, code: int, found: list[Message]) -> None:
+        self.is_over = True
+        self._message = None
+        found.append(Closed(code, _FAULTS.get(code, "")))
+
+
+def write_frame(opcode: int, data: bytes) -> bytes:
+    """A frame with a whole message."""
+    length = len(data)
+    if length < 126:
+        return bytes((FINAL | opcode, length)) + data
+    if length < 1 << 16:
+        return struct.pack("!BBH", FINAL | opcode, 126, length) + data
+    return struct.pack("!BBQ", FINAL | opcode, 127, length) + data
+
+
+def write_close(code: int) -> bytes:
+    """The frame that closes."""
+    return write_frame(CLOSE, struct.pack("!H", code))
+
+
+def write_acceptance(key: str, headers: Iterable[Header] = ()) -> bytes:
+    """The response that makes an HTTP connection a WebSocket; `key` is the request's `Sec-WebSocket-Key`."""
+    accepted = (b"Sec-WebSocket-Accept", accept_key(key).encode())
+    fields = ((b"Upgrade", b"websocket"), (b"Connection", b"Upgrade"), accepted, *headers)
+    return _write_head(HTTPStatus.SWITCHING_PROTOCOLS, fields)
+
+
+def write_refusal(status: HTTPStatus, headers: Iterable[Header] = (), body: bytes = b"") -> bytes:
+    """A response that does not; the connection ends with it."""
+    fields = {b"connection": b"close", b"content-length": str(len(body)).encode()}
+    return _write_head(status, {**fields, **{name.lower(): value for name, value in headers}}.items()) + body
+
+
+def _write_head(status: HTTPStatus, headers: Iterable[Header]) -> bytes:
+    lines = [f"HTTP/1.1 {status.value} {status.phrase}".encode(), *(name + b": " + value for name, value in headers)]
+    return b"\r\n".join(lines) + b"\r\n\r\n"
+
+
+def _close_code(data: bytes) -> int:
+    """The code that answers a close: the client's own, if it may be sent."""
+    if not data:
+        return NORMAL
+    code = int.from_bytes(data[:2], "big")
+    is_known = (1000 <= code <= 1014 and code not in (1004, 1005, 1006)) or 3000 <= code < 5000
+    return code if len(data) >= 2 and is_known else PROTOCOL_ERROR
