@@ -19,13 +19,14 @@ from benchmarks import (
     joining,
     members,
     relay,
+    room,
     starting,
     storm,
     tools,
 )
 from benchmarks.support import Row, table
 
-SERVER = ("joining", "members", "relay")
+SERVER = ("joining", "members", "room", "relay")
 COMPUTER = ("calls", "tools", "desktop", "finder", "starting", "idle")
 AGENT = ("asking", "storm", "imports")
 DOCUMENTS = ("documents",)
@@ -47,6 +48,8 @@ def main() -> int:
     if options.only in (None, "members"):
         rows += uvloop.run(members.measure(500, repeats=1) if options.quick else members.measure(2_000, repeats=2))
     floor = "lean" if options.lean else "floor"
+    if options.only in (None, "room"):
+        rows += uvloop.run(room.measure(200 if options.quick else 1_000, 1 if options.quick else 3, floor))
     if options.only in (None, "relay"):
         rows += uvloop.run(relay.measure(relay.QUICK if options.quick else relay.FULL, floor))
     if options.only in (None, "calls"):

@@ -23,7 +23,7 @@ _FILES = 8_192
 
 async def measure(members: int, repeats: int) -> list[Row]:
     """Fresh processes each time: memory that was returned once is never quite the same again."""
-    _allow_files()
+    allow_files()
     grown: dict[str, list[float]] = {kind: [] for kind in KINDS}
     for number in range(repeats):
         for kind in KINDS if number % 2 else reversed(KINDS):
@@ -61,8 +61,9 @@ async def _seat(port: int, prefix: str, count: int) -> Sequence[Wire]:
     return wires
 
 
-def _allow_files() -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)  # inherited by the servers
+def allow_files() -> None:
+    """Let this process, and the servers it starts, open as many files as there are members."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < _FILES:
         limit = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))

@@ -1,6 +1,6 @@
 """The two servers that are compared, each in a process of its own: `python -m benchmarks.servers ours|floor|lean`.
 
-The floor is the least that python-socketio can do on the same serving stack: it relays, and checks nothing.
+The floor is the least that python-socketio can do on uvicorn: it relays, and checks nothing.
 """
 
 from __future__ import annotations
@@ -68,7 +68,10 @@ def floor_app(packet_class: type[Packet]) -> socketio.ASGIApp:
     async def join(sid: str, data: dict[str, Any]) -> tuple[bool, None]:
         if data["role"] == "computer":
             computers[data["name"]] = sid
-        await sio.enter_room(sid, data["office_id"], namespace=smcp.SMCP_NAMESPACE)
+        office = data["office_id"]
+        await sio.enter_room(sid, office, namespace=smcp.SMCP_NAMESPACE)
+        notice = {"office_id": office, data["role"]: data["name"]}
+        await sio.emit(smcp.ENTER_OFFICE_NOTIFICATION, notice, room=office, skip_sid=sid, namespace=smcp.SMCP_NAMESPACE)
         return True, None
 
     async def relay(sid: str, data: dict[str, Any]) -> Any:
@@ -85,15 +88,15 @@ def floor_app(packet_class: type[Packet]) -> socketio.ASGIApp:
     return socketio.ASGIApp(sio)
 
 
-def serve(kind: str, ws: str | None = None) -> None:
-    """Serve on a free port, and print it. `ws` tries another WebSocket implementation of uvicorn."""
+def serve(kind: str) -> None:
+    """Serve on a free port, and print it."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     app: Any = create_app(limits=_LIMITS) if kind == "ours" else floor_app(FLOORS[kind])
     settings = ServerSettings.load({"host": HOST, "max_message_bytes": _LIMITS.message_bytes})
     config = uvicorn_config(app, settings)
-    if ws is not None:
-        config.ws = cast("Any", ws)
+    if kind != "ours":
+        config.ws = cast("Any", "websockets-sansio")  # uvicorn's fastest; ours has a WebSocket of its own
     with socket.create_server((HOST, 0), backlog=2048) as listener:
         print(listener.getsockname()[1], flush=True)
         uvicorn.Server(config).run(sockets=[listener])
