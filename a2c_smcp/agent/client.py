@@ -345,16 +345,15 @@ class AsyncSMCPAgentClient(AgentBase, OfficeClient):
         self._work.add(task)
         task.add_done_callback(self._work.discard)
 
-    async def _handle_connect(self, namespace: str | None, data: Any) -> None:
+    def _on_admitted(self) -> None:
         if self._told is None or self._told.is_closed:
             self._told = self.changes()
             self._start(self._tell_handlers(self._told))
-        await super()._handle_connect(namespace, data)
+        super()._on_admitted()
 
-    async def _handle_event(self, namespace: str | None, id: int | None, data: list[Any]) -> None:
-        if namespace == self.namespace and data[0].startswith(NOTIFY_PREFIX):
-            self._perform(self._upkeep.hear(data[0], data[1] if len(data) > 1 else None, time.monotonic()))
-        await super()._handle_event(namespace, id, data)
+    def _on_event(self, event: str, data: list[Any]) -> None:
+        if event.startswith(NOTIFY_PREFIX):
+            self._perform(self._upkeep.hear(event, data[0] if data else None, time.monotonic()))
 
     async def _on_rejoined(self) -> None:
         self._announce(Change("rejoined"))

@@ -342,11 +342,11 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
             except Exception:
                 logger.exception("the event handler failed at %s", change.kind)
 
-    def _handle_connect(self, namespace: str | None, data: Any) -> None:
+    def _on_admitted(self) -> None:
         if self._told is None or self._told.is_closed:
             self._told = self.changes()
             self.start_background_task(self._tell_handlers, self._told)
-        super()._handle_connect(namespace, data)
+        super()._on_admitted()
 
     def _on_event(self, event: str, data: list[Any]) -> None:
         if event.startswith(NOTIFY_PREFIX):

@@ -35,9 +35,8 @@ LONGEST_WAIT = 1e6
 """Seconds; what every way to wait takes."""
 
 _CODE = re.compile(r" \((\d+)\)$")
-_FINAL = {error.code for error in (MalformedRequestError, NotAuthenticatedError, ForbiddenError, NotFoundError)}
-_TAKEN = re.compile(r"the name .+ is taken")
-"""A no that may be a yes later: its bearer may leave, or be the connection that we lost."""
+_FINAL = {error.code for error in (MalformedRequestError, NotAuthenticatedError, NotFoundError)}
+"""Not 403: a name that is taken may be free later, when its bearer leaves, or is the connection that we lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,4 +298,4 @@ def _refused(reason: str) -> OfficeRefusedError:
     if found is None or not is_known_code(int(found[1])):
         return OfficeRefusedError(reason, code=ForbiddenError.code)
     code, message = int(found[1]), reason[: found.start()]
-    return OfficeRefusedError(message, code=code, is_final=code in _FINAL and not _TAKEN.match(message))
+    return OfficeRefusedError(message, code=code, is_final=code in _FINAL)

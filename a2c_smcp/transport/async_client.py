@@ -11,28 +11,16 @@ import importlib
 import logging
 from typing import Any
 
-import socketio
 from socketio.exceptions import BadNamespaceError
-from socketio.exceptions import ConnectionError as SocketIOConnectionError
 from socketio.exceptions import DisconnectedError as SocketIODisconnectedError
 from socketio.exceptions import TimeoutError as SocketIOTimeoutError
-from socketio.packet import DISCONNECT, EVENT
 
 from a2c_smcp.errors import InvalidAnswerError, NotConnectedError, TimedOutError
 from a2c_smcp.protocol.client import ClientWorld, Seat, check_seconds, come_back, enter, join, leave, rejoin
 from a2c_smcp.protocol.flow import Flow, ResultT, run_async
 from a2c_smcp.protocol.limits import Limits
-from a2c_smcp.transport.async_engine import AsyncEngine
-from a2c_smcp.transport.membership import (
-    CONNECT_SECONDS,
-    WEBSOCKET_FIRST,
-    Membership,
-    arguments,
-    check_url,
-    in_plain_words,
-    unreachable,
-    with_defaults,
-)
+from a2c_smcp.transport.internals import AsyncInternals
+from a2c_smcp.transport.membership import CONNECT_SECONDS, Membership, arguments, reaching, with_defaults
 from a2c_smcp.transport.packet import Unreadable
 
 logger = logging.getLogger(__name__)
@@ -40,7 +28,7 @@ logger = logging.getLogger(__name__)
 _loaded: dict[str, Any] = {}
 
 
-class OfficeClient(Membership, socketio.AsyncClient):
+class OfficeClient(Membership, AsyncInternals):
     """A `socketio.AsyncClient` that is a member of an office; it belongs to one event loop.
 
     `max_message_bytes` is the most that the Server takes.
@@ -53,7 +41,7 @@ class OfficeClient(Membership, socketio.AsyncClient):
         super().__init__(*args, **with_defaults(options, max_message_bytes))
         self._take_no_seat()
         self._pending: dict[int, asyncio.Future[Any]] = {}
-        self._callbacks: set[asyncio.Task[None]] = set()
+        self._coming_back: asyncio.Task[None] | None = None
         self._rejoining: asyncio.Task[None] | None = None
         self._moving = asyncio.Lock()
 
@@ -61,37 +49,13 @@ class OfficeClient(Membership, socketio.AsyncClient):
 
     async def connect(self, url: str, *args: Any, **options: Any) -> None:
         """Connect; see `socketio.AsyncClient.connect`."""
-        if asyncio.current_task() is not self._reconnect_task:
+        if asyncio.current_task() is not self._coming_back:
             await self._stop_coming_back()
             self._leaving = False
-        self._refusal = None
-        wanted = options.setdefault("namespaces", [self.namespace])
-        wait = options.pop("wait", True)
+        options.setdefault("namespaces", [self.namespace])
         seconds = options.pop("wait_timeout", CONNECT_SECONDS)
-        await super().connect(url, *args, wait=False, **options)
-        self.connected = not wait  # not before we are let in
-        if wait:
-            await self._enter_namespaces({wanted} if isinstance(wanted, str) else set(wanted), seconds)
-        self.connected = self._is_established = True
-
-    async def _enter_namespaces(self, wanted: set[str], seconds: float) -> None:
-        """Wait until the Server has let us in. The library's own way to give up would be to disconnect for good."""
-        problem = "the Server does not answer"
-        try:
-            async with asyncio.timeout(seconds):
-                while self.eio.state == "connected" and not wanted <= {*self.namespaces, *self.failed_namespaces}:
-                    self._connect_event.clear()
-                    await self._connect_event.wait()
-            if self.eio.state == "connected" and wanted <= set(self.namespaces):
-                return
-            problem = "the connection broke" if not self.failed_namespaces else "refused"
-        except TimeoutError:
-            pass
-        except BaseException:
-            await self._hang_up()
-            raise
-        await self._hang_up()
-        raise SocketIOConnectionError(problem)
+        await self._dial(url, *args, seconds=seconds if options.pop("wait", True) else None, **options)
+        self._is_established = True
 
     async def reach(self, url: str, **options: Any) -> None:
         """Connect, over WebSocket or else over HTTP, and say in plain words why not.
@@ -101,21 +65,7 @@ class OfficeClient(Membership, socketio.AsyncClient):
             ForbiddenError: the Server does not want us.
             NotConnectedError: the Server cannot be reached, or takes no further connection now.
         """
-        check_url(url)
-        if self.connected:
-            raise unreachable("already connected")
-        problem = ""
-        for transports in WEBSOCKET_FIRST if options.get("transports") is None else [options["transports"]]:
-            try:
-                await self.connect(url, **{**options, "transports": transports})
-                return
-            except SocketIOConnectionError as error:
-                problem = str(error)
-                if (refusal := self._why_refused(url)) is not None:
-                    raise refusal from None
-            except ValueError as error:
-                raise unreachable(f"{url}: {error}") from None
-        raise unreachable(f"cannot reach {url}: {in_plain_words(problem)}")
+        await self._run(reaching(self, url, options))
 
     async def disconnect(self) -> None:
         """Disconnect, and stay disconnected."""
@@ -131,19 +81,10 @@ class OfficeClient(Membership, socketio.AsyncClient):
         await self.disconnect()
 
     async def _stop_coming_back(self) -> None:
-        coming_back, self._reconnect_task = self._reconnect_task, None
+        coming_back, self._coming_back = self._coming_back, None
         if coming_back is not None and coming_back is not asyncio.current_task():
             coming_back.cancel()
             await asyncio.gather(coming_back, return_exceptions=True)
-
-    async def _hang_up(self) -> None:
-        """End the connection, or what there is of it."""
-        for namespace in list(self.namespaces):
-            await self._send_packet(self.packet_class(DISCONNECT, namespace=namespace))
-        is_reader = asyncio.current_task() is self.eio.read_loop_task
-        await self.eio.disconnect(abort=is_reader)  # an attempt that failed leaves its HTTP session open
-        self.namespaces = {}
-        self.connected = False
 
     async def rest(self, seconds: float) -> bool:
         """Wait without a connection; False when none is wanted any more."""
@@ -152,20 +93,13 @@ class OfficeClient(Membership, socketio.AsyncClient):
 
     async def redial(self) -> bool:
         """Connect as before; whether the connection still lives."""
-        await self.connect(
-            self.connection_url,
-            headers=self.connection_headers,
-            auth=self.connection_auth,
-            transports=self.connection_transports,
-            namespaces=self.connection_namespaces,
-            socketio_path=self.socketio_path,
-        )
+        await self._dial_again()
         return self.connected
 
-    async def _handle_reconnect(self) -> None:
+    async def _come_back(self) -> None:
         delays = self.reconnection_delay, self.reconnection_delay_max, self.randomization_factor
         is_back = await self._run(come_back(*delays, self.reconnection_attempts))
-        self._reconnect_task = None
+        self._coming_back = None
         if not is_back:
             self._on_given_up()
 
@@ -213,8 +147,7 @@ class OfficeClient(Membership, socketio.AsyncClient):
         number = next(self._numbers)
         answered = self._pending[number] = asyncio.get_running_loop().create_future()
         try:
-            packet = self.packet_class(EVENT, namespace=self.namespace, data=[event, *arguments(data)], id=number)
-            await self._send_packet(packet)
+            await self._send_event(event, arguments(data), number)
             async with asyncio.timeout(seconds):
                 return await answered
         except TimeoutError:
@@ -297,56 +230,23 @@ class OfficeClient(Membership, socketio.AsyncClient):
     def _on_given_up(self) -> None:
         """For subclasses: what to do when the connection is lost for good."""
 
-    def _engineio_client_class(self) -> type[AsyncEngine]:
-        return AsyncEngine
-
-    # The library's own hooks rather than its events: a program may have handlers of its own for those.
-
-    async def _handle_connect(self, namespace: str | None, data: Any) -> None:
-        await super()._handle_connect(namespace, data)
-        if self._seat is not None and namespace == self.namespace:
+    def _on_admitted(self) -> None:
+        if self._seat is not None:
             self._stop_rejoining()  # the question it waits for went down with the old connection
             self._rejoining = asyncio.create_task(self._rejoin(), name="rejoin")
 
-    async def _handle_error(self, namespace: str | None, data: Any) -> None:
-        if namespace == self.namespace:
-            self._refusal = data
-        await super()._handle_error(namespace, data)
-
-    async def _handle_ack(self, namespace: str | None, id: int | None, data: list[Any]) -> None:
-        answered = self._pending.get(id or 0) if namespace == self.namespace else None
-        if answered is None:
-            if id:  # the library takes 0 for its counter
-                task = asyncio.create_task(super()._handle_ack(namespace, id, data))  # a program's own callback
-                self._callbacks.add(task)
-                task.add_done_callback(self._callbacks.discard)
-        elif not answered.done():
-            value = data[0] if len(data) == 1 else tuple(data) or None
+    def _on_ack(self, number: int, values: list[Any]) -> bool:
+        answered = self._pending.get(number)
+        if answered is not None and not answered.done():
+            value = values[0] if len(values) == 1 else tuple(values) or None
             if isinstance(value, Unreadable):
                 answered.set_exception(InvalidAnswerError(value.error.message))
             else:
                 answered.set_result(value)
+        return answered is not None
 
-    async def _handle_eio_disconnect(self, reason: Any) -> None:
-        wanted, self.reconnection = self.reconnection, False  # to come back is our own affair
-        try:
-            await super()._handle_eio_disconnect(reason)
-        finally:
-            self.reconnection = wanted
-        self._lose_connection()
-
-    async def _handle_disconnect(self, namespace: str | None) -> None:
-        is_entering = not self.connected
-        await super()._handle_disconnect(namespace)
-        if namespace == self.namespace and (is_entering or self.connected):
-            await self.eio.disconnect()  # other namespaces may be left; without ours they are of no use
-
-    def _lose_connection(self) -> None:
+    def _on_disconnected(self) -> None:
         self._stop_rejoining()
-        self.namespaces = {}
-        self.connected = False
-        if self._connect_event is not None:
-            self._connect_event.set()  # who waits to be let in waits in vain
         for answered in self._pending.values():
             if not answered.done():
                 answered.set_exception(NotConnectedError("the connection to the Server broke before the answer came"))
@@ -358,5 +258,5 @@ class OfficeClient(Membership, socketio.AsyncClient):
             self._on_lost()
         if was_established and not will_return:
             self._on_given_up()
-        elif was_established and self._reconnect_task is None:
-            self._reconnect_task = self.start_background_task(self._handle_reconnect)
+        elif was_established and self._coming_back is None:
+            self._coming_back = asyncio.create_task(self._come_back(), name="come back")

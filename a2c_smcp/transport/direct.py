@@ -16,9 +16,9 @@ from a2c_smcp.utils.eager import begin
 
 logger = logging.getLogger(__name__)
 
-EVENT = "42"
+EVENT_FRAME = "42"
 """How a frame begins that carries an event."""
-ACK = "43"
+ACK_FRAME = "43"
 """How a frame begins that carries an ack."""
 QUEUE_EVERY = 1.0
 """Seconds after which a packet queues for once: the library takes a queue that stays empty for a dead connection."""

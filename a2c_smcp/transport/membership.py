@@ -5,19 +5,24 @@ from __future__ import annotations
 import itertools
 import logging
 import re
+import socket
+import ssl
+from collections.abc import Generator, Sequence
+from functools import partial
 from typing import Any, ClassVar, cast
+from urllib.parse import urlsplit
 
 from socketio.exceptions import ConnectionError as SocketIOConnectionError
 
 from a2c_smcp import errors
 from a2c_smcp.protocol.client import FIRST_DELAY, LONGEST_DELAY, Seat
+from a2c_smcp.protocol.flow import Do, Flow
 from a2c_smcp.smcp import SMCP_NAMESPACE
+from a2c_smcp.transport.internals import NoServerError
 from a2c_smcp.transport.packet import SMCPPacket
 from a2c_smcp.types import Role
 
 CONNECT_SECONDS = 15.0
-FAREWELL_SECONDS = 2.0
-"""For what is on its way, over HTTP, when a client disconnects."""
 ENDLESS = 1 << 40
 
 WEBSOCKET_FIRST = (["websocket"], None)
@@ -99,7 +104,7 @@ class Membership:
         if event.startswith(self.forbidden_prefixes):
             raise ValueError(f"{self.role} clients do not send {event}")
 
-    def _why_refused(self, url: str) -> errors.SMCPError | None:
+    def why_refused(self, url: str) -> errors.SMCPError | None:
         """Why the Server did not let us in; None when it was not the Server that refused."""
         if (refusal := _read_refusal(self._refusal)) is None:
             return None
@@ -144,25 +149,59 @@ def _read_refusal(data: Any) -> tuple[str, int | None] | None:
     return str(refusal.get("message") or "refused"), code if isinstance(code, int) else None
 
 
-def check_url(url: str) -> None:
-    """Raise `NotConnectedError` if that is no address of a Server."""
-    if not re.match(r"(https?|wss?)://[^/]", url):
-        raise unreachable(f"{url}: an address such as http://127.0.0.1:8000 is expected")
+def reaching(client: Any, url: str, options: dict[str, Any]) -> Flow[Any, None]:
+    """Connect a client, over WebSocket or else over HTTP, and say in plain words why not.
+
+    Raises:
+        NotAuthenticatedError: the Server wants another key.
+        ForbiddenError: the Server does not want us.
+        NotConnectedError: the Server cannot be reached, or takes no further connection now.
+    """
+    _check_url(url)
+    if client.connected:
+        raise NotConnectedError("already connected")
+    problems: list[SocketIOConnectionError] = []
+    for transports in WEBSOCKET_FIRST if options.get("transports") is None else [options["transports"]]:
+        try:
+            yield from Do(partial(client.connect, url, **{**options, "transports": transports}))
+            return
+        except SocketIOConnectionError as error:
+            problems.append(error)
+            if (refusal := client.why_refused(url)) is not None:
+                raise refusal from None
+    raise NotConnectedError(f"cannot reach {url}: {_explain(problems)}")
 
 
-def unreachable(problem: str) -> errors.NotConnectedError:
-    """The error of who cannot connect."""
-    return NotConnectedError(problem)
+def _check_url(url: str) -> None:
+    try:
+        is_address = bool(re.match(r"(https?|wss?)://[^/]", url)) and urlsplit(url).port != 0
+    except ValueError as error:
+        raise NotConnectedError(f"{url}: {error}") from None
+    if not is_address:
+        raise NotConnectedError(f"{url}: an address such as http://127.0.0.1:8000 is expected")
 
 
-def in_plain_words(problem: str) -> str:
-    """What an HTTP library says, for a person."""
-    if "Connect call failed" in problem or "Connection refused" in problem or problem == "Connection error":
-        return "nobody answers there"
-    if any(sign in problem for sign in ("getaddrinfo", "Name or service", "nodename nor servname", "name resolution")):
-        return "there is no such host"
-    if "CERTIFICATE_VERIFY_FAILED" in problem:
-        return "its certificate is not to be trusted (`a2c doctor --url …` says why)"
-    if "Unexpected" in problem or "Invalid" in problem:
-        return "what answers there is no A2C Server"
-    return problem
+def _explain(problems: Sequence[BaseException]) -> str:
+    """Why no attempt succeeded, for a person: by the kinds of what was raised, not by what it says."""
+    chain = [error for problem in problems for error in _causes(problem)]
+    for kind, words in _IN_PLAIN_WORDS.items():
+        found = next((error for error in chain if isinstance(error, kind)), None)
+        if found is not None:
+            told = found.args[1] if isinstance(found, NoServerError) and len(found.args) > 1 else None
+            reason = cast("dict[str, Any]", told).get("message") if isinstance(told, dict) else None
+            return f"{words} (it says: {reason})" if isinstance(reason, str) else words
+    return str(problems[-1])
+
+
+def _causes(error: BaseException | None) -> Generator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+_IN_PLAIN_WORDS: dict[type[BaseException], str] = {
+    socket.gaierror: "there is no such host",
+    ssl.SSLCertVerificationError: "its certificate is not to be trusted (`a2c doctor --url …` says why)",
+    NoServerError: "what answers there is no A2C Server",
+    ConnectionRefusedError: "nobody answers there",
+}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import time
 from collections.abc import Callable
 from functools import cached_property
 from types import TracebackType
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("a2c.computer")
 
 LONGEST_DELAY = 30.0
+STALE_SECONDS = 60.0
+"""After which a Server has noticed that a connection broke."""
 
 
 class Host:
@@ -91,12 +94,14 @@ class Host:
         self.url = url
 
     async def join(self, url: str, office: str) -> None:
-        """Connect and join; as long as nobody is there to answer, or the name is taken, try again.
+        """Connect and join; as long as nobody is there to answer, try again. A name that is taken may be that of a
+        connection that broke: until the Server has noticed, that is tried again too.
 
         Raises:
             NotAllowed: the Server refuses this connection, or the office.
         """
         delay = 1.0
+        forbidden_since: float | None = None
         while True:
             try:
                 if not self.client.connected:
@@ -107,7 +112,14 @@ class Host:
             except (ConnectionError, OfficeRefusedError) as error:
                 if isinstance(error, NotAllowed):
                     raise
-                if isinstance(error, OfficeRefusedError) and error.is_final:
+                is_final = isinstance(error, OfficeRefusedError) and error.is_final
+                if isinstance(error, OfficeRefusedError) and error.code == ForbiddenError.code:
+                    now = time.monotonic()
+                    forbidden_since = now if forbidden_since is None else forbidden_since
+                    is_final = now - forbidden_since > STALE_SECONDS
+                else:
+                    forbidden_since = None
+                if is_final and isinstance(error, OfficeRefusedError):
                     raise NotAllowed(f"cannot join office {office}: {error.message} ({error.code})") from None
                 logger.warning("%s; trying again in %.0f s", error, delay)
             await asyncio.sleep(delay * random.uniform(0.75, 1.25))

@@ -1,9 +1,0 @@
-from typing import Any
-
-from simple_websocket.ws import Base
-
-class SimpleWebSocketWSGI:
-    ws: Base
-    def __init__(self, handler: Any, server: Any, **kwargs: Any) -> None: ...
-    def close(self) -> None: ...
-    def wait(self) -> str | bytes | None: ...

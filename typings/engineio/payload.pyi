@@ -1,2 +1,0 @@
-class Payload:
-    max_decode_packets: int
