@@ -16,7 +16,7 @@ help:  ## Show this.
 run: .venv/.runtime  ## Start everything on this machine, and have an Agent show you around.
 	$(BIN)/a2c up --tour $(ARGS)
 
-test: check .venv/.javascript .venv/.old-mcp  ## Check the code, then run every test.
+test: check .venv/.javascript .venv/.old-mcp .venv/.proxies  ## Check the code, then run every test.
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 quick: .venv/.development  ## The tests that need no process and no network.
@@ -64,6 +64,10 @@ clean:  ## Remove what the other commands made.
 
 .venv/.javascript: .venv/.development tests/js/package.json
 	$(BIN)/python scripts/js_dependencies.py
+	@touch $@
+
+.venv/.proxies: .venv/.development scripts/proxies.py
+	$(BIN)/python scripts/proxies.py
 	@touch $@
 
 .venv/.old-mcp: .venv/.development scripts/old_mcp.py

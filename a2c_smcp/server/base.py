@@ -56,6 +56,8 @@ logger = logging.getLogger(__name__)
 
 EdgeFlow: TypeAlias = Flow[World, Any]
 
+AUTHENTICATION_SECONDS = 10.0
+"""For an authentication provider to decide."""
 BUCKET = "a2c.bucket"
 """Where a shell puts the bucket of a transport into the environ of its connection."""
 _MOVES = frozenset((smcp.JOIN_OFFICE_EVENT, smcp.LEAVE_OFFICE_EVENT))

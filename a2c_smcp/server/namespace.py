@@ -14,15 +14,12 @@ from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.server.asgi import AsyncHub
 from a2c_smcp.server.auth import AnonymousAuthenticationProvider, AuthenticationProvider, Headers
-from a2c_smcp.server.base import NamespaceCore, Observer
+from a2c_smcp.server.base import AUTHENTICATION_SECONDS, NamespaceCore, Observer
 from a2c_smcp.server.handlers import ProtocolHandlers
 from a2c_smcp.server.hub import HubWorld, read_ack
 from a2c_smcp.server.reply import Reply
 from a2c_smcp.server.world import AsyncLibraryWorld
 from a2c_smcp.smcp import SMCP_NAMESPACE
-
-AUTHENTICATION_TIMEOUT = 10.0
-"""Seconds an authentication provider may take."""
 
 
 class BaseNamespace(NamespaceCore, socketio.AsyncNamespace):
@@ -70,7 +67,7 @@ class BaseNamespace(NamespaceCore, socketio.AsyncNamespace):
         return asyncio.Lock()
 
     async def _ask_provider(self, environ: dict[str, Any], auth: Any, headers: Headers) -> Grant | None:
-        async with asyncio.timeout(AUTHENTICATION_TIMEOUT):
+        async with asyncio.timeout(AUTHENTICATION_SECONDS):
             return await self.auth_provider.grant(self.server, environ, auth, headers)
 
     async def _wait_for(self, replies: Sequence[Reply], seconds: float) -> None:

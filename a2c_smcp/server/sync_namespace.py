@@ -5,15 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import socketio
 
+from a2c_smcp.errors import TimedOutError
 from a2c_smcp.protocol.effects import Registry, World, Written
 from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.server.auth import AnonymousSyncAuthenticationProvider, Headers, SyncAuthenticationProvider
-from a2c_smcp.server.base import NamespaceCore, Observer
+from a2c_smcp.server.base import AUTHENTICATION_SECONDS, NamespaceCore, Observer
 from a2c_smcp.server.driving import run_blocking
 from a2c_smcp.server.handlers import ProtocolHandlers
 from a2c_smcp.server.hub import HubWorld, read_ack
@@ -68,8 +70,12 @@ class SyncBaseNamespace(NamespaceCore, socketio.Namespace):
     def _make_lock(self) -> Any:
         return threading.Lock()
 
-    def _ask_provider(self, environ: dict[str, Any], auth: Any, headers: Headers) -> Grant | None:
-        return self.auth_provider.grant(self.server, environ, auth, headers)
+    def _ask_provider(self, environ: dict[str, Any], auth: Any, headers: Headers) -> Grant | Reply | None:
+        grant = self._call_handler(self.auth_provider.grant, self.server, environ, auth, headers)
+        if isinstance(grant, Reply):
+            stop = self.server.set_timer(AUTHENTICATION_SECONDS, partial(grant.set_exception, TimedOutError()))
+            grant.then(lambda _: stop())
+        return grant
 
     def _wait_for(self, replies: Sequence[Reply], seconds: float) -> None:
         deadline = time.monotonic() + seconds

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from socketio.exceptions import TimeoutError as SocketIOTimeoutError
@@ -18,7 +20,7 @@ from socketio.exceptions import TimeoutError as SocketIOTimeoutError
 from a2c_smcp.errors import TimedOutError
 from a2c_smcp.server.http import TOO_LARGE, TOO_SLOW, Header, Request, Response
 from a2c_smcp.server.hub import BODY_SECONDS, GOODBYE_SECONDS, LAST_SECONDS, Client, Hub, read_ack
-from a2c_smcp.server.websocket import READ_BYTES, WebSocket
+from a2c_smcp.server.websocket import WebSocket
 from a2c_smcp.wire.clock import SLOT
 from a2c_smcp.wire.connection import Connection
 from a2c_smcp.wire.session import NOOP, PONG, Fault
@@ -156,7 +158,7 @@ class ThreadHub(Hub[ThreadClient]):
         if request.is_websocket:
             return self._serve_websocket(found, environ, start_response)
         if request.method == "POST":
-            body = _read_body(environ, found.wire.largest_input)
+            body = self._read_body(environ, found.wire.largest_input)
             return respond(start_response, self.post(found, body), shared)
         return respond(start_response, Response(body=found.poll().encode("utf-8", "replace")), shared)
 
@@ -176,6 +178,19 @@ class ThreadHub(Hub[ThreadClient]):
             raise StopIteration  # how gunicorn is told that the connection is not its own any more
         start_response("200 OK", [])
         return []
+
+    def _read_body(self, environ: dict[str, Any], most: int) -> bytes | Response:
+        length = environ.get("CONTENT_LENGTH") or "0"
+        if not (length.isascii() and length.isdigit()) or int(length[:18]) > most:
+            return TOO_LARGE
+        stop = self.set_timer(BODY_SECONDS, partial(_stop_reading, _socket_of(environ)))
+        try:
+            body = environ["wsgi.input"].read(int(length))
+        except OSError:
+            body = b""
+        finally:
+            stop()
+        return body if len(body) == int(length) else TOO_SLOW
 
     def _upgrade(self, client: ThreadClient, websocket: WebSocket) -> list[str | bytes] | None:
         """Have a WebSocket take over from long-polling: the frames that came right behind, or None if it did not."""
@@ -242,32 +257,13 @@ def respond(start_response: StartResponse, response: Response, headers: Iterable
     return [response.body]
 
 
+def _stop_reading(sock: socket.socket | None) -> None:
+    """End the wait of whatever reads from a socket; it can still be written to."""
+    with contextlib.suppress(OSError):
+        if sock is not None:
+            sock.shutdown(socket.SHUT_RD)
+
+
 def _socket_of(environ: dict[str, Any]) -> Any:
     """The socket of a request, where the WSGI server gives it."""
     return environ.get("werkzeug.socket") or environ.get("gunicorn.socket")
-
-
-def _read_body(environ: dict[str, Any], most: int) -> bytes | Response:
-    length = environ.get("CONTENT_LENGTH") or "0"
-    if not (length.isascii() and length.isdigit()) or int(length[:18]) > most:
-        return TOO_LARGE
-    left, parts = int(length), list[bytes]()
-    sock = _socket_of(environ)
-    deadline = time.monotonic() + BODY_SECONDS
-    before = sock.gettimeout() if sock is not None else None
-    try:
-        if sock is not None:
-            sock.settimeout(BODY_SECONDS)
-        while left and time.monotonic() < deadline:
-            part = environ["wsgi.input"].read(min(left, READ_BYTES))
-            if not part:
-                return TOO_SLOW
-            parts.append(part)
-            left -= len(part)
-        return TOO_SLOW if left else b"".join(parts)
-    except OSError:
-        return TOO_SLOW
-    finally:
-        if sock is not None:
-            with contextlib.suppress(OSError):
-                sock.settimeout(before)

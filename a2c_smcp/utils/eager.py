@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import sys
 from collections.abc import Coroutine, Generator
 from typing import Any
@@ -53,6 +54,7 @@ class _Rest:
 
 
 def can_begin(function: Any) -> bool:
-    """Whether somebody else's function may be begun by one task and finished by another. On Python 3.11, where a task
-    does not begin at once, a time-out in it would hit the wrong one; the method of a server is known to have none."""
-    return sys.version_info >= (3, 12) or hasattr(function, "__self__")
+    """Whether somebody else's function gives coroutines that may be begun by one task and finished by another. On
+    Python 3.11, where a task does not begin at once, a time-out in it would hit the wrong one; the method of a server
+    is known to have none."""
+    return inspect.iscoroutinefunction(function) and (sys.version_info >= (3, 12) or hasattr(function, "__self__"))

@@ -16,6 +16,8 @@ from typing import Any
 import psutil
 import pytest
 
+from a2c_smcp.cli.computer.command import Options
+from a2c_smcp.cli.computer.host import Host, NotAllowed
 from tests.computer.hosting import eventually
 from tests.e2e.test_server_command import people_of
 from tests.support.computers import (
@@ -172,7 +174,6 @@ def test_a_wrong_api_key_is_one_clear_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("office", "says"),
     [
-        ("other", "this credential does not allow the office 'other' (403)"),
         ("", "office_id: must be a non-empty string (400)"),
         ("x" * 300, "office_id: 300 characters, at most 256 are allowed (400)"),
     ],
@@ -186,6 +187,22 @@ def test_an_office_that_will_never_let_it_in_ends_the_service(office: str, says:
     assert outcome.returncode == 1
     assert f"cannot join office {office}: {says}" in outcome.stderr
     assert len(outcome.stderr.splitlines()) == 1, outcome.stderr
+
+
+@pytest.mark.anyio
+async def test_an_office_that_is_forbidden_for_longer_than_a_broken_connection_holds_a_name_ends_the_service(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("a2c_smcp.cli.computer.host.STALE_SECONDS", 0.5)
+    key = a2c("keys", "add", "pc", "--office", "acme-*", cwd=tmp_path).stdout.strip()
+    options = Options(
+        config=None, url=None, office=None, name="pc", api_key=key, api_key_header="x-api-key", allow_all=False,
+        keyring=False, require_subscribe=False, start_timeout=30, log_level="info", log_format="text",
+    )  # fmt: skip
+    with server_process("--keys-file", "keys.toml", cwd=tmp_path) as server:
+        async with Host(options, None) as host:
+            with pytest.raises(NotAllowed, match=r"office other: this credential does not allow .* \(403\)"):
+                await host.join(server.url, "other")
 
 
 @pytest.mark.anyio

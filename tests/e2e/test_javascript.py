@@ -42,13 +42,15 @@ def test_the_official_client_does_the_same_with_a_server_in_threads(transport: s
         play(server.url, transport)
 
 
-def play(url: str, transport: str) -> None:
+def play(url: str, transport: str, **environment: str) -> None:
     """Play the scenario in Node.js."""
     node = find_node()
     if (node is None or not (FOLDER / "node_modules").exists()) and not os.environ.get("CI"):
         pytest.skip("no Node.js, or `npm install` in tests/js did not work")
     assert node is not None
     scenario = [node, "scenario.js", url, transport, "js-key"]
-    outcome = subprocess.run(scenario, cwd=FOLDER, capture_output=True, text=True, timeout=60, check=False)
+    outcome = subprocess.run(
+        scenario, cwd=FOLDER, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60, check=False
+    )
     assert outcome.returncode == 0, outcome.stderr
     assert outcome.stdout == "all well\n"

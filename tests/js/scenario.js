@@ -1,4 +1,4 @@
-// Joins, calls, is called, is refused: the official socket.io-client against a Server at process.argv[2].
+// Joins, calls, is called, is refused, comes back: the official socket.io-client against a Server at process.argv[2].
 "use strict";
 const assert = require("node:assert/strict");
 const { io } = require("socket.io-client");
@@ -61,6 +61,21 @@ async function main() {
   const updated = hear(agent, "notify:update_tool_list");
   computer.emit("server:update_tool_list", { computer: "js-pc" });
   assert.deepEqual(await updated, { computer: "js-pc" });
+
+  const steady = io(url + "/smcp", { ...options, reconnection: true, reconnectionDelay: 50, auth: { token: key } });
+  await hear(steady, "connect");
+  assert.deepEqual(await join(steady, "computer", "steady"), [true, null]);
+  const gone = hear(agent, "notify:leave_office");
+  const back = hear(steady, "connect");
+  steady.io.engine.close(); // as if the connection broke
+  await back;
+  assert.deepEqual(await gone, { office_id: "o", computer: "steady" });
+  assert.deepEqual(await join(steady, "computer", "steady"), [true, null]);
+  steady.on("client:tool_call", (data, ack) => ack({ content: [{ type: "text", text: "back" }] }));
+  const again = await agent.emitWithAck("client:tool_call", { ...call, computer: "steady", params: {} });
+  assert.equal(again.content[0].text, "back");
+  steady.disconnect();
+  await hear(agent, "notify:leave_office");
 
   const left = hear(agent, "notify:leave_office");
   computer.disconnect();

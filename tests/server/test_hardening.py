@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from typing import Any
 
 import httpx
@@ -37,6 +38,58 @@ async def test_an_overridden_authenticate_decides(kind: Kind) -> None:
     with running(kind, Strict("key") if kind == "async" else SyncStrict("key")) as server:
         async with crowd(server) as people:
             assert (await people.refused(auth={"token": "key"}))["data"]["code"] == 401
+
+
+class Undecided(a2c.AuthenticationProvider):
+    async def authenticate(self, sio: Any, environ: Any, auth: Any, headers: Any) -> bool:
+        await asyncio.Event().wait()
+        return True
+
+
+class SyncUndecided(a2c.SyncAuthenticationProvider):
+    def __init__(self) -> None:
+        self.may_decide = threading.Event()
+
+    def authenticate(self, sio: Any, environ: Any, auth: Any, headers: Any) -> bool:
+        return self.may_decide.wait()
+
+
+async def test_a_provider_that_does_not_decide_is_a_refusal(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("namespace", "sync_namespace"):
+        monkeypatch.setattr(f"a2c_smcp.server.{module}.AUTHENTICATION_SECONDS", 0.2)
+    undecided = SyncUndecided()
+    with running(kind, Undecided() if kind == "async" else undecided) as server:
+        async with crowd(server) as people:
+            assert (await people.refused())["data"]["code"] == 500
+    undecided.may_decide.set()
+
+
+async def test_a_body_that_drips_is_not_waited_for(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("asgi", "threads"):
+        monkeypatch.setattr(f"a2c_smcp.server.{module}.BODY_SECONDS", 0.5)
+    path = "/socket.io/?EIO=4&transport=polling"
+    with running(kind) as server:
+        async with httpx.AsyncClient(timeout=PATIENCE) as http:
+            sid = json.loads((await http.get(server.url + path)).text[1:])["sid"]
+        host, port = server.url.removeprefix("http://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        head = f"POST {path}&sid={sid} HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n"
+        writer.write(head.encode())
+
+        async def drip() -> None:
+            while True:
+                writer.write(b"4")
+                await writer.drain()
+                await asyncio.sleep(0.05)
+
+        dripping = asyncio.create_task(drip())
+        try:
+            async with asyncio.timeout(PATIENCE):
+                assert b" 408 " in await reader.readline()
+        finally:
+            dripping.cancel()
+            await asyncio.gather(dripping, return_exceptions=True)
+            writer.close()
 
 
 class Careless(a2c.SMCPNamespace):
