@@ -27,6 +27,8 @@ LARGE = 4_000
 """Characters from which on a message is not read in full."""
 SMALL = 1_000
 """Bytes up to which what is in it is read all the same."""
+MANY = 100
+"""Values of an array that are looked at one by one, or fields of an object."""
 
 
 @dataclass(slots=True)
@@ -107,19 +109,25 @@ def read_array(text: str, nesting: int, *, in_full: bool = False) -> list[Any] |
 
 
 def _read_shallow(text: str) -> list[Any]:
-    return [_fields(item) if _is_object(item) else orjson.loads(bytes(item)) for item in _items.decode(text)]
+    items = _items.decode(text)
+    read = [_fields(item) if _begins(item, b"{") else _value(item) for item in items[:MANY]]
+    return read + [UNREAD] * (len(items) - len(read))
 
 
 def _fields(item: msgspec.Raw) -> dict[str, Any]:
     fields = _members.decode(item)
-    return {
-        name: UNREAD if len(view := memoryview(value)) > SMALL and view[0] in b"[{" else orjson.loads(view)
-        for name, value in fields.items()
-    }
+    if len(fields) > MANY:
+        return orjson.loads(memoryview(item))  # one by one would take much longer
+    return {name: _value(value) for name, value in fields.items()}
 
 
-def _is_object(item: msgspec.Raw) -> bool:
-    return bytes(memoryview(item)[:1]) == b"{"
+def _value(item: msgspec.Raw) -> Any:
+    view = memoryview(item)
+    return UNREAD if len(view) > SMALL and view[0] in b"[{" else orjson.loads(view)
+
+
+def _begins(item: msgspec.Raw, how: bytes) -> bool:
+    return bytes(memoryview(item)[:1]) == how
 
 
 def guess_event(payload: str) -> str:
