@@ -23,6 +23,7 @@ from a2c_smcp.computer.vrl import RUN_SECONDS, Transformer
 from a2c_smcp.errors import (
     ConfirmationRequiredError,
     InternalError,
+    MalformedRequestError,
     SMCPError,
     ToolDisabledError,
     ToolFailedError,
@@ -41,10 +42,22 @@ VRL_GRACE = 2.0
 """Seconds that a script may take beyond the call's time-out: the Server waits 5."""
 
 
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """On whose behalf a call runs; the empty one is this Computer's own program."""
+
+    office_id: str = ""
+    agent: str = ""
+
+
+OURSELVES = Caller()
+
+
 @dataclass
 class _Call:
     """One call that is running."""
 
+    caller: Caller
     req_id: str
     tool: str
     parameters: dict[str, Any]
@@ -73,21 +86,27 @@ class ToolCalls:
         self._manager = manager
         self._history = history
         self._redact = redact
-        self._running: dict[str, _Call] = {}
+        self._running: dict[tuple[Caller, str], _Call] = {}
         self._transformer = Transformer()
         self._questions = threading.BoundedSemaphore(MAX_QUESTIONS)
 
     async def execute(
-        self, req_id: str, tool: str, parameters: dict[str, Any], timeout: float | None
+        self, req_id: str, tool: str, parameters: dict[str, Any], timeout: float | None, caller: Caller = OURSELVES
     ) -> CallToolResult:
-        """Run a call to its result; a second request with the id of a running call gets that call's result."""
-        call = self._running.get(req_id)
+        """Run a call to its result. A request that repeats a running call of the same caller, to the id, the tool and
+        the parameters, gets that call's result; any other use of its id is refused."""
+        call = self._running.get((caller, req_id))
         if call is None:
             deadline = None if timeout is None else time.monotonic() + timeout
-            call = _Call(req_id, tool, parameters, timeout, deadline)
+            call = _Call(caller, req_id, tool, parameters, timeout, deadline)
             call.task = asyncio.create_task(self._run(call), name=f"call {req_id}")
             call.task.add_done_callback(lambda _: self._end(call))
-            self._running[req_id] = call
+            self._running[caller, req_id] = call
+        elif (call.tool, call.parameters) != (tool, parameters):
+            problem = f"req_id: {req_id!r} belongs to another call, which is still running"
+            log_failure(logger, TOOL_CALL_EVENT, req_id, MalformedRequestError.code, problem)
+            meta = {"error_code": MalformedRequestError.code}
+            return _failure(problem, MalformedRequestError.__name__, meta)
         call.waiters += 1
         try:
             return await asyncio.shield(call.task)
@@ -100,13 +119,19 @@ class ToolCalls:
             if not call.waiters:
                 call.task.cancel()  # nobody wants the result any more
 
-    def cancel(self, req_id: str) -> bool:
-        """End a running call now; whether there was one."""
-        call = self._running.get(req_id)
-        if call is None:
-            return False
-        call.task.cancel()
-        return True
+    def cancel(self, req_id: str, caller: Caller | None = None) -> bool:
+        """End a running call now, whoever's it is if no caller is given; whether there was one."""
+        return self._cancel(lambda call: call.req_id == req_id and caller in (None, call.caller))
+
+    def cancel_all(self, office_id: str, agent: str | None = None) -> bool:
+        """End every running call of an office, or of one Agent there; whether there was one."""
+        return self._cancel(lambda call: call.caller.office_id == office_id and agent in (None, call.caller.agent))
+
+    def _cancel(self, is_meant: Callable[[_Call], bool]) -> bool:
+        meant = [call for call in self._running.values() if is_meant(call)]
+        for call in meant:
+            call.task.cancel()
+        return bool(meant)
 
     async def aclose(self) -> None:
         """End every call."""
@@ -221,7 +246,7 @@ class ToolCalls:
 
     def _end(self, call: _Call) -> None:
         """The call is over, however it ended, even before it began: remember it."""
-        del self._running[call.req_id]
+        del self._running[call.caller, call.req_id]
         error = "cancelled" if call.task.cancelled() else call.error
         record = ToolCallRecord(
             timestamp=call.started,

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from a2c_smcp.computer.announcer import Announcer
-from a2c_smcp.computer.calls import ToolCalls
+from a2c_smcp.computer.calls import OURSELVES, Caller, ToolCalls
 from a2c_smcp.computer.desktop.organize import arrange
 from a2c_smcp.computer.finder.aggregator import PATIENCE, FinderAggregator
 from a2c_smcp.computer.finder.organize import DEFAULT_LIMIT
@@ -200,14 +200,24 @@ class Computer:
         return self.mcp_manager.book.tools
 
     async def aexecute_tool(
-        self, req_id: str, tool_name: str, parameters: dict[str, Any], timeout: float | None = None
+        self,
+        req_id: str,
+        tool_name: str,
+        parameters: dict[str, Any],
+        timeout: float | None = None,
+        *,
+        caller: Caller = OURSELVES,
     ) -> CallToolResult:
         """Call a tool. Whatever goes wrong is a result with `is_error`; nothing is raised."""
-        return await self._calls.execute(req_id, tool_name, parameters, timeout)
+        return await self._calls.execute(req_id, tool_name, parameters, timeout, caller)
 
-    async def acancel_tool(self, req_id: str) -> bool:
-        """End a running call at once; whether there was one."""
-        return self._calls.cancel(req_id)
+    async def acancel_tool(self, req_id: str, *, caller: Caller | None = None) -> bool:
+        """End a running call at once, of one caller or of any; whether there was one."""
+        return self._calls.cancel(req_id, caller)
+
+    async def acancel_office(self, office_id: str, agent: str | None = None) -> bool:
+        """End every running call of an office at once, or of one Agent there; whether there was one."""
+        return self._calls.cancel_all(office_id, agent)
 
     async def aget_tool_call_history(self) -> tuple[ToolCallRecord, ...]:
         """The last 10 calls, oldest first."""

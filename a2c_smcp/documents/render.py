@@ -38,11 +38,11 @@ def as_markdown(item: Item) -> str:
             fence = _fence(content["code"])
             return f"{fence}{_one_line(content.get('language'))}\n{content['code'].rstrip(chr(10))}\n{fence}"
         case "chart" if content.get("title") or content.get("data_summary"):
-            return f"[图表: {_one_line(content.get('title'))}] {_one_line(content.get('data_summary'))}".rstrip()
+            return f"[chart: {_one_line(content.get('title'))}] {_one_line(content.get('data_summary'))}".rstrip()
         case "image" if content.get("url"):
             return f"![{_label(content.get('alt'))}]({content['url']})"
         case "image" if content.get("description") or content.get("alt"):
-            return f"[图片: {_one_line(content.get('description') or content['alt'])}]"
+            return f"[picture: {_one_line(content.get('description') or content['alt'])}]"
         case "link" if content.get("url"):
             return f"[{_label(content.get('text') or content['url'])}]({content['url']})"
         case "formula" if content.get("expression"):

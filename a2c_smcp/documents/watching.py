@@ -107,6 +107,9 @@ class _Watcher:
                 except (OSError, RuntimeError) as error:
                     await self._look(None)
                     raise _Unwatchable(error) from None
+                except ExceptionGroup as group:  # the name of a file that is not UTF-8, which others may have
+                    logger.debug("watching is begun again: %s", group.exceptions[0])
+                    return
                 yield {Path(path) for _, path in changes}
 
     async def _look(self, paths: set[Path] | None) -> None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Literal, TextIO
 
-from a2c_smcp.utils.text import printable
+from a2c_smcp.utils.text import one_line, printable
 
 LogFormat = Literal["human", "json"]
 
@@ -24,8 +24,8 @@ class HumanFormatter(logging.Formatter):
         clock = time.strftime("%H:%M:%S", time.localtime(record.created))
         name = record.name.removeprefix("a2c_smcp.")
         context = "".join(f"  {key}={value}" for key, value in _context(record).items() if key == "req_id")
-        line = printable(f"{clock} {record.levelname:<7} {name}  {record.getMessage()}{context}")
-        return line + ("\n" + self.formatException(record.exc_info) if record.exc_info else "")
+        line = one_line(f"{clock} {record.levelname:<7} {name}  {record.getMessage()}{context}")
+        return line + (_indented(self.formatException(record.exc_info)) if record.exc_info else "")
 
 
 class JsonFormatter(logging.Formatter):
@@ -42,7 +42,7 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(entry, ensure_ascii=False)
+        return printable(json.dumps(entry, ensure_ascii=False))  # an escape is JSON too
 
 
 class _StderrHandler(logging.StreamHandler[TextIO]):
@@ -74,6 +74,11 @@ def configure_logging(level: str = "info", log_format: LogFormat = "human") -> N
     handler = _StderrHandler()
     handler.setFormatter(JsonFormatter() if log_format == "json" else HumanFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+
+
+def _indented(traceback: str) -> str:
+    """A traceback under its line; what is in it cannot look like a line of the log."""
+    return "".join(f"\n  {line}" for line in printable(traceback).split("\n"))
 
 
 def _context(record: logging.LogRecord) -> dict[str, str | int]:

@@ -64,13 +64,13 @@ class FrameReader:
         self._is_text = True
         self.is_over = False
 
-    def receive(self, data: bytes) -> list[Message]:
+    def receive(self, data: bytes | bytearray) -> list[Message]:
         """The messages that are complete now."""
         if self._buffer is not None:
             self._buffer += data
             if len(self._buffer) < self._needed:
                 return []
-            data, self._buffer = bytes(self._buffer), None
+            data, self._buffer = self._buffer, None
         found: list[Message] = []
         at = 0
         while not self.is_over:
@@ -83,7 +83,7 @@ class FrameReader:
             at = end
         return found
 
-    def _read_frame(self, data: bytes, at: int, found: list[Message]) -> int:
+    def _read_frame(self, data: bytes | bytearray, at: int, found: list[Message]) -> int:
         """Read the frame at a place; where it ends, or 0 if it is not all there."""
         size = len(data)
         if size < at + 2:
@@ -107,7 +107,7 @@ class FrameReader:
         if size < end:
             self._needed = end
             return 0
-        self._take(first, apply_mask(data[head:end], data[head - 4 : head]), found)
+        self._take(first, apply_mask(memoryview(data)[head:end], bytes(data[head - 4 : head])), found)
         return end
 
     def _problem(self, first: int, second: int, length: int) -> int:

@@ -7,6 +7,7 @@ only passed on is not written again.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -99,13 +100,32 @@ def read_array(text: str, nesting: int, *, in_full: bool = False) -> list[Any] |
     Of a large message, objects are read one level deep unless it is wanted `in_full`: larger things in them are
     `UNREAD`.
     """
+    is_small = len(text) < LARGE
+    holds_text = not is_small and text.count('\\"', len(text) // 2, len(text) // 2 + LARGE) > LARGE // 12
     try:
-        value = orjson.loads(text) if in_full or len(text) < LARGE else _read_shallow(text)
+        value: Any = orjson.loads(text) if is_small or in_full or holds_text else _read_shallow(text)
     except (ValueError, RecursionError, msgspec.MsgspecError):
         return None
-    if not isinstance(value, list) or is_deeper(text, nesting):
+    if not isinstance(value, list):
+        return None
+    # What is mostly a long text with JSON in it is read faster than it is searched for brackets outside that text.
+    if _holds_deeper(value, nesting) if holds_text else is_deeper(text, nesting):
         return None
     return cast("list[Any]", value)
+
+
+def _holds_deeper(value: Any, limit: int) -> bool:
+    """Whether what was read is nested deeper than `limit`."""
+    level: list[Any] = [value]
+    for _ in range(limit):
+        level = [item for each in level for item in _inside(each) if isinstance(item, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    return cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
 
 
 def _read_shallow(text: str) -> list[Any]:

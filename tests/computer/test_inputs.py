@@ -298,6 +298,46 @@ def test_secrets_in_a_configuration_are_found_by_their_names() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("args", "shown"),
+    [
+        (["--header", "Authorization:Bearer X"], ["--header", "Authorization:Bearer HID"]),
+        (["--header", "x-token:X"], ["--header", "x-token:HID"]),
+        (["--config", '{"apiKey":"X", "url": "http://h/p"}'], ["--config", '{"apiKey":"HID", "url": "http://h/p"}']),
+        (["--config", "{'auth': {'token': 'X'}}"], ["--config", "{'auth': {'token': 'HID'}}"]),
+        (["-c", "export API_KEY=X; run"], ["-c", "export API_KEY=HID; run"]),
+        (["-c", 'export API_KEY="X y" && run'], ["-c", 'export API_KEY="HID" && run']),
+        (["-c", "run --token X --verbose"], ["-c", "run --token HID --verbose"]),
+        (["-c", "curl -H 'Authorization: Bearer X' h"], ["-c", "curl -H 'Authorization: Bearer HID' h"]),
+        (["Server=db;User Id=sa;Password=X;Encrypt=yes"], ["Server=db;User Id=sa;Password=HID;Encrypt=yes"]),
+        (["host=h password=X dbname=d"], ["host=h password=HID dbname=d"]),
+        (
+            ["-c", "export API_KEY=$OTHER; run --token ${input:t}"],
+            ["-c", "export API_KEY=$OTHER; run --token ${input:t}"],
+        ),
+        (
+            ["C:\\keys\\a.txt", "http://h:80/", "--key-file", "/a"],
+            ["C:\\keys\\a.txt", "http://h:80/", "--key-file", "/a"],
+        ),
+    ],
+)
+def test_secrets_within_longer_texts_are_found(args: list[str], shown: list[str]) -> None:
+    assert replace_secrets({"args": args}, lambda name, value: "HID") == {"args": shown}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "export API_KEY=$OTHER; run --token ${input:t}",
+        "C:\\keys\\a.txt",
+        "http://h:80/",
+        "--key-file /a",
+    ],
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert replace_secrets({"args": [text]}, lambda name, value: "HID") == {"args": [text]}
+
+
 def test_the_default_of_a_variable_is_a_secret_where_any_value_is() -> None:
     shown = replace_secrets(
         {

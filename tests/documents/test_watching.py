@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -177,6 +178,20 @@ async def test_what_is_closed_and_opened_again(
         await found.until()
         os.chmod(files, 0o700)
         await found.until("a.txt", "sub/b.txt", "sub/c.txt")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the names of files are UTF-8 here")
+async def test_a_name_that_is_not_utf_8_does_not_end_the_watching(
+    files: Path, make_library: MakeLibrary, caplog: pytest.LogCaptureFixture
+) -> None:
+    fill(files, "a.txt")
+    async with watched(make_library()) as here:
+        (files / os.fsdecode(b"bad\xff.bin")).write_bytes(b"?")
+        fill(files, "b.txt")
+        await here.until("a.txt", "b.txt")
+        fill(files, "c.txt")
+        await here.until("a.txt", "b.txt", "c.txt")
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 async def test_a_folder_that_cannot_be_watched_is_looked_at(

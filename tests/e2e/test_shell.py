@@ -172,6 +172,7 @@ def test_a_line_with_a_secret_is_not_written_down(tmp_path: Path) -> None:
         "parameter": 'call login password:="s3cret-7"',
         "unfinished": "add seven 's3cret-8",
         "half an address": "add eight https://[s3cret-9",
+        "input, in any letter case": "Inputs set login s3cret-10",
     }
     with terminal(tmp_path) as shell:
         for line in (*secret.values(), "add nine no-such-command --verbose yes"):

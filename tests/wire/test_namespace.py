@@ -176,6 +176,13 @@ def test_a_large_message_is_read_one_level_deep_and_kept_as_it_came() -> None:
     assert read_array(text, 50, in_full=True) == json.loads(text)
 
 
+@pytest.mark.parametrize("depth", [49, 50, 51])
+@pytest.mark.parametrize("filling", ['"' + '[{\\"a\\": 1}]' * 2_000 + '"', "1," * 5_000 + "1"], ids=["text", "numbers"])
+def test_a_large_message_is_read_up_to_the_limit_of_its_nesting(depth: int, filling: str) -> None:
+    text = '["x",' + "[" * (depth - 1) + filling + "]" * (depth - 1) + "]"
+    assert (read_array(text, 50) is not None) is (depth <= 50)
+
+
 @pytest.mark.parametrize("broken", ["[}", "tru", '"\\x"', "1,", '{"a" 1}', "01", "NaN", '"\ud800"'])
 def test_a_large_message_is_checked_to_its_end(broken: str) -> None:
     place = Namespace("/smcp", WireLimits())

@@ -363,7 +363,7 @@ def _may_hold_secret(line: str) -> bool:
         is_recognised = replace_secrets({"args": words}, hide)["args"] != words
     except ValueError:  # it cannot be read: an open quotation mark, half an address
         return True
-    has_value = words[:2] == ["inputs", "set"] or "{" in line
+    has_value = [word.lower() for word in words[:2]] == ["inputs", "set"] or "{" in line
     return is_recognised or has_value or any("=" in word and looks_secret(word.partition("=")[0]) for word in words)
 
 

@@ -127,8 +127,16 @@ Replacement = Callable[[str, str], str]
 """`(name, value)` of a secret: what to write in its place."""
 
 _SCHEME = re.compile(r"(?P<scheme>(?:Bearer|Basic|ApiKey)\s+)(?P<value>\S.*)", re.IGNORECASE | re.DOTALL)
-_NAMED = re.compile(r"(?P<start>(?P<name>-{0,2}[A-Za-z][\w-]*)(?:=|:\s+))(?P<value>.*)", re.DOTALL)
+_NAMED = re.compile(r"(?P<start>(?P<name>-{0,2}[A-Za-z][\w-]*)(?:=|:(?!//)\s*))(?P<value>.*)", re.DOTALL)
 """A name and its value in one argument."""
+_WORD_OF_TEXT = r"""(?P<value>"(?:[^"\\]|\\.)*"|'[^']*'|[^\s;&|,"'{}\[\]]+)"""
+_PAIR_WITHIN = re.compile(
+    r"""(?P<start>(?<![\w-])(?P<name>-{0,2}[A-Za-z][\w-]*)["']?\s*(?:=|:(?!//))\s*(?:(?:Bearer|Basic|ApiKey)\s+)?)"""
+    + _WORD_OF_TEXT,
+    re.IGNORECASE,
+)
+_OPTION_WITHIN = re.compile(r"(?P<start>(?<!\S)(?P<name>--?[A-Za-z][\w-]*)\s+)" + _WORD_OF_TEXT)
+"""A name and its value within a longer text: in a script, in JSON, in a connection string."""
 _DEFAULT = re.compile(r"(?P<start>\$\{(?:env:)?(?P<name>[A-Za-z_]\w*):-)(?P<value>[^{}]+)\}")
 """A variable, and the value in its place if it is not set."""
 _PLACEHOLDER = re.compile(r"\$\{(?:[^{}]|\$\{[^{}]*\})*\}")
@@ -174,9 +182,22 @@ def _in_value(name: str, value: Any, replacement: Replacement) -> Any:
         value = _DEFAULT.sub(
             lambda found: found["start"] + _in_value(found["name"], found["value"], replacement) + "}", value
         )
-    if "://" in value and not _PLACEHOLDER.fullmatch(value):
+    if "://" in value and not _PLACEHOLDER.fullmatch(value) and not any(map(str.isspace, value)):
         value = _in_url(value, replacement)
+    else:
+        for pattern in (_PAIR_WITHIN, _OPTION_WITHIN):
+            value = pattern.sub(lambda found: _in_match(found, replacement), value)
     return _SECRET_VALUE.sub(lambda found: replacement(name, found[0]), value)
+
+
+def _in_match(found: re.Match[str], replacement: Replacement) -> str:
+    """A name and a value within a text."""
+    name, value = found["name"], found["value"]
+    quote = value[0] if value[0] in "\"'" else ""
+    inner = value.strip(quote) if quote else value
+    if not looks_secret(name) or not inner or inner.startswith(("$", "-", HIDDEN)):
+        return found[0]
+    return f"{found['start']}{quote}{_as_secret(name, inner, replacement)}{quote}"
 
 
 def _as_secret(name: str, value: str, replacement: Replacement) -> str:

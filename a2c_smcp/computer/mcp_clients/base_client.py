@@ -35,8 +35,14 @@ from a2c_smcp.computer.resources import ResourceView
 from a2c_smcp.computer.types import ServerState, ServerStatus
 from a2c_smcp.errors import ToolFailedError
 from a2c_smcp.utils.results import CallToolResult
+from a2c_smcp.utils.text import one_line
 
 logger = logging.getLogger(__name__)
+
+PROGRESS_PAUSE = 1.0
+"""Seconds between two lines about the progress of a call; the last one is always written."""
+MAX_PROGRESS = 300
+"""Characters of what a server says about it."""
 
 Resolve: TypeAlias = Callable[[BaseServerConfig], Awaitable[dict[str, Any]]]
 """Fills the placeholders in a server's parameters."""
@@ -215,13 +221,20 @@ class MCPClient(ABC):
         if session is None or link is None:
             raise ServerGone(f"MCP server {self.name} {self.obstacle}")
 
+        told_at = 0.0
+
         def on_progress(progress: float, total: float | None, message: str | None) -> None:
+            nonlocal told_at
+            now = time.monotonic()
+            if now - told_at < PROGRESS_PAUSE and progress != total:
+                return
+            told_at = now
             logger.info(
                 "%s: progress %g%s%s",
                 label,
                 progress,
                 f" of {total:g}" if total is not None else "",
-                f": {self._redact(message)}" if message else "",
+                f": {one_line(self._redact(message), MAX_PROGRESS)}" if message else "",
             )
 
         call = object()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import orjson
 
+from a2c_smcp.computer.calls import Caller
 from a2c_smcp.computer.finder.organize import DEFAULT_LIMIT
 from a2c_smcp.errors import (
     InternalError,
@@ -31,6 +32,7 @@ from a2c_smcp.smcp import (
     GET_DESKTOP_EVENT,
     GET_FINDER_EVENT,
     GET_TOOLS_EVENT,
+    LEAVE_OFFICE_NOTIFICATION,
     LIST_RESOURCE_TEMPLATES_EVENT,
     NOTIFY_PREFIX,
     READ_RESOURCE_EVENT,
@@ -111,7 +113,6 @@ class SMCPComputerClient(OfficeClient):
         super().__init__(*args, max_message_bytes=max_message_bytes, **kwargs)
         self.computer = computer
         self._max_message_bytes = max_message_bytes
-        self._running: set[str] = set()
         computer.socketio_client = self
         for event, handler in {
             TOOL_CALL_EVENT: self.on_tool_call,
@@ -125,6 +126,7 @@ class SMCPComputerClient(OfficeClient):
         }.items():
             self.on(event, functools.partial(self._answer, event, handler), namespace=SMCP_NAMESPACE)
         self.on(CANCEL_TOOL_CALL_NOTIFICATION, self.on_tool_call_cancel, namespace=SMCP_NAMESPACE)
+        self.on(LEAVE_OFFICE_NOTIFICATION, self._on_left, namespace=SMCP_NAMESPACE)
         self.on("*", self._on_unknown, namespace=SMCP_NAMESPACE)
 
     # ---------------------------------------------------------------------------------------------------------- offices
@@ -158,7 +160,10 @@ class SMCPComputerClient(OfficeClient):
         Raises:
             OfficeRefusedError: the Server refuses, or gives no valid answer. It is a `RuntimeError`.
         """
+        before = self.office_id
         await self._join(office_id, self.computer.name)
+        if before not in (None, office_id):
+            await self.computer.acancel_office(before or "")
 
     async def leave_office(self, office_id: str) -> None:
         """Leave. Whatever the Server says, this Computer is out.
@@ -171,18 +176,25 @@ class SMCPComputerClient(OfficeClient):
             office = self._office_to_leave(office_id)
         except SMCPError as error:
             raise OfficeRefusedError(error.message, code=error.code, is_final=True) from None
-        await self._leave(office)
+        try:
+            await self._leave(office)
+        finally:
+            await self.computer.acancel_office(office)
+
+    async def disconnect(self) -> None:
+        """Disconnect, and stay disconnected; running calls end."""
+        office = self.wanted_office or self.office_id
+        await super().disconnect()
+        if office is not None:
+            await self.computer.acancel_office(office)
 
     async def _on_rejoined(self) -> None:
         self.computer.catch_up()
 
     def _on_lost(self) -> None:
         """Running calls are ended: their Agent has been told that they failed, and nobody hears their results."""
-        self.start_background_task(self._call_off, tuple(self._running))
-
-    async def _call_off(self, running: tuple[str, ...]) -> None:
-        for req_id in running:
-            await self.computer.acancel_tool(req_id)
+        if (office := self.wanted_office) is not None:
+            self.start_background_task(self.computer.acancel_office, office)
 
     # ---------------------------------------------------------------------------------------------------------- notices
 
@@ -219,14 +231,13 @@ class SMCPComputerClient(OfficeClient):
     @answers(TOOL_CALL_EVENT)
     async def on_tool_call(self, data: ToolCallReq) -> dict[str, Any]:
         """Run a tool; the answer is a `CallToolResult`."""
-        req_id = data["req_id"]
-        self._running.add(req_id)
-        try:
-            result = await self.computer.aexecute_tool(
-                req_id=req_id, tool_name=data["tool_name"], parameters=data["params"], timeout=data["timeout"]
-            )
-        finally:
-            self._running.discard(req_id)
+        result = await self.computer.aexecute_tool(
+            data["req_id"],
+            data["tool_name"],
+            data["params"],
+            data["timeout"],
+            caller=Caller(self.office_id or "", data["agent"]),
+        )
         return to_wire(result)
 
     @answers(GET_TOOLS_EVENT)
@@ -278,8 +289,16 @@ class SMCPComputerClient(OfficeClient):
 
     async def on_tool_call_cancel(self, data: Any = None, *_: Any) -> None:
         """The Agent does not want a result any more."""
-        if isinstance(data, dict) and isinstance(req_id := data.get("req_id"), str):  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-            await self.computer.acancel_tool(req_id)
+        notice = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
+        req_id, agent = notice.get("req_id"), notice.get("agent")
+        if isinstance(req_id, str) and isinstance(agent, str):
+            await self.computer.acancel_tool(req_id, caller=Caller(self.office_id or "", agent))
+
+    async def _on_left(self, data: Any = None, *_: Any) -> None:
+        """Nobody hears the results of an Agent that left."""
+        notice = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
+        if self.office_id is not None and isinstance(agent := notice.get("agent"), str):
+            await self.computer.acancel_office(self.office_id, agent)
 
     async def _on_unknown(self, event: str, *data: Any) -> Any:
         """A request of a kind we do not know still gets an answer; a notice does not."""
