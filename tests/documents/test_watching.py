@@ -188,9 +188,9 @@ async def test_a_name_that_is_not_utf_8_does_not_end_the_watching(
     async with watched(make_library()) as here:
         (files / os.fsdecode(b"bad\xff.bin")).write_bytes(b"?")
         fill(files, "b.txt")
-        await here.until("a.txt", "b.txt")
+        await here.until("a.txt", "b.txt", "bad\\xff.bin")
         fill(files, "c.txt")
-        await here.until("a.txt", "b.txt", "c.txt")
+        await here.until("a.txt", "b.txt", "c.txt", "bad\\xff.bin")
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
