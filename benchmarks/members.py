@@ -13,7 +13,7 @@ from benchmarks.wire import Wire
 
 KINDS = ("floor", "ours")
 OFFICES = 20
-TARGET = 1.2
+TARGET = 0.5
 
 _WARM_UP = 200
 _AT_ONCE = 25
