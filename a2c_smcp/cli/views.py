@@ -120,15 +120,28 @@ def resource(contents: list[ResourceContents]) -> Iterable[RenderableType]:
         markdown = cast("dict[str, Any]", data).get("content_markdown") if isinstance(data, dict) else None
         if isinstance(markdown, str):
             yield Text(printable(str(cast("dict[str, Any]", data).get("title", ""))), "bold")
-            yield Markdown(printable(markdown))
+            yield _markdown(markdown)
+        elif isinstance(data, dict) and isinstance(plain := cast("dict[str, Any]", data).get("content_text"), str):
+            yield Text(printable(str(cast("dict[str, Any]", data).get("title", ""))), "bold")
+            yield Text(printable(plain))
         elif part.get("mimeType") == "text/markdown":
-            yield Markdown(printable(words))
+            yield _markdown(words)
         elif isinstance(data, dict) and "page_count" in data:
             yield from document(cast("dict[str, Any]", data))
         elif isinstance(data, dict | list):
             yield Text(printable(json.dumps(data, indent=2, ensure_ascii=False)))
         else:
             yield Text(printable(words))
+
+
+def _markdown(text: str) -> Markdown:
+    """Markdown whose lines stay lines: a document's text has its line breaks where they were."""
+    lines: list[str] = []
+    is_code = False
+    for line in printable(text).split("\n"):
+        is_code ^= line.lstrip().startswith(("```", "~~~"))
+        lines.append(line if is_code or not line.strip() or line.lstrip().startswith("|") else f"{line}  ")
+    return Markdown("\n".join(lines))
 
 
 def result(found: CallToolResult) -> Iterable[RenderableType]:

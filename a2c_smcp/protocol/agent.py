@@ -11,6 +11,7 @@ import json
 import logging
 import math
 import os
+import random
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,8 +28,9 @@ from a2c_smcp.protocol.answers import (
     read_roster,
     read_templates,
     read_tools,
+    retry_after,
 )
-from a2c_smcp.protocol.client import Ask, ClientWorld, Load, Tell, check_seconds
+from a2c_smcp.protocol.client import Ask, ClientWorld, Load, Pause, Tell, check_seconds
 from a2c_smcp.protocol.flow import AnswerT, Flow
 from a2c_smcp.utils.dpe_uri import extend_dpe_uri, is_dpe_uri, parse_dpe_uri, without_query
 from a2c_smcp.utils.failures import log_failure
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
     from a2c_smcp.utils.results import CallToolResult
 
 logger = logging.getLogger(__name__)
+
+_LONGER = 1.5
+"""How much longer than the Server says is waited at the most."""
 
 _RESULTS = "a2c_smcp.utils.results"
 DEFAULT_LIMIT = 20
@@ -68,7 +73,7 @@ def call_tool(
     logger.debug("calling %s of %s", tool_name, computer, extra={"req_id": req_id})
     with _logged(smcp.TOOL_CALL_EVENT, req_id):
         try:
-            ack = yield from Ask(smcp.TOOL_CALL_EVENT, request, seconds)
+            ack = yield from _ask_patiently(smcp.TOOL_CALL_EVENT, request, seconds)
         except TimedOutError as error:
             place = f"{tool_name} of {computer}"
             log_failure(logger, smcp.TOOL_CALL_EVENT, req_id, error.code, f"{place}: {error.message}; it is cancelled")
@@ -113,7 +118,20 @@ def _ask(
         SMCPError: it was refused, was not answered, or the answer cannot be read.
     """
     with _logged(event, request["req_id"]):
-        return read((yield from Ask(event, request, timeout)), request["req_id"])
+        return read((yield from _ask_patiently(event, request, timeout)), request["req_id"])
+
+
+def _ask_patiently(event: str, request: Mapping[str, Any], timeout: float) -> Flow[ClientWorld, Any]:
+    """Send a request; if the Server says that there are too many, wait as long as it says and send it again."""
+    remaining = timeout
+    while True:
+        ack = yield from Ask(event, request, remaining)
+        seconds = retry_after(ack)
+        if seconds is None or seconds * _LONGER >= remaining:
+            return ack
+        seconds *= random.uniform(1, _LONGER)  # so that many who wait do not come back at once
+        yield from Pause(seconds)
+        remaining -= seconds
 
 
 def get_tools(agent: str, computer: str, timeout: float) -> Flow[ClientWorld, smcp.GetToolsRet]:

@@ -7,6 +7,7 @@ with a warning, and takes no other with it.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 from typing import Any, NoReturn, cast
 
@@ -15,6 +16,7 @@ from a2c_smcp.errors import (
     InternalError,
     InvalidAnswerError,
     NotSupportedError,
+    RateLimitedError,
     SMCPError,
     ToolFailedError,
     error_for,
@@ -56,6 +58,17 @@ def failure_in(ack: Any) -> SMCPError | None:
     code = cast("dict[str, Any]", meta).get("error_code") if isinstance(meta, dict) else None
     reason = cast("dict[str, Any]", structured).get("error") if isinstance(structured, dict) else None
     return error_for(code if type(code) is int else ToolFailedError.code, reason if isinstance(reason, str) else None)
+
+
+def retry_after(ack: Any) -> float | None:
+    """Seconds after which a request that was one too many may be sent again; None for any other answer."""
+    error: Any = cast("dict[str, Any]", ack).get("error") if isinstance(ack, dict) else None
+    if not isinstance(error, dict) or cast("dict[str, Any]", error).get("code") != RateLimitedError.code:
+        return None
+    details: Any = cast("dict[str, Any]", error).get("details")
+    seconds: Any = cast("dict[str, Any]", details).get("retry_after") if isinstance(details, dict) else None
+    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    return float(seconds) if is_number and 0 < seconds < math.inf else None
 
 
 # -------------------------------------------------------------------------------------------------------------- reading

@@ -11,9 +11,9 @@ class Limits:
 
     message_bytes: int = 10_000_000
     """The largest message that is relayed."""
-    requests_per_second: float = 100
+    requests_per_second: float = 2_000
     """What one connection may send over time …"""
-    request_burst: int = 1_000
+    request_burst: int = 4_000
     """… and at once."""
     calls_in_flight: int = 1_000
     """Relayed requests of one connection that wait for their answer."""
@@ -53,3 +53,8 @@ class TokenBucket:
             return False
         self._tokens = tokens - 1
         return True
+
+    @property
+    def wait(self) -> float:
+        """Seconds until there is a token again, as of the last time one was taken."""
+        return 0.0 if self._rate <= 0 else max(0.0, 1 - self._tokens) / self._rate

@@ -58,6 +58,8 @@ EdgeFlow: TypeAlias = Flow[World, Any]
 
 AUTHENTICATION_SECONDS = 10.0
 """For an authentication provider to decide."""
+SHORTEST_WAIT = 0.01
+"""Seconds that a client over its rate limit is told to wait, at least."""
 BUCKET = "a2c.bucket"
 """Where a shell puts the bucket of a transport into the environ of its connection."""
 _MOVES = frozenset((smcp.JOIN_OFFICE_EVENT, smcp.LEAVE_OFFICE_EVENT))
@@ -288,6 +290,15 @@ class NamespaceCore(ABC, BaseServerNamespace):
         """Call a method of the program's; a driver whose caller must not block has it called elsewhere."""
         return handler(*args)
 
+    def _was_told(self, sid: str) -> bool:
+        """Whether it was logged within this second already that a connection is over its limit."""
+        connection, now = self.connections.get(sid), time.monotonic()
+        if connection is None or now - connection.limited_at >= 1.0:
+            if connection is not None:
+                connection.limited_at = now
+            return False
+        return True
+
     def _bucket(self, environ: dict[str, Any]) -> TokenBucket:
         """What counts the requests of a connection: that of its transport, where that has one."""
         return environ.get(BUCKET) or TokenBucket(self.limits.requests_per_second, self.limits.request_burst)
@@ -310,7 +321,8 @@ class NamespaceCore(ABC, BaseServerNamespace):
         """What is wrong with an event before anybody looks at its meaning."""
         connection = self.connections.get(sid)
         if connection is not None and not connection.bucket.take(time.monotonic()):
-            return RateLimitedError(f"more than {self.limits.requests_per_second:g} requests a second")
+            details = {"retry_after": max(round(connection.bucket.wait, 3), SHORTEST_WAIT)}
+            return RateLimitedError(f"more than {self.limits.requests_per_second:g} requests a second", details=details)
         if not event or event in _LIFECYCLE:
             return MalformedRequestError("not an event of the protocol")
         if self.draining and (event.startswith(CLIENT_PREFIX) or event == smcp.JOIN_OFFICE_EVENT):
@@ -327,10 +339,10 @@ class NamespaceCore(ABC, BaseServerNamespace):
         req_id: Any = cast("dict[str, Any]", data).get("req_id") if isinstance(data, dict) else None
         ack = outcome.ack.value if isinstance(outcome.ack, Written) else outcome.ack
         failure = outcome.error or failure_in(ack)
-        if failure is not None:
+        if failure is not None and not (isinstance(failure, RateLimitedError) and self._was_told(request.sid)):
             level = logging.WARNING if isinstance(outcome.error, _SECURITY_ERRORS) else logging.INFO
             log_failure(logger, request.event, req_id, failure.code, failure.message, level=level, sid=request.sid)
-        elif logger.isEnabledFor(logging.DEBUG):
+        elif failure is None and logger.isEnabledFor(logging.DEBUG):
             context = {"req_id": req_id, "sid": request.sid}
             logger.debug("%s from %s answered", printable(request.event, 256), request.sid, extra=context)
 

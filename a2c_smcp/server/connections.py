@@ -26,6 +26,8 @@ class Connection:
     bucket: TokenBucket
     lock: Any
     """Held through a join or a leave, so that one connection's moves and their notices come in order."""
+    limited_at: float = 0.0
+    """When it was logged last that it is over its rate limit."""
 
 
 class AddressCounter:

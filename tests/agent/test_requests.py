@@ -25,10 +25,11 @@ from a2c_smcp.errors import (
     NotInOfficeError,
     OfficeFullError,
     PageOutOfRangeError,
+    RateLimitedError,
     SMCPError,
     TooLargeError,
 )
-from a2c_smcp.server import DefaultAuthenticationProvider
+from a2c_smcp.server import DefaultAuthenticationProvider, Limits
 from tests.agent.forms import Form, Stage, stage
 from tests.computer.hosting import AUTO, eventually, raw, read_log, received, shelves, text_of
 from tests.support.computers import npm
@@ -52,6 +53,31 @@ async def test_ten_lines(scene: Stage) -> None:
         result = await asyncio.to_thread(program)
     assert text_of(result) == "hi"
     assert await scene.people.member("agent", "next", "office"), "the seat is free again"
+
+
+@pytest.mark.parametrize("form", ["async", "sync"])
+async def test_an_agent_over_its_rate_waits_and_asks_again(form: Form, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "a2c_smcp.server")
+    async with stage(form, limits=Limits(requests_per_second=50, request_burst=10)) as scene:
+        await scene.fake(answer=lambda event, data: {"tools": [], "req_id": data["req_id"]})
+        agent = await scene.agent()
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(60):
+                tasks.create_task(agent.get_tools_from_computer("pc", 30))
+    lines = [record.message for record in caplog.records if "(429)" in record.message]
+    assert 1 <= len(lines) <= 10, "a line a second, not one for each"
+
+
+@pytest.mark.parametrize("form", ["async", "sync"])
+async def test_a_request_that_would_wait_too_long_is_refused(form: Form) -> None:
+    async with stage(form, limits=Limits(requests_per_second=0.1, request_burst=8)) as scene:
+        await scene.fake(answer=lambda event, data: {"tools": [], "req_id": data["req_id"]})
+        agent = await scene.agent()
+        asked = [agent.get_tools_from_computer("pc", 1) for _ in range(10)]
+        outcomes = await asyncio.gather(*asked, return_exceptions=True)
+        refused = [each for each in outcomes if isinstance(each, RateLimitedError)]
+        assert refused
+        assert all((each.details or {})["retry_after"] > 1 for each in refused)
 
 
 async def test_a_result_reads_by_attribute_and_by_wire_name(scene: Stage) -> None:

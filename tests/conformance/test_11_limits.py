@@ -63,6 +63,7 @@ async def test_over_the_rate_is_429_and_recovers(kind: Kind) -> None:
             refused = [ack for ack in acks if "error" in ack]
             assert {ack["error"]["code"] for ack in refused} == {429}
             assert 40 <= len(refused) < 60
+            assert all(0 < ack["error"]["details"]["retry_after"] <= 1 for ack in refused)
             assert await computer.ask("server:update_config", {"computer": "pc"}) is None  # a bucket for each
             async with asyncio.timeout(5):
                 while "error" in await agent.ask("client:get_tools", request()):

@@ -145,11 +145,15 @@ def test_tools_are_listed_for_all_computers_or_one(place: Place) -> None:
     assert "desk" not in place.agent("tools", "laptop").stdout
 
 
-def test_an_office_without_computers_is_no_failure(place: Place) -> None:
-    for words in (["computers"], ["desktop"]):
-        shown = place.agent(*words, office="empty")
-        assert shown.returncode == EXIT_CODES["done"], shown.stderr
-        assert shown.stdout == "no Computer is in the office\n"
+def test_an_office_without_computers_has_none_to_ask(place: Place) -> None:
+    shown = place.agent("computers", office="empty")
+    assert shown.returncode == EXIT_CODES["done"], shown.stderr
+    assert shown.stdout == "no Computer is in the office\n"
+    for words in (["tools"], ["desktop"], ["finder"], ["tools", "--json"]):
+        refused = place.agent(*words, office="empty")
+        assert refused.returncode != EXIT_CODES["done"]
+        assert refused.stdout == ""
+        assert "no Computer is in the office empty (404)" in refused.stderr
 
 
 D1, KINDS = "dpe://shelf/d00001", ["page", "element"]

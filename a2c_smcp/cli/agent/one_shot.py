@@ -16,7 +16,7 @@ from a2c_smcp.cli.progress import wait_shown
 from a2c_smcp.cli.views import print_json, show
 from a2c_smcp.errors import InvalidDPEUriError, SMCPError, error_for
 from a2c_smcp.protocol.agent import page_count
-from a2c_smcp.smcp import DPEDocumentSummary, ResourceTemplate
+from a2c_smcp.smcp import DPEDocumentSummary, ResourceContents, ResourceTemplate
 from a2c_smcp.utils.dpe_uri import parse_dpe_uri
 from a2c_smcp.utils.text import printable
 
@@ -90,8 +90,6 @@ async def desktop(visit: Visit, computer: str | None, size: int | None, window: 
     if as_json:
         print_json(found)
         return code
-    if not visit.agent.computers:
-        show(views.NOBODY)
     for each, windows in found.items():
         if len(found) > 1:
             show(f"[bold]{shared.escape(each)}[/]")
@@ -127,19 +125,29 @@ async def finder(
 
 async def read(visit: Visit, computer: str | None, uri: str, markdown: bool, as_json: bool) -> int:
     """One resource."""
-    wanted = shared.as_markdown(uri, index=not markdown) if markdown or not as_json else uri
+    is_raw = markdown or not sys.stdout.isatty()
+    wanted = shared.as_markdown(uri, index=not markdown) if not as_json else uri
     seconds = visit.options.timeout
-    _, answer = await visit.find(computer, uri, lambda each: visit.agent.read_contents(each, wanted, seconds))
+    where, answer = await visit.find(computer, uri, lambda each: visit.agent.read_contents(each, wanted, seconds))
     contents = answer["contents"]
     if as_json:
         print_json(contents)
-    elif markdown:
-        for part in contents:
-            words = _words(part.get("text", ""))
+    elif is_raw and (texts := [words for part in contents if (words := _words(part.get("text"))) is not None]):
+        for words in texts:
             print(printable(words) if sys.stdout.isatty() else words)
     else:
-        show(*shared.resource(contents))
+        show(*shared.resource(await _as_it_is(visit, where, wanted, contents)))
     return 0
+
+
+async def _as_it_is(visit: Visit, where: str, wanted: str, contents: list[ResourceContents]) -> list[ResourceContents]:
+    """Plain text where Markdown adds nothing to it: to be shown with its lines and spaces."""
+    if "format=markdown" not in wanted:
+        return contents
+    as_text = wanted.replace("format=markdown", "format=text")
+    plain = (await visit.agent.read_contents(where, as_text, visit.options.timeout))["contents"]
+    is_same = [_words(part.get("text")) for part in plain] == [_words(part.get("text")) for part in contents]
+    return plain if is_same else contents
 
 
 async def tree(visit: Visit, computer: str | None, uri: str, as_json: bool) -> int:
@@ -245,11 +253,16 @@ async def _of_each(visit: Visit, computer: str | None, ask: Any) -> tuple[dict[s
     return found, 0 if len(found) == len(chosen) else FAILED
 
 
-def _words(text: str) -> str:
-    """The markdown in an answer's envelope, or the answer itself."""
+def _words(text: str | None) -> str | None:
+    """The text in an answer's envelope, or the answer itself; None if there is none, or data for `views.resource`."""
+    if text is None:
+        return None
     try:
         body: Any = json.loads(text)
     except ValueError:
         return text
-    markdown = cast("dict[str, Any]", body).get("content_markdown") if isinstance(body, dict) else None
-    return markdown if isinstance(markdown, str) else text
+    if not isinstance(body, dict):
+        return text
+    envelope = cast("dict[str, Any]", body)
+    words = envelope.get("content_markdown", envelope.get("content_text"))
+    return words if isinstance(words, str) else None

@@ -55,9 +55,11 @@ class Visit:
         """The Computers that a command is about.
 
         Raises:
-            NotFoundError: there is no such Computer; those of similar names are suggested.
+            NotFoundError: there is no such Computer, those of similar names are suggested; or none at all.
         """
         if computer is None:
+            if not self.agent.computers:
+                raise NotFoundError(f"no Computer is in the office {self.options.office}")
             return self.agent.computers
         if computer not in self.agent.computers:
             raise NotFoundError(f"there is no Computer {computer} in {self.options.office}{self._hint(computer)}")

@@ -11,7 +11,13 @@ from a2c_smcp.cli.doctor.case import Case, Place
 from a2c_smcp.cli.doctor.finding import Report
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.socketio.client import OfficeRefusedError, SMCPComputerClient
-from a2c_smcp.errors import ForbiddenError, NotAuthenticatedError, NotConnectedError, RateLimitedError
+from a2c_smcp.errors import (
+    ForbiddenError,
+    NotAuthenticatedError,
+    NotConnectedError,
+    OfficeFullError,
+    RateLimitedError,
+)
 from a2c_smcp.smcp import SMCP_NAMESPACE, SMCPTool
 from a2c_smcp.utils.text import printable
 
@@ -107,11 +113,13 @@ class _Visitor(Computer):
 
 async def check_admission(case: Case, report: Report, transports: list[str], *, is_clock_wrong: bool) -> None:
     """Connect with the key, and join the office if there is one to join."""
-    visitor = _Visitor(case.name or f"a2c-doctor-{secrets.token_hex(3)}")
+    visitor = _Visitor(case.name or _any_name())
     client = SMCPComputerClient(computer=visitor, reconnection=False)
     try:
         if await _enter(client, case, report, transports, is_clock_wrong) and case.office is not None:
-            await _visit(client, visitor, case.office, report)
+            refusal = await _visit(client, visitor, case.office, report)
+            if refusal is not None:
+                await _look_closer(case, report, transports, visitor.name, case.office, refusal)
     finally:
         await client.disconnect()
         await visitor.shutdown()
@@ -155,8 +163,10 @@ async def _enter(
     return True
 
 
-async def _visit(client: SMCPComputerClient, visitor: _Visitor, office: str, report: Report) -> None:
-    """Join, and leave soon after; a Computer that offers nothing."""
+async def _visit(
+    client: SMCPComputerClient, visitor: _Visitor, office: str, report: Report
+) -> OfficeRefusedError | None:
+    """Join, and leave soon after; a Computer that offers nothing. Why it could not, if it could not."""
     try:
         await client.join_office(office)
         try:
@@ -166,21 +176,62 @@ async def _visit(client: SMCPComputerClient, visitor: _Visitor, office: str, rep
             pass
         await client.leave_office(office)
     except OfficeRefusedError as error:
-        _tell_refusal(str(error), visitor.name, office, report)
-        return
+        return error
     agent = "an Agent is there, and saw it come and go" if visitor.was_seen.is_set() else "no Agent showed itself"
     report.ok(f"the office {office} can be joined (as {visitor.name}, for a moment; {agent})")
+    return None
 
 
-def _tell_refusal(reason: str, name: str, office: str, report: Report) -> None:
-    told = f"the office {office} cannot be joined: {printable(reason, 300)}"
-    if "is taken" in reason:
-        report.warn(told, f"if {name} is not your own Computer that runs already, choose another --name")
-    elif "does not allow the name" in reason:
-        report.warn(told, "this key is for one name: say it with --name to check with that")
-    elif "does not allow the office" in reason:
-        report.fail(told, f"`a2c keys add NAME --office {office}` at the Server makes a key for it")
-    elif "does not allow the role" in reason:
-        report.fail(told, f"this key is for an Agent; `a2c keys add NAME --office {office} --role computer` makes one")
-    else:
+async def _look_closer(
+    case: Case, report: Report, transports: list[str], name: str, office: str, refusal: OfficeRefusedError
+) -> None:
+    """A Computer may not join: what may?"""
+    told = f"the office {office} cannot be joined: {printable(str(refusal), 300)}"
+    if refusal.code != ForbiddenError.code:
         report.fail(told, "the Server's log says more")
+    elif case.name is not None and await _may_join(case, transports, office):
+        report.warn(told, f"if {name} is not your own Computer that runs already, choose another --name")
+    elif await _is_for_agents(case, transports, office):
+        report.ok(f"the office {office} can be joined by an Agent; this key is not for Computers")
+    else:
+        report.fail(
+            told,
+            "a key may be for one name, which --name says, and for some offices: "
+            f"`a2c keys add NAME --office {office}` at the Server makes one for this office",
+        )
+
+
+async def _is_for_agents(case: Case, transports: list[str], office: str) -> bool:
+    """Whether an Agent with this key could be in the office; there may be one already."""
+    from a2c_smcp.agent import AsyncSMCPAgentClient, DefaultAgentAuthProvider
+
+    agent = AsyncSMCPAgentClient(DefaultAgentAuthProvider(case.name or _any_name(), office), reconnection=False)
+    try:
+        await agent.reach(case.url or "", headers=case.headers, auth=case.headers or None, transports=transports)
+        await agent.join_office()
+    except OfficeRefusedError as error:
+        return error.code == OfficeFullError.code
+    except NotConnectedError:
+        return False
+    finally:
+        await agent.disconnect()
+    return True
+
+
+async def _may_join(case: Case, transports: list[str], office: str) -> bool:
+    """Whether a Computer of another name may join."""
+    visitor = _Visitor(_any_name())
+    client = SMCPComputerClient(computer=visitor, reconnection=False)
+    try:
+        await client.reach(case.url or "", headers=case.headers, auth=case.headers or None, transports=transports)
+        await client.join_office(office)
+    except (OfficeRefusedError, NotConnectedError):
+        return False
+    finally:
+        await client.disconnect()
+        await visitor.shutdown()
+    return True
+
+
+def _any_name() -> str:
+    return f"a2c-doctor-{secrets.token_hex(3)}"

@@ -56,7 +56,8 @@ def up(
         typer.Option(min=1, max=65535, help="Port.", show_default="8000, or a free one", rich_help_panel=_OFFICE),
     ] = None,
     office: Annotated[
-        str | None, typer.Option(help="The office's id.", show_default="a new one", rich_help_panel=_OFFICE)
+        str | None,
+        typer.Option(envvar="A2C_OFFICE", help="The office's id.", show_default="a new one", rich_help_panel=_OFFICE),
     ] = None,
     api_key: Annotated[
         str | None,
