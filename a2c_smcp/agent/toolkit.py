@@ -151,7 +151,7 @@ class ToolkitBase(ABC):
         offered = self._agent.tools
         for computer in sorted(self.computers):
             for tool in offered.get(computer, []):
-                if self._choice.allows(tool):
+                if self._choice.allows(tool) and not (self._documents and _is_in_finder(tool)):
                     groups.setdefault((tool["name"], _fingerprint(tool)), {})[computer] = tool
         return groups
 
@@ -306,6 +306,12 @@ def _fingerprint(tool: SMCPTool) -> str:
     """The same for the same tool, on whichever Computer and in whichever process."""
     schema = json.dumps([tool["name"], tool["params_schema"]], sort_keys=True, ensure_ascii=False, default=str)
     return sha256(schema.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _is_in_finder(tool: SMCPTool) -> bool:
+    """Whether it only does what the tools for documents do."""
+    meta = tool.get("meta")
+    return isinstance(meta, Mapping) and meta.get("a2c_finder") is True
 
 
 def _order(group: tuple[tuple[str, str], dict[str, SMCPTool]]) -> tuple[str, str, str]:

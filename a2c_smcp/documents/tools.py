@@ -10,6 +10,8 @@ from a2c_smcp.utils.dpe_uri import is_dpe_uri, parse_dpe_uri
 
 MOST_LISTED = 100
 _READ_ONLY = {"annotations": {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}}
+_IN_FINDER = {"_meta": {"a2c_finder": True}}
+"""The Finder does the same: whoever has the Finder need not show the tool."""
 
 TOOLS: list[dict[str, Any]] = [
     {
@@ -25,6 +27,7 @@ TOOLS: list[dict[str, Any]] = [
             },
         },
         **_READ_ONLY,
+        **_IN_FINDER,
     },
     {
         "name": "search_documents",
@@ -54,6 +57,7 @@ TOOLS: list[dict[str, Any]] = [
             "required": ["document"],
         },
         **_READ_ONLY,
+        **_IN_FINDER,
     },
 ]
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +16,9 @@ from openai import AsyncOpenAI
 
 from a2c_smcp.agent import Answer, Answers, Choice, SyncToolkit, Toolkit
 from a2c_smcp.agent.content import Image, Text
+from a2c_smcp.computer.mcp_clients.config_file import server_from
 from tests.agent.forms import Diary, Driven, Stage
-from tests.computer.hosting import raw, shelves
+from tests.computer.hosting import AUTO, raw, shelves
 from tests.support.model_api import ModelApi, Round, model_api
 
 pytestmark = pytest.mark.anyio
@@ -347,6 +350,16 @@ async def test_tools_of_our_own_do_not_hide_a_computers(scene: Stage) -> None:
     others = [name for name in kit.tools if name.startswith("read_document_")]
     assert len(others) == 1
     assert said(await toolkit(agent, documents=True).call(others[0]))["tool"] == "read_document"
+
+
+async def test_a_document_server_and_the_toolkit_offer_one_set_of_tools(scene: Stage, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("words")
+    command = {"command": sys.executable, "args": ["-m", "a2c_smcp.cli", "documents", "--no-cache", str(tmp_path)]}
+    await scene.computer(server_from({**command, "default_tool_meta": AUTO}, "library"))
+    agent = await scene.agent()
+    plain, full = listing(agent).tools.keys(), listing(agent, documents=True).tools.keys()
+    assert plain == {"list_documents", "search_documents", "read_document"}
+    assert full == {"find_documents", "search_documents", "read_document"}
 
 
 async def test_tools_follow_the_office(scene: Stage) -> None:
