@@ -27,6 +27,7 @@ from a2c_smcp.errors import (
     SMCPError,
     ToolDisabledError,
     ToolFailedError,
+    ToolNotFoundError,
     ToolTimedOutError,
 )
 from a2c_smcp.smcp import TOOL_CALL_EVENT
@@ -36,6 +37,8 @@ from a2c_smcp.utils.threads import in_thread
 
 logger = logging.getLogger(__name__)
 
+START_PATIENCE = 30.0
+"""Seconds that a call without a time-out waits for a server that is starting."""
 MAX_QUESTIONS = 64
 """Blocking confirmations that are open at a time: each has a thread."""
 VRL_GRACE = 2.0
@@ -159,7 +162,7 @@ class ToolCalls:
             return _failure(call.error, type(fault).__name__, {"error_code": InternalError.code})
 
     async def _perform(self, call: _Call) -> CallToolResult:
-        entry = self._manager.book.find(call.tool)
+        entry = await self._find(call)
         call.server = entry.server
         await self._get_confirmed(call, entry)
         if self._manager.book.find(call.tool) != entry:  # while somebody thought about it
@@ -177,6 +180,27 @@ class ToolCalls:
         if script is not None:
             await self._transform(script, call, result)
         return result
+
+    async def _find(self, call: _Call) -> Entry:
+        """The tool; that of a server which is starting is waited for.
+
+        Raises:
+            SMCPError: there is none, or it cannot be called.
+        """
+        patience = call.remaining()
+        deadline = time.monotonic() + (START_PATIENCE if patience is None else patience)
+        while True:
+            change = self._manager.next_change()
+            try:
+                return self._manager.book.find(call.tool)
+            except (ToolNotFoundError, ToolFailedError):
+                if not self._manager.is_coming(call.tool):
+                    raise
+            try:
+                async with asyncio.timeout(deadline - time.monotonic()):
+                    await change.wait()
+            except TimeoutError:
+                raise ToolFailedError(f"the MCP server of the tool {call.tool} is still starting") from None
 
     async def _get_confirmed(self, call: _Call, entry: Entry) -> None:
         if entry.meta.auto_apply:

@@ -61,6 +61,8 @@ class ToolBook:
     """Names that are known and cannot be called, and why."""
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """What an owner should know, by server."""
+    owners: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The server that has a tool, also while it cannot be called."""
 
     @property
     def tools(self) -> list[SMCPTool]:
@@ -108,7 +110,7 @@ def write_book(servers: Iterable[ServerTools]) -> ToolBook:
             else:
                 owners[name] = config.name
                 refusals[name] = _absence(name, server)
-    return ToolBook(entries, refusals, {name: tuple(found) for name, found in notes.items() if found})
+    return ToolBook(entries, refusals, {name: tuple(found) for name, found in notes.items() if found}, owners)
 
 
 def _absence(name: str, server: ServerTools) -> ToolDisabledError | ToolFailedError:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
@@ -13,7 +14,12 @@ from typing import Any
 
 import pytest
 
+from a2c_smcp.computer.mcp_clients.config_file import server_from
+from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
+from a2c_smcp.computer.types import ServerState
 from tests.computer.hosting import AUTO, Watched, code_of, eventually, hosting, raw, received, text_of
+from tests.support.computers import SERVERS
+from tests.support.running import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -322,3 +328,44 @@ async def test_a_server_may_use_another_encoding_and_directory_and_environment(t
         assert text_of(await computer.call("cwd")) == str(tmp_path)
         assert text_of(await computer.call("env", name="GREETING")) == "hello"
         assert text_of(await computer.call("env", name="PYTEST_CURRENT_TEST")) == ""
+
+
+# ------------------------------------------------------------------------------------------------------------- starting
+
+
+def gated(gate: Path, name: str = "raw") -> MCPServerConfig:
+    """A server that starts once there is such a file."""
+    script = f"while [ ! -e '{gate}' ]; do sleep 0.02; done; exec '{sys.executable}' '{SERVERS / 'raw.py'}'"
+    return server_from({"command": "sh", "args": ["-c", script], "default_tool_meta": AUTO}, name)
+
+
+async def test_a_call_waits_for_a_server_that_is_starting(tmp_path: Path) -> None:
+    computer = Watched(gated(tmp_path / "gate"))
+    try:
+        await computer.boot_up(patience=0)
+        call = asyncio.create_task(computer.call("echo", limit=PATIENCE, text="hi"))
+        late = await computer.call("echo", limit=0.2, req_id="late", text="hi")
+        assert (code_of(late), "still starting" in text_of(late)) == (4003, True)
+        assert not call.done()
+        (tmp_path / "gate").touch()
+        assert text_of(await call) == "hi"
+        unknown = await computer.call("no such tool", limit=PATIENCE, req_id="unknown")
+        assert code_of(unknown) == 4001
+    finally:
+        await computer.shutdown()
+
+
+async def test_a_call_waits_for_a_server_that_comes_back(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    gate.touch()
+    async with hosting(gated(gate)) as computer:
+        gate.unlink()
+        pid = computer.status_of("raw").pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        await computer.until(lambda: computer.status_of("raw").state is not ServerState.READY)
+        call = asyncio.create_task(computer.call("echo", limit=PATIENCE, text="hi"))
+        unknown = await computer.call("no such tool", limit=PATIENCE, req_id="unknown")
+        assert code_of(unknown) == 4001
+        gate.touch()
+        assert text_of(await call) == "hi"

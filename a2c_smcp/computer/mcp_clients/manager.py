@@ -28,7 +28,7 @@ from a2c_smcp.computer.mcp_clients.sse_client import SseClient
 from a2c_smcp.computer.mcp_clients.stdio_client import StdioClient
 from a2c_smcp.computer.resources import ResourceView
 from a2c_smcp.computer.tools import DescribedTools, ServerTools, ToolBook, describe_tools, write_book
-from a2c_smcp.computer.types import ServerStatus
+from a2c_smcp.computer.types import ServerState, ServerStatus
 from a2c_smcp.errors import NotFoundError, ToolTimedOutError
 from a2c_smcp.utils.results import CallToolResult
 
@@ -72,6 +72,7 @@ class MCPServerManager:
         self._on_config_changed = on_config_changed
         self._on_status_changed = on_status_changed
         self._on_resources_changed = on_resources_changed
+        self._change = asyncio.Event()
         self._require_subscribe = require_subscribe
         self._budget = ByteBudget(cache_bytes)
         self._clients: dict[str, MCPClient] = {}
@@ -329,7 +330,21 @@ class MCPServerManager:
             self._rewrite()
             self._tell_status(client.name)
 
+    def next_change(self) -> asyncio.Event:
+        """Set when a server changes its state, or its tools, the next time."""
+        return self._change
+
+    def is_coming(self, tool: str) -> bool:
+        """Whether a tool that cannot be called now may be soon: its server is on its way, or one whose tools are not
+        known yet."""
+        owner = self._clients.get(self.book.owners.get(tool, ""))
+        if owner is not None:
+            return owner.state in (ServerState.STARTING, ServerState.RESTARTING)
+        return any(client.state is ServerState.STARTING for client in self._clients.values())
+
     def _tell_status(self, server: str) -> None:
+        change, self._change = self._change, asyncio.Event()
+        change.set()
         if self._on_status_changed is not None:
             try:
                 self._on_status_changed(server)
