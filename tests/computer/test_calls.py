@@ -94,6 +94,27 @@ async def test_a_time_out_answers_on_time_even_if_the_server_reads_nothing() -> 
             os.kill(pid, signal.SIGCONT)
 
 
+async def test_many_large_calls_at_once_slow_down_and_kill_nobody() -> None:
+    text = "x" * 500_000
+    async with hosting(raw("raw")) as computer:
+        calls = [computer.call("echo", limit=120, req_id=f"r{number}", text=text) for number in range(200)]
+        results = await asyncio.gather(*calls)
+        assert [code_of(result) for result in results] == [None] * 200
+        assert computer.status_of("raw").restarts == 0
+
+
+async def test_a_server_that_reads_nothing_for_long_is_started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("a2c_smcp.computer.mcp_clients.processes.STALL_SECONDS", 0.3)
+    async with hosting(raw("raw")) as computer:
+        pid = computer.status_of("raw").pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        result = await computer.call("echo", limit=PATIENCE, text="x" * 1_000_000)
+        assert code_of(result) == 4003
+        assert "has read nothing" in text_of(result)
+        assert text_of(await computer.call("echo", limit=PATIENCE, req_id="next", text="hi")) == "hi"
+
+
 # ----------------------------------------------------------------------------------------------------------- cancelling
 
 

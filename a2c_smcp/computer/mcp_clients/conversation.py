@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
@@ -40,6 +40,8 @@ Send: TypeAlias = Callable[[Message, Mapping[str, str] | None], None]
 for the answer anyway. Raises `ConnectionError` once the connection has ended."""
 OnNotice: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 """Hears a notification of the server: method and parameters. Must not wait."""
+Ready: TypeAlias = Callable[[], Awaitable[None]]
+"""Waits until a transport takes a further question."""
 OnProgress: TypeAlias = Callable[[float, float | None, str | None], None]
 """Hears of a question's progress: how far, of how much, in words. Must not wait."""
 
@@ -60,10 +62,12 @@ class _Question:
 
 
 class Conversation(Dispatcher[TransportContext]):
-    """Both directions of one connection. The transport calls `receive` and, once, `end`."""
+    """Both directions of one connection. The transport calls `receive` and, once, `end`. `ready` waits until it takes a
+    further question: a server that reads slowly slows down those who ask it."""
 
-    def __init__(self, send: Send, on_notice: OnNotice) -> None:
+    def __init__(self, send: Send, on_notice: OnNotice, ready: Ready | None = None) -> None:
         self._send = send
+        self._ready = ready
         self._on_notice = on_notice
         self._questions: dict[RequestId, _Question] = {}
         self._orders: dict[RequestId, asyncio.Task[None]] = {}
@@ -123,11 +127,14 @@ class Conversation(Dispatcher[TransportContext]):
             message["params"] = {**given, "_meta": {**meta, "progressToken": number}}
         elif params:
             message["params"] = params
+        seconds = options.get("timeout")
+        if self._ready is not None:
+            seconds = await _wait_for_turn(self._ready, method, seconds)
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._questions[coerce_request_id(number)] = _Question(answer, on_progress)
         try:
             self._hand_over(message, options.get("headers"))
-            if (seconds := options.get("timeout")) is None:
+            if seconds is None:
                 return await answer
             async with asyncio.timeout(seconds):
                 return await answer
@@ -311,3 +318,18 @@ class _Context(DispatchContext[TransportContext]):
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Nobody asked for it."""
+
+
+async def _wait_for_turn(ready: Ready, method: str, seconds: float | None) -> float | None:
+    """Wait until the server takes a question; what is left of the time for its answer.
+
+    Raises:
+        MCPError: `REQUEST_TIMEOUT`; the server has heard nothing of it.
+    """
+    started = time.monotonic()
+    try:
+        async with asyncio.timeout(seconds):
+            await ready()
+    except TimeoutError:
+        raise MCPError(code=REQUEST_TIMEOUT, message=f"Request {method!r} timed out") from None
+    return None if seconds is None else max(seconds - (time.monotonic() - started), 0.0)

@@ -30,8 +30,8 @@ FLOOD_CHUNK = 32_768
 """A chunk of output this large that carries no message is followed by a pause: a flood slows its own source."""
 FLOOD_PAUSE = 0.05
 MAX_LINE = 100_000_000
-MAX_UNREAD = 64_000_000
-"""Bytes that wait for a child that does not read before it is given up."""
+STALL_SECONDS = 30.0
+"""A child that reads nothing for so long though something waits for it is given up."""
 
 _POSIX = sys.platform != "win32"
 
@@ -115,6 +115,12 @@ class Child(asyncio.SubprocessProtocol):
         self.unusable: asyncio.Future[str] = loop.create_future()
         """Why it is of no use any more though it lives."""
         self.pid = 0
+        self._written = 0
+        self._is_read = asyncio.Event()
+        """Whether little waits to be read."""
+        self._is_read.set()
+        self._turn = asyncio.Lock()
+        self._stall: asyncio.TimerHandle | None = None
 
     # --------------------------------------------------------------------------------------------------- what others do
 
@@ -130,7 +136,7 @@ class Child(asyncio.SubprocessProtocol):
         return f"was killed by signal {-code}"
 
     def write(self, data: bytes) -> None:
-        """Write to its standard input; what it does not read yet is kept, up to a bound.
+        """Write to its standard input; what it does not read yet is kept. Whoever writes much waits for `ready` first.
 
         Raises:
             ConnectionError: it is gone.
@@ -138,9 +144,15 @@ class Child(asyncio.SubprocessProtocol):
         pipe = cast("asyncio.WriteTransport | None", self._pipe(0))
         if self.exited.done() or pipe is None or pipe.is_closing():
             raise ConnectionResetError(f"the process {self.describe_end()}")
+        self._written += len(data)
         pipe.write(data)
-        if pipe.get_write_buffer_size() > MAX_UNREAD:
-            self._give_up("does not read its standard input")
+
+    async def ready(self) -> None:
+        """Wait until it has read most of what was written; those who wait go on in their order."""
+        if self._is_read.is_set() and not self._turn.locked():
+            return
+        async with self._turn:
+            await self._is_read.wait()
 
     def close_stdin(self) -> None:
         """Say goodbye: a server ends when its standard input does."""
@@ -184,17 +196,36 @@ class Child(asyncio.SubprocessProtocol):
         """It ended."""
         assert self._transport is not None
         code = self._transport.get_returncode()
+        self.resume_writing()  # nobody need wait for it
         if not self.exited.done():
             self.exited.set_result(code if code is not None else -1)
         asyncio.get_running_loop().call_later(LATE_OUTPUT, self.pipe_connection_lost, 1, None)
 
     def pause_writing(self) -> None:
-        """It does not read as fast as we write: see `write`."""
+        """It does not read as fast as we write."""
+        self._is_read.clear()
+        self._stall = asyncio.get_running_loop().call_later(STALL_SECONDS, self._check_stall, self._consumed())
 
     def resume_writing(self) -> None:
-        """It reads again."""
+        """It has read most of it."""
+        self._is_read.set()
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
 
     # -------------------------------------------------------------------------------------------------------- internals
+
+    def _consumed(self) -> int:
+        """Bytes that are on their way to it, or read."""
+        pipe = cast("asyncio.WriteTransport | None", self._pipe(0))
+        return self._written - (pipe.get_write_buffer_size() if pipe is not None and not pipe.is_closing() else 0)
+
+    def _check_stall(self, before: int) -> None:
+        consumed = self._consumed()
+        if consumed == before:
+            self._give_up(f"has read nothing from its standard input for {STALL_SECONDS:g} s")
+        else:
+            self._stall = asyncio.get_running_loop().call_later(STALL_SECONDS, self._check_stall, consumed)
 
     def _take_output(self, data: bytes) -> bool:
         """Cut the output into lines; whether any was of use."""

@@ -37,7 +37,10 @@ class StdioClient(MCPClient):
         def send(message: Message, _: Mapping[str, str] | None) -> None:
             child.write(write(message))
 
-        conversation = Conversation(send, self._on_notice)
+        async def ready() -> None:
+            await child.ready()
+
+        conversation = Conversation(send, self._on_notice, ready)
         reader = _Reader(wanted, conversation, link, self._on_noise)
         environment = default_environment() | (wanted.env or {})
         self._check_startable(wanted, environment)
