@@ -16,6 +16,8 @@ from a2c_smcp.smcp import NOTIFY_PREFIX, GetComputerConfigRet, GetFinderRet, SMC
 from a2c_smcp.transport.membership import Membership
 from a2c_smcp.types import Role
 
+CALL_SECONDS = 60.0
+"""For a tool to end."""
 REQUEST_SECONDS = 20.0
 SETTLE_SECONDS = 5.0
 

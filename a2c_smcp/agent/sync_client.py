@@ -16,7 +16,7 @@ from weakref import WeakSet
 import socketio  # noqa: F401  # pyright: ignore[reportUnusedImport]  # first: deep in the stack it takes longer
 
 from a2c_smcp.agent.auth import AgentAuthProvider, DefaultAgentAuthProvider
-from a2c_smcp.agent.base import REQUEST_SECONDS, SETTLE_SECONDS, AgentBase, typed
+from a2c_smcp.agent.base import CALL_SECONDS, REQUEST_SECONDS, SETTLE_SECONDS, AgentBase, typed
 from a2c_smcp.agent.errands import Errands
 from a2c_smcp.agent.mailbox import Mailbox
 from a2c_smcp.agent.types import AgentEventHandler, AsyncAgentEventHandler
@@ -162,6 +162,12 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
             SMCPError: the request is refused for another reason.
         """
         return self._run(requests.call_tool(self.name, computer, tool_name, params, timeout))
+
+    def call_tool(
+        self, computer: str, tool: str, params: Mapping[str, Any] | None = None, timeout: float = CALL_SECONDS
+    ) -> CallToolResult:
+        """Call a tool; see `emit_tool_call`."""
+        return self.emit_tool_call(computer, tool, params or {}, timeout)
 
     def get_tools_from_computer(self, computer: str, timeout: float = REQUEST_SECONDS) -> GetToolsRet:
         """The tools of a Computer, asked for now."""

@@ -5,10 +5,20 @@ MCP puts metadata under `_meta`; this protocol puts it under `meta`.
 
 from __future__ import annotations
 
-from typing import Any
+import base64
+import itertools
+import mimetypes
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self, cast
+from urllib.parse import unquote, urlsplit
 
 import mcp_types
 from pydantic import TypeAdapter, ValidationError
+
+from a2c_smcp.errors import ToolFailedError, error_for
 
 
 class CallToolResult(mcp_types.CallToolResult):
@@ -24,9 +34,73 @@ class CallToolResult(mcp_types.CallToolResult):
         """The structured result."""
         return self.structured_content
 
+    @property
+    def text(self) -> str:
+        """All text of the result, a line end between its parts."""
+        return "\n".join(part.text for part in self.content if isinstance(part, mcp_types.TextContent))
+
+    @property
+    def images(self) -> list[bytes]:
+        """The pictures of the result, decoded."""
+        return [_decoded(part.data) for part in self.content if isinstance(part, mcp_types.ImageContent)]
+
+    def raise_for_error(self) -> Self:
+        """Give the result itself, unless the tool failed.
+
+        Raises:
+            SMCPError: it did; with the code and the words of the failure.
+        """
+        if not self.is_error:
+            return self
+        code = (self.meta or {}).get("error_code")
+        structured: Any = self.structured_content
+        reason = cast("dict[str, Any]", structured).get("error") if isinstance(structured, dict) else None
+        words = self.text or (reason if isinstance(reason, str) else "the tool failed")
+        raise error_for(code if type(code) is int else ToolFailedError.code, words)
+
+    def save(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write the pictures, recordings and files of the result into a folder; where they are now. A file that is
+        there already is never replaced."""
+        target = Path(folder)
+        target.mkdir(parents=True, exist_ok=True)
+        return [_write(target, name, data) for name, data in self._files()]
+
+    def _files(self) -> Iterator[tuple[str, bytes]]:
+        for part in self.content:
+            if isinstance(part, mcp_types.ImageContent | mcp_types.AudioContent):
+                yield f"{part.type}{mimetypes.guess_extension(part.mime_type) or '.bin'}", _decoded(part.data)
+            elif isinstance(part, mcp_types.EmbeddedResource):
+                resource = part.resource
+                name = _UNFIT.sub("_", unquote(urlsplit(resource.uri).path.rstrip("/").rpartition("/")[2])).lstrip(".")
+                if isinstance(resource, mcp_types.TextResourceContents):
+                    yield name or "resource.txt", resource.text.encode()
+                else:
+                    yield name or "resource.bin", _decoded(resource.blob)
+
     def to_json(self) -> dict[str, Any]:
         """The result as JSON data, as it travels: `content`, `isError`, `structuredContent` and `meta`."""
         return to_wire(self)
+
+
+_UNFIT = re.compile(r"[^\w.() -]")
+
+
+def _decoded(data: str) -> bytes:
+    return base64.b64decode(data)
+
+
+def _write(folder: Path, name: str, data: bytes) -> Path:
+    """Write a new file, under this name or a similar one."""
+    wanted = Path(name[-200:])
+    for number in itertools.count(1):
+        path = folder / (wanted.name if number == 1 else f"{wanted.stem}-{number}{wanted.suffix}")
+        try:
+            with path.open("xb") as file:
+                file.write(data)
+            return path
+        except FileExistsError:
+            continue
+    raise AssertionError("there is always another name")
 
 
 _results = TypeAdapter(CallToolResult).validator

@@ -28,6 +28,8 @@ from a2c_smcp.errors import (
     RateLimitedError,
     SMCPError,
     TooLargeError,
+    ToolFailedError,
+    ToolNotFoundError,
 )
 from a2c_smcp.server import DefaultAuthenticationProvider, Limits
 from tests.agent.forms import Form, Stage, stage
@@ -53,6 +55,25 @@ async def test_ten_lines(scene: Stage) -> None:
         result = await asyncio.to_thread(program)
     assert text_of(result) == "hi"
     assert await scene.people.member("agent", "next", "office"), "the seat is free again"
+
+
+async def test_a_tool_is_called_in_few_words(scene: Stage, tmp_path: Path) -> None:
+    await scene.computer(raw())
+    agent = await scene.agent()
+    result = await agent.call_tool("pc", "echo", {"text": "hi"})
+    assert (result.text, result.images, result.raise_for_error() is result) == ("hi", [], True)
+    failed = await agent.call_tool("pc", "fail", {"message": "out of paper"})
+    with pytest.raises(ToolFailedError, match="out of paper"):
+        failed.raise_for_error()
+    with pytest.raises(ToolNotFoundError):
+        (await agent.call_tool("pc", "no such tool")).raise_for_error()
+    media = await agent.call_tool("pc", "media")
+    assert len(media.images) == 1
+    first, second = media.save(tmp_path / "new"), media.save(tmp_path / "new")
+    assert first
+    assert len({*first, *second}) == 2 * len(first)
+    assert first[0].read_bytes() == media.images[0]
+    assert all(path.parent == tmp_path / "new" for path in (*first, *second))
 
 
 @pytest.mark.parametrize("form", ["async", "sync"])

@@ -1,0 +1,50 @@
+"""What a result gives a program."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from a2c_smcp.errors import ToolTimedOutError
+from a2c_smcp.utils.results import CallToolResult, from_wire, timed_out
+
+
+def result(*content: dict[str, Any]) -> CallToolResult:
+    return from_wire({"content": list(content)})
+
+
+def blob(uri: str) -> dict[str, Any]:
+    return {"type": "resource", "resource": {"uri": uri, "blob": base64.b64encode(b"data").decode()}}
+
+
+def test_text_is_all_of_it() -> None:
+    picture = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
+    found = result({"type": "text", "text": "a"}, picture, {"type": "text", "text": "b"})
+    assert found.text == "a\nb"
+    assert found.images == [b"\0\0\0"]
+
+
+@pytest.mark.parametrize(
+    ("uri", "name"),
+    [
+        ("file:///tmp/report.pdf", "report.pdf"),
+        ("file:///tmp/a%2Fb%00.txt", "a_b_.txt"),
+        ("file:///..", "resource.bin"),
+        ("file:///%2e%2e%2fetc%2fpasswd", "_etc_passwd"),
+        ("x:", "resource.bin"),
+        ("file:///C:%5Cautoexec.bat", "C__autoexec.bat"),
+        ("file:///.bashrc", "bashrc"),
+    ],
+)
+def test_a_file_is_saved_in_the_folder_whatever_its_address_says(uri: str, name: str, tmp_path: Path) -> None:
+    [path] = result(blob(uri)).save(tmp_path)
+    assert path == tmp_path / name
+    assert path.read_bytes() == b"data"
+
+
+def test_a_failure_is_raised_with_its_code() -> None:
+    with pytest.raises(ToolTimedOutError):
+        timed_out(3).raise_for_error()
