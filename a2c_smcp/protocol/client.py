@@ -85,6 +85,10 @@ class ClientWorld(Protocol):
         """Connect as before; whether the connection still lives."""
         ...
 
+    def goes_on(self, refusal: SMCPError) -> bool:
+        """Whether to try again although the Server refuses us."""
+        ...
+
     def retake(self, seat: Seat) -> MaybeAwaitable[bool]:
         """Run `enter`, while nothing else enters or leaves; False when there is no need for it any more."""
         ...
@@ -273,6 +277,10 @@ def come_back(first_delay: float, longest_delay: float, spread: float, attempts:
         try:
             if (yield from Redial()):
                 return True
+        except (NotAuthenticatedError, ForbiddenError) as error:
+            logger.warning("attempt %d to come back is refused: %s (%d)", tried, error.message, error.code)
+            if not (yield from Myself()).goes_on(error):
+                return False
         except Exception as error:  # also those of whoever provides the credentials
             logger.info("attempt %d to come back failed: %s", tried, error)
         if attempts and tried >= attempts:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from a2c_smcp.errors import ForbiddenError
@@ -21,6 +22,8 @@ class Grant:
     """The one name its bearer may take, or None for any."""
     subject: str | None = None
     """Who it was issued to; for logs only."""
+    holds: Callable[[], bool] | None = field(default=None, compare=False, repr=False)
+    """Whether it still holds; None if it does for ever."""
 
     def covers(self, office_id: str) -> bool:
         """Whether the grant allows an office."""

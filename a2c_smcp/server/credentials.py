@@ -11,8 +11,11 @@ import json
 import logging
 import os
 import secrets
+import time
 import tomllib
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -22,6 +25,8 @@ from a2c_smcp.types import Role
 logger = logging.getLogger(__name__)
 
 KEY_PREFIX = "a2c_"
+LOOK_SECONDS = 1.0
+"""A file is looked at this often for the sake of connections that are open."""
 _KEY_FIELDS = {"id", "hash", "offices", "roles", "name"}
 
 
@@ -54,18 +59,28 @@ class KeyFile:
         self._path = Path(path)
         self._stamp: tuple[int, int] | None = None
         self._grants: dict[str, Grant] = {}
+        self._looked_at = 0.0
         self._load(self._read_stamp())
 
     def verify(self, credential: str) -> Grant | None:
         """Look a key up by its hash."""
         self._refresh()
-        return self._grants.get(hash_key(credential))
+        hashed = hash_key(credential)
+        grant = self._grants.get(hashed)
+        return replace(grant, holds=partial(self._is, hashed, grant)) if grant is not None else None
+
+    def _is(self, hashed: str, grant: Grant) -> bool:
+        """Whether a key is there, and allows the same."""
+        if time.monotonic() - self._looked_at > LOOK_SECONDS:
+            self._refresh()
+        return self._grants.get(hashed) == grant
 
     def _read_stamp(self) -> tuple[int, int]:
         status = self._path.stat()
         return status.st_mtime_ns, status.st_size
 
     def _refresh(self) -> None:
+        self._looked_at = time.monotonic()
         try:
             stamp = self._read_stamp()
             if stamp != self._stamp:
@@ -121,7 +136,9 @@ class JWTVerifier:
             )
             offices, roles, name = self._claims
             entry = {"offices": claims[offices], "roles": claims.get(roles), "name": claims.get(name)}
-            return _grant_from({k: v for k, v in entry.items() if v is not None}, claims.get("sub"))
+            grant = _grant_from({k: v for k, v in entry.items() if v is not None}, claims.get("sub"))
+            ends = claims["exp"] + self._leeway
+            return replace(grant, holds=lambda: time.time() < ends)
         except (jwt.PyJWTError, KeyError, ValueError) as error:
             logger.info("a JWT was refused: %s", type(error).__name__)
             return None

@@ -65,6 +65,8 @@ BODY_SECONDS = 10.0
 """For the body of a request to arrive."""
 GOODBYE_SECONDS = 2.0
 """For a client that may not read it."""
+GRANT_SECONDS = 2.0
+"""How often it is looked whether the credentials of those who are connected still hold."""
 FREE_GUESSES = 10
 """Rejected credentials of one address that are answered at once …"""
 LONGEST_DELAY = 5.0
@@ -125,6 +127,7 @@ class Hub(ABC, Generic[ClientT]):
         self._rooms: dict[str, dict[str, ClientT]] = {}
         self._addresses = AddressCounter(2 * limits.connections_per_ip)
         self._guesses: dict[str, tuple[int, float]] = {}
+        self._is_watching = False
         self._clock = Clock(self.now())
         self._lock = threading.RLock()
 
@@ -306,8 +309,33 @@ class Hub(ABC, Generic[ClientT]):
         if is_there:
             client.fit()
             self._sent(client, fault)
+            connection = self.namespace.connections.get(sid)
+            if connection is not None and connection.grant.holds is not None:
+                self._watch_grants()
         else:  # it went meanwhile
             self.start(self.namespace.leaving(sid, End.LOST.value), _log_failure)
+
+    def _watch_grants(self) -> None:
+        """Show those out, from time to time, whose key was removed or whose token has ended."""
+        with self._lock:
+            if self._is_watching:
+                return
+            self._is_watching = True
+        self.set_timer(GRANT_SECONDS, self._check_grants)
+
+    def _check_grants(self) -> None:
+        self._is_watching = False
+        limited = False
+        for sid in list(self.members):
+            connection = self.namespace.connections.get(sid)
+            if connection is None or connection.grant.holds is None:
+                continue
+            limited = True
+            if not connection.grant.holds():
+                logger.warning("%s is shown out: its credential does not hold any more", connection.grant.subject)
+                self.show_out(sid)
+        if limited:
+            self._watch_grants()
 
     def _reject(self, client: ClientT, error: BaseException | None) -> None:
         if isinstance(error, ConnectionRefusedError):

@@ -12,6 +12,7 @@ import logging
 from typing import Any
 
 from socketio.exceptions import BadNamespaceError
+from socketio.exceptions import ConnectionError as SocketIOConnectionError
 from socketio.exceptions import DisconnectedError as SocketIODisconnectedError
 from socketio.exceptions import TimeoutError as SocketIOTimeoutError
 
@@ -93,7 +94,12 @@ class OfficeClient(Membership, AsyncInternals):
 
     async def redial(self) -> bool:
         """Connect as before; whether the connection still lives."""
-        await self._dial_again()
+        try:
+            await self._dial_again()
+        except SocketIOConnectionError:
+            if (refusal := self.why_refused()) is not None:
+                raise refusal from None
+            raise
         return self.connected
 
     async def _come_back(self) -> None:

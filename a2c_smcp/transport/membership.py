@@ -104,16 +104,21 @@ class Membership:
         if event.startswith(self.forbidden_prefixes):
             raise ValueError(f"{self.role} clients do not send {event}")
 
-    def why_refused(self, url: str) -> errors.SMCPError | None:
+    def goes_on(self, refusal: errors.SMCPError) -> bool:
+        """Whether to try to come back again although the Server refuses us: a key may be let in again later."""
+        return True
+
+    def why_refused(self, url: str = "") -> errors.SMCPError | None:
         """Why the Server did not let us in; None when it was not the Server that refused."""
         if (refusal := _read_refusal(self._refusal)) is None:
             return None
         reason, code = refusal
+        place = f"the Server at {url}" if url else "the Server"
         if code == NotAuthenticatedError.code:
-            return NotAuthenticatedError(f"the Server at {url} refuses this connection: {reason}")
+            return NotAuthenticatedError(f"{place} refuses this connection: {reason}")
         if code == ForbiddenError.code:
-            return ForbiddenError(f"the Server at {url} refuses this connection: {reason}")
-        error = NotConnectedError(f"the Server at {url} says: {reason}")
+            return ForbiddenError(f"{place} refuses this connection: {reason}")
+        error = NotConnectedError(f"{place} says: {reason}")
         if code is not None:
             error.code = code
         return error

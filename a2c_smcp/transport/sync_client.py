@@ -137,7 +137,12 @@ class SyncOfficeClient(Membership, SyncInternals):
 
     def redial(self) -> bool:
         """Connect as before; whether the connection still lives."""
-        self._dial_again()
+        try:
+            self._dial_again()
+        except SocketIOConnectionError:
+            if (refusal := self.why_refused()) is not None:
+                raise refusal from None
+            raise
         with self._returning:  # nobody else decides meanwhile that the connection is lost
             is_back = self.connected and not self._leaving
             if is_back:

@@ -197,12 +197,35 @@ async def test_an_office_that_is_forbidden_for_longer_than_a_broken_connection_h
     key = a2c("keys", "add", "pc", "--office", "acme-*", cwd=tmp_path).stdout.strip()
     options = Options(
         config=None, url=None, office=None, name="pc", api_key=key, api_key_header="x-api-key", allow_all=False,
-        keyring=False, require_subscribe=False, start_timeout=30, log_level="info", log_format="text",
+        keyring=False, require_subscribe=False, start_timeout=30, keep_trying=False,
+        log_level="info", log_format="text",
     )  # fmt: skip
     with server_process("--keys-file", "keys.toml", cwd=tmp_path) as server:
         async with Host(options, None) as host:
             with pytest.raises(NotAllowed, match=r"office other: this credential does not allow .* \(403\)"):
                 await host.join(server.url, "other")
+
+
+@pytest.mark.parametrize("keeps_trying", [False, True])
+def test_a_service_whose_key_is_removed_says_so_and_ends(keeps_trying: bool, tmp_path: Path) -> None:
+    key = a2c("keys", "add", "pc", "--office", "*", cwd=tmp_path).stdout.strip()
+    config = write_config(tmp_path, {})
+    with server_process("--keys-file", "keys.toml", cwd=tmp_path) as server:
+        flags = ["--config", str(config), "--url", server.url, "--office", "office"]
+        if keeps_trying:
+            flags.append("--keep-trying")
+        with computer_process(*flags, env={"A2C_API_KEY": key}) as computer:
+            computer.wait_for("in office office")
+            assert a2c("keys", "remove", "pc", cwd=tmp_path).returncode == 0
+            computer.wait_for(r"come back is refused: .*not authenticated.* \(401\)")
+            if keeps_trying:
+                computer.wait_for("attempt 2 to come back is refused")
+                assert computer.process.poll() is None
+            else:
+                assert computer.process.wait(PATIENCE) == 1
+                assert "has the key been removed?" in computer.text
+            assert "Traceback" not in computer.text
+        server.wait_for("pc is shown out: its credential does not hold any more")
 
 
 @pytest.mark.anyio

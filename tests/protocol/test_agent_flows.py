@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from a2c_smcp.errors import NotConnectedError, OfficeRefusedError, TimedOutError
+from a2c_smcp.errors import NotConnectedError, OfficeRefusedError, SMCPError, TimedOutError
 from a2c_smcp.protocol import agent as requests
 from a2c_smcp.protocol.client import Seat, come_back, enter, rejoin
 from a2c_smcp.protocol.flow import run
@@ -26,6 +26,9 @@ class Answering:
         self.told: list[tuple[str, Any]] = []
         self.rests: list[float] = []
         self._answers = list(answers)
+
+    def goes_on(self, refusal: SMCPError) -> bool:
+        return True
 
     def ask(self, event: str, data: Any, timeout: float) -> Any:
         self.asked.append((event, data))

@@ -41,6 +41,7 @@ class Options:
     keyring: bool
     require_subscribe: bool
     start_timeout: float
+    keep_trying: bool
     log_level: str
     log_format: str
 
@@ -98,6 +99,10 @@ def computer(
     no_interactive: Annotated[
         bool, typer.Option("--no-interactive", help="Run as a service: no prompt, logs on standard error.")
     ] = False,
+    keep_trying: Annotated[
+        bool,
+        typer.Option("--keep-trying", help="Go on although the Server refuses the key.", rich_help_panel=_OFFICE),
+    ] = False,
     log_level: Annotated[
         str | None,
         typer.Option(
@@ -140,6 +145,7 @@ def computer(
         keyring=keyring,
         require_subscribe=require_subscribe,
         start_timeout=start_timeout,
+        keep_trying=keep_trying,
         log_level=level,
         log_format=log_format,
     )

@@ -15,7 +15,7 @@ from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.inputs.providers import Keyring
 from a2c_smcp.computer.inputs.resolver import InputResolver
 from a2c_smcp.computer.mcp_clients.policy import Policy
-from a2c_smcp.errors import ForbiddenError, NotAuthenticatedError, OfficeRefusedError
+from a2c_smcp.errors import ForbiddenError, NotAuthenticatedError, OfficeRefusedError, SMCPError
 from a2c_smcp.utils.logger import RedactingFormatter
 
 if TYPE_CHECKING:
@@ -42,6 +42,9 @@ class Host:
         self.options = options
         self.url: str | None = None
         """The Server that was reached last."""
+        self.refusal: NotAllowed | None = None
+        self.is_refused = asyncio.Event()
+        """Set when the Server does not let this Computer come back; `refusal` says why."""
         scope = str(options.config.resolve()) if options.config is not None else ""
         self.resolver = InputResolver(keyring=Keyring(scope) if options.keyring else None)
         self.computer = Computer(
@@ -63,7 +66,13 @@ class Host:
         """The connection. Not every command needs one, and to import it takes a fifth of a second."""
         from a2c_smcp.computer.socketio.client import SMCPComputerClient
 
-        return SMCPComputerClient(computer=self.computer)
+        return SMCPComputerClient(computer=self.computer, on_refused=self._on_refused)
+
+    def _on_refused(self, refusal: SMCPError) -> bool:
+        if not self.options.keep_trying:
+            self.refusal = NotAllowed(f"{refusal.message} (has the key been removed?)")
+            self.is_refused.set()
+        return self.options.keep_trying
 
     async def __aenter__(self) -> Self:
         return self

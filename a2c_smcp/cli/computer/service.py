@@ -27,7 +27,11 @@ async def _serve_until(stopped: asyncio.Event, host: Host) -> int:
         await asyncio.wait((stop, work), return_when=asyncio.FIRST_COMPLETED)
         if work.done() and not stopped.is_set():
             work.result()
-            await stop
+            refused = asyncio.ensure_future(host.is_refused.wait())
+            await asyncio.wait((stop, refused), return_when=asyncio.FIRST_COMPLETED)
+            refused.cancel()
+            if host.refusal is not None:
+                raise host.refusal
     except* NotAllowed as refusals:
         logger.error("%s", refusals.exceptions[0])
         return_code = 1

@@ -78,7 +78,7 @@ def _check_token(claims: dict[str, Any], report: Report) -> None:
     elif ends - now < SOON:
         report.warn(
             f"the key is a JSON Web Token that expires soon, on {_date(ends)}",
-            f"{again} before that: who is connected then stays, who comes back is refused",
+            f"{again} before that: its connections end then",
         )
     else:
         report.ok(f"the key is a JSON Web Token, valid until {_date(ends)}")

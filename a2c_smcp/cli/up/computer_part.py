@@ -120,6 +120,7 @@ async def run(plan: Plan, reports: Reports) -> int:
         keyring=False,
         require_subscribe=True,
         start_timeout=START_SECONDS,
+        keep_trying=True,
         log_level="warning",
         log_format="json",
     )

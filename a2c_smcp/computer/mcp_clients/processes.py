@@ -120,6 +120,8 @@ class Child(asyncio.SubprocessProtocol):
         """Whether little waits to be read."""
         self._is_read.set()
         self._turn = asyncio.Lock()
+        self._waiting = 0
+        """Those who wait for their turn, the one whose turn it is included: nobody overtakes them."""
         self._stall: asyncio.TimerHandle | None = None
 
     # --------------------------------------------------------------------------------------------------- what others do
@@ -149,10 +151,14 @@ class Child(asyncio.SubprocessProtocol):
 
     async def ready(self) -> None:
         """Wait until it has read most of what was written; those who wait go on in their order."""
-        if self._is_read.is_set() and not self._turn.locked():
+        if self._is_read.is_set() and not self._waiting:
             return
-        async with self._turn:
-            await self._is_read.wait()
+        self._waiting += 1
+        try:
+            async with self._turn:
+                await self._is_read.wait()
+        finally:
+            self._waiting -= 1
 
     def close_stdin(self) -> None:
         """Say goodbye: a server ends when its standard input does."""

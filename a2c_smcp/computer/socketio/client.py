@@ -102,17 +102,26 @@ def _req_id(data: Any) -> Any:
 
 
 class SMCPComputerClient(OfficeClient):
-    """A `socketio.AsyncClient` for a Computer. `max_message_bytes` is the largest answer that the Server takes."""
+    """A `socketio.AsyncClient` for a Computer. `max_message_bytes` is the largest answer that the Server takes.
+
+    `on_refused` hears why the Server does not let it come back, and says whether to try again; without it, it does.
+    """
 
     role: ClassVar[Role] = "computer"
     forbidden_prefixes = (NOTIFY_PREFIX, CLIENT_PREFIX)
 
     def __init__(
-        self, *args: Any, computer: Computer, max_message_bytes: int = _LIMITS.message_bytes, **kwargs: Any
+        self,
+        *args: Any,
+        computer: Computer,
+        max_message_bytes: int = _LIMITS.message_bytes,
+        on_refused: Callable[[SMCPError], bool] | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, max_message_bytes=max_message_bytes, **kwargs)
         self.computer = computer
         self._max_message_bytes = max_message_bytes
+        self._on_refused = on_refused
         computer.socketio_client = self
         for event, handler in {
             TOOL_CALL_EVENT: self.on_tool_call,
@@ -187,6 +196,10 @@ class SMCPComputerClient(OfficeClient):
         await super().disconnect()
         if office is not None:
             await self.computer.acancel_office(office)
+
+    def goes_on(self, refusal: SMCPError) -> bool:
+        """Whether to try to come back again although the Server refuses this Computer: `on_refused` decides."""
+        return self._on_refused is None or self._on_refused(refusal)
 
     async def _on_rejoined(self) -> None:
         self.computer.catch_up()
