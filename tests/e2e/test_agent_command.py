@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import json
 import re
 import signal
@@ -16,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from a2c_smcp.cli.views import resource
 from tests.computer.hosting import eventually, received
 from tests.e2e.test_server_command import people_of
 from tests.support.computers import (
@@ -299,12 +302,27 @@ def test_the_finder_shows_twenty_documents_or_all_or_those_that_match(place: Pla
     assert "1 of 1" in matching
 
 
-def test_a_page_is_read_rendered_or_as_markdown(place: Place) -> None:
+def test_a_page_is_raw_markdown_in_a_pipe(place: Place) -> None:
     page = "dpe://shelf/d00001/pages/0"
-    rendered = place.agent("read", page).stdout
-    assert "Title" in rendered
-    assert "#" not in rendered
+    assert place.agent("read", page).stdout == "# Title\n\nWords\n"
     assert place.agent("read", page, "--markdown").stdout == "# Title\n\nWords\n"
+
+
+def shown(body: dict[str, Any]) -> str:
+    """What a person sees at a terminal."""
+    console = Console(width=80, file=io.StringIO(), force_terminal=False)
+    console.print(*resource([{"uri": "dpe://h/d/pages/0", "text": json.dumps(body)}]))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_the_lines_of_a_text_stay_lines_at_a_terminal() -> None:
+    plain = "one\n  two   three\n# four\n* five"
+    assert shown({"title": "T", "content_text": plain}) == f"T {plain}\n"
+    rendered = shown({"title": "T", "content_markdown": "# Head\n\none\ntwo\n\n| a | b |\n|---|---|\n| 1 | 2 |"})
+    assert "#" not in rendered
+    assert [line.rstrip() for line in rendered.splitlines()].count("one") == 1
+    assert "|---" not in rendered
 
 
 def test_a_document_a_window_or_any_resource_is_read(place: Place) -> None:
@@ -519,7 +537,7 @@ def test_an_office_has_one_agent(place: Place) -> None:
         assert refused.returncode == EXIT_CODES["not in"]
         assert re.fullmatch(r"a2c: .*taken.*\(4101\)\n", refused.stderr)
         watch.stop(signal.SIGINT)
-    assert place.agent("tools", office="taken").returncode == EXIT_CODES["done"]
+    assert place.agent("computers", office="taken").returncode == EXIT_CODES["done"]
 
 
 def test_help_tells_every_command_and_the_exit_codes() -> None:

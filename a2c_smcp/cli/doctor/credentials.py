@@ -17,6 +17,7 @@ from a2c_smcp.errors import (
     NotConnectedError,
     OfficeFullError,
     RateLimitedError,
+    SMCPError,
 )
 from a2c_smcp.smcp import SMCP_NAMESPACE, SMCPTool
 from a2c_smcp.utils.text import printable
@@ -209,10 +210,8 @@ async def _is_for_agents(case: Case, transports: list[str], office: str) -> bool
     try:
         await agent.reach(case.url or "", headers=case.headers, auth=case.headers or None, transports=transports)
         await agent.join_office()
-    except OfficeRefusedError as error:
+    except SMCPError as error:
         return error.code == OfficeFullError.code
-    except NotConnectedError:
-        return False
     finally:
         await agent.disconnect()
     return True
