@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from a2c_smcp.cli.errors import fail
+from a2c_smcp.utils.extras import how_to_install
 
 if TYPE_CHECKING:
     from a2c_smcp.documents.library import Library
@@ -78,7 +79,7 @@ def documents(
     from a2c_smcp.utils.logger import configure_logging
 
     if importlib.util.find_spec("watchfiles") is None:
-        fail("the document server needs more: pip install 'a2c-stack[documents]'")
+        fail(f"the document server needs more: {how_to_install('documents')}")
     if not folder.is_dir():
         fail(f"{folder}: there is no such folder", 2)
     if transport not in ("stdio", "http"):

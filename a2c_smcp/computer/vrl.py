@@ -19,6 +19,8 @@ from typing import Any
 
 import orjson
 
+from a2c_smcp.utils.extras import how_to_install
+
 logger = logging.getLogger(__name__)
 
 MAX_SCRIPT = 20_000
@@ -42,7 +44,7 @@ def check(script: str) -> None:
     if len(script) > MAX_SCRIPT:
         raise ValueError(f"a script of {len(script)} characters; at most {MAX_SCRIPT} are allowed")
     if importlib.util.find_spec("vrl_python") is None:
-        raise ValueError("VRL is not installed: pip install 'a2c-stack[vrl]'")
+        raise ValueError(f"VRL is not installed: {how_to_install('vrl')}")
     request = json.dumps({"script": script}) + "\n"
     try:
         done = subprocess.run(

@@ -26,6 +26,7 @@ from a2c_smcp.documents.registry import VERSION, Format, format_of, suffix_of
 from a2c_smcp.documents.render import as_text
 from a2c_smcp.documents.shapes import page_shape
 from a2c_smcp.documents.wording import size_words
+from a2c_smcp.utils.extras import how_to_install
 from a2c_smcp.utils.garbage import collect_less_often
 
 KEPT_OPEN = 4
@@ -171,7 +172,7 @@ def _answer(reader: Reader, request: dict[str, Any]) -> bytes:
     except UnreadableFileError as error:
         return _line({"problem": str(error), "cause": "file"})
     except ImportError as error:
-        advice = f"to read this file, install {error.name or error} (pip install 'a2c-stack[documents]')"
+        advice = f"to read this file, install {error.name or error} ({how_to_install('documents')})"
         return _line({"problem": advice, "cause": "machine"})
     except OSError as error:
         if not os.path.exists(path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,11 @@ def test_every_field_has_the_default_of_the_protocol() -> None:
         "timeout": 5.0,
         "sse_read_timeout": 300.0,
     }
+
+
+def test_a_file_may_name_the_python_that_runs_the_computer() -> None:
+    loaded = load_config(Path(__file__).parent.parent.parent / "examples" / "mcp.json")
+    assert {server.parameters()["command"] for server in loaded.servers} == {sys.executable}
 
 
 def test_models_are_frozen_and_strict() -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import a2c_smcp
 from a2c_smcp.cli.doctor.case import Case
 from a2c_smcp.cli.doctor.finding import Report
+from a2c_smcp.utils.extras import how_to_install
 
 DISTRIBUTION = "a2c-stack"
 ROOM = 1_000_000_000
@@ -37,7 +38,7 @@ async def check_software(case: Case, report: Report) -> None:
     try:
         required = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:
-        report.warn("this package runs without being installed", f"pip install {DISTRIBUTION}")
+        report.warn("this package runs without being installed", how_to_install())
         return
     packages: defaultdict[str, list[str]] = defaultdict(list)
     for line in required:
@@ -48,7 +49,7 @@ async def check_software(case: Case, report: Report) -> None:
     if complete := sorted(extra for extra, names in missing.items() if not names):
         report.ok(f"extras that are installed: {', '.join(complete)}")
     for extra, names in sorted(missing.items()):
-        install = f"pip install '{DISTRIBUTION}[{extra}]'"
+        install = how_to_install(extra)
         if names and len(names) < len(packages[extra]):
             report.warn(f"extra {extra} lacks {', '.join(names)}", install)
         elif names:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from a2c_smcp.cli.errors import INTERRUPTED, Interrupted, fail
+from a2c_smcp.utils.extras import how_to_install
 
 if TYPE_CHECKING:
     from a2c_smcp.computer.mcp_clients.config_file import LoadedConfig
@@ -84,7 +85,7 @@ def up(
     Shows who is there and what happens, and the commands that bring an Agent in. Ctrl-C stops all of it.
     """
     if importlib.util.find_spec("watchfiles") is None:
-        fail("the document server needs more: pip install 'a2c-stack[documents]'")
+        fail(f"the document server needs more: {how_to_install('documents')}")
     if folder is not None and not folder.is_dir():
         fail(f"{folder}: there is no such folder", 2)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,6 +52,9 @@ _PARAMETER_FIELDS = {
 MANY = 3
 """Unknown settings above which a file is some program's own, and they are not told one by one."""
 _VARIABLE = re.compile(r"\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>(?:[^{}]|\$\{[^{}]*\})*))?\}")
+
+PYTHON = "A2C_PYTHON"
+"""A variable that is always there: the Python that runs this program, for servers of the same installation."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +120,9 @@ def parse_config(
         data, lines = jsonc.parse(text)
     except jsonc.JSONCError as error:
         raise ConfigError([Problem("", error.message, error.line)]) from None
-    environment = (os.environ if environment is None else environment) if expand else None
-    reader = _Reader(lines, environment, folder or Path.cwd())
+    known = os.environ if environment is None else environment
+    filled_in = {PYTHON: sys.executable, **known} if expand else None
+    reader = _Reader(lines, filled_in, folder or Path.cwd())
     reader.read(data)
     if reader.problems:
         in_order = sorted(reader.problems, key=lambda problem: problem.line or 0)
