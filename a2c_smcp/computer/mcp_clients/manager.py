@@ -335,12 +335,11 @@ class MCPServerManager:
         return self._change
 
     def is_coming(self, tool: str) -> bool:
-        """Whether a tool that cannot be called now may be soon: its server is on its way, or one whose tools are not
-        known yet."""
+        """Whether a tool that cannot be called now may be soon: its server is starting, or one whose tools are not
+        known yet. One that failed and is tried again may never come."""
         owner = self._clients.get(self.book.owners.get(tool, ""))
-        if owner is not None:
-            return owner.state in (ServerState.STARTING, ServerState.RESTARTING)
-        return any(client.state is ServerState.STARTING for client in self._clients.values())
+        candidates = self._clients.values() if owner is None else (owner,)
+        return any(client.state is ServerState.STARTING for client in candidates)
 
     def _tell_status(self, server: str) -> None:
         change, self._change = self._change, asyncio.Event()
