@@ -325,17 +325,17 @@ class Hub(ABC, Generic[ClientT]):
 
     def _check_grants(self) -> None:
         self._is_watching = False
-        limited = False
-        for sid in list(self.members):
-            connection = self.namespace.connections.get(sid)
-            if connection is None or connection.grant.holds is None:
-                continue
-            limited = True
-            if not connection.grant.holds():
-                logger.warning("%s is shown out: its credential does not hold any more", connection.grant.subject)
+        grants = {
+            sid: connection.grant
+            for sid in list(self.members)
+            if (connection := self.namespace.connections.get(sid)) is not None and connection.grant.holds is not None
+        }
+        if grants:
+            self._watch_grants()  # first, so that a provider that fails now does not end the watching
+        for sid, grant in grants.items():
+            if grant.holds is not None and not grant.holds():
+                logger.warning("%s is shown out: its credential does not hold any more", grant.subject or "a client")
                 self.show_out(sid)
-        if limited:
-            self._watch_grants()
 
     def _reject(self, client: ClientT, error: BaseException | None) -> None:
         if isinstance(error, ConnectionRefusedError):
