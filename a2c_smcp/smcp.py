@@ -156,6 +156,8 @@ class DPEElementDetail(TypedDict):
 class GetFinderRet(TypedDict):
     documents: list[DPEDocumentSummary]
     total_count: int
+    unindexed_count: NotRequired[int]
+    """Documents that the Computer does not count, because its index is full."""
     req_id: str
 
 

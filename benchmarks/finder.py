@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -19,6 +20,7 @@ CPU_TARGET = 5.0
 """Milliseconds of the Computer per request."""
 MEMORY_TARGET = 60.0
 """Megabytes."""
+SIZE_TARGET = 1.5
 PAGE = 20
 
 QUERIES: Mapping[str, dict[str, Any]] = {
@@ -39,10 +41,12 @@ class Plan:
     starts: int
     """How often all processes are started anew."""
     requests: int
+    sizes: tuple[int, ...]
+    """Numbers of documents with which a page is measured; the first is the floor of the others."""
 
 
-FULL = Plan(documents=10_000, starts=3, requests=300)
-QUICK = Plan(documents=500, starts=1, requests=40)
+FULL = Plan(documents=10_000, starts=3, requests=300, sizes=(1_000, 10_000, 50_000, 200_000))
+QUICK = Plan(documents=500, starts=1, requests=40, sizes=(100, 500))
 
 
 @dataclass(slots=True)
@@ -74,7 +78,37 @@ async def measure(plan: Plan, agent_kind: str = "floor") -> list[Row]:
             async with shelved(shelves, agent_kind) as computer:
                 await _measure_first(computer, has_catalogue, plan.documents, empty, found)
                 await _measure_known(computer, has_catalogue, plan, found)
-    return _rows(plan.documents, found)
+    return [*_rows(plan.documents, found), *await _measure_sizes(plan, agent_kind)]
+
+
+async def _measure_sizes(plan: Plan, agent_kind: str) -> list[Row]:
+    """Pages of few and of many documents: of all, of a search that is known, and of one that is new."""
+    cpu: dict[str, list[float]] = {}
+    for documents in plan.sizes:
+        async with shelved(Shelves(documents=documents), agent_kind) as computer:
+            await _first_look(computer, documents)
+            for name, query in _pages_of(documents).items():
+                cpu.setdefault(name, []).append(await _cpu_per_page(computer, query, plan.requests))
+    return [
+        Row(
+            f"get_finder, {name}, {documents:,} documents, CPU (floor: {plan.sizes[0]:,} documents)",
+            f"{values[0]:.2f} ms",
+            f"{value:.2f} ms",
+            value / values[0],
+            None if name == "a new search" else SIZE_TARGET,
+        )
+        for name, values in cpu.items()
+        for documents, value in zip(plan.sizes[1:], values[1:], strict=True)
+    ]
+
+
+def _pages_of(documents: int) -> dict[str, Callable[[], dict[str, Any]]]:
+    numbers = itertools.count()
+    return {
+        "a page of all": lambda: {"offset": documents // 2},
+        "a page of a search": lambda: {"keywords": ["document"], "offset": documents // 2},
+        "a new search": lambda: {"keywords": [f"document {next(numbers)}"]},
+    }
 
 
 async def _measure_first(
@@ -94,7 +128,7 @@ async def _measure_known(computer: ShelvedComputer, has_catalogue: bool, plan: P
     if has_catalogue:
         before = computer.heard()
         for name, query in QUERIES.items():
-            found.cpu[name].append(await _cpu_per_page(computer, query, plan.requests))
+            found.cpu[name].append(await _cpu_per_page(computer, lambda query=query: query, plan.requests))
         if heard := computer.heard() - before:
             raise RuntimeError(f"MCP servers were asked for what is known: {heard}")
     found.reads.append(await _reads_after_change(computer, plan.documents))
@@ -108,11 +142,11 @@ async def _first_look(computer: ShelvedComputer, documents: int) -> float:
     return time.perf_counter() - began
 
 
-async def _cpu_per_page(computer: ShelvedComputer, query: dict[str, Any], requests: int) -> float:
+async def _cpu_per_page(computer: ShelvedComputer, query: Callable[[], dict[str, Any]], requests: int) -> float:
     """Milliseconds of the Computer's process."""
 
     async def ask() -> None:
-        await _page(computer, **query)
+        await _page(computer, **query())
 
     await measure_round(ask, requests // 10, 1, no_cpu)
     sample = await measure_round(ask, requests, 1, lambda: cpu_seconds(computer.process.pid))

@@ -20,7 +20,7 @@ SHELVES = str(Path(__file__).parent.parent / "tests" / "servers" / "shelves.py")
 """A stdio server without an SDK, whose resources change when its tools say so."""
 SERVERS = 5
 
-_PATIENCE = 60.0
+_PATIENCE = 300.0
 _LOOK = 0.1
 _SETTLE = 0.3
 
@@ -50,7 +50,7 @@ class Shelves:
     def _options(self, number: int) -> list[str]:
         windows, documents = str(self.windows // SERVERS), str(self.documents // SERVERS)
         own = ["--host", host(number), "--prefix", f"s{number}_"]
-        return [*own, "--windows", windows, "--size", str(self.window_size), "--documents", documents]
+        return [*own, "--windows", windows, "--size", str(self.window_size), "--documents", documents, "--page", "2000"]
 
 
 def host(number: int) -> str:

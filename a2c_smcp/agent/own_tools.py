@@ -152,7 +152,8 @@ def _listing(found: GetFinderRet) -> dict[str, Any]:
     """Documents as a model needs them."""
     internal = ("server", "file_uri", "doc_ref")
     documents = [{key: value for key, value in each.items() if key not in internal} for each in found["documents"]]
-    return {"documents": documents, "total_count": found["total_count"]}
+    further = {"unindexed_count": found["unindexed_count"]} if "unindexed_count" in found else {}
+    return {"documents": documents, "total_count": found["total_count"], **further}
 
 
 def _plainness(error: Any) -> int:

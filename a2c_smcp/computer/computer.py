@@ -9,14 +9,14 @@ import asyncio
 import logging
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from a2c_smcp.computer.announcer import Announcer
 from a2c_smcp.computer.calls import OURSELVES, Caller, ToolCalls
-from a2c_smcp.computer.desktop.organize import arrange
+from a2c_smcp.computer.desktop.aggregator import MAX_BYTES, DesktopAggregator
 from a2c_smcp.computer.finder.aggregator import PATIENCE, FinderAggregator
+from a2c_smcp.computer.finder.documents import INDEX_BYTES
 from a2c_smcp.computer.finder.organize import DEFAULT_LIMIT
 from a2c_smcp.computer.history import History
 from a2c_smcp.computer.inputs.resolver import InputResolver
@@ -80,6 +80,7 @@ class Computer:
         on_status_changed: Callable[[str], None] | None = None,
         require_subscribe: bool = True,
         cache_bytes: int = CACHE_BYTES,
+        index_bytes: int = INDEX_BYTES,
         patience: float = PATIENCE,
     ) -> None:
         self.name = name
@@ -105,8 +106,10 @@ class Computer:
             on_resources_changed=self._on_resources_changed,
             require_subscribe=require_subscribe,
             cache_bytes=cache_bytes,
+            index_bytes=index_bytes,
         )
         self._patience = patience
+        self._desktop = DesktopAggregator(lambda: self.mcp_manager.views)
         self._finder = FinderAggregator(lambda: self.mcp_manager.views)
         self._reader = Reader(self.mcp_manager, self._finder, self._resolver.secrets.redact, patience)
         self._windows: frozenset[str] = frozenset()
@@ -234,12 +237,17 @@ class Computer:
 
     # ----------------------------------------------------------------------------------------------- windows, documents
 
-    async def get_desktop(self, size: int | None = None, window_uri: str | None = None) -> list[Desktop]:
-        """Every window of every MCP server, rendered, in the protocol's order; or at most `size`, or one of them."""
+    async def get_desktop(
+        self, size: int | None = None, window_uri: str | None = None, *, max_bytes: int = MAX_BYTES
+    ) -> list[Desktop]:
+        """Every window of every MCP server, rendered, in the protocol's order; or at most `size`, or one of them.
+
+        Raises:
+            TooLargeError: the windows hold more than `max_bytes`; no more than that is read.
+        """
         if size is not None and size <= 0:
             return []
-        panes = await asyncio.gather(*(view.panes(self._patience, window_uri) for view in self.mcp_manager.views))
-        return arrange(chain.from_iterable(panes), size, self._history)
+        return await self._desktop.look(size, window_uri, self._history, patience=self._patience, max_bytes=max_bytes)
 
     async def get_finder(
         self,
@@ -254,6 +262,11 @@ class Computer:
             MalformedRequestError: `offset` or `limit` is negative.
         """
         return await self._finder.find(keywords, file_type, self._history, offset, limit, patience=self._patience)
+
+    @property
+    def unindexed_documents(self) -> int:
+        """How many documents `get_finder` does not know, because its index is full (`index_bytes`)."""
+        return self._finder.left_out
 
     async def read_resource(self, uri: str) -> list[ResourceContents]:
         """Read a document, page, element or window, or anything else that some MCP server lists.
@@ -309,8 +322,8 @@ class Computer:
     def _is_new_set(self, kind: str) -> bool:
         views = self.mcp_manager.views
         if kind == "documents":
-            return self._finder.update_uri_cache(uri for view in views for uri in view.documents)
-        before, self._windows = self._windows, frozenset(uri for view in views for uri in view.windows)
+            return self._finder.update_uri_cache(uri for view in views for uri in view.documents.items)
+        before, self._windows = self._windows, frozenset(uri for view in views for uri in view.windows.items)
         return self._windows != before
 
     # ----------------------------------------------------------------------------------------------------------- inputs

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import mcp_types as types
 
-from a2c_smcp.utils.dpe_uri import ParsedDPEUri, parse_dpe_uri
+from a2c_smcp.utils.dpe_uri import parse_dpe_uri
 from a2c_smcp.utils.window_uri import WindowURI
+
+
+class ListedWindow(NamedTuple):
+    """What a list says of a window."""
+
+    name: str
+    description: str | None
+    priority: int
+    fullscreen: bool
+
+
+class ListedDocument(NamedTuple):
+    """What a list says of a document. There may be hundreds of thousands: nothing else of it is kept."""
+
+    name: str
+    description: str | None
+    host: str
+    """In lower case."""
+    doc_ref: str
 
 
 @dataclass(slots=True)
 class Listing:
-    """The resources of one server, in the order in which it lists them."""
+    """The resources of one server by their addresses, in the order in which it lists them."""
 
-    windows: list[types.Resource] = field(default_factory=list[types.Resource])
-    documents: list[tuple[types.Resource, ParsedDPEUri]] = field(
-        default_factory=list[tuple[types.Resource, ParsedDPEUri]]
-    )
+    windows: dict[str, ListedWindow] = field(default_factory=dict[str, ListedWindow])
+    documents: dict[str, ListedDocument] = field(default_factory=dict[str, ListedDocument])
     others: set[str] = field(default_factory=set[str])
     """What can be read and is shown nowhere; pages and elements are found through their document."""
     skipped: dict[str, str] = field(default_factory=dict[str, str])
@@ -26,35 +44,31 @@ class Listing:
     hosts: set[str] = field(default_factory=set[str])
     """The hosts of all `dpe://` addresses, in lower case."""
 
-
-def sort_resources(resources: Iterable[types.Resource]) -> Listing:
-    """Sort what a server lists."""
-    listing = Listing()
-    for resource in resources:
+    def add(self, resource: types.Resource) -> None:
+        """Put a resource where it belongs. The first of two with the same address counts."""
         try:
-            _put(resource, listing)
+            self._add(resource.uri, resource.name, resource.description)
         except ValueError as error:
-            listing.skipped[resource.uri] = str(error)
-            listing.others.add(resource.uri)
-    return listing
+            self.skipped[resource.uri] = str(error)
+            self.others.add(resource.uri)
+
+    def _add(self, uri: str, name: str, description: str | None) -> None:
+        if uri.startswith("window://"):
+            window = WindowURI(uri)
+            self.windows.setdefault(uri, ListedWindow(name, description, window.priority or 0, bool(window.fullscreen)))
+            return
+        if uri.startswith("dpe://"):
+            address = parse_dpe_uri(uri)
+            host = sys.intern(address.host.lower())
+            self.hosts.add(host)
+            if address.level == 1:
+                self.documents.setdefault(uri, ListedDocument(name, description, host, address.doc_ref or ""))
+                return
+        self.others.add(uri)
 
 
 def is_on_show(uri: str) -> bool:
     """Whether a resource is a window or a document."""
-    listing = sort_resources([types.Resource(uri=uri, name="")])
+    listing = Listing()
+    listing.add(types.Resource(uri=uri, name=""))
     return bool(listing.windows or listing.documents)
-
-
-def _put(resource: types.Resource, listing: Listing) -> None:
-    uri = resource.uri
-    if uri.startswith("window://"):
-        WindowURI(uri)
-        listing.windows.append(resource)
-        return
-    if uri.startswith("dpe://"):
-        address = parse_dpe_uri(uri)
-        listing.hosts.add(address.host.lower())
-        if address.level == 1:
-            listing.documents.append((resource, address))
-            return
-    listing.others.add(uri)

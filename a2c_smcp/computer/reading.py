@@ -236,14 +236,14 @@ class Reader:
 
     def _page_count(self, server: str, address: ParsedDPEUri) -> int | None:
         item = self._view(server).document_of(address)
-        return item.shown.document["page_count"] if item is not None and item.shown is not None else None
+        return item.filed.document["page_count"] if item is not None and item.filed is not None else None
 
 
 def _known(views: list[ResourceView]) -> list[str]:
     found: list[str] = []
     for view in views:
-        found += [*view.windows, *view.others]
-        for uri in view.documents:
+        found += [*view.windows.items, *view.others]
+        for uri in view.documents.items:
             found += [uri, f"{uri}/pages/", f"{uri}/elements/"]
     return found
 

@@ -114,7 +114,10 @@ def read_finder(ack: Any, req_id: str) -> smcp.GetFinderRet:
     total = answer.get("total_count")
     if type(total) is not int or total < 0:
         raise InvalidAnswerError("total_count: a number is expected")
-    return {"documents": documents, "total_count": total, "req_id": req_id}
+    found: smcp.GetFinderRet = {"documents": documents, "total_count": total, "req_id": req_id}
+    if type(unindexed := answer.get("unindexed_count")) is int:
+        found["unindexed_count"] = unindexed
+    return found
 
 
 def read_contents(ack: Any, req_id: str) -> smcp.ReadResourceRet:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from a2c_smcp.computer.desktop.organize import Window, organize_desktop
-from a2c_smcp.computer.finder.organize import organize_finder
+from a2c_smcp.computer.finder.organize import ALL, AT_ONCE, FEW, Filed, Search, Shelf, file, organize_finder
 from a2c_smcp.computer.order import in_order_of_use
 from a2c_smcp.errors import MalformedRequestError
 
@@ -254,3 +255,36 @@ def test_pages_put_together_are_everything_that_matches_in_order(
     for entry in documents:
         matches = not real or any(w in entry["title"].lower() or w in entry["summary"].lower() for w in real)
         assert (entry in everything) == matches
+
+
+changes = st.lists(
+    st.tuples(st.sampled_from(["put", "put", "put", "remove", "look"]), st.integers(0, 3 * FEW), st.integers(1, 28)),
+    max_size=3 * FEW,
+)
+
+
+@given(changes)
+def test_a_shelf_that_changes_finds_what_a_new_one_would(happenings: list[tuple[str, int, int]]) -> None:
+    shelf, there = Shelf(), dict[int, Filed]()
+    for what, place, day in happenings:
+        if what == "look":
+            assert shelf.matching(ALL) == Shelf(there.values()).matching(ALL)
+            continue
+        if (old := there.pop(place, None)) is not None:
+            shelf.remove(old)
+        if what == "put":
+            filed = file(document(str(place), title=f"day {day}", last_modified=f"2026-01-{day:02}"))
+            assert filed is not None
+            filed.place = place
+            there[place] = filed
+            shelf.put(filed)
+    for search in (ALL, Search.of(["day 1"], None), Search.of(["day 2", "day 3"], "pdf")):
+        for _ in range(2):
+            assert shelf.matching(search) == Shelf(there.values()).matching(search)
+
+
+def test_a_large_shelf_is_searched_in_pieces_with_the_same_findings() -> None:
+    filed = [found for place in range(AT_ONCE + 20) if (found := file(document(str(place))))]
+    shelf, search = Shelf(filed), Search.of(["77"], None)
+    asyncio.run(shelf.search(search))
+    assert shelf.matching(search) == search.among(filed)

@@ -14,12 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2c_smcp.computer import resources
+from a2c_smcp.computer import items, resources
 from a2c_smcp.computer.cache import ByteBudget
+from a2c_smcp.computer.desktop.aggregator import MAX_BYTES, DesktopAggregator
 from a2c_smcp.computer.finder.aggregator import FinderAggregator
+from a2c_smcp.computer.finder.documents import INDEX_BYTES, Room
 from a2c_smcp.computer.mcp_clients.conversation import Conversation
 from a2c_smcp.computer.mcp_clients.session import Session
 from a2c_smcp.computer.resources import ResourceView
+from a2c_smcp.errors import TooLargeError
 from tests.computer.hosting import eventually, hosting, shelves
 from tests.support.running import PATIENCE
 
@@ -99,7 +102,7 @@ class MemoryServer:
 
 @asynccontextmanager
 async def viewing(
-    server: MemoryServer, budget: int = 1_000_000, redact: Callable[[str], str] = str
+    server: MemoryServer, budget: int = 1_000_000, redact: Callable[[str], str] = str, room: int = INDEX_BYTES
 ) -> AsyncGenerator[ResourceView]:
     info = types.Implementation(name="test", version="1")
     async with asyncio.timeout(PATIENCE), Session(server.conversation, info) as session:
@@ -109,6 +112,7 @@ async def viewing(
             session,
             require_subscribe=True,
             budget=ByteBudget(budget),
+            room=Room(room),
             on_change=lambda kind, changed: None,
             on_list=lambda: None,
             redact=redact,
@@ -122,9 +126,14 @@ async def viewing(
 
 
 async def shown(view: ResourceView) -> tuple[set[str], set[str]]:
-    panes = {pane.rendered for pane in await view.panes(PATIENCE)}
-    titles = {filed.document["title"] for filed in (await view.filed(PATIENCE))[1]}
-    return panes, titles
+    documents = await FinderAggregator(lambda: [view]).collect_documents(PATIENCE)
+    return set(await look(view)), {document["title"] for document in documents}
+
+
+async def look(
+    view: ResourceView, size: int | None = None, *, patience: float = PATIENCE, max_bytes: int = MAX_BYTES
+) -> list[str]:
+    return await DesktopAggregator(lambda: [view]).look(size, None, None, patience=patience, max_bytes=max_bytes)
 
 
 def document(title: str) -> str:
@@ -181,7 +190,7 @@ def test_any_sequence_of_changes_failures_and_looks_ends_as_a_fresh_view_would(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(resources, "LIST_PAUSE", 0.0)
-        patch.setattr(resources, "RETRY_PAUSE", 0.0)
+        patch.setattr(items, "RETRY_PAUSE", 0.0)
         asyncio.run(live())
 
 
@@ -192,7 +201,7 @@ async def test_however_many_ask_at_a_time_each_window_is_read_once() -> None:
         server.contents[f"window://m/{number}"] = str(number)
     async with viewing(server) as view:
         await eventually(lambda: len(server.subscribed) == 20)
-        answers = await asyncio.gather(*(view.panes(PATIENCE) for _ in range(10)))
+        answers = await asyncio.gather(*(look(view) for _ in range(10)))
         assert all(len(answer) == 20 for answer in answers)
         assert len(server.reads) == 20
 
@@ -203,11 +212,11 @@ async def test_what_changes_while_it_is_read_is_read_again() -> None:
     server.contents["window://m/a"] = "old"
     async with viewing(server) as view:
         await eventually(lambda: server.subscribed)
-        looking = asyncio.ensure_future(view.panes(PATIENCE))
+        looking = asyncio.ensure_future(look(view))
         await eventually(lambda: server.reads)
         server.put("window://m/a", "new")
         await looking
-        assert [pane.rendered for pane in await view.panes(PATIENCE)] == ["window://m/a\n\nnew"]
+        assert await look(view) == ["window://m/a\n\nnew"]
 
 
 @pytest.mark.anyio
@@ -225,7 +234,7 @@ async def test_a_list_that_changes_while_documents_are_read_is_what_everybody_se
         server.put("dpe://m/new", document("new"))
         server.held.set()
         await asking
-        await eventually(lambda: "dpe://m/new" in view.documents and "dpe://m/b" not in view.documents)
+        await eventually(lambda: "dpe://m/new" in view.documents.items and "dpe://m/b" not in view.documents.items)
         documents, total = await finder.find(None, None, None, patience=PATIENCE)
         assert ({entry["title"] for entry in documents}, total) == ({"a", "c", "new"}, 3)
 
@@ -237,7 +246,7 @@ async def test_a_list_that_cannot_be_read_is_tried_again_and_harms_nothing() -> 
     server.contents["window://m/a"] = "here"
     async with viewing(server) as view:
         await eventually(view.problems)
-        await eventually(lambda: view.windows)
+        await eventually(lambda: view.windows.items)
         assert view.problems() == []
 
 
@@ -258,8 +267,10 @@ async def test_a_secret_in_a_servers_error_is_in_no_log_and_no_note(caplog: pyte
     server.contents["window://m/a"] = "x"
     server.broken.add("window://m/a")
     async with viewing(server, redact=lambda text: text.replace("not here", "hidden")) as view:
-        await eventually(lambda: [item for item in view.windows.values() if item.is_watched])  # else it is read again
-        assert await view.panes(PATIENCE) == []
+        await eventually(
+            lambda: [item for item in view.windows.items.values() if item.is_watched]
+        )  # else it is read again
+        assert await look(view) == []
         assert "hidden" in view.problems()[0]
     assert "not here" not in caplog.text
 
@@ -301,3 +312,66 @@ async def test_addresses_are_completed_from_document_to_page_to_element() -> Non
         assert await computer.acomplete_uri("dpe://shelf/d00001/elements/e2") == ["dpe://shelf/d00001/elements/e2"]
         for nothing in ("dpe://nobody/d/pages/", "dpe://shelf/zzz/pages/", "mailto:"):
             assert await computer.acomplete_uri(nothing) == []
+
+
+@pytest.mark.anyio
+async def test_no_more_windows_are_read_than_are_shown() -> None:
+    server = MemoryServer()
+    for number in range(200):
+        server.contents[f"window://m/{number}?priority={number % 100}"] = str(number)
+    async with viewing(server) as view:
+        await eventually(lambda: len(server.subscribed) == 200)
+        assert [each.split("\n\n")[1] for each in await look(view, 3)] == ["99", "199", "98"]
+        assert len(server.reads) == 3
+        server.put("window://m/full?fullscreen=1", "alone")
+        await eventually(lambda: len(server.subscribed) == 201)
+        assert await look(view) == ["window://m/full?fullscreen=1\n\nalone"]
+        assert len(server.reads) == 4
+
+
+@pytest.mark.anyio
+async def test_windows_with_nothing_to_show_make_room_for_the_next() -> None:
+    server = MemoryServer()
+    server.contents = {f"window://m/{number}": str(number) for number in range(6)}
+    server.broken = {f"window://m/{number}" for number in range(3)}
+    async with viewing(server) as view:
+        await eventually(lambda: len(server.subscribed) == 6)
+        assert await look(view, 2) == ["window://m/3\n\n3", "window://m/4\n\n4"]
+        assert "window://m/5" not in server.reads
+
+
+@pytest.mark.anyio
+async def test_windows_that_do_not_fit_into_the_answer_are_not_read() -> None:
+    server = MemoryServer()
+    for number in range(500):
+        server.contents[f"window://m/{number}"] = "x" * 1_000
+    async with viewing(server) as view:
+        await eventually(lambda: len(server.subscribed) == 500)
+        for _ in range(2):
+            with pytest.raises(TooLargeError, match="ask for fewer") as caught:
+                await look(view, max_bytes=10_000)
+            assert caught.value.details == {"max_bytes": 10_000, "windows": 500}
+            assert len(server.reads) <= 10 + 2 * items.READERS
+        assert len(await look(view, 9, max_bytes=10_000)) == 9
+
+
+@pytest.mark.anyio
+async def test_documents_beyond_the_index_are_left_out_and_counted() -> None:
+    server = MemoryServer()
+    for number in range(30):
+        server.contents[f"dpe://m/{number:02}"] = document(f"title {number:02}")
+    async with viewing(server, budget=10, room=10_000) as view:
+        finder = FinderAggregator(lambda: [view])
+        await eventually(lambda: len(server.subscribed) == 30)
+        held = len(await finder.collect_documents(PATIENCE))
+        assert 5 < held < 25
+        assert finder.left_out == 30 - held
+        assert f"{finder.left_out} of its 30 documents are not in the Finder" in view.problems()[0]
+        reads = len(server.reads)
+        assert len((await finder.find(["title"], None, None, patience=PATIENCE))[0]) == held
+        assert len(server.reads) == reads, "what was left out is not read for every request"
+        for number in range(20):
+            server.drop(f"dpe://m/{number:02}")
+        await eventually(lambda: len(view.documents.items) == 10)
+        assert len(await finder.collect_documents(PATIENCE)) == 10
+        assert (finder.left_out, view.problems()) == (0, [])

@@ -12,7 +12,6 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from raw import Call, RpcError, Server, Tool, start_thread, text
 
-PAGE = 100
 NOT_FOUND = -32002
 INVALID_REQUEST = -32600
 MARK = "io.modelcontextprotocol/protocolVersion"
@@ -130,9 +129,10 @@ class Shelves(Server):
                 if document.get("with_page"):
                     resources.append({"uri": f"{uri}/pages/0", "name": "a page, which is no document"})
         start = int(cursor or 0)
-        result: dict[str, Any] = {"resources": resources[start : start + PAGE]}
-        if start + PAGE < len(resources):
-            result["nextCursor"] = str(start + PAGE)
+        size = self.options.page
+        result: dict[str, Any] = {"resources": resources[start : start + size]}
+        if start + size < len(resources):
+            result["nextCursor"] = str(start + size)
         return result
 
     def complete(self, params: dict[str, Any]) -> list[str]:
@@ -298,6 +298,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--windows", type=int, default=0)
     parser.add_argument("--documents", type=int, default=0)
+    parser.add_argument("--page", type=int, default=100, help="resources in one answer to resources/list")
     parser.add_argument("--size", type=int, default=0)
     parser.add_argument("--host", default="shelf")
     parser.add_argument("--prefix", default="")

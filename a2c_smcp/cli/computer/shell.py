@@ -208,7 +208,7 @@ class Shell(CommandShell):
         """documents
         The documents of all servers."""
         await self._computer.mcp_manager.be_listed()
-        known = [(uri, view.server, item.name) for view in self._views() for uri, item in view.documents.items()]
+        known = [(uri, view.server, item.name) for view in self._views() for uri, item in view.documents.items.items()]
         show(views.listed(known))
 
     async def do_finder(self, *words: str) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 
-from a2c_smcp.computer.finder.organize import DEFAULT_LIMIT, Shelf, browse, shelve
+from a2c_smcp.computer.finder.organize import ALL, DEFAULT_LIMIT, Search, browse
 from a2c_smcp.computer.order import UsedServers
 from a2c_smcp.computer.resources import ResourceView
 from a2c_smcp.errors import DocumentNotFoundError
@@ -20,11 +20,10 @@ PATIENCE = 5.0
 
 
 class FinderAggregator:
-    """Keeps each server's documents in their order until one of them changes."""
+    """Finds documents in the indexes of all servers."""
 
     def __init__(self, views: Callable[[], Sequence[ResourceView]]) -> None:
         self._views = views
-        self._shelves: dict[ResourceView, tuple[int, Shelf]] = {}
         self._warned: set[str] = set()
         self._uris: frozenset[str] = frozenset()
 
@@ -43,17 +42,23 @@ class FinderAggregator:
         Raises:
             MalformedRequestError: `offset` or `limit` is negative.
         """
-        views = self._views()
-        shelves = await asyncio.gather(*(self._shelf(view, patience) for view in views))
-        present = set(self._views())
-        self._shelves = {view: shelf for view, shelf in self._shelves.items() if view in present}
-        by_server = {view.server: shelf for view, shelf in zip(views, shelves, strict=True) if shelf.documents}
-        return browse(by_server, keywords, file_type, history, offset, limit)
+        search = Search.of(keywords, file_type)
+        await self._refresh(patience)
+        shelves = {view.server: view.documents.shelf for view in self._views() if view.documents.items}
+        for shelf in shelves.values():
+            await shelf.search(search)
+        return browse(shelves, search, history, offset, limit)
 
     async def collect_documents(self, patience: float = PATIENCE) -> list[DPEDocumentSummary]:
         """The summaries of all documents of all servers; each server's in its order."""
-        shelves = await asyncio.gather(*(self._shelf(view, patience) for view in self._views()))
-        return [document for shelf in shelves for document in shelf.documents]
+        await self._refresh(patience)
+        shelves = [view.documents.shelf for view in self._views()]
+        return [filed.document for shelf in shelves for filed in shelf.matching(ALL)]
+
+    @property
+    def left_out(self) -> int:
+        """How many documents are not in the index, because there is no room."""
+        return sum(view.documents.left_out for view in self._views())
 
     def update_uri_cache(self, current_uris: Iterable[str]) -> bool:
         """Remember which documents are listed; whether these are others than before."""
@@ -78,13 +83,11 @@ class FinderAggregator:
         owner = next((view for view in candidates if view.document_of(address) is not None), candidates[0])
         return owner.server
 
-    async def _shelf(self, view: ResourceView, patience: float) -> Shelf:
-        revision, shelf = self._shelves.get(view, (-1, Shelf()))
-        if view.documents_are_settled and revision == view.revision:
-            return shelf
-        found_revision, filed = await view.filed(patience)
-        revision, shelf = self._shelves.get(view, (-1, Shelf()))
-        if revision != found_revision:
-            shelf = shelve(filed)
-            self._shelves[view] = found_revision, shelf
-        return shelf
+    async def _refresh(self, patience: float) -> None:
+        deadline = asyncio.get_running_loop().time() + patience
+
+        async def one(view: ResourceView) -> None:
+            await view.be_listed(deadline)
+            await view.documents.refresh(deadline)
+
+        await asyncio.gather(*map(one, self._views()))

@@ -58,7 +58,7 @@ def read_document(server: str, uri: str, name: str, description: str | None, dat
         summary["last_modified"] = changed
     filed = file(summary)
     if filed is None:
-        raise ValueError("its URI is not valid")
+        raise ValueError("it cannot be written as JSON")
     return filed
 
 

@@ -205,8 +205,8 @@ class MCPClient(ABC):
             protocol_version=session.protocol_version if session is not None else None,
             pid=self._link.pid if self._link is not None else None,
             stderr=tuple(self._stderr) if failing else (),
-            windows=len(self.view.windows) if self.view is not None else 0,
-            documents=len(self.view.documents) if self.view is not None else 0,
+            windows=len(self.view.windows.items) if self.view is not None else 0,
+            documents=len(self.view.documents.items) if self.view is not None else 0,
             notes=(*self._notes, *(self.view.problems() if self.view is not None else ())),
         )
 

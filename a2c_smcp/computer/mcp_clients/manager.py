@@ -15,6 +15,7 @@ from mcp_types import Tool
 
 from a2c_smcp.computer.cache import ByteBudget
 from a2c_smcp.computer.desktop.organize import Window
+from a2c_smcp.computer.finder.documents import INDEX_BYTES, Room
 from a2c_smcp.computer.inputs.providers import InputMissing
 from a2c_smcp.computer.inputs.resolver import InputResolver
 from a2c_smcp.computer.inputs.secrets import replace_secrets
@@ -35,7 +36,7 @@ from a2c_smcp.utils.results import CallToolResult
 logger = logging.getLogger(__name__)
 
 CACHE_BYTES = 64_000_000
-"""What all windows and documents of a Computer may take in memory."""
+"""What the windows of a Computer may take in memory while nobody looks at them."""
 LISTING = 5.0
 """Seconds that somebody who wants to see all windows and documents waits for servers that have just become ready."""
 
@@ -64,6 +65,7 @@ class MCPServerManager:
         on_resources_changed: Callable[[str, bool], None] | None = None,
         require_subscribe: bool = True,
         cache_bytes: int = CACHE_BYTES,
+        index_bytes: int = INDEX_BYTES,
     ) -> None:
         self.policy = replace(policy or Policy(), **({} if auto_reconnect else {"restart": False}))
         self.auto_connect = auto_connect
@@ -75,6 +77,7 @@ class MCPServerManager:
         self._change = asyncio.Event()
         self._require_subscribe = require_subscribe
         self._budget = ByteBudget(cache_bytes)
+        self._room = Room(index_bytes)
         self._clients: dict[str, MCPClient] = {}
         self._turns: dict[str, asyncio.Lock] = {}
         self._children = Children()
@@ -111,7 +114,7 @@ class MCPServerManager:
 
     async def list_windows(self, window_uri: str | None = None) -> list[tuple[str, str]]:
         """Server and URI of every window, in listing order; or of one window."""
-        return [(view.server, uri) for view in self.views for uri in view.windows if window_uri in (None, uri)]
+        return [(view.server, uri) for view in self.views for uri in view.windows.items if window_uri in (None, uri)]
 
     async def get_windows_details(self, window_uri: str | None = None) -> list[Window]:
         """Every window with its contents, read now, in listing order; or one window. One that cannot be read is left
@@ -293,6 +296,7 @@ class MCPServerManager:
             session,
             require_subscribe=self._require_subscribe,
             budget=self._budget,
+            room=self._room,
             on_change=on_change,
             on_list=lambda: self._tell_status(server),
             redact=self._resolver.secrets.redact,

@@ -11,6 +11,7 @@ import contextlib
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any, cast
 
+import anyio
 import mcp_types as types
 from mcp.client.session import ClientSession
 from mcp.shared.dispatcher import CallOptions
@@ -24,7 +25,7 @@ from a2c_smcp.errors import ToolFailedError
 from a2c_smcp.smcp import Completion, CompletionArgument, CompletionReference, ResourceContents
 from a2c_smcp.utils.results import CallToolResult
 
-MAX_PAGES = 1_000
+MAX_PAGES = 10_000
 MAX_NAME = 256
 
 _tools = TypeAdapter(types.Tool)
@@ -50,8 +51,9 @@ class Session(ClientSession):
         tools: dict[str, types.Tool] = {}
         problems: list[str] = []
         try:
-            async for data in self._pages("tools/list", "tools"):
-                self._take_tool(data, tools, problems)
+            async for page in self._pages("tools/list", "tools"):
+                for data in page:
+                    self._take_tool(data, tools, problems)
         except _NoList as error:
             problems.append(str(error))
         listing = self._absorb_tool_listing(types.ListToolsResult(tools=list(tools.values())), complete=True)
@@ -80,18 +82,18 @@ class Session(ClientSession):
                 raise ToolFailedError(f"the tool's structured content breaks its own schema: {complaint}")
         return result
 
-    async def all_resources(self) -> list[types.Resource]:
-        """All pages of the resource list; what is not well formed is left out.
+    async def resources(self, seconds: float) -> AsyncGenerator[types.Resource]:
+        """The resource list, of which each page may take some seconds; what is not well formed is left out.
 
         Raises:
             MCPError: the server refused, or is gone.
+            TimeoutError: a page does not come.
         """
-        found: dict[str, types.Resource] = {}
-        async for data in self._pages("resources/list", "resources"):
-            with contextlib.suppress(ValidationError):
-                resource = _resources.validate_python(data, by_name=False)
-                found.setdefault(resource.uri, resource)
-        return list(found.values())
+        async with contextlib.aclosing(self._pages("resources/list", "resources", seconds)) as pages:
+            async for page in pages:
+                for data in page:
+                    with contextlib.suppress(ValidationError):
+                        yield _resources.validate_python(data, by_name=False)
 
     async def lists_any(self, is_wanted: Callable[[str], bool]) -> bool:
         """Whether it lists a resource with such an address; no page is read beyond the first that has one.
@@ -99,11 +101,12 @@ class Session(ClientSession):
         Raises:
             MCPError: the server refused, or is gone.
         """
-        async with contextlib.aclosing(self._pages("resources/list", "resources")) as listed:
-            async for data in listed:
-                uri = cast("dict[str, Any]", data).get("uri") if isinstance(data, dict) else None
-                if isinstance(uri, str) and is_wanted(uri):
-                    return True
+        async with contextlib.aclosing(self._pages("resources/list", "resources")) as pages:
+            async for page in pages:
+                for data in page:
+                    uri = cast("dict[str, Any]", data).get("uri") if isinstance(data, dict) else None
+                    if isinstance(uri, str) and is_wanted(uri):
+                        return True
         return False
 
     async def all_templates(self) -> list[types.ResourceTemplate]:
@@ -113,9 +116,10 @@ class Session(ClientSession):
             MCPError: the server refused, or is gone.
         """
         found: list[types.ResourceTemplate] = []
-        async for data in self._pages("resources/templates/list", "resourceTemplates"):
-            with contextlib.suppress(ValidationError):
-                found.append(_templates.validate_python(data, by_name=False))
+        async for page in self._pages("resources/templates/list", "resourceTemplates"):
+            for data in page:
+                with contextlib.suppress(ValidationError):
+                    found.append(_templates.validate_python(data, by_name=False))
         return found
 
     async def read(self, uri: str) -> list[ResourceContents]:
@@ -157,9 +161,9 @@ class Session(ClientSession):
         capabilities = self.server_capabilities
         if capabilities is None or capabilities.prompts is None:
             return False
-        async with contextlib.aclosing(self._pages("prompts/list", "prompts")) as listed:
-            async for data in listed:
-                if isinstance(data, dict) and cast("dict[str, Any]", data).get("name") == name:
+        async with contextlib.aclosing(self._pages("prompts/list", "prompts")) as pages:
+            async for page in pages:
+                if any(isinstance(data, dict) and cast("dict[str, Any]", data).get("name") == name for data in page):
                     return True
         return False
 
@@ -201,17 +205,17 @@ class Session(ClientSession):
                 answers.append(error.code)
         return answers == [types.INVALID_REQUEST, None]
 
-    async def _pages(self, method: str, key: str) -> AsyncGenerator[Any]:
-        """Everything that a list holds, page after page, as long as they are new."""
+    async def _pages(self, method: str, key: str, seconds: float | None = None) -> AsyncGenerator[list[Any]]:
+        """The pages of a list, as long as they are new; each may take some seconds."""
         cursors: set[str] = set()
         params: dict[str, Any] = {}
         for _ in range(MAX_PAGES):
-            page = await self._ask(method, params)
+            with anyio.fail_after(seconds):
+                page = await self._ask(method, params)
             listed = page.get(key)
             if not isinstance(listed, list):
                 raise _NoList(f"its answer to {method} holds no list of {key}")
-            for data in cast("list[Any]", listed):
-                yield data
+            yield cast("list[Any]", listed)
             cursor = page.get("nextCursor")
             if not isinstance(cursor, str) or not cursor or cursor in cursors:
                 return

@@ -266,7 +266,9 @@ class SMCPComputerClient(OfficeClient):
     @answers(GET_DESKTOP_EVENT)
     async def on_get_desktop(self, data: GetDeskTopReq) -> dict[str, Any]:
         """The windows of this Computer."""
-        desktops = await self.computer.get_desktop(size=data.get("desktop_size"), window_uri=data.get("window"))
+        desktops = await self.computer.get_desktop(
+            size=data.get("desktop_size"), window_uri=data.get("window"), max_bytes=self._max_message_bytes
+        )
         return {"desktops": desktops, "req_id": data["req_id"]}
 
     @answers(GET_FINDER_EVENT)
@@ -279,7 +281,9 @@ class SMCPComputerClient(OfficeClient):
             0 if offset is None else offset,
             DEFAULT_LIMIT if limit is None else limit,
         )
-        return {"documents": documents, "total_count": total, "req_id": data["req_id"]}
+        unindexed = self.computer.unindexed_documents
+        further = {"unindexed_count": unindexed} if unindexed else {}
+        return {"documents": documents, "total_count": total, **further, "req_id": data["req_id"]}
 
     @answers(READ_RESOURCE_EVENT)
     async def on_read_resource(self, data: ReadResourceReq) -> dict[str, Any]:
