@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from a2c_smcp.agent.auth import AgentAuthProvider
-from a2c_smcp.errors import OfficeRefusedError, SMCPError, error_for
+from a2c_smcp.errors import NotInOfficeError, OfficeRefusedError, SMCPError, TimedOutError, error_for
 from a2c_smcp.protocol import agent as requests
 from a2c_smcp.protocol.client import ClientWorld
 from a2c_smcp.protocol.flow import Flow
@@ -39,7 +39,7 @@ class AgentBase(Membership):
     latter two are also kept when the event handler wants to hear of them."""
 
     role: ClassVar[Role] = "agent"
-    forbidden_prefixes: ClassVar[tuple[str, ...]] = (NOTIFY_PREFIX,)
+    _forbidden_prefixes: ClassVar[tuple[str, ...]] = (NOTIFY_PREFIX,)
 
     def _be(self, auth_provider: AgentAuthProvider, event_handler: Any, keep: Iterable[Kind]) -> None:
         self.auth_provider = auth_provider
@@ -79,6 +79,28 @@ class AgentBase(Membership):
     def _kept(self, kind: Kind) -> Mapping[str, Any]:
         offers = dict(self._upkeep.offers)
         return MappingProxyType({computer: offer[kind] for computer, offer in offers.items() if kind in offer})
+
+    def _is_there(self, computer: str | None, tool: str | None) -> bool:
+        """Whether what `wait_for` waits for is there."""
+        if self._seat is None:
+            raise NotInOfficeError("this agent is in no office")
+        if computer is None:
+            return self._upkeep.is_settled
+        offer = self._upkeep.offers.get(computer)
+        if offer is None or tool is None:
+            return offer is not None
+        return any(each["name"] == tool for each in offer.get("tools", ()))
+
+    def _missing(self, computer: str | None, tool: str | None, timeout: float) -> TimedOutError:
+        """What is not there in time."""
+        if computer is None:
+            return TimedOutError(f"the tools of the Computers are not known after {timeout:g} s")
+        if computer not in self._upkeep.offers:
+            present = ", ".join(self._upkeep.offers) or "no Computer"
+            what = f"Computer {computer!r} is not in the office; {present} is there"
+        else:
+            what = f"Computer {computer!r} has no tool {tool!r}"
+        return TimedOutError(f"{what}; waited {timeout:g} s", details={"computer": computer, "tool": tool})
 
     def _fetching(self, fetch: Fetch) -> Flow[ClientWorld, Any]:
         """Fetch what keeps us current."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import logging
 import time
@@ -17,8 +18,9 @@ from a2c_smcp.agent.auth import AgentAuthProvider, DefaultAgentAuthProvider
 from a2c_smcp.agent.base import CALL_SECONDS, REQUEST_SECONDS, SETTLE_SECONDS, AgentBase, typed
 from a2c_smcp.agent.mailbox import Mailbox
 from a2c_smcp.agent.types import AgentEventHandler, AsyncAgentEventHandler
-from a2c_smcp.errors import OfficeRefusedError, SMCPError
+from a2c_smcp.errors import OfficeRefusedError, SMCPError, TimedOutError
 from a2c_smcp.protocol import agent as requests
+from a2c_smcp.protocol.client import check_seconds
 from a2c_smcp.protocol.upkeep import Actions, Change, Fetch, Kind
 from a2c_smcp.smcp import (
     NOTIFY_PREFIX,
@@ -83,7 +85,8 @@ class AsyncSMCPAgentClient(AgentBase, OfficeClient):
         try:
             await client.connect_to_server(url)
             await client.join_office()
-            await client.settle()
+            with contextlib.suppress(TimedOutError):
+                await client.wait_for(timeout=SETTLE_SECONDS)
             yield client
         finally:
             await client.disconnect()
@@ -141,16 +144,25 @@ class AsyncSMCPAgentClient(AgentBase, OfficeClient):
             task.cancel()
         await asyncio.gather(*work, return_exceptions=True)
 
-    async def settle(self, timeout: float = SETTLE_SECONDS) -> bool:
-        """Wait until what the Computers offer is known; False when that takes longer than `timeout` seconds."""
+    async def wait_for(
+        self, computer: str | None = None, tool: str | None = None, timeout: float = CALL_SECONDS
+    ) -> None:
+        """Wait until a Computer is in the office, and has a tool if one is named. Without a Computer, wait until the
+        tools of all Computers in the office are known.
+
+        A Computer joins before all its MCP servers have started; this waits for the one that is needed.
+
+        Raises:
+            TimedOutError: it is not there within `timeout` seconds.
+            NotInOfficeError: this Agent is in no office.
+        """
         try:
-            async with asyncio.timeout(timeout):
-                while not self._upkeep.is_settled:
+            async with asyncio.timeout(check_seconds(timeout)):
+                while not self._is_there(computer, tool):
                     self._progress.clear()
                     await self._progress.wait()
         except TimeoutError:
-            return False
-        return True
+            raise self._missing(computer, tool, timeout) from None
 
     # --------------------------------------------------------------------------------------------------------- requests
 
@@ -370,6 +382,7 @@ class AsyncSMCPAgentClient(AgentBase, OfficeClient):
         self._perform(self._upkeep.lose())
 
     def _on_given_up(self) -> None:
+        self._progress.set()
         for listener in list(self._listeners):
             listener.close()
 

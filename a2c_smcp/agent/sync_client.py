@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import logging
 import threading
@@ -20,8 +21,9 @@ from a2c_smcp.agent.base import CALL_SECONDS, REQUEST_SECONDS, SETTLE_SECONDS, A
 from a2c_smcp.agent.errands import Errands
 from a2c_smcp.agent.mailbox import Mailbox
 from a2c_smcp.agent.types import AgentEventHandler, AsyncAgentEventHandler
-from a2c_smcp.errors import OfficeRefusedError, SMCPError
+from a2c_smcp.errors import OfficeRefusedError, SMCPError, TimedOutError
 from a2c_smcp.protocol import agent as requests
+from a2c_smcp.protocol.client import check_seconds
 from a2c_smcp.protocol.upkeep import Actions, Change, Fetch, Kind
 from a2c_smcp.smcp import (
     NOTIFY_PREFIX,
@@ -87,7 +89,8 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         try:
             client.connect_to_server(url)
             client.join_office()
-            client.settle()
+            with contextlib.suppress(TimedOutError):
+                client.wait_for(timeout=SETTLE_SECONDS)
             yield client
         finally:
             client.disconnect()
@@ -144,10 +147,20 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         super().disconnect()
         self._on_given_up()
 
-    def settle(self, timeout: float = SETTLE_SECONDS) -> bool:
-        """Wait until what the Computers offer is known; False when that takes longer than `timeout` seconds."""
+    def wait_for(self, computer: str | None = None, tool: str | None = None, timeout: float = CALL_SECONDS) -> None:
+        """Wait until a Computer is in the office, and has a tool if one is named. Without a Computer, wait until the
+        tools of all Computers in the office are known.
+
+        A Computer joins before all its MCP servers have started; this waits for the one that is needed.
+
+        Raises:
+            TimedOutError: it is not there within `timeout` seconds.
+            NotInOfficeError: this Agent is in no office.
+        """
+        seconds = check_seconds(timeout)
         with self._progress:
-            return self._progress.wait_for(lambda: self._upkeep.is_settled, timeout)
+            if not self._progress.wait_for(lambda: self._is_there(computer, tool), seconds):
+                raise self._missing(computer, tool, timeout)
 
     # --------------------------------------------------------------------------------------------------------- requests
 
@@ -372,6 +385,7 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
 
     def _on_given_up(self) -> None:
         with self._progress:
+            self._progress.notify_all()
             listeners = list(self._listeners)
         for listener in listeners:
             listener.close()

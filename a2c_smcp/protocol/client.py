@@ -8,7 +8,7 @@ import math
 import random
 import re
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from a2c_smcp.errors import (
     ForbiddenError,
@@ -50,17 +50,25 @@ class Seat:
 class ClientWorld(Protocol):
     """What a client offers to the flows below."""
 
-    office_id: str | None
-    """The office the client is in, as far as it knows."""
-    role: ClassVar[Role]
-    """What the client is in an office."""
+    @property
+    def office_id(self) -> str | None:
+        """The office the client is in, as far as it knows."""
+        ...
+
+    @office_id.setter
+    def office_id(self, office_id: str | None) -> None: ...
+
+    @property
+    def role(self) -> Role:
+        """What the client is in an office."""
+        ...
 
     @property
     def seat(self) -> Seat | None:
         """The seat that the client means to have."""
         ...
 
-    def ask(self, event: str, data: Any, timeout: float) -> MaybeAwaitable[Any]:
+    def ask(self, event: str, data: Any, timeout: float, /) -> MaybeAwaitable[Any]:
         """Send a request and wait for its ack; several ack arguments come as a tuple.
 
         Raises:
@@ -69,15 +77,15 @@ class ClientWorld(Protocol):
         """
         ...
 
-    def tell(self, event: str, data: Any) -> MaybeAwaitable[None]:
+    def tell(self, event: str, data: Any, /) -> MaybeAwaitable[None]:
         """Send an event that needs no ack."""
         ...
 
-    def pause(self, seconds: float) -> MaybeAwaitable[None]:
+    def pause(self, seconds: float, /) -> MaybeAwaitable[None]:
         """Wait, but not longer than the connection lasts."""
         ...
 
-    def rest(self, seconds: float) -> MaybeAwaitable[bool]:
+    def rest(self, seconds: float, /) -> MaybeAwaitable[bool]:
         """Wait, without a connection; False when none is wanted any more."""
         ...
 
@@ -85,15 +93,15 @@ class ClientWorld(Protocol):
         """Connect as before; whether the connection still lives."""
         ...
 
-    def goes_on(self, refusal: SMCPError) -> bool:
+    def goes_on(self, refusal: SMCPError, /) -> bool:
         """Whether to try again although the Server refuses us."""
         ...
 
-    def retake(self, seat: Seat) -> MaybeAwaitable[bool]:
+    def retake(self, seat: Seat, /) -> MaybeAwaitable[bool]:
         """Run `enter`, while nothing else enters or leaves; False when there is no need for it any more."""
         ...
 
-    def load(self, module: str) -> MaybeAwaitable[Any]:
+    def load(self, module: str, /) -> MaybeAwaitable[Any]:
         """Import a module that is slow to import."""
         ...
 

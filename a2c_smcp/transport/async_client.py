@@ -21,7 +21,7 @@ from a2c_smcp.protocol.client import ClientWorld, Seat, check_seconds, come_back
 from a2c_smcp.protocol.flow import Flow, ResultT, run_async
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.transport.internals import AsyncInternals
-from a2c_smcp.transport.membership import CONNECT_SECONDS, Membership, arguments, reaching, with_defaults
+from a2c_smcp.transport.membership import CONNECT_SECONDS, Membership, World, arguments, reaching, with_defaults
 from a2c_smcp.transport.packet import Unreadable
 
 logger = logging.getLogger(__name__)
@@ -41,6 +41,18 @@ class OfficeClient(Membership, AsyncInternals):
         options.setdefault("websocket_extra_options", {"max_msg_size": 0})
         super().__init__(*args, **with_defaults(options, max_message_bytes))
         self._take_no_seat()
+        self._world = World(
+            self,
+            seat_of=lambda: self._seat,
+            ask=self._ask,
+            tell=self._tell,
+            pause=self._pause,
+            rest=self._rest,
+            redial=self._redial,
+            goes_on=self._goes_on,
+            retake=self._retake,
+            load=self._load,
+        )
         self._pending: dict[int, asyncio.Future[Any]] = {}
         self._coming_back: asyncio.Task[None] | None = None
         self._rejoining: asyncio.Task[None] | None = None
@@ -66,7 +78,7 @@ class OfficeClient(Membership, AsyncInternals):
             ForbiddenError: the Server does not want us.
             NotConnectedError: the Server cannot be reached, or takes no further connection now.
         """
-        await self._run(reaching(self, url, options))
+        await self._run(reaching(self, self._why_refused, url, options))
 
     async def disconnect(self) -> None:
         """Disconnect, and stay disconnected."""
@@ -87,17 +99,17 @@ class OfficeClient(Membership, AsyncInternals):
             coming_back.cancel()
             await asyncio.gather(coming_back, return_exceptions=True)
 
-    async def rest(self, seconds: float) -> bool:
+    async def _rest(self, seconds: float) -> bool:
         """Wait without a connection; False when none is wanted any more."""
         await asyncio.sleep(seconds)
         return not self._leaving
 
-    async def redial(self) -> bool:
+    async def _redial(self) -> bool:
         """Connect as before; whether the connection still lives."""
         try:
             await self._dial_again()
         except SocketIOConnectionError:
-            if (refusal := self.why_refused()) is not None:
+            if (refusal := self._why_refused()) is not None:
                 raise refusal from None
             raise
         return self.connected
@@ -134,13 +146,13 @@ class OfficeClient(Membership, AsyncInternals):
         if self.namespace not in self.namespaces:
             raise BadNamespaceError(f"{self.namespace} is not a connected namespace.")
         try:
-            return await self.ask(event, data, timeout)
+            return await self._ask(event, data, timeout)
         except TimedOutError:
             raise SocketIOTimeoutError from None
         except NotConnectedError as error:
             raise SocketIODisconnectedError(error.message) from None
 
-    async def ask(self, event: str, data: Any, timeout: float) -> Any:
+    async def _ask(self, event: str, data: Any, timeout: float) -> Any:
         """Send a request and wait for its ack; several ack arguments come as a tuple.
 
         Raises:
@@ -161,7 +173,7 @@ class OfficeClient(Membership, AsyncInternals):
         finally:
             del self._pending[number]
 
-    async def tell(self, event: str, data: Any) -> None:
+    async def _tell(self, event: str, data: Any) -> None:
         """Send an event that needs no ack.
 
         Raises:
@@ -171,20 +183,20 @@ class OfficeClient(Membership, AsyncInternals):
             raise NotConnectedError
         await super().emit(event, data, namespace=self.namespace)
 
-    async def pause(self, seconds: float) -> None:
+    async def _pause(self, seconds: float) -> None:
         """Wait; who waits is cancelled when the connection ends."""
         await asyncio.sleep(seconds)
 
-    def load(self, module: str) -> Any:
+    def _load(self, module: str) -> Any:
         """A module that is slow to import; the first time, it is imported in a thread and has to be awaited."""
-        return _loaded.get(module) or self._load(module)
+        return _loaded.get(module) or self._load_slowly(module)
 
-    async def _load(self, module: str) -> Any:
+    async def _load_slowly(self, module: str) -> Any:
         _loaded[module] = await asyncio.to_thread(importlib.import_module, module)
         return _loaded[module]
 
     async def _run(self, flow: Flow[ClientWorld, ResultT]) -> ResultT:
-        return await run_async(flow, self)
+        return await run_async(flow, self._world)
 
     # ---------------------------------------------------------------------------------------------------------- offices
 
@@ -206,7 +218,7 @@ class OfficeClient(Membership, AsyncInternals):
             self._seat = None
             await self._run(leave(office_id))
 
-    async def retake(self, seat: Seat) -> bool:
+    async def _retake(self, seat: Seat) -> bool:
         """Enter an office again; False when that seat is not wanted any more.
 
         Raises:

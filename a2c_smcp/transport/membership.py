@@ -7,7 +7,8 @@ import logging
 import re
 import socket
 import ssl
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, cast
 from urllib.parse import urlsplit
@@ -16,7 +17,7 @@ from socketio.exceptions import ConnectionError as SocketIOConnectionError
 
 from a2c_smcp import errors
 from a2c_smcp.protocol.client import FIRST_DELAY, LONGEST_DELAY, Seat
-from a2c_smcp.protocol.flow import Do, Flow
+from a2c_smcp.protocol.flow import Do, Flow, MaybeAwaitable
 from a2c_smcp.smcp import SMCP_NAMESPACE
 from a2c_smcp.transport.internals import NoServerError
 from a2c_smcp.transport.packet import SMCPPacket
@@ -57,7 +58,7 @@ class Membership:
     """A member of an office, or one to be. `office_id` is None while it is in none."""
 
     role: ClassVar[Role]
-    forbidden_prefixes: ClassVar[tuple[str, ...]] = ()
+    _forbidden_prefixes: ClassVar[tuple[str, ...]] = ()
     """Events that this role may not send."""
 
     office_id: str | None
@@ -74,11 +75,6 @@ class Membership:
         self._is_established = False
         """Whether there is a connection whose loss is to be mended."""
         self._numbers = itertools.count(FIRST_ACK_ID)
-
-    @property
-    def seat(self) -> Seat | None:
-        """The seat this client has, or means to have again as soon as it can."""
-        return self._seat
 
     @property
     def wanted_office(self) -> str | None:
@@ -101,14 +97,14 @@ class Membership:
 
     def _check_event(self, event: str) -> None:
         """Raise `ValueError` if this role may not send the event."""
-        if event.startswith(self.forbidden_prefixes):
+        if event.startswith(self._forbidden_prefixes):
             raise ValueError(f"{self.role} clients do not send {event}")
 
-    def goes_on(self, refusal: errors.SMCPError) -> bool:
+    def _goes_on(self, refusal: errors.SMCPError) -> bool:
         """Whether to try to come back again although the Server refuses us: a key may be let in again later."""
         return True
 
-    def why_refused(self, url: str = "") -> errors.SMCPError | None:
+    def _why_refused(self, url: str = "") -> errors.SMCPError | None:
         """Why the Server did not let us in; None when it was not the Server that refused."""
         if (refusal := _read_refusal(self._refusal)) is None:
             return None
@@ -122,6 +118,41 @@ class Membership:
         if code is not None:
             error.code = code
         return error
+
+
+@dataclass(eq=False, slots=True)
+class World:
+    """What the flows of `a2c_smcp.protocol` do with a client; a program that uses the client does not see it."""
+
+    member: Membership
+    seat_of: Callable[[], Seat | None]
+    ask: Callable[[str, Any, float], MaybeAwaitable[Any]]
+    tell: Callable[[str, Any], MaybeAwaitable[None]]
+    pause: Callable[[float], MaybeAwaitable[None]]
+    rest: Callable[[float], MaybeAwaitable[bool]]
+    redial: Callable[[], MaybeAwaitable[bool]]
+    goes_on: Callable[[errors.SMCPError], bool]
+    retake: Callable[[Seat], MaybeAwaitable[bool]]
+    load: Callable[[str], MaybeAwaitable[Any]]
+
+    @property
+    def role(self) -> Role:
+        """What the client is in an office."""
+        return self.member.role
+
+    @property
+    def seat(self) -> Seat | None:
+        """The seat that the client means to have."""
+        return self.seat_of()
+
+    @property
+    def office_id(self) -> str | None:
+        """The office that the client is in, as far as it knows."""
+        return self.member.office_id
+
+    @office_id.setter
+    def office_id(self, office_id: str | None) -> None:
+        self.member.office_id = office_id
 
 
 def arguments(data: Any) -> list[Any]:
@@ -154,7 +185,9 @@ def _read_refusal(data: Any) -> tuple[str, int | None] | None:
     return str(refusal.get("message") or "refused"), code if isinstance(code, int) else None
 
 
-def reaching(client: Any, url: str, options: dict[str, Any]) -> Flow[Any, None]:
+def reaching(
+    client: Any, why_refused: Callable[[str], errors.SMCPError | None], url: str, options: dict[str, Any]
+) -> Flow[Any, None]:
     """Connect a client, over WebSocket or else over HTTP, and say in plain words why not.
 
     Raises:
@@ -172,7 +205,7 @@ def reaching(client: Any, url: str, options: dict[str, Any]) -> Flow[Any, None]:
             return
         except SocketIOConnectionError as error:
             problems.append(error)
-            if (refusal := client.why_refused(url)) is not None:
+            if (refusal := why_refused(url)) is not None:
                 raise refusal from None
     raise NotConnectedError(f"cannot reach {url}: {_explain(problems)}")
 

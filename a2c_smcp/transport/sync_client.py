@@ -22,7 +22,7 @@ from a2c_smcp.protocol.client import ClientWorld, Seat, check_seconds, come_back
 from a2c_smcp.protocol.flow import Flow, ResultT, run
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.transport.internals import BROKEN, SyncInternals
-from a2c_smcp.transport.membership import CONNECT_SECONDS, Membership, arguments, reaching, with_defaults
+from a2c_smcp.transport.membership import CONNECT_SECONDS, Membership, World, arguments, reaching, with_defaults
 from a2c_smcp.transport.packet import Unreadable
 
 logger = logging.getLogger(__name__)
@@ -76,6 +76,18 @@ class SyncOfficeClient(Membership, SyncInternals):
         options.setdefault("websocket_extra_options", {"skip_utf8_validation": True})  # the packet looks at it anyway
         super().__init__(*args, **with_defaults(options, max_message_bytes))
         self._take_no_seat()
+        self._world = World(
+            self,
+            seat_of=lambda: self._seat,
+            ask=self._ask,
+            tell=self._tell,
+            pause=self._pause,
+            rest=self._rest,
+            redial=self._redial,
+            goes_on=self._goes_on,
+            retake=self._retake,
+            load=self._load,
+        )
         self._pending: dict[int, _Pending] = {}
         self._coming_back: threading.Thread | None = None
         self._is_over = threading.Event()
@@ -109,7 +121,7 @@ class SyncOfficeClient(Membership, SyncInternals):
             ForbiddenError: the Server does not want us.
             NotConnectedError: the Server cannot be reached, or takes no further connection now.
         """
-        self._run(reaching(self, url, options))
+        self._run(reaching(self, self._why_refused, url, options))
 
     def disconnect(self) -> None:
         """Disconnect, and stay disconnected."""
@@ -131,16 +143,16 @@ class SyncOfficeClient(Membership, SyncInternals):
         if coming_back is not None and coming_back is not threading.current_thread():
             coming_back.join(CONNECT_SECONDS)  # an attempt may be under way
 
-    def rest(self, seconds: float) -> bool:
+    def _rest(self, seconds: float) -> bool:
         """Wait without a connection; False when none is wanted any more."""
         return not self._is_gone.wait(seconds)
 
-    def redial(self) -> bool:
+    def _redial(self) -> bool:
         """Connect as before; whether the connection still lives."""
         try:
             self._dial_again()
         except SocketIOConnectionError:
-            if (refusal := self.why_refused()) is not None:
+            if (refusal := self._why_refused()) is not None:
                 raise refusal from None
             raise
         with self._returning:  # nobody else decides meanwhile that the connection is lost
@@ -187,13 +199,13 @@ class SyncOfficeClient(Membership, SyncInternals):
         if self.namespace not in self.namespaces:
             raise BadNamespaceError(f"{self.namespace} is not a connected namespace.")
         try:
-            return self.ask(event, data, timeout)
+            return self._ask(event, data, timeout)
         except TimedOutError:
             raise SocketIOTimeoutError from None
         except NotConnectedError as error:
             raise SocketIODisconnectedError(error.message) from None
 
-    def ask(self, event: str, data: Any, timeout: float) -> Any:
+    def _ask(self, event: str, data: Any, timeout: float) -> Any:
         """Send a request and wait for its ack; several ack arguments come as a tuple.
 
         Raises:
@@ -211,7 +223,7 @@ class SyncOfficeClient(Membership, SyncInternals):
         finally:
             del self._pending[number]
 
-    def tell(self, event: str, data: Any) -> None:
+    def _tell(self, event: str, data: Any) -> None:
         """Send an event that needs no ack.
 
         Raises:
@@ -221,7 +233,7 @@ class SyncOfficeClient(Membership, SyncInternals):
             raise NotConnectedError
         super().emit(event, data, namespace=self.namespace)
 
-    def pause(self, seconds: float) -> None:
+    def _pause(self, seconds: float) -> None:
         """Wait, but not longer than the connection lasts.
 
         Raises:
@@ -230,12 +242,12 @@ class SyncOfficeClient(Membership, SyncInternals):
         if self._is_over.wait(seconds):
             raise NotConnectedError
 
-    def load(self, module: str) -> Any:
+    def _load(self, module: str) -> Any:
         """Import a module."""
         return importlib.import_module(module)
 
     def _run(self, flow: Flow[ClientWorld, ResultT]) -> ResultT:
-        return run(flow, self)
+        return run(flow, self._world)
 
     # ---------------------------------------------------------------------------------------------------------- offices
 
@@ -256,7 +268,7 @@ class SyncOfficeClient(Membership, SyncInternals):
             self._seat = None
             self._run(leave(office_id))
 
-    def retake(self, seat: Seat) -> bool:
+    def _retake(self, seat: Seat) -> bool:
         """Enter an office again; False when that seat is not wanted any more.
 
         Raises:

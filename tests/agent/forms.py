@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any, Literal
 from a2c_smcp.agent import AsyncSMCPAgentClient, Change, DefaultAgentAuthProvider, SMCPAgentClient
 from a2c_smcp.computer import SMCPComputerClient
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
+from a2c_smcp.errors import TimedOutError
 from tests.computer.hosting import Watched, hosting
 from tests.support.peer import Crowd, Peer, crowd
 from tests.support.proxy import Network, network
@@ -129,7 +131,8 @@ class Stage:
         agent = self.visitor(name, office, handler, **options)
         await agent.connect_to_server(self.network.url)
         await agent.join_office(office, name)
-        await agent.settle()
+        with contextlib.suppress(TimedOutError):
+            await agent.wait_for(timeout=5)
         return agent
 
     def visitor(self, name: str = "agent", office: str = "office", handler: Any = None, **options: Any) -> Driven:

@@ -60,7 +60,7 @@ async def test_over_http_too_leaving_takes_no_longer_than_what_is_on_its_way(sce
     await agent.emit("server:tool_call_cancel", {"agent": "agent", "req_id": "r1"})  # the Server answers nothing
     await eventually(lambda: scene.network.is_holding)
     leaving = asyncio.create_task(agent.disconnect())
-    await eventually(lambda: agent.seat is None)
+    await eventually(lambda: agent.wanted_office is None)
     scene.network.listens.set()
     async with asyncio.timeout(PATIENCE):  # the Server's next heartbeat is later
         await leaving

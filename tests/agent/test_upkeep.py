@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from a2c_smcp.errors import MalformedRequestError, NotInOfficeError, TimedOutError
 from tests.agent.forms import Diary, FullDiary, Stage, kinds
 from tests.computer.hosting import raw, shelves
+from tests.support.running import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -36,6 +38,39 @@ async def test_computers_come_and_go(scene: Stage) -> None:
     assert await diary.until_heard("leave") == "pc"
     assert agent.computers == ()
     assert dict(agent.tools) == {}
+
+
+async def test_waiting_for_a_computer_and_a_tool(scene: Stage) -> None:
+    agent = await scene.agent()
+    coming = asyncio.ensure_future(agent.wait_for("pc", "grown", PATIENCE))
+    await scene.computer(raw())
+    await agent.wait_for("pc", timeout=PATIENCE)
+    await agent.wait_for("pc", "grow", PATIENCE)
+    assert not coming.done()
+    await agent.call_tool("pc", "grow", {"name": "grown"})
+    await coming
+    assert "grown" in {tool["name"] for tool in agent.tools["pc"]}
+
+
+async def test_waiting_ends_in_time_and_says_what_is_missing(scene: Stage) -> None:
+    await scene.computer(raw())
+    agent = await scene.agent()
+    with pytest.raises(TimedOutError, match=r"Computer 'nobody' is not in the office; pc is there; waited 0.01 s"):
+        await agent.wait_for("nobody", timeout=0.01)
+    with pytest.raises(TimedOutError, match="Computer 'pc' has no tool 'nothing'") as caught:
+        await agent.wait_for("pc", "nothing", 0.01)
+    assert caught.value.details == {"computer": "pc", "tool": "nothing"}
+    with pytest.raises(MalformedRequestError):
+        await agent.wait_for("pc", "nothing", -1)
+
+
+async def test_waiting_ends_when_the_agent_disconnects(scene: Stage) -> None:
+    agent = await scene.agent()
+    waiting = asyncio.ensure_future(agent.wait_for("pc", timeout=PATIENCE))
+    await asyncio.sleep(0)
+    await agent.disconnect()
+    with pytest.raises(NotInOfficeError):
+        await waiting
 
 
 async def test_tools_follow_the_computer(scene: Stage) -> None:
@@ -150,7 +185,7 @@ async def test_a_handler_that_lacks_methods_is_fine(scene: Stage) -> None:
     agent = await scene.agent(handler=object())
     await scene.computer(raw())
     changes = agent.changes()
-    assert await agent.settle()
+    await agent.wait_for(timeout=PATIENCE)
     assert changes is not None
 
 
@@ -162,7 +197,8 @@ async def test_a_slow_computer_delays_nobody(scene: Stage) -> None:
     await agent.connect_to_server(scene.server.url)
     await agent.join_office()
     assert set(agent.computers) == {"slow", "quick"}
-    assert not await agent.settle(0.5)
+    with pytest.raises(TimedOutError, match="are not known"):
+        await agent.wait_for(timeout=0.5)
     assert agent.tools["quick"]
     assert agent.tools["slow"] == []
 

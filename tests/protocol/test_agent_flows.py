@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
@@ -17,7 +17,7 @@ from a2c_smcp.types import Role
 class Answering:
     """A client whose Server answers with what is given, or raises it."""
 
-    role: ClassVar[Role] = "agent"
+    role: Role = "agent"
 
     def __init__(self, *answers: Any) -> None:
         self.office_id: str | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import sys
 from typing import Any, cast
@@ -14,13 +15,14 @@ from a2c_smcp.cli.agent.visit import FAILED, WRONG, Visit, complain, exit_code, 
 from a2c_smcp.cli.arguments import read_arguments
 from a2c_smcp.cli.progress import wait_shown
 from a2c_smcp.cli.views import print_json, show
-from a2c_smcp.errors import InvalidDPEUriError, SMCPError, error_for
+from a2c_smcp.errors import InvalidDPEUriError, SMCPError, TimedOutError, error_for
 from a2c_smcp.protocol.agent import page_count
 from a2c_smcp.smcp import DPEDocumentSummary, ResourceContents, ResourceTemplate
 from a2c_smcp.utils.dpe_uri import parse_dpe_uri
 from a2c_smcp.utils.text import printable
 
 PAGES_AT_ONCE = 8
+SETTLE_SECONDS = 5.0
 
 
 async def computers(visit: Visit, as_json: bool) -> int:
@@ -218,7 +220,8 @@ async def config(visit: Visit, computer: str) -> int:
 
 async def watch(visit: Visit, count: int | None, as_json: bool) -> int:
     """Changes, until there were enough."""
-    await visit.agent.settle()  # what is there already is no change
+    with contextlib.suppress(TimedOutError):
+        await visit.agent.wait_for(timeout=SETTLE_SECONDS)  # what is there already is no change
     changes = visit.agent.changes()
     logger.info("watching")
     if not as_json and sys.stderr.isatty():

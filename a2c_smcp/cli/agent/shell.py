@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
 import shlex
@@ -17,6 +18,7 @@ from a2c_smcp.cli.agent.addresses import addresses
 from a2c_smcp.cli.agent.visit import Visit
 from a2c_smcp.cli.console import Console, Pipe, Terminal, history_file
 from a2c_smcp.cli.shell import CommandShell, UsageError, commands_of, usage_of
+from a2c_smcp.errors import TimedOutError
 from a2c_smcp.utils.text import printable
 
 CALL_SECONDS = 600
@@ -38,7 +40,8 @@ async def converse(visit: Visit) -> int:
     print("Type help for the commands, Ctrl-D to leave.")
     if visit.options.log_level is None:  # that the connection is back is worth as much as that it was lost
         logging.getLogger("a2c_smcp.protocol.client").setLevel(logging.INFO)
-    await visit.agent.settle(GREETING_SECONDS)  # so that the first Tab knows their tools
+    with contextlib.suppress(TimedOutError):
+        await visit.agent.wait_for(timeout=GREETING_SECONDS)  # so that the first Tab knows their tools
     history = history_file("agent", lambda line: "{" in line or "=" in line)
     await Shell(visit, Terminal(f"{visit.agent.name}> ", AgentCompleter(visit), history)).take_commands()
     return 0

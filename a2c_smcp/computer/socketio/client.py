@@ -108,7 +108,7 @@ class SMCPComputerClient(OfficeClient):
     """
 
     role: ClassVar[Role] = "computer"
-    forbidden_prefixes = (NOTIFY_PREFIX, CLIENT_PREFIX)
+    _forbidden_prefixes = (NOTIFY_PREFIX, CLIENT_PREFIX)
 
     def __init__(
         self,
@@ -197,7 +197,7 @@ class SMCPComputerClient(OfficeClient):
         if office is not None:
             await self.computer.acancel_office(office)
 
-    def goes_on(self, refusal: SMCPError) -> bool:
+    def _goes_on(self, refusal: SMCPError) -> bool:
         """Whether to try to come back again although the Server refuses this Computer: `on_refused` decides."""
         return self._on_refused is None or self._on_refused(refusal)
 
