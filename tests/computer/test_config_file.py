@@ -211,6 +211,10 @@ def test_each_mistake_is_one_message_with_its_path_and_line() -> None:
             "headers.A: must be ASCII without line breaks: HTTP headers hold nothing else",
         ),
         ('{"command": "x", "envFile": 5}', "envFile: must be text"),
+        (
+            '{"command": "x", "default_tool_meta": {"auto_apply": "readonly"}}',
+            'default_tool_meta.auto_apply: must be true, false or "read-only"',
+        ),
     ],
 )
 def test_a_mistake_is_told_in_plain_words(entry: str, message: str) -> None:

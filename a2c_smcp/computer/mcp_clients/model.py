@@ -33,6 +33,8 @@ from a2c_smcp.computer.inputs.secrets import hide, replace_secrets
 A2C_TOOL_META = "a2c_tool_meta"
 A2C_VRL_TRANSFORMED = "a2c_vrl_transformed"
 
+READ_ONLY = "read-only"
+"""The value of `auto_apply` that trusts what an MCP server declares about each of its tools."""
 STREAMABLE_ALIASES = frozenset(("http", "streamable-http", "streamableHttp", "streamable_http"))
 """Other hosts' names for the `streamable` type."""
 
@@ -175,14 +177,21 @@ class ToolMeta(_Model):
 
     model_config = ConfigDict(extra="allow")
 
-    auto_apply: bool | None = None
-    """Run without asking anybody. Whatever is not true needs confirmation."""
+    auto_apply: bool | Literal["read-only"] | None = None
+    """Run without confirmation; `read-only`: only if its server declares `annotations.readOnlyHint`."""
     alias: _Text | None = None
     """The name that an Agent sees and calls; for one tool only."""
     tags: list[str] | None = None
     """Words by which an Agent may choose tools."""
     ret_object_mapper: dict[str, Any] | None = None
     """For the Agent: how to read the result. The Computer passes it on."""
+
+    @field_validator("auto_apply", mode="before")
+    @classmethod
+    def _one_of_three(cls, value: Any) -> Any:
+        if value is None or isinstance(value, bool) or value == READ_ONLY:
+            return value
+        raise ValueError(f'must be true, false or "{READ_ONLY}"')
 
 
 class BaseServerConfig(_Model):
@@ -240,6 +249,15 @@ class BaseServerConfig(_Model):
     def parameters(self) -> dict[str, Any]:
         """What starts the server: as written, with the environment variables of its file filled in. Never shown."""
         return self._expanded if self._expanded is not None else _server(self).server_parameters.model_dump()
+
+    def shown(self) -> dict[str, Any]:
+        """The configuration as others may see it: without secrets, and in the shapes of the protocol."""
+        shown = self.model_dump(mode="json")
+        shown["server_parameters"] = replace_secrets(shown["server_parameters"], hide)
+        for meta in (shown["default_tool_meta"], *shown["tool_meta"].values()):
+            if meta is not None and meta["auto_apply"] == READ_ONLY:
+                meta["auto_apply"] = False  # a bool on the wire; what it means for each tool is in the list of tools
+        return shown
 
     def expanded(self, parameters: dict[str, Any], secret_values: Iterable[str] = ()) -> Self:
         """This configuration, which starts its server with other parameters than it shows."""
