@@ -20,6 +20,7 @@ from a2c_smcp.computer.mcp_clients.model import (
     StreamableHttpServerConfig,
     ToolMeta,
 )
+from a2c_smcp.computer.mcp_clients.source import FileChanged
 
 
 def problems(text: str, **environment: str) -> list[str]:
@@ -316,6 +317,55 @@ def test_an_env_file_is_read_into_memory(tmp_path: Path) -> None:
     server = load_config(tmp_path / "mcp.json").servers[0]
     assert server.parameters()["env"] == {"TOKEN": "hush-hush", "EMPTY": "", "A": "b"}
     assert "hush-hush" not in server.model_dump_json()
+
+
+# --------------------------------------------------------------------------------------------------------------- saving
+
+
+NEW = '"tool_meta": {"t": {"auto_apply": true}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        ('{"servers": {"s": {"server_parameters": {"command": "x"}}}} // ours\n', '"x"}', f'"x"}}, {NEW}'),
+        (
+            '{"mcpServers": {\r\n\t"s": {\r\n\t\t"command": "x", // theirs\r\n\t}\r\n}}',
+            "// theirs",
+            f"// theirs\r\n\t\t{NEW},",
+        ),
+        ('\ufeff{"theme": "dark", "mcp": {"servers": {"s": {"command": "x"}}}}', '"x"', f'"x", {NEW}'),
+        (
+            '{"servers": {"s": {"command": "x", "tool_meta": {"t": {"auto_apply": "read-only", "alias": "u"}}}}}',
+            '"read-only"',
+            "true",
+        ),
+    ],
+)
+def test_a_tool_is_allowed_where_its_server_was_read(text: str, old: str, new: str, tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_bytes(text.encode())
+    (server,) = load_config(file).servers
+    assert server.origin is not None
+    server.origin.source.change((*server.origin.place, "tool_meta", "t", "auto_apply"), True)
+    assert file.read_bytes().decode() == text.replace(old, new)
+    assert load_config(file).servers == [server.allowing("t")]
+
+
+def test_a_file_that_changed_or_is_gone_is_not_written(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text('{"servers": {"s": {"command": "x"}}}')
+    origin = load_config(file).servers[0].origin
+    assert origin is not None
+    file.write_text('{"servers": {"s": {"command": "y"}}}')
+    with pytest.raises(FileChanged):
+        origin.source.change((*origin.place, "disabled"), True)
+    assert file.read_text() == '{"servers": {"s": {"command": "y"}}}'
+    file.unlink()
+    with pytest.raises(FileNotFoundError):
+        origin.source.change((*origin.place, "disabled"), True)
+    assert list(tmp_path.iterdir()) == []
+    assert server_from({"command": "x"}, "s").origin is None
 
 
 # ------------------------------------------------------------------------------------------------------------ importing

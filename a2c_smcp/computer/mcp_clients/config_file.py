@@ -32,6 +32,7 @@ from a2c_smcp.computer.mcp_clients.model import (
     StdioServerConfig,
     StreamableHttpServerConfig,
 )
+from a2c_smcp.computer.mcp_clients.source import ConfigSource, Origin
 from a2c_smcp.utils import jsonc
 
 _SERVERS: dict[str, type[StdioServerConfig | SseServerConfig | StreamableHttpServerConfig]] = {
@@ -101,7 +102,8 @@ def load_config(path: Path, *, expand: bool = True) -> LoadedConfig:
         OSError: it cannot be read.
     """
     try:
-        return parse_config(path.read_text("utf-8-sig"), folder=path.resolve().parent, expand=expand)
+        source = ConfigSource.read(path)
+        return parse_config(source.text, folder=path.resolve().parent, expand=expand, source=source)
     except UnicodeDecodeError:
         raise ConfigError([Problem("", "it is not UTF-8 text")], str(path)) from None
     except ConfigError as error:
@@ -109,9 +111,14 @@ def load_config(path: Path, *, expand: bool = True) -> LoadedConfig:
 
 
 def parse_config(
-    text: str, folder: Path | None = None, environment: Mapping[str, str] | None = None, *, expand: bool = True
+    text: str,
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    *,
+    expand: bool = True,
+    source: ConfigSource | None = None,
 ) -> LoadedConfig:
-    """Read a configuration; `folder` is where relative names in it start.
+    """Read a configuration; `folder` is where relative names in it start, `source` the file it is from.
 
     Raises:
         ConfigError: with every mistake in it.
@@ -122,7 +129,7 @@ def parse_config(
         raise ConfigError([Problem("", error.message, error.line)]) from None
     known = os.environ if environment is None else environment
     filled_in = {PYTHON: sys.executable, **known} if expand else None
-    reader = _Reader(lines, filled_in, folder or Path.cwd())
+    reader = _Reader(lines, filled_in, folder or Path.cwd(), source)
     reader.read(data)
     if reader.problems:
         in_order = sorted(reader.problems, key=lambda problem: problem.line or 0)
@@ -154,8 +161,15 @@ def place_of_servers(data: dict[str, Any]) -> tuple[jsonc.Path, dict[str, Any], 
 class _Reader:
     """Reads data and collects what is wrong with it."""
 
-    def __init__(self, lines: Mapping[jsonc.Path, int], environment: Mapping[str, str] | None, folder: Path) -> None:
+    def __init__(
+        self,
+        lines: Mapping[jsonc.Path, int],
+        environment: Mapping[str, str] | None,
+        folder: Path,
+        source: ConfigSource | None = None,
+    ) -> None:
         self._lines = lines
+        self._source = source
         self._environment = environment
         self._folder = folder
         self.config = LoadedConfig(folder=self._workspace())
@@ -226,7 +240,10 @@ class _Reader:
             path, _SERVERS[kind], {**data, "type": kind}, {"server_parameters"} if is_flat else set()
         )
         if model is not None:
-            self.config.servers.append(self._expand(path, model, data, is_flat))
+            model = self._expand(path, model, data, is_flat)
+            if self._source is not None:
+                model = model.read_from(Origin(self._source, (*self._base, *path)))
+            self.config.servers.append(model)
 
     # ---------------------------------------------------------------------------------------------------------- servers
 

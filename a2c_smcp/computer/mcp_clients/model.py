@@ -29,6 +29,7 @@ from pydantic import (
 
 from a2c_smcp.computer import vrl
 from a2c_smcp.computer.inputs.secrets import hide, replace_secrets
+from a2c_smcp.computer.mcp_clients.source import Origin
 
 A2C_TOOL_META = "a2c_tool_meta"
 A2C_VRL_TRANSFORMED = "a2c_vrl_transformed"
@@ -212,6 +213,7 @@ class BaseServerConfig(_Model):
 
     _expanded: dict[str, Any] | None = PrivateAttr(default=None)
     _secret_values: tuple[str, ...] = PrivateAttr(default=())
+    _origin: Origin | None = PrivateAttr(default=None)
 
     @model_validator(mode="before")
     @classmethod
@@ -243,6 +245,11 @@ class BaseServerConfig(_Model):
         """Values in `parameters()` that must not be shown."""
         return self._secret_values
 
+    @property
+    def origin(self) -> Origin | None:
+        """Where it was read; None if it is in no file."""
+        return self._origin
+
     def __hash__(self) -> int:
         return hash(self.name)  # its lists are not hashable, and programs put configurations into sets
 
@@ -265,6 +272,17 @@ class BaseServerConfig(_Model):
         copy._expanded = parameters
         copy._secret_values = tuple(secret_values)
         return copy
+
+    def read_from(self, origin: Origin) -> Self:
+        """This configuration, which knows where it was read."""
+        copy = self.model_copy()
+        copy._origin = origin
+        return copy
+
+    def allowing(self, tool: str) -> Self:
+        """This configuration, in which a tool runs without confirmation."""
+        meta = self.tool_meta.get(tool, ToolMeta()).model_copy(update={"auto_apply": True})
+        return self.model_copy(update={"tool_meta": {**self.tool_meta, tool: meta}})
 
 
 class StdioServerConfig(BaseServerConfig):
