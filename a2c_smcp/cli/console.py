@@ -121,6 +121,7 @@ class Terminal:
         try:
             while (question := await self._question_before(task)) is not None:
                 await question.ask()
+                loop.add_signal_handler(signal.SIGINT, task.cancel)  # a prompt removes the handler when it ends
         finally:
             loop.remove_signal_handler(signal.SIGINT)
         if task.cancelled():

@@ -395,18 +395,20 @@ async def test_two_calls_are_asked_about_one_after_the_other(config: Path, tmp_p
             with terminal(tmp_path, *flags) as shell:
                 await asyncio.to_thread(shell.see_prompt)
                 start = shell.mark()
+                shell.type("call sleep seconds=600" + ENTER)  # with no prompt between them, one follows the other
                 calls = [
                     asyncio.create_task(agent.ask("client:tool_call", tool_call(req_id=text, params={"text": text})))
                     for text in ("first", "second")
                 ]
                 await asyncio.to_thread(shell.see, r'"first"(?s:.*)always.*: *\Z', start)
                 assert '"second"' not in "\n".join(shell.screen.lines[start:])
-                shell.type("yes" + ENTER)
+                shell.type("yes" + ENTER + "yes" + ENTER)  # what is typed ahead answers no question
                 await asyncio.to_thread(shell.see, r'"second"(?s:.*)always.*: *\Z', start)
                 shell.type("no" + ENTER)
                 async with asyncio.timeout(PATIENCE):
                     first, second = [await call for call in calls]
                 assert (first["isError"], second["isError"]) == (False, True)
+                shell.type(CTRL_C)
                 await asyncio.to_thread(shell.see_prompt)
                 assert await asyncio.to_thread(shell.leave) == 0
 
