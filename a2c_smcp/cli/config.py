@@ -20,12 +20,12 @@ app = typer.Typer(
 _JSON = typer.Option("--json", help="Print JSON.")
 
 
-def load(path: Path, *, expand: bool = True) -> LoadedConfig:
+def load(path: Path, *, expand: bool = True, adopt: bool = False) -> LoadedConfig:
     """Read a file, or end the command with one line for each mistake."""
     from a2c_smcp.computer.mcp_clients.config_file import ConfigError, load_config
 
     try:
-        return load_config(path, expand=expand)
+        return load_config(path, expand=expand, adopt=adopt)
     except ConfigError as error:
         for problem in error.problems:
             typer.echo(f"{path}: {problem}", err=True)
@@ -39,13 +39,20 @@ def load(path: Path, *, expand: bool = True) -> LoadedConfig:
 
 @app.command()
 def check(
-    file: Annotated[Path, typer.Argument(help="A file of this project, of Claude Desktop, Cursor or VS Code.")],
+    file: Annotated[
+        Path,
+        typer.Argument(help="MCP servers, of this project or another host; or the settings of `a2c server` (.toml)."),
+    ],
     as_json: Annotated[bool, _JSON] = False,
 ) -> None:
     """Say everything that is wrong with a file: one line for each mistake, with its place. Starts nothing.
 
     Exit code 0: no mistake; 2: there are some.
     """
+    if file.suffix == ".toml":
+        _check_settings(file, as_json)
+        return
+
     from a2c_smcp.computer.mcp_clients.config_file import ConfigError, LoadedConfig, load_config
 
     problems: list[Problem] = []
@@ -57,41 +64,65 @@ def check(
         config.warnings = error.warnings
     except OSError as error:
         fail(f"cannot read {file}: {error.strerror or error}", 2)
-    if as_json:
-        report: dict[str, Any] = {
-            "ok": not problems,
-            "problems": [vars(problem) for problem in problems],
-            "warnings": [vars(warning) for warning in config.warnings],
-            "servers": [{"name": s.name, "type": s.type, "disabled": s.disabled} for s in config.servers],
-            "inputs": [wanted.id for wanted in config.inputs],
-        }
+    details: dict[str, Any] = {
+        "warnings": [vars(warning) for warning in config.warnings],
+        "servers": [{"name": s.name, "type": s.type, "disabled": s.disabled} for s in config.servers],
+        "inputs": [wanted.id for wanted in config.inputs],
+    }
+    if not as_json:
+        for warning in config.warnings:
+            typer.echo(f"{file}: warning: {warning}", err=True)
+    names = ", ".join(f"{s.name} ({s.type}{', disabled' if s.disabled else ''})" for s in config.servers)
+    fine = f"fine. Servers: {names or 'none'}. Inputs: {len(config.inputs)}."
+    _report(file, problems, fine, details if as_json else None)
+
+
+def _check_settings(file: Path, as_json: bool) -> None:
+    """Say everything that is wrong with a file of settings for `a2c server`."""
+    import tomllib
+
+    from a2c_smcp.server.setting_problems import problems_of
+    from a2c_smcp.server.settings import ServerSettings
+
+    problems: list[Problem] = []
+    try:
+        ServerSettings(**tomllib.loads(file.read_text("utf-8")))
+    except OSError as error:
+        fail(f"cannot read {file}: {error.strerror or error}", 2)
+    except ValueError as error:
+        problems = [problem for problem in problems_of(error, {}, file) if problem.line is not None]
+    _report(file, problems, "fine.", {} if as_json else None)
+
+
+def _report(file: Path, problems: list[Problem], fine: str, details: dict[str, Any] | None) -> None:
+    """Print what was found, as JSON if there are details for it, and end with the exit code."""
+    if details is not None:
+        report = {"ok": not problems, "problems": [vars(problem) for problem in problems], **details}
         typer.echo(json.dumps(report, indent=2, ensure_ascii=False))
     else:
         for problem in problems:
             typer.echo(f"{file}: {problem}", err=True)
-        for warning in config.warnings:
-            typer.echo(f"{file}: warning: {warning}", err=True)
         if not problems:
-            names = ", ".join(f"{s.name} ({s.type}{', disabled' if s.disabled else ''})" for s in config.servers)
-            typer.echo(f"{file}: fine. Servers: {names or 'none'}. Inputs: {len(config.inputs)}.")
+            typer.echo(f"{file}: {fine}")
     if problems:
         raise typer.Exit(2)
 
 
 @app.command("import")
 def import_(
-    host: Annotated[str, typer.Argument(help="claude, cursor or vscode.", metavar="HOST")],
+    host: Annotated[str, typer.Argument(help="claude, cursor, vscode, windsurf, zed or cline.", metavar="HOST")],
     file: Annotated[Path | None, typer.Argument(help="Its file, if it is not where it usually is.")] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write here; servers that are there already stay.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print only the new file, on standard output.")] = False,
 ) -> None:
-    """Bring over the MCP servers of Claude, Cursor or VS Code.
+    """Bring over the MCP servers of Claude, Cursor, VS Code, Windsurf, Zed or Cline.
 
     Shows what was found and what would be written; with --output it is written. A secret that stands in clear becomes
-    an input: the Computer asks for it, or takes it from the environment. A file that is there already
-    keeps its shape and all it holds; one with comments, which would be lost, is refused.
+    an input: the Computer asks for it, or takes it from the environment. Tools that the other program runs without
+    confirmation (autoApprove, alwaysAllow) get auto_apply. What has no counterpart is reported. A file that is there
+    already keeps its shape and all it holds; one with comments, which would be lost, is refused.
     """
     from a2c_smcp.computer.mcp_clients.importing import HOSTS, candidates, convert, merge
 
@@ -101,7 +132,7 @@ def import_(
     source = next((place for place in places if place.is_file()), None)
     if source is None:
         fail("no such file: " + ", ".join(map(str, places)), 2)
-    loaded = load(source, expand=False)
+    loaded = load(source, expand=False, adopt=True)
     if output is not None and output.exists():
         target = load(output, expand=False)  # nothing is added to a file with mistakes
         imported = convert(source, loaded, target)
@@ -116,6 +147,9 @@ def import_(
             typer.echo(f"also there, and not read: {other}", err=True)
         for warning in imported.warnings:
             typer.echo(f"warning: {warning}", err=True)
+        for server, allowed in imported.allowed.items():
+            names = "every tool" if "*" in allowed else ", ".join(allowed)
+            typer.echo(f"allowed: {names} of {server}, without confirmation, for any Agent", err=True)
         for input_id in imported.secrets:
             name = "A2C_SMCP_" + input_id.upper().replace("-", "_")
             typer.echo(f"secret: became the input {input_id}; its value is asked for, or comes from {name}", err=True)

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import Completer
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.patch_stdout import patch_stdout
 
 from a2c_smcp.cli.errors import Interrupted
@@ -60,18 +61,27 @@ class Terminal:
         self._draft = ""
         self._questions: asyncio.Queue[_Question] = asyncio.Queue()
 
-    async def interrupt(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Ask something as soon as the terminal is free, and wait for the answer. Who stops waiting takes it back.
+    async def interrupt(
+        self, ask: Callable[[], Awaitable[T]], why_withdrawn: Callable[[], str] = lambda: "no answer is needed any more"
+    ) -> T:
+        """Ask something as soon as the terminal is free, and wait for the answer. A question that nobody waits for any
+        more is withdrawn; a person who sees it is told why.
 
         Raises:
             Interrupted: the person does not want to answer.
         """
-        question = _Question(ask)
+        question = _Question(ask, why_withdrawn)
         await self._questions.put(question)
         try:
             return await question.answered
         finally:
             question.withdraw()
+
+    def drop_typed_ahead(self) -> None:
+        """Forget the keys that were typed and not read yet."""
+        clear_typeahead(self._session.input)
+        with self._session.input.raw_mode():  # else the terminal keeps a line that has no end yet
+            self._session.input.read_keys()
 
     async def read(self) -> str | None:
         """The next line."""
@@ -111,6 +121,7 @@ class Terminal:
         try:
             while (question := await self._question_before(task)) is not None:
                 await question.ask()
+                loop.add_signal_handler(signal.SIGINT, task.cancel)  # a prompt removes the handler when it ends
         finally:
             loop.remove_signal_handler(signal.SIGINT)
         if task.cancelled():
@@ -130,8 +141,9 @@ class Terminal:
 class _Question:
     """Something to be asked; whoever wants to know may take it back."""
 
-    def __init__(self, ask: Callable[[], Awaitable[Any]]) -> None:
+    def __init__(self, ask: Callable[[], Awaitable[Any]], why_withdrawn: Callable[[], str]) -> None:
         self._ask = ask
+        self._why_withdrawn = why_withdrawn
         self._asking: asyncio.Future[Any] | None = None
         self._withdrawn = False
         self.answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -143,7 +155,7 @@ class _Question:
         self._asking = asyncio.ensure_future(self._ask())
         await asyncio.wait((self._asking,))
         if self._asking.cancelled():
-            print("(nobody waits for the answer any more)")
+            print(f"({self._why_withdrawn()})")
         elif not self.answered.done():
             error = self._asking.exception()
             if error is None:

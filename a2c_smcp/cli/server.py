@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from a2c_smcp.cli.errors import fail
+
+if TYPE_CHECKING:
+    from a2c_smcp.server.settings import ServerSettings
 
 _WHO = "Who may come in"
 _LIMITS = "Limits"
@@ -120,21 +123,12 @@ def serve(
 
 def run(flags: dict[str, Any], config: Path | None) -> None:
     """Read the settings, refuse what is unsafe, and serve."""
-    import tomllib
-
-    from pydantic import ValidationError
-
     from a2c_smcp.server.serving import logger, serve
-    from a2c_smcp.server.settings import ServerSettings
     from a2c_smcp.utils.logger import configure_logging
 
+    settings = _load(flags, config)
     try:
-        settings = ServerSettings.load(flags, config)
         provider = settings.auth_provider()
-    except ValidationError as error:
-        fail("; ".join(f"{'.'.join(map(str, p['loc']))}: {p['msg']}" for p in error.errors(include_input=False)), 2)
-    except tomllib.TOMLDecodeError as error:
-        fail(f"{config}: {error}", 2)
     except (OSError, ValueError) as error:
         fail(str(error), 2)
     if provider is None and not settings.is_local and not settings.insecure:
@@ -160,3 +154,24 @@ def run(flags: dict[str, Any], config: Path | None) -> None:
         serve(settings, provider, on_ready)
     except OSError as error:
         fail(f"cannot listen on {settings.host}:{settings.port}: {error.strerror or error}")
+
+
+def _load(flags: dict[str, Any], config: Path | None) -> ServerSettings:
+    """Read the settings, or end the command with a line for each mistake."""
+    from a2c_smcp.server.setting_problems import problems_of
+    from a2c_smcp.server.settings import ServerSettings
+
+    try:
+        return ServerSettings.load(flags, config)
+    except OSError as error:
+        fail(f"cannot read {config}: {error.strerror or error}", 2)
+    except ValueError as error:
+        found = [
+            f"{config}: {problem}" if problem.line is not None else str(problem)
+            for problem in problems_of(error, flags, config)
+        ]
+        if len(found) == 1:
+            fail(found[0], 2)
+        for line in found:
+            typer.echo(line, err=True)
+        fail(f"{len(found)} mistakes in the settings", 2)

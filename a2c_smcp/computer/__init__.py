@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from a2c_smcp.lazy import lazily
 
 if TYPE_CHECKING:
+    from a2c_smcp.computer.calls import CallToConfirm, call_to_confirm
     from a2c_smcp.computer.computer import Computer
     from a2c_smcp.computer.mcp_clients.config_file import ConfigError, LoadedConfig, load_config, server_from
     from a2c_smcp.computer.mcp_clients.model import (
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from a2c_smcp.computer.types import ConfirmCallback, ServerState, ServerStatus, ToolCallRecord
 
 __all__ = [
+    "CallToConfirm",
     "Computer",
     "ConfigError",
     "ConfirmCallback",
@@ -50,6 +52,7 @@ __all__ = [
     "StreamableHttpServerConfig",
     "ToolCallRecord",
     "ToolMeta",
+    "call_to_confirm",
     "load_config",
     "server_from",
 ]
@@ -57,6 +60,7 @@ __all__ = [
 __getattr__ = lazily(
     __name__,
     {
+        "a2c_smcp.computer.calls": ["CallToConfirm", "call_to_confirm"],
         "a2c_smcp.computer.computer": ["Computer"],
         "a2c_smcp.computer.mcp_clients.config_file": ["ConfigError", "LoadedConfig", "load_config", "server_from"],
         "a2c_smcp.computer.mcp_clients.model": [

@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -56,6 +57,31 @@ class Caller:
 OURSELVES = Caller()
 
 
+@dataclass(frozen=True, slots=True)
+class CallToConfirm:
+    """What a confirmation callback may want to know beyond its arguments."""
+
+    caller: Caller
+    deadline: float | None
+    """When the call times out, on the clock of `time.monotonic`."""
+
+    def remaining(self) -> float | None:
+        """Seconds until the call times out; None if it never does."""
+        return _until(self.deadline)
+
+
+_to_confirm: ContextVar[CallToConfirm] = ContextVar("call to confirm")
+
+
+def call_to_confirm() -> CallToConfirm:
+    """Who makes the call that the running confirmation callback is asked about, and how much time is left.
+
+    Raises:
+        LookupError: no confirmation callback is running.
+    """
+    return _to_confirm.get()
+
+
 @dataclass
 class _Call:
     """One call that is running."""
@@ -76,7 +102,7 @@ class _Call:
 
     def remaining(self) -> float | None:
         """Seconds until the time-out."""
-        return None if self.deadline is None else max(self.deadline - time.monotonic(), 0)
+        return _until(self.deadline)
 
 
 class ToolCalls:
@@ -210,6 +236,7 @@ class ToolCalls:
                 f"the tool {call.tool} needs confirmation, and this Computer has nobody to ask: "
                 "its owner may set auto_apply for it"
             )
+        _to_confirm.set(CallToConfirm(call.caller, call.deadline))
         try:
             async with asyncio.timeout(call.remaining()):
                 allowed = await self._ask(self.confirm, call, entry)
@@ -288,6 +315,10 @@ class ToolCalls:
         else:
             place = f"{call.tool} of {call.server}" if call.server else call.tool
             log_failure(logger, TOOL_CALL_EVENT, call.req_id, call.code, f"{place}: {error}")
+
+
+def _until(deadline: float | None) -> float | None:
+    return None if deadline is None else max(deadline - time.monotonic(), 0)
 
 
 def _is_cancelled_itself() -> bool:

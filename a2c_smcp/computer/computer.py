@@ -20,7 +20,6 @@ from a2c_smcp.computer.finder.documents import INDEX_BYTES
 from a2c_smcp.computer.finder.organize import DEFAULT_LIMIT
 from a2c_smcp.computer.history import History
 from a2c_smcp.computer.inputs.resolver import InputResolver
-from a2c_smcp.computer.inputs.secrets import hide, replace_secrets
 from a2c_smcp.computer.mcp_clients.config_file import server_from
 from a2c_smcp.computer.mcp_clients.manager import CACHE_BYTES, MCPServerManager
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, MCPServerInput, input_configs
@@ -188,11 +187,7 @@ class Computer:
 
     def get_config(self) -> GetComputerConfigRet:
         """The configuration as an Agent may see it: placeholders as they are, and no secret in clear."""
-        servers: dict[str, Any] = {}
-        for config in self.mcp_servers:
-            shown = config.model_dump(mode="json")
-            shown["server_parameters"] = replace_secrets(shown["server_parameters"], hide)
-            servers[config.name] = shown
+        servers = {config.name: config.shown() for config in self.mcp_servers}
         inputs = [wanted.shown() for wanted in self.inputs]
         return cast("GetComputerConfigRet", {"inputs": inputs or None, "servers": servers})
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, cast
 
 from mcp_types import Tool
 
-from a2c_smcp.computer.mcp_clients.model import A2C_TOOL_META, BaseServerConfig, ToolMeta
+from a2c_smcp.computer.mcp_clients.model import A2C_TOOL_META, READ_ONLY, BaseServerConfig, ToolMeta
 from a2c_smcp.errors import ToolDisabledError, ToolFailedError, ToolNotFoundError
 from a2c_smcp.smcp import SMCPTool
 
@@ -34,7 +34,7 @@ def describe_tools(config: BaseServerConfig, tools: Iterable[Tool]) -> Described
     """Say of each tool what an Agent needs to know."""
     described: dict[str, Entry] = {}
     for tool in tools:
-        meta = merged_meta(config, tool.name)
+        meta = _decided(merged_meta(config, tool.name), tool)
         described[tool.name] = Entry(config.name, tool.name, meta, _describe(tool, config, meta))
     return described
 
@@ -129,6 +129,14 @@ def merged_meta(config: BaseServerConfig, original_name: str) -> ToolMeta:
     if own is not None:
         fields |= {key: value for key, value in own.model_dump().items() if value is not None or key not in fields}
     return ToolMeta.model_validate(fields)
+
+
+def _decided(meta: ToolMeta, tool: Tool) -> ToolMeta:
+    """The same with a plain answer to whether this tool runs without confirmation."""
+    if meta.auto_apply != READ_ONLY:
+        return meta
+    is_read_only = tool.annotations is not None and tool.annotations.read_only_hint is True
+    return meta.model_copy(update={"auto_apply": is_read_only})
 
 
 def _describe(tool: Tool, config: BaseServerConfig, meta: ToolMeta) -> SMCPTool:

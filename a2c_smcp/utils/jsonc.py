@@ -1,4 +1,5 @@
-"""JSON with comments and trailing commas, as people write configuration, with the line of every value."""
+"""JSON with comments and trailing commas, as people write configuration: the value, the line of each part of it, and
+changes of one value that leave the rest of the text as it is."""
 
 from __future__ import annotations
 
@@ -6,15 +7,19 @@ import json
 import math
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 Path = tuple[str | int, ...]
 
 _SPACE = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_REST_OF_LINE = re.compile(r"(?:[ \t]|/\*.*?\*/)*(?://[^\r\n]*)?(?=\r?\n)", re.DOTALL)
+_INDENTED = re.compile(r"^([ \t]+)\S", re.MULTILINE)
 _WORD = re.compile(r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<comment>//|/\*)', re.DOTALL)
 _scan_string: Callable[[str, int, bool], tuple[str, int]] = json.decoder.scanstring  # type: ignore[attr-defined]
 MAX_DEPTH = 100
+WIDTH = 100
+"""Characters beyond which a new value is written in several lines."""
 _STRING_MISTAKES = {
     "Unterminated": "the text in double quotes does not end",
     "Invalid control": "a line break or another control character stands in a text; write \\n for a line break",
@@ -39,11 +44,30 @@ def parse(text: str) -> tuple[Any, dict[Path, int]]:
         JSONCError: it is not JSON, or an object has a key twice.
     """
     reader = _Reader(text)
-    value, at = reader.value(reader.skip(0), ())
-    at = reader.skip(at)
-    if at != len(text):
-        raise reader.error("one value is expected, and nothing after it", at)
-    return value, reader.lines
+    return reader.read(), reader.lines
+
+
+def with_value(text: str, path: Path, value: Any) -> str:
+    """The text with this value at a path; comments, order and layout of everything else stay.
+
+    Objects that are missing on the way are made. In a list, the index after the last adds an item.
+
+    Raises:
+        JSONCError: the text is not JSON, or an object has a key twice.
+    """
+    reader = _Reader(text)
+    found = reader.read()
+    for depth, step in enumerate(path):
+        if path[: depth + 1] in reader.spans:
+            found = found[step]
+            continue
+        below = _nested(path[depth + 1 :], value)
+        if isinstance(found, dict) or (isinstance(found, list) and step == len(cast("list[Any]", found))):
+            return _with_member(reader, path[:depth], cast("dict[str, Any] | list[Any]", found), step, below)
+        path, value = path[:depth], {step: below}
+        break
+    start, end = reader.spans[path]
+    return text[:start] + _dump(value) + text[end:]
 
 
 def has_comments(text: str) -> bool:
@@ -51,11 +75,75 @@ def has_comments(text: str) -> bool:
     return any(found["comment"] for found in _STRING_OR_COMMENT.finditer(text))
 
 
+def _nested(path: Path, value: Any) -> Any:
+    for step in reversed(path):
+        value = {step: value}
+    return value
+
+
+def _dump(value: Any, indent: str | None = None) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=indent)
+
+
+def _with_member(
+    reader: _Reader, path: Path, container: dict[str, Any] | list[Any], step: str | int, value: Any
+) -> str:
+    """The text with a new member at the end of an object or list, laid out like the member before it."""
+    text = reader.text
+    newline = "\r\n" if "\r\n" in text else "\n"
+    found = _INDENTED.search(text)
+    unit = found[1] if found is not None else "  "
+    start, end = reader.spans[path]
+    at, comma, trailing_comma = start + 1, "", ""
+    if container:
+        last = (*path, next(reversed(container)) if isinstance(container, dict) else len(container) - 1)
+        indent = reader.indent(reader.keys.get(last, reader.spans[last][0]))
+        at, comma = reader.spans[last][1], ","
+        if text[(next_at := reader.skip(at))] == ",":
+            at, comma, trailing_comma = next_at + 1, "", ","
+    else:
+        indent = reader.margin(start) + unit if "\n" in text[start:end] else None
+    member = _dump(value)
+    if indent is not None and len(indent) + len(member) > WIDTH:
+        member = _dump(value, unit).replace("\n", newline + indent)
+    if isinstance(container, dict):
+        member = f"{_dump(step)}: {member}"
+    gap = newline + indent if indent is not None else " " if container else ""
+    place = reader.end_of_line(at) if indent is not None else at
+    return text[:at] + comma + text[at:place] + gap + member + trailing_comma + text[place:]
+
+
 class _Reader:
     def __init__(self, text: str) -> None:
-        self._text = text
+        self.text = text
         self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
         self.lines: dict[Path, int] = {}
+        self.spans: dict[Path, tuple[int, int]] = {}
+        """Where each value starts and ends."""
+        self.keys: dict[Path, int] = {}
+        """Where the name of each member of an object starts."""
+
+    def read(self) -> Any:
+        value, at = self.value(self.skip(0), ())
+        at = self.skip(at)
+        if at != len(self.text):
+            raise self.error("one value is expected, and nothing after it", at)
+        return value
+
+    def margin(self, at: int) -> str:
+        """The space at the start of the line."""
+        line = self.text[self.text.rfind("\n", 0, at) + 1 : at]
+        return line[: len(line) - len(line.lstrip(" \t"))]
+
+    def indent(self, at: int) -> str | None:
+        """The space at the start of the line, if nothing else is before this place."""
+        margin = self.margin(at)
+        return margin if self.text.endswith("\n" + margin, 0, at) else None
+
+    def end_of_line(self, at: int) -> int:
+        """The end of the line, or this place if more than comments follows it there."""
+        found = _REST_OF_LINE.match(self.text, at)
+        return found.end() if found is not None else at
 
     def line(self, at: int) -> int:
         low, high = 0, len(self._starts)
@@ -68,24 +156,29 @@ class _Reader:
         return JSONCError(message, self.line(at))
 
     def skip(self, at: int) -> int:
-        found = _SPACE.match(self._text, at)
+        found = _SPACE.match(self.text, at)
         at = found.end() if found is not None else at
-        if self._text.startswith("/*", at):
+        if self.text.startswith("/*", at):
             raise self.error("the comment does not end", at)
         return at
 
     def value(self, at: int, path: Path) -> tuple[Any, int]:
         self.lines[path] = self.line(at)
+        value, end = self._value(at, path)
+        self.spans[path] = at, end
+        return value, end
+
+    def _value(self, at: int, path: Path) -> tuple[Any, int]:
         if len(path) > MAX_DEPTH:
             raise self.error("nested too deep", at)
-        start = self._text[at : at + 1]
+        start = self.text[at : at + 1]
         if start == "{":
             return self._object(at, path)
         if start == "[":
             return self._array(at, path)
         if start == '"':
             return self._string(at)
-        found = _WORD.match(self._text, at)
+        found = _WORD.match(self.text, at)
         if found is None:
             raise self.error("a value is expected" if start else "the text ends where a value is expected", at)
         try:
@@ -98,7 +191,7 @@ class _Reader:
 
     def _string(self, at: int) -> tuple[str, int]:
         try:
-            return _scan_string(self._text, at + 1, True)
+            return _scan_string(self.text, at + 1, True)
         except json.JSONDecodeError as error:
             message = next((said for start, said in _STRING_MISTAKES.items() if error.msg.startswith(start)), error.msg)
             raise self.error(message, error.pos) from None
@@ -106,15 +199,16 @@ class _Reader:
     def _object(self, at: int, path: Path) -> tuple[dict[str, Any], int]:
         found: dict[str, Any] = {}
         at = self.skip(at + 1)
-        while self._text[at : at + 1] != "}":
-            if self._text[at : at + 1] != '"':
+        while self.text[at : at + 1] != "}":
+            if self.text[at : at + 1] != '"':
                 raise self.error('a name in double quotes, or "}", is expected', at)
             key_at = at
             key, at = self._string(at)
             if key in found:
                 raise self.error(f"{json.dumps(key)} is there twice", key_at)
+            self.keys[*path, key] = key_at
             at = self.skip(at)
-            if self._text[at : at + 1] != ":":
+            if self.text[at : at + 1] != ":":
                 raise self.error('":" is expected', at)
             found[key], at = self.value(self.skip(at + 1), (*path, key))
             at = self._comma(self.skip(at), "}")
@@ -123,15 +217,15 @@ class _Reader:
     def _array(self, at: int, path: Path) -> tuple[list[Any], int]:
         found: list[Any] = []
         at = self.skip(at + 1)
-        while self._text[at : at + 1] != "]":
+        while self.text[at : at + 1] != "]":
             value, at = self.value(at, (*path, len(found)))
             found.append(value)
             at = self._comma(self.skip(at), "]")
         return found, at + 1
 
     def _comma(self, at: int, end: str) -> int:
-        if self._text[at : at + 1] == ",":
+        if self.text[at : at + 1] == ",":
             return self.skip(at + 1)
-        if self._text[at : at + 1] != end:
+        if self.text[at : at + 1] != end:
             raise self.error(f'"," or "{end}" is expected', at)
         return at

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -41,7 +42,8 @@ async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody wants to know
             loop.call_soon_threadsafe(settle, result, error)
 
-    threading.Thread(target=work, daemon=True).start()
+    context = contextvars.copy_context()  # as `asyncio.to_thread` does
+    threading.Thread(target=context.run, args=(work,), daemon=True).start()
     return await outcome
 
 

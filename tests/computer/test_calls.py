@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from a2c_smcp.computer.calls import Caller, CallToConfirm, call_to_confirm
 from a2c_smcp.computer.mcp_clients.config_file import server_from
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
 from a2c_smcp.computer.types import ServerState
@@ -214,6 +215,27 @@ async def test_an_async_callback_decides(answer: bool) -> None:
 
     async with hosting(raw("raw", **ASK), confirm_callback=confirm) as computer:
         assert code_of(await computer.call("echo", text="hi")) == (None if answer else 4005)
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_a_callback_may_ask_who_calls_and_how_much_time_is_left(is_async: bool) -> None:
+    seen: list[CallToConfirm] = []
+
+    def confirm(*_: Any) -> bool:
+        seen.append(call_to_confirm())
+        return True
+
+    async def confirm_later(*arguments: Any) -> bool:
+        return confirm(*arguments)
+
+    async with hosting(raw(**ASK), confirm_callback=confirm_later if is_async else confirm) as computer:
+        for timeout in (None, PATIENCE):
+            await computer.aexecute_tool("r1", "echo", {"text": "hi"}, timeout, caller=Caller("office", "alice"))
+    assert [call.caller.agent for call in seen] == ["alice", "alice"]
+    assert seen[0].remaining() is None
+    assert 0 <= (seen[1].remaining() or -1) <= PATIENCE
+    with pytest.raises(LookupError):
+        call_to_confirm()
 
 
 @pytest.mark.parametrize("error", [LookupError("nobody home"), StopIteration()])

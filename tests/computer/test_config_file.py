@@ -20,6 +20,7 @@ from a2c_smcp.computer.mcp_clients.model import (
     StreamableHttpServerConfig,
     ToolMeta,
 )
+from a2c_smcp.computer.mcp_clients.source import FileChanged
 
 
 def problems(text: str, **environment: str) -> list[str]:
@@ -211,6 +212,18 @@ def test_each_mistake_is_one_message_with_its_path_and_line() -> None:
             "headers.A: must be ASCII without line breaks: HTTP headers hold nothing else",
         ),
         ('{"command": "x", "envFile": 5}', "envFile: must be text"),
+        ('{"comand": "x", "args": []}', "comand: unknown key; did you mean command?"),
+        ('{"server_parameters": {"command": "x"}, "args": []}', "args: belongs in server_parameters"),
+        (
+            '{"server_parameters": {"command": "x", "disabled": true}}',
+            "server_parameters.disabled: belongs in the server, beside server_parameters",
+        ),
+        ('{"command": "x", "args": "y"}', "args: must be a list"),
+        ('{"command": "x", "tool_meta": {"t": {"tags": "y"}}}', "tool_meta.t.tags: must be a list"),
+        (
+            '{"command": "x", "default_tool_meta": {"auto_apply": "readonly"}}',
+            'default_tool_meta.auto_apply: must be true, false or "read-only"',
+        ),
     ],
 )
 def test_a_mistake_is_told_in_plain_words(entry: str, message: str) -> None:
@@ -229,6 +242,16 @@ def test_a_mistake_is_told_in_plain_words(entry: str, message: str) -> None:
             "is not read: a server of type stdio has no url",
         ),
         ('{"servers": {"s": {"command": "x", "arg": []}}}', "servers.s.arg", "is not read; did you mean args?"),
+        (
+            '{"servers": {"s": {"command": "x", "tool_meta": {"t": {"auto_aply": true, "owner": "me"}}}}}',
+            "servers.s.tool_meta.t.auto_aply",
+            "unknown key, passed on to Agents; did you mean auto_apply?",
+        ),
+        (
+            '{"mcpServers": {"s": {"command": "x", "args": ["${file:/x}"]}}}',
+            "mcpServers.s.args",
+            "${file:/x} is not filled in: only inputs and environment variables are",
+        ),
     ],
 )
 def test_what_is_not_read_is_said_with_what_may_have_been_meant(text: str, path: str, message: str) -> None:
@@ -312,6 +335,55 @@ def test_an_env_file_is_read_into_memory(tmp_path: Path) -> None:
     server = load_config(tmp_path / "mcp.json").servers[0]
     assert server.parameters()["env"] == {"TOKEN": "hush-hush", "EMPTY": "", "A": "b"}
     assert "hush-hush" not in server.model_dump_json()
+
+
+# --------------------------------------------------------------------------------------------------------------- saving
+
+
+NEW = '"tool_meta": {"t": {"auto_apply": true}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        ('{"servers": {"s": {"server_parameters": {"command": "x"}}}} // ours\n', '"x"}', f'"x"}}, {NEW}'),
+        (
+            '{"mcpServers": {\r\n\t"s": {\r\n\t\t"command": "x", // theirs\r\n\t}\r\n}}',
+            "// theirs",
+            f"// theirs\r\n\t\t{NEW},",
+        ),
+        ('\ufeff{"theme": "dark", "mcp": {"servers": {"s": {"command": "x"}}}}', '"x"', f'"x", {NEW}'),
+        (
+            '{"servers": {"s": {"command": "x", "tool_meta": {"t": {"auto_apply": "read-only", "alias": "u"}}}}}',
+            '"read-only"',
+            "true",
+        ),
+    ],
+)
+def test_a_tool_is_allowed_where_its_server_was_read(text: str, old: str, new: str, tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_bytes(text.encode())
+    (server,) = load_config(file).servers
+    assert server.origin is not None
+    server.origin.source.change((*server.origin.place, "tool_meta", "t", "auto_apply"), True)
+    assert file.read_bytes().decode() == text.replace(old, new)
+    assert load_config(file).servers == [server.allowing("t")]
+
+
+def test_a_file_that_changed_or_is_gone_is_not_written(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text('{"servers": {"s": {"command": "x"}}}')
+    origin = load_config(file).servers[0].origin
+    assert origin is not None
+    file.write_text('{"servers": {"s": {"command": "y"}}}')
+    with pytest.raises(FileChanged):
+        origin.source.change((*origin.place, "disabled"), True)
+    assert file.read_text() == '{"servers": {"s": {"command": "y"}}}'
+    file.unlink()
+    with pytest.raises(FileNotFoundError):
+        origin.source.change((*origin.place, "disabled"), True)
+    assert list(tmp_path.iterdir()) == []
+    assert server_from({"command": "x"}, "s").origin is None
 
 
 # ------------------------------------------------------------------------------------------------------------ importing
@@ -406,3 +478,79 @@ def test_a_server_that_is_there_already_brings_nothing_over() -> None:
 def test_every_host_has_places_to_look_at(tmp_path: Path) -> None:
     for host in ("claude", "cursor", "vscode"):
         assert len(candidates(host, tmp_path, tmp_path)) >= 2
+
+
+FOREIGN: dict[str, tuple[str, dict[str, Any], list[str]]] = {
+    "cline": (
+        """{"mcpServers": {
+          "files": {"command": "x", "disabled": false, "autoApprove": ["read", "list"], "timeout": 60},
+          "all": {"type": "streamableHttp", "url": "https://h/mcp", "disabled": true, "alwaysAllow": ["*"]},
+          "none": {"command": "x", "autoApprove": [], "alwaysAllow": "read"}
+        }}""",
+        {
+            "files": {
+                "type": "stdio",
+                "disabled": False,
+                "tool_meta": {"read": {"auto_apply": True}, "list": {"auto_apply": True}},
+                "server_parameters": {"command": "x"},
+            },
+            "all": {
+                "type": "streamable",
+                "disabled": True,
+                "default_tool_meta": {"auto_apply": True},
+                "server_parameters": {"url": "https://h/mcp"},
+            },
+            "none": {"type": "stdio", "server_parameters": {"command": "x"}},
+        },
+        ["mcpServers.files.timeout", "mcpServers.none.alwaysAllow"],
+    ),
+    "windsurf": (
+        """{"mcpServers": {
+          "far": {"serverUrl": "https://h/sse", "headers": {"X": "${env:X}"}, "disabledTools": ["rm"]},
+          "file": {"command": "x", "args": ["${file:/x}"]}
+        }}""",
+        {
+            "far": {
+                "type": "sse",
+                "forbidden_tools": ["rm"],
+                "server_parameters": {"url": "https://h/sse", "headers": {"X": "${env:X}"}},
+            },
+            "file": {"type": "stdio", "server_parameters": {"command": "x", "args": ["${file:/x}"]}},
+        },
+        ["mcpServers.file.args"],
+    ),
+    "zed": (
+        """// settings
+        {
+          "theme": "dark", "vim_mode": true, "agent": {}, "ui_font_size": 16,
+          "context_servers": {
+            "new": {"source": "custom", "enabled": false, "command": "x", "args": ["a"]},
+            "old": {"command": {"path": "x", "args": ["a"], "env": null}, "settings": {}},
+            "far": {"url": "https://h/mcp"},
+            "extension": {"source": "extension", "enabled": true, "settings": {"a": 1}},
+          },
+        }""",
+        {
+            "new": {"type": "stdio", "disabled": True, "server_parameters": {"command": "x", "args": ["a"]}},
+            "old": {"type": "stdio", "server_parameters": {"command": "x", "args": ["a"]}},
+            "far": {"type": "streamable", "server_parameters": {"url": "https://h/mcp"}},
+        },
+        ["", "context_servers.extension"],
+    ),
+}
+
+
+@pytest.mark.parametrize("host", FOREIGN)
+def test_the_servers_of_other_hosts_are_imported_and_what_is_left_out_is_said(host: str) -> None:
+    text, servers, left_out = FOREIGN[host]
+    imported = convert(Path("theirs"), parse_config(text, expand=False, adopt=True))
+    assert imported.data == {"servers": servers}
+    assert sorted(warning.path for warning in imported.warnings) == left_out
+    allowed = {"files": ["read", "list"], "all": ["*"]} if host == "cline" else {}
+    assert imported.allowed == allowed
+
+
+def test_what_another_host_allows_is_not_allowed_by_reading_its_file() -> None:
+    loaded = parse_config(FOREIGN["cline"][0])
+    assert not any(server.tool_meta or server.default_tool_meta for server in loaded.servers)
+    assert "mcpServers.files.autoApprove" in {warning.path for warning in loaded.warnings}

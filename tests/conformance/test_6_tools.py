@@ -52,6 +52,20 @@ async def test_tool_meta_is_merged_field_by_field_and_null_inherits() -> None:
         assert json.loads(tools["sleep"]["meta"]["a2c_tool_meta"])["tags"] == ["all"]
 
 
+async def test_auto_apply_of_read_only_tools_is_a_bool_on_the_wire() -> None:
+    config = raw(default_tool_meta={"auto_apply": "read-only"}, tool_meta={"add": {"auto_apply": "read-only"}})
+    async with office(config) as here:
+        tools = await here.tools()
+        applied = {name: json.loads(tool["meta"]["a2c_tool_meta"])["auto_apply"] for name, tool in tools.items()}
+        assert applied.pop("describe") is True
+        assert set(applied.values()) == {False}
+        assert code(await here.call("describe", {})) is None
+        assert code(await here.call("echo", {"text": "hi"})) == 4005
+        shown = (await here.config())["servers"]["raw"]
+        assert shown["default_tool_meta"]["auto_apply"] is False
+        assert shown["tool_meta"]["add"]["auto_apply"] is False
+
+
 async def test_an_alias_is_what_the_agent_sees_and_calls() -> None:
     async with office(raw(tool_meta={"echo": {"alias": "say"}})) as here:
         tools = await here.tools()

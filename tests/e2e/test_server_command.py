@@ -124,11 +124,11 @@ def test_flags_beat_the_environment_which_beats_the_file(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("flags", "file", "says"),
     [
-        (["--port", "70000"], None, "port"),
-        (["--log-level", "loud"], None, "log_level"),
+        (["--port", "70000"], None, "a2c: --port: must be at most 65535"),
+        (["--log-level", "loud"], None, "a2c: --log-level: must be 'debug', 'info', 'warning' or 'error'"),
         (["--config", "missing.toml"], None, "missing.toml"),
-        (["--config", "server.toml"], "port = [", "server.toml"),
-        (["--config", "server.toml"], "prot = 5", "prot"),
+        (["--config", "server.toml"], "host = 'a'\nport = [", "a2c: server.toml: line 2: invalid TOML: "),
+        (["--config", "server.toml"], "\nprot = 5", "a2c: server.toml: line 2: prot: unknown key; did you mean port?"),
         (["--keys-file", "missing.toml"], None, "missing.toml"),
         (["--jwt-key-file", "server.toml"], "too short", "32 bytes"),
         (["--ssl-certfile", "cert.pem"], None, "go together"),
@@ -142,6 +142,26 @@ def test_a_wrong_setting_is_one_clear_line(tmp_path: Path, flags: list[str], fil
     assert outcome.returncode == 2
     assert says in outcome.stderr
     assert "Traceback" not in outcome.stderr
+
+
+def test_every_wrong_setting_is_told_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "server.toml").write_text('# mine\nport = 70000\nlog-level = "info"\n[server]\nhost = "a"\n')
+    flags = ["server", "--config", "server.toml", "--log-format", "xml"]
+    outcome = a2c(*flags, cwd=tmp_path, env={"A2C_GRACE": "soon"})
+    assert outcome.returncode == 2
+    in_file = [
+        "server.toml: line 2: port: must be at most 65535",
+        "server.toml: line 3: log-level: unknown key; did you mean log_level?",
+        "server.toml: line 4: server: must not be a table: settings are at the top of the file",
+    ]
+    assert sorted(outcome.stderr.splitlines()) == [
+        "--log-format: must be 'human' or 'json'",
+        "A2C_GRACE: must be a number",
+        "a2c: 5 mistakes in the settings",
+        *in_file,
+    ]
+    checked = a2c("config", "check", "server.toml", cwd=tmp_path)
+    assert (checked.returncode, checked.stderr.splitlines()) == (2, in_file)
 
 
 def test_a_port_in_use_is_one_clear_line() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import os
 import re
 import signal
 from pathlib import Path
@@ -262,7 +264,9 @@ async def test_an_agents_call_asks_the_owner_who_says_yes_no_or_always(config: P
                     await asyncio.to_thread(shell.see_prompt, typed)
                     return result
 
-                refused = await asked("no", "r1")
+                refused = await asked("no", "r1", timeout=50)
+                shell.see(r"^Agent agent in office office wants to call echo of raw with:$")
+                shell.see(r"Allow it\? yes / no / always / always, and save \([45]\d s left\): no$")
                 assert refused["isError"] is True
                 assert refused["meta"]["error_code"] == 4005
                 assert "did not allow" in refused["content"][0]["text"]
@@ -281,6 +285,60 @@ async def test_an_agents_call_asks_the_owner_who_says_yes_no_or_always(config: P
                 assert unasked["content"][0]["text"] == "hi"
                 assert "always" not in "\n".join(shell.screen.lines[start + 1 :])
                 await asyncio.to_thread(shell.see_prompt)
+                assert await asyncio.to_thread(shell.leave) == 0
+    assert "Traceback" not in shell.raw
+
+
+@pytest.mark.anyio
+async def test_always_can_be_saved_where_the_server_came_from(tmp_path: Path) -> None:
+    command, *arguments = raw()
+    before = f"""{{
+  // mine
+  "mcpServers": {{
+    "raw": {{
+      "command": {json.dumps(command)}, // Python
+      "args": {json.dumps(arguments)},
+      "tool_meta": {{"echo": {{"alias": "say"}}}},
+    }}
+  }}
+}}
+"""
+    file, link = tmp_path / "real.json", tmp_path / "mcp.json"
+    file.write_text(before, "utf-8")
+    file.chmod(0o640)
+    link.symlink_to(file)
+    with server_process() as server:
+        async with crowd(people_of(server)) as people:
+            agent = await people.member("agent", "agent", "office")
+            with terminal(tmp_path, "--config", str(link), "--url", server.url, "--office", "office") as shell:
+                await asyncio.to_thread(shell.see_prompt)
+
+                async def answered(tool: str, answer: str, says: str) -> None:
+                    start = shell.mark()
+                    fields: dict[str, Any] = {"req_id": tool, "tool_name": tool, "params": {"text": "hi", "name": "A"}}
+                    call = asyncio.create_task(agent.ask("client:tool_call", tool_call(**fields)))
+                    await asyncio.to_thread(shell.see, rf"{tool} of (?s:.*)yes / no / always.*: *\Z", start)
+                    shell.type(answer + ENTER)
+                    async with asyncio.timeout(PATIENCE):
+                        assert (await call)["isError"] is False
+                    await asyncio.to_thread(shell.see, says, start)
+                    await asyncio.to_thread(shell.see_prompt)
+
+                await answered("say", "always, and save", "^say of raw runs without confirmation; saved to")
+                after = before.replace('{"alias": "say"}', '{"alias": "say", "auto_apply": true}')
+                assert file.read_text("utf-8") == after
+                assert (link.is_symlink(), file.stat().st_mode & 0o777) == (True, 0o640)
+                assert {"mcp.json", "real.json", "state"} == set(os.listdir(tmp_path))
+                await asyncio.to_thread(shell.run, "tools raw", r"^ *say +raw +no ")
+
+                file.write_text(after + "// edited\n", "utf-8")
+                await answered("env", "s", "^not saved: the file has changed since it was read")
+                assert file.read_text("utf-8") == after + "// edited\n"
+                unasked = await agent.ask("client:tool_call", tool_call(tool_name="env", params={"name": "A"}))
+                assert unasked["isError"] is False
+
+                await asyncio.to_thread(shell.run, f"add other {' '.join(raw('--prefix', 'other_'))}", "other .* ready")
+                await answered("other_echo", "yes", r"Allow it\? yes / no / always \(")
                 assert await asyncio.to_thread(shell.leave) == 0
     assert "Traceback" not in shell.raw
 
@@ -318,6 +376,12 @@ async def test_a_question_nobody_needs_an_answer_to_any_more_goes_away(config: P
                 await agent.tell("server:tool_call_cancel", {"agent": "agent", "req_id": "r1"})
                 async with asyncio.timeout(PATIENCE):
                     assert (await call)["isError"] is True
+                await asyncio.to_thread(shell.see, r"^\(the call was cancelled and did not run\)$", start)
+                await asyncio.to_thread(shell.see_prompt)
+                start = shell.mark()
+                late = await agent.ask("client:tool_call", tool_call(req_id="r2", timeout=1))
+                assert late["meta"]["error_code"] == 4005
+                await asyncio.to_thread(shell.see, r"^\(the call timed out and did not run\)$", start)
                 await asyncio.to_thread(shell.see_prompt)
                 assert await asyncio.to_thread(shell.leave) == 0
 
@@ -331,18 +395,20 @@ async def test_two_calls_are_asked_about_one_after_the_other(config: Path, tmp_p
             with terminal(tmp_path, *flags) as shell:
                 await asyncio.to_thread(shell.see_prompt)
                 start = shell.mark()
+                shell.type("call sleep seconds=600" + ENTER)  # with no prompt between them, one follows the other
                 calls = [
                     asyncio.create_task(agent.ask("client:tool_call", tool_call(req_id=text, params={"text": text})))
                     for text in ("first", "second")
                 ]
                 await asyncio.to_thread(shell.see, r'"first"(?s:.*)always.*: *\Z', start)
                 assert '"second"' not in "\n".join(shell.screen.lines[start:])
-                shell.type("yes" + ENTER)
+                shell.type("yes" + ENTER + "yes" + ENTER)  # what is typed ahead answers no question
                 await asyncio.to_thread(shell.see, r'"second"(?s:.*)always.*: *\Z', start)
                 shell.type("no" + ENTER)
                 async with asyncio.timeout(PATIENCE):
                     first, second = [await call for call in calls]
                 assert (first["isError"], second["isError"]) == (False, True)
+                shell.type(CTRL_C)
                 await asyncio.to_thread(shell.see_prompt)
                 assert await asyncio.to_thread(shell.leave) == 0
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.utils.jsonc import JSONCError, has_comments, parse
+from a2c_smcp.utils.jsonc import WIDTH, JSONCError, Path, has_comments, parse, with_value
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -83,3 +86,59 @@ def test_what_is_wrong_is_told_in_plain_words(text: str, message: str) -> None:
     with pytest.raises(JSONCError) as caught:
         parse(text)
     assert caught.value.message == message
+
+
+# ------------------------------------------------------------------------------------------------------------- changing
+
+
+@pytest.mark.parametrize(
+    ("before", "path", "value", "after"),
+    [
+        ('{"a": false} // on a', ("a",), True, '{"a": true} // on a'),
+        ('{"a": 1}', ("b",), True, '{"a": 1, "b": true}'),
+        ('{"a": 1,}', ("b",), True, '{"a": 1, "b": true,}'),
+        ("{}", ("a", "b"), 1, '{"a": {"b": 1}}'),
+        ('{"a": null}', ("a", "b"), 1, '{"a": {"b": 1}}'),
+        ('{"a": {"é": 1}}', ("a", "ü"), "ß", '{"a": {"é": 1, "ü": "ß"}}'),
+        ("[1]", (1,), 2, "[1, 2]"),
+        ("[\n  1, // one\n]", (1,), 2, "[\n  1, // one\n  2,\n]"),
+        ('{\n  "a": 1 // on a\n}\n', ("b",), 2, '{\n  "a": 1, // on a\n  "b": 2\n}\n'),
+        ('{\n\t"a": 1 /* on\n a */\n}', ("b",), 2, '{\n\t"a": 1, /* on\n a */\n\t"b": 2\n}'),
+        ('{\r\n    "a": 1,\r\n}\r\n', ("b",), 2, '{\r\n    "a": 1,\r\n    "b": 2,\r\n}\r\n'),
+        ('{\n  "a": 1}', ("b",), 2, '{\n  "a": 1,\n  "b": 2}'),
+        ('{\n  "a": {\n  }\n}', ("a", "b"), 2, '{\n  "a": {\n    "b": 2\n  }\n}'),
+        ('{ // mine\n}', ("b",), 2, '{ // mine\n  "b": 2\n}'),
+        ('\ufeff{"a": "}"}', ("b",), "{", '\ufeff{"a": "}", "b": "{"}'),
+    ],
+)  # fmt: skip
+def test_a_value_is_set_and_the_rest_stays(before: str, path: Path, value: object, after: str) -> None:
+    assert with_value(before, path, value) == after
+
+
+def test_a_long_value_is_written_in_several_lines() -> None:
+    text = '{\n  "a": {\n    "x": 1\n  }\n}\n'
+    assert with_value(text, ("b",), {"long": "x" * WIDTH}) == (
+        f'{{\n  "a": {{\n    "x": 1\n  }},\n  "b": {{\n    "long": "{"x" * WIDTH}"\n  }}\n}}\n'
+    )
+
+
+objects = st.dictionaries(st.text(), values, max_size=3)
+LAYOUTS: dict[str, Callable[[object], str]] = {
+    "compact": json.dumps,
+    "indented": lambda value: json.dumps(value, indent=2),
+    "trailing commas": lambda value: re.sub(r"(?<=[^\s{\[])(\n *[}\]])", r",\1", json.dumps(value, indent=4)),
+    "comments": lambda value: json.dumps(value, indent=1).replace("\n", " // } ] , \n /* \n { */"),
+}
+
+
+@given(objects, st.lists(st.text(), min_size=1, max_size=3), values, st.sampled_from(sorted(LAYOUTS)))
+def test_whatever_is_set_is_read_again(before: dict[str, Any], keys: list[str], value: object, layout: str) -> None:
+    changed = with_value(LAYOUTS[layout](before), tuple(keys), value)
+    expected = before
+    *way, last = keys
+    for key in way:
+        if not isinstance(expected.get(key), dict):
+            expected[key] = {}
+        expected = expected[key]
+    expected[last] = value
+    assert parse(changed)[0] == before

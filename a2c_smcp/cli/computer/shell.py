@@ -18,26 +18,22 @@ from prompt_toolkit.document import Document
 
 from a2c_smcp.cli.arguments import read_arguments
 from a2c_smcp.cli.computer import views
+from a2c_smcp.cli.computer.confirmations import Confirmations
 from a2c_smcp.cli.computer.host import Host, NotAllowed
 from a2c_smcp.cli.computer.progress import boot_with_progress
 from a2c_smcp.cli.computer.questions import Questions, ask_inputs
-from a2c_smcp.cli.console import Console, Pipe, Terminal, history_file, prompt_session
+from a2c_smcp.cli.console import Console, Pipe, Terminal, history_file
 from a2c_smcp.cli.errors import Interrupted
 from a2c_smcp.cli.shell import CommandShell, UsageError, commands_of, usage_of
 from a2c_smcp.cli.views import as_markdown, documents, resource, result, show, window
-from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.inputs.providers import InputMissing
 from a2c_smcp.computer.inputs.secrets import hide, looks_secret, replace_secrets
 from a2c_smcp.computer.mcp_clients.config_file import ConfigError, LoadedConfig, load_config, server_from
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, MCPServerInput
 from a2c_smcp.computer.resources import ResourceView
 from a2c_smcp.computer.types import ServerStatus
-from a2c_smcp.utils.text import printable
 
 logger = logging.getLogger("a2c.computer")
-
-MAX_SHOWN = 4_000
-"""Characters of a call's arguments that the question shows."""
 
 
 async def converse(host: Host) -> int:
@@ -63,51 +59,6 @@ class _InterruptingQuestions(Questions):
             return await self._terminal.interrupt(lambda: ask(wanted))
         except Interrupted:
             raise InputMissing(f"input {wanted.id} was not given") from None
-
-
-class Confirmations:
-    """Asks the owner whether a tool may run. Without a terminal, only the owner's own calls may."""
-
-    def __init__(self, computer: Computer, terminal: Terminal | None) -> None:
-        self._computer = computer
-        self._terminal = terminal
-        self._always: dict[tuple[str, str], Any] = {}
-        self.own_calls: set[str] = set()
-        """Calls that the owner makes; their ids are too long to be guessed."""
-
-    async def confirm(self, req_id: str, server: str, tool: str, parameters: dict[str, Any]) -> bool:
-        """Yes, no, or always for this tool."""
-        if req_id in self.own_calls or self._is_always_allowed(server, tool):
-            return True
-        if self._terminal is None:
-            return False
-        try:
-            return await self._terminal.interrupt(lambda: self._ask(server, tool, parameters))
-        except Interrupted:
-            return False
-
-    async def _ask(self, server: str, tool: str, parameters: dict[str, Any]) -> bool:
-        if self._is_always_allowed(server, tool):
-            return True
-        print(printable(f"The Agent wants to call {tool} of {server} with:"))
-        print(printable(json.dumps(parameters, indent=2, ensure_ascii=False), MAX_SHOWN))
-        session = prompt_session()
-        while True:
-            answer = (await session.prompt_async("Allow it? yes / no / always for this tool: ")).strip().lower()
-            if answer in ("a", "always"):
-                self._always[server, tool] = self._config(server)
-            if answer in ("y", "yes", "a", "always"):
-                return True
-            if answer in ("n", "no"):
-                return False
-
-    def _is_always_allowed(self, server: str, tool: str) -> bool:
-        """What was allowed is allowed of that server, not of another one under its name."""
-        config = self._always.get((server, tool))
-        return config is not None and config == self._config(server)
-
-    def _config(self, server: str) -> Any:
-        return next((config for config in self._computer.mcp_servers if config.name == server), None)
 
 
 class Shell(CommandShell):

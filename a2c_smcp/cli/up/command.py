@@ -39,7 +39,7 @@ def up(
         bool,
         typer.Option(
             "--with-my-config",
-            help="Also the MCP servers that Claude, Cursor or VS Code have here.",
+            help="Also the MCP servers of Claude, Cursor, VS Code, Windsurf, Zed and Cline.",
             rich_help_panel=_OFFERED,
         ),
     ] = False,

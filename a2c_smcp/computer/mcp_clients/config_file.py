@@ -1,16 +1,13 @@
 """Configuration files: ours, and those of other MCP hosts, into models. Every mistake is found before anything starts.
 
 Understood: `{"inputs": […], "servers": {name: …}}` of this project, `{"mcpServers": {…}}` of Claude Desktop, Cursor and
-many others, and `{"servers": …, "inputs": …}` of VS Code. Environment variables are filled in beside the configuration,
-in memory: what is shown of it later is what its owner wrote.
+many others, `{"servers": …, "inputs": …}` of VS Code, and `{"context_servers": {…}}` of Zed. Environment variables are
+filled in beside the configuration, in memory: what is shown of it later is what its owner wrote.
 """
 
 from __future__ import annotations
 
-import difflib
 import os
-import re
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +15,9 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
 
-from a2c_smcp.computer.inputs.render import input_ids, map_strings
+from a2c_smcp.computer.inputs.render import input_ids
 from a2c_smcp.computer.inputs.secrets import looks_secret
+from a2c_smcp.computer.mcp_clients.foreign import in_our_words, is_extension
 from a2c_smcp.computer.mcp_clients.model import (
     STREAMABLE_ALIASES,
     BaseServerConfig,
@@ -31,8 +29,12 @@ from a2c_smcp.computer.mcp_clients.model import (
     SseServerConfig,
     StdioServerConfig,
     StreamableHttpServerConfig,
+    ToolMeta,
 )
+from a2c_smcp.computer.mcp_clients.source import ConfigSource, Origin
+from a2c_smcp.computer.mcp_clients.variables import Variables, read_env_file, unknown_placeholders
 from a2c_smcp.utils import jsonc
+from a2c_smcp.utils.problems import Problem, meant, mistakes_in, problem_at
 
 _SERVERS: dict[str, type[StdioServerConfig | SseServerConfig | StreamableHttpServerConfig]] = {
     "stdio": StdioServerConfig,
@@ -51,23 +53,6 @@ _PARAMETER_FIELDS = {
 }
 MANY = 3
 """Unknown settings above which a file is some program's own, and they are not told one by one."""
-_VARIABLE = re.compile(r"\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>(?:[^{}]|\$\{[^{}]*\})*))?\}")
-
-PYTHON = "A2C_PYTHON"
-"""A variable that is always there: the Python that runs this program, for servers of the same installation."""
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Something about a configuration: where, and what."""
-
-    path: str
-    message: str
-    line: int | None = None
-
-    def __str__(self) -> str:
-        where = f"line {self.line}: " if self.line is not None else ""
-        return f"{where}{self.path}: {self.message}" if self.path else f"{where}{self.message}"
 
 
 class ConfigError(ValueError):
@@ -93,15 +78,16 @@ class LoadedConfig:
     """What `${workspaceFolder}` stands for."""
 
 
-def load_config(path: Path, *, expand: bool = True) -> LoadedConfig:
-    """Read a file; `expand` fills in environment variables.
+def load_config(path: Path, *, expand: bool = True, adopt: bool = False) -> LoadedConfig:
+    """Read a file; `expand` fills in environment variables, `adopt` takes over what another host allows.
 
     Raises:
         ConfigError: with every mistake in it.
         OSError: it cannot be read.
     """
     try:
-        return parse_config(path.read_text("utf-8-sig"), folder=path.resolve().parent, expand=expand)
+        source = ConfigSource.read(path)
+        return parse_config(source.text, folder=path.resolve().parent, expand=expand, adopt=adopt, source=source)
     except UnicodeDecodeError:
         raise ConfigError([Problem("", "it is not UTF-8 text")], str(path)) from None
     except ConfigError as error:
@@ -109,9 +95,16 @@ def load_config(path: Path, *, expand: bool = True) -> LoadedConfig:
 
 
 def parse_config(
-    text: str, folder: Path | None = None, environment: Mapping[str, str] | None = None, *, expand: bool = True
+    text: str,
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    *,
+    expand: bool = True,
+    adopt: bool = False,
+    source: ConfigSource | None = None,
 ) -> LoadedConfig:
-    """Read a configuration; `folder` is where relative names in it start.
+    """Read a configuration; `folder` is where relative names in it start, `source` the file it is from. With `adopt`,
+    what another host runs without confirmation is allowed.
 
     Raises:
         ConfigError: with every mistake in it.
@@ -120,9 +113,8 @@ def parse_config(
         data, lines = jsonc.parse(text)
     except jsonc.JSONCError as error:
         raise ConfigError([Problem("", error.message, error.line)]) from None
-    known = os.environ if environment is None else environment
-    filled_in = {PYTHON: sys.executable, **known} if expand else None
-    reader = _Reader(lines, filled_in, folder or Path.cwd())
+    filled_in = Variables(os.environ if environment is None else environment, folder or Path.cwd())
+    reader = _Reader(lines, filled_in, source, expand=expand, adopt=adopt)
     reader.read(data)
     if reader.problems:
         in_order = sorted(reader.problems, key=lambda problem: problem.line or 0)
@@ -136,7 +128,7 @@ def server_from(data: Mapping[str, Any], name: str | None = None) -> MCPServerCo
     Raises:
         ConfigError: with every mistake in it.
     """
-    reader = _Reader({}, None, Path.cwd())
+    reader = _Reader({}, Variables({}, Path.cwd()), expand=False)
     reader.read_server((), name, dict(data))
     if reader.problems:
         raise ConfigError(reader.problems)
@@ -148,17 +140,27 @@ def place_of_servers(data: dict[str, Any]) -> tuple[jsonc.Path, dict[str, Any], 
     path: jsonc.Path = ()
     if isinstance(inner := data.get("mcp"), dict) and not data.keys() & {"servers", "mcpServers"}:
         path, data = ("mcp",), cast("dict[str, Any]", inner)  # the settings of VS Code
-    return path, data, "mcpServers" if "mcpServers" in data else "servers"
+    return path, data, next((key for key in ("mcpServers", "context_servers") if key in data), "servers")
 
 
 class _Reader:
     """Reads data and collects what is wrong with it."""
 
-    def __init__(self, lines: Mapping[jsonc.Path, int], environment: Mapping[str, str] | None, folder: Path) -> None:
+    def __init__(
+        self,
+        lines: Mapping[jsonc.Path, int],
+        variables: Variables,
+        source: ConfigSource | None = None,
+        *,
+        expand: bool,
+        adopt: bool = False,
+    ) -> None:
         self._lines = lines
-        self._environment = environment
-        self._folder = folder
-        self.config = LoadedConfig(folder=self._workspace())
+        self._variables = variables
+        self._source = source
+        self._is_expanding = expand
+        self._adopt = adopt
+        self.config = LoadedConfig(folder=variables.workspace)
         self.problems: list[Problem] = []
         self._base: jsonc.Path = ()
 
@@ -169,7 +171,7 @@ class _Reader:
             return
         data = cast("dict[str, Any]", data)
         self._base, data, key = place_of_servers(data)
-        unknown = sorted(data.keys() - {"servers", "mcpServers", "inputs", "projects", "$schema"})
+        unknown = sorted(data.keys() - {"servers", "mcpServers", "context_servers", "inputs", "projects", "$schema"})
         if len(unknown) > MANY:
             self._warn((), f"{len(unknown)} other settings are not read")
         else:
@@ -179,8 +181,8 @@ class _Reader:
         self._read_project(data.get("projects"))
         if not isinstance(servers, dict):
             self._complain((key,), "an object is expected: a name and a configuration for each server")
-        elif "mcpServers" in data and "servers" in data:
-            self._complain(("mcpServers",), "either mcpServers or servers, not both")
+        elif key != "servers" and "servers" in data:
+            self._complain((key,), f"either {key} or servers, not both")
         else:
             known = {server.name for server in self.config.servers}
             for name, server in cast("dict[str, Any]", servers).items():
@@ -211,7 +213,12 @@ class _Reader:
         data = dict(cast("Mapping[str, Any]", data))
         is_flat = "server_parameters" not in data
         if is_flat:
-            data = _as_we_say_it(data)
+            if is_extension(data):
+                self._warn(path, "is not read: an extension of Zed starts it, and only Zed can")
+                return
+            data, left_out = in_our_words(data, adopt=self._adopt)
+            for key, why in left_out.items():
+                self._warn((*path, key), why)
         if name is not None:
             if is_flat or "name" not in data:
                 data["name"] = name  # a flat one may have a name for people there
@@ -226,7 +233,12 @@ class _Reader:
             path, _SERVERS[kind], {**data, "type": kind}, {"server_parameters"} if is_flat else set()
         )
         if model is not None:
-            self.config.servers.append(self._expand(path, model, data, is_flat))
+            self._check_tool_meta(path, model)
+            self._check_placeholders(path if is_flat else (*path, "server_parameters"), model)
+            model = self._expand(path, model, data, is_flat)
+            if self._source is not None:
+                model = model.read_from(Origin(self._source, (*self._base, *path)))
+            self.config.servers.append(model)
 
     # ---------------------------------------------------------------------------------------------------------- servers
 
@@ -243,7 +255,11 @@ class _Reader:
                 return "stdio"
             if isinstance(url, str):
                 return "sse" if url.split("?")[0].rstrip("/").endswith("/sse") else "streamable"
-            self._complain(path, "a command or a url is expected")
+            hints = {key: hint for key in parameters if (hint := meant(key, ("command", "url", "server_parameters")))}
+            for key, hint in hints.items():
+                self._complain((*path, key), "unknown key" + hint)
+            if not hints:
+                self._complain(path, "a command or a url is expected")
             return None
         if not isinstance(kind, str) or kind not in _SERVERS.keys() | STREAMABLE_ALIASES:
             self._complain((*path, "type"), "must be stdio, streamable (or http) or sse")
@@ -261,18 +277,33 @@ class _Reader:
                 nested[key] = value
             elif key != "type":
                 is_of_others = any(key in fields for fields in _PARAMETER_FIELDS.values())
-                hint = f": a server of type {kind} has no {key}" if is_of_others else _near(key, nearest)
+                hint = f": a server of type {kind} has no {key}" if is_of_others else meant(key, nearest)
                 self._warn((*path, key), "is not read" + hint)
         return nested
+
+    def _check_tool_meta(self, path: jsonc.Path, model: MCPServerConfig) -> None:
+        """Further keys reach the Agent as they are: one that is almost a known key is more likely a mistake."""
+        metas: list[tuple[jsonc.Path, ToolMeta | None]] = [(("default_tool_meta",), model.default_tool_meta)]
+        metas += [(("tool_meta", tool), meta) for tool, meta in model.tool_meta.items()]
+        for place, meta in metas:
+            for key in meta.model_extra or {} if meta is not None else {}:
+                if hint := meant(key, ToolMeta.model_fields):
+                    self._warn((*path, *place, key), "unknown key, passed on to Agents" + hint)
+
+    def _check_placeholders(self, path: jsonc.Path, model: MCPServerConfig) -> None:
+        """Some hosts have placeholders that nobody fills in here."""
+        for key, value in model.server_parameters.model_dump().items():
+            for found in unknown_placeholders(value):
+                self._warn((*path, key), f"{found} is not filled in: only inputs and environment variables are")
 
     def _expand(self, path: jsonc.Path, model: MCPServerConfig, data: dict[str, Any], is_flat: bool) -> MCPServerConfig:
         """Fill in environment variables beside the model; disabled servers need none."""
         env_file = data.get("envFile")
         if isinstance(env_file, str):
-            self.config.env_files[model.name] = self._folder / Path(self._in_place(env_file)).expanduser()
+            self.config.env_files[model.name] = self._variables.file(env_file)
         elif env_file is not None:
             self._complain((*path, "envFile"), "must be text")
-        if self._environment is None or model.disabled:
+        if not self._is_expanding or model.disabled:
             return model
         if model.name in self.config.env_files and model.type != "stdio":
             self._warn((*path, "envFile"), "is not read: only a server that is started here has an environment")
@@ -280,66 +311,18 @@ class _Reader:
         secrets: list[str] = []
         written = model.server_parameters.model_dump()
         base = path if is_flat else (*path, "server_parameters")
-        filled = {key: self._fill((*base, key), key, value, secrets) for key, value in written.items()}
+        filled, unset = self._variables.fill(base, written, secrets)
+        for place, name in unset:
+            self._complain(place, f"the environment variable {name} is not set; ${{{name}:-…}} gives a default")
         if model.name in self.config.env_files:
-            more = self._read_env_file((*path, "envFile"), self.config.env_files[model.name])
+            try:
+                more = read_env_file(self.config.env_files[model.name])
+            except (OSError, UnicodeDecodeError) as error:
+                self._complain((*path, "envFile"), f"cannot be read: {error}")
+                more = {}
             secrets += [value for name, value in more.items() if looks_secret(name)]
             filled["env"] = more | (filled.get("env") or {})
         return model.expanded(filled, secrets) if filled != written else model
-
-    def _fill(self, path: jsonc.Path, key: str, value: Any, secrets: list[str]) -> Any:
-        if isinstance(value, Mapping):
-            items = cast("Mapping[str, Any]", value).items()
-            return {name: self._fill((*path, name), name, item, secrets) for name, item in items}
-
-        def in_text(text: str) -> str:
-            def one(found: re.Match[str]) -> str:
-                name, default = found["name"], found["default"]
-                known = self._known_variables()
-                assert self._environment is not None
-                filled = self._environment.get(name, known.get(name))
-                if filled is None and default is None:
-                    self._complain(path, f"the environment variable {name} is not set; ${{{name}:-…}} gives a default")
-                    return found[0]
-                filled = (filled or in_text(default)) if default is not None else filled
-                if filled and not input_ids(filled) and (looks_secret(name) or looks_secret(key)):
-                    secrets.append(filled)
-                return filled or ""
-
-            return _VARIABLE.sub(one, text)
-
-        return map_strings(value, in_text)
-
-    def _known_variables(self) -> dict[str, str]:
-        """What VS Code and Cursor fill in of themselves."""
-        workspace = self._workspace()
-        return {
-            "userHome": str(Path.home()),
-            "workspaceFolder": str(workspace),
-            "workspaceFolderBasename": workspace.name,
-            "pathSeparator": os.sep,
-        }
-
-    def _workspace(self) -> Path:
-        return self._folder.parent if self._folder.name in (".vscode", ".cursor") else self._folder
-
-    def _in_place(self, text: str) -> str:
-        """A file's name with the folders filled in that it may start with."""
-        return text.replace("${workspaceFolder}", str(self._workspace())).replace("${userHome}", str(Path.home()))
-
-    def _read_env_file(self, path: jsonc.Path, file: Path) -> dict[str, str]:
-        try:
-            text = file.read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            self._complain(path, f"cannot be read: {error}")
-            return {}
-        found: dict[str, str] = {}
-        for line in text.splitlines():
-            name, equals, value = line.strip().removeprefix("export ").partition("=")
-            if equals and name and not name.startswith("#"):
-                value = value.strip()
-                found[name.strip()] = value[1:-1] if value[:1] == value[-1:] and value[:1] in ("'", '"') else value
-        return found
 
     # ----------------------------------------------------------------------------------------------------------- inputs
 
@@ -377,14 +360,9 @@ class _Reader:
         try:
             return model.model_validate(data)
         except ValidationError as error:
-            seen: set[jsonc.Path] = set()
-            for mistake in error.errors(include_url=False, include_input=False):
-                where = _real_path(mistake["loc"], data)
-                if where in seen:  # each way to read a value complains for itself
-                    continue
-                seen.add(where)
+            for where, message in mistakes_in(data, error, model):
                 shown = (*path, *(step for step in where if step not in hidden))
-                self._complain(shown, _in_plain_words(mistake, model, where))
+                self._complain(shown, _misplaced(where, data) or message)
             return None
 
     def _complain(self, path: jsonc.Path, message: str) -> None:
@@ -394,25 +372,18 @@ class _Reader:
         self.config.warnings.append(self._problem(path, message))
 
     def _problem(self, path: jsonc.Path, message: str) -> Problem:
-        path = (*self._base, *path)
-        known = next((path[:end] for end in range(len(path), -1, -1) if path[:end] in self._lines), None)
-        return Problem(".".join(map(str, path)), message, self._lines[known] if known is not None else None)
+        return problem_at((*self._base, *path), message, self._lines)
 
 
-def _as_we_say_it(data: dict[str, Any]) -> dict[str, Any]:
-    """A flat configuration without the liberties that other hosts take: nulls, other names, numbers for text."""
-    data = {key: value for key, value in data.items() if value is not None}
-    if "serverUrl" in data:
-        data.setdefault("url", data.pop("serverUrl"))
-    for key in ("env", "headers"):
-        if isinstance(values := data.get(key), dict):
-            named = cast("dict[str, Any]", values).items()
-            data[key] = {name: _as_text(value) for name, value in named if value is not None}
-    return data
-
-
-def _as_text(value: Any) -> Any:
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+def _misplaced(where: jsonc.Path, data: Mapping[str, Any]) -> str | None:
+    """Where a key of a server belongs that is on the wrong side of `server_parameters`."""
+    match where:
+        case (str(key),) if "server_parameters" in data and any(key in each for each in _PARAMETER_FIELDS.values()):
+            return "belongs in server_parameters"
+        case ("server_parameters", str(key)) if key in _BASE_FIELDS:
+            return "belongs in the server, beside server_parameters"
+        case _:
+            return None
 
 
 def _option(option: Any) -> Any:
@@ -424,53 +395,4 @@ def _meant(name: str, value: Any, servers: str) -> str:
     """What may have been meant by a part of a file that is none."""
     if isinstance(value, dict) and cast("dict[str, Any]", value).keys() & {"command", "url", "server_parameters"}:
         return f"; did you mean {servers}.{name}?"
-    return _near(name, ("servers", "mcpServers", "inputs"))
-
-
-def _near(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, known, 1)
-    return f"; did you mean {near[0]}?" if near else ""
-
-
-def _real_path(loc: tuple[str | int, ...], data: Any) -> jsonc.Path:
-    """Where a mistake is in the data: the validator also names the alternatives it tried."""
-    steps: list[str | int] = []
-    for step in loc:
-        if isinstance(data, Mapping):
-            steps.append(step)
-            data = cast("Mapping[Any, Any]", data).get(step)
-        elif isinstance(data, list) and isinstance(step, int):
-            steps.append(step)
-            data = cast("list[Any]", data)[step] if step < len(cast("list[Any]", data)) else None
-        else:
-            break
-    return tuple(steps)
-
-
-def _in_plain_words(mistake: Any, model: Any, where: jsonc.Path) -> str:
-    if mistake["type"] == "extra_forbidden":
-        fields: list[str] = list(model.model_fields)
-        if len(where) > 1 and where[0] == "server_parameters":
-            fields = list(model.model_fields["server_parameters"].annotation.model_fields)
-        return "is not a known field" + _near(str(where[-1]) if where else "", fields)
-    if mistake["type"] == "missing":
-        return "is missing"
-    message: str = mistake["msg"]
-    return _PLAIN_WORDS.get(mistake["type"]) or message.removeprefix("Value error, ").removeprefix("Input ").strip()
-
-
-_PLAIN_WORDS = {
-    "string_type": "must be text",
-    "string_too_short": "must not be empty",
-    "bool_type": "must be true or false",
-    "int_type": "must be a whole number",
-    "float_type": "must be a number",
-    "dict_type": "must be an object",
-    "model_type": "must be an object",
-    "model_attributes_type": "must be an object",
-    "list_type": "must be a list",
-    "too_short": "must not be empty",
-    "greater_than": "must be greater than 0",
-    "time_delta_type": "must be a duration, e.g. 30 or PT30S",
-    "time_delta_parsing": "must be a duration, e.g. 30 or PT30S",
-}
+    return meant(name, ("servers", "mcpServers", "inputs"))

@@ -20,7 +20,9 @@ from a2c_smcp.computer.inputs.secrets import replace_secrets
 from a2c_smcp.computer.mcp_clients.config_file import LoadedConfig, Problem, place_of_servers
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, MCPServerPromptStringInput
 
-HOSTS = ("claude", "cursor", "vscode")
+HOSTS = ("claude", "cursor", "vscode", "windsurf", "zed", "cline")
+_EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
+"""The editors that Cline may be installed in."""
 
 
 @dataclass
@@ -35,6 +37,8 @@ class Imported:
     """Inputs whose id means something else in the target, and their new ids."""
     shared: list[str] = field(default_factory=list[str])
     """Inputs that the target defines in the same way."""
+    allowed: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Tools that run without confirmation, by server; `*` is every tool."""
     kept: list[str] = field(default_factory=list[str])
     """Servers that the target has already, and that are not brought over."""
     warnings: list[Problem] = field(default_factory=list[Problem])
@@ -49,6 +53,10 @@ def candidates(host: str, home: Path | None = None, folder: Path | None = None) 
         settings = Path(os.environ.get("APPDATA", home / "AppData" / "Roaming"))
     else:
         settings = Path(os.environ.get("XDG_CONFIG_HOME", home / ".config"))
+    zed = settings / "Zed" if sys.platform == "win32" else settings / "zed"
+    if sys.platform == "darwin":
+        zed = home / ".config" / "zed"
+    cline = Path("settings", "cline_mcp_settings.json")
     return {
         "claude": [
             folder / ".mcp.json",
@@ -57,6 +65,12 @@ def candidates(host: str, home: Path | None = None, folder: Path | None = None) 
         ],
         "cursor": [folder / ".cursor" / "mcp.json", home / ".cursor" / "mcp.json"],
         "vscode": [folder / ".vscode" / "mcp.json", settings / "Code" / "User" / "mcp.json"],
+        "windsurf": [home / ".codeium" / "windsurf" / "mcp_config.json"],
+        "zed": [folder / ".zed" / "settings.json", zed / "settings.json"],
+        "cline": [
+            *(settings / each / "User" / "globalStorage" / "saoudrizwan.claude-dev" / cline for each in _EDITORS),
+            home / ".cline" / "data" / cline,
+        ],
     }[host]
 
 
@@ -94,6 +108,9 @@ def convert(source: Path, loaded: LoadedConfig, target: LoadedConfig | None = No
         here = map_strings(written["server_parameters"], partial(_in_place, str(loaded.folder)))
         written["server_parameters"] = replace_secrets(fill(here, new_ids), to_input)
         servers[config.name] = {"type": config.type, **written}
+        metas = {"*": config.default_tool_meta, **config.tool_meta}
+        if allowed := [tool for tool, meta in metas.items() if meta is not None and meta.auto_apply is True]:
+            imported.allowed[config.name] = allowed
     imported.data = {"servers": servers}
     if inputs:
         imported.data = {"inputs": list(inputs.values()), "servers": servers}
@@ -123,7 +140,7 @@ def merge(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     merged = copy.deepcopy(old)
     _, section, key = place_of_servers(merged)
     there: dict[str, Any] = section.get(key) or {}
-    is_flat = section is not merged or key == "mcpServers" or any("server_parameters" not in s for s in there.values())
+    is_flat = section is not merged or key != "servers" or any("server_parameters" not in s for s in there.values())
     section[key] = there | {name: _flat(server) if is_flat else server for name, server in new["servers"].items()}
     had: list[dict[str, Any]] = section.get("inputs") or []
     ids = {wanted["id"] for wanted in had}

@@ -224,6 +224,7 @@ class MCPServerManager:
         async with self._turn(config.name):
             old = self._clients.get(config.name)
             if old is not None and old.config == config:
+                old.config = config  # the same, perhaps read from its file again
                 return
             if old is not None and _runs_the_same(old.config, config):
                 old.config = config

@@ -29,10 +29,13 @@ from pydantic import (
 
 from a2c_smcp.computer import vrl
 from a2c_smcp.computer.inputs.secrets import hide, replace_secrets
+from a2c_smcp.computer.mcp_clients.source import Origin
 
 A2C_TOOL_META = "a2c_tool_meta"
 A2C_VRL_TRANSFORMED = "a2c_vrl_transformed"
 
+READ_ONLY = "read-only"
+"""The value of `auto_apply` that trusts what an MCP server declares about each of its tools."""
 STREAMABLE_ALIASES = frozenset(("http", "streamable-http", "streamableHttp", "streamable_http"))
 """Other hosts' names for the `streamable` type."""
 
@@ -175,14 +178,21 @@ class ToolMeta(_Model):
 
     model_config = ConfigDict(extra="allow")
 
-    auto_apply: bool | None = None
-    """Run without asking anybody. Whatever is not true needs confirmation."""
+    auto_apply: bool | Literal["read-only"] | None = None
+    """Run without confirmation; `read-only`: only if its server declares `annotations.readOnlyHint`."""
     alias: _Text | None = None
     """The name that an Agent sees and calls; for one tool only."""
     tags: list[str] | None = None
     """Words by which an Agent may choose tools."""
     ret_object_mapper: dict[str, Any] | None = None
     """For the Agent: how to read the result. The Computer passes it on."""
+
+    @field_validator("auto_apply", mode="before")
+    @classmethod
+    def _one_of_three(cls, value: Any) -> Any:
+        if value is None or isinstance(value, bool) or value == READ_ONLY:
+            return value
+        raise ValueError(f'must be true, false or "{READ_ONLY}"')
 
 
 class BaseServerConfig(_Model):
@@ -203,6 +213,7 @@ class BaseServerConfig(_Model):
 
     _expanded: dict[str, Any] | None = PrivateAttr(default=None)
     _secret_values: tuple[str, ...] = PrivateAttr(default=())
+    _origin: Origin | None = PrivateAttr(default=None)
 
     @model_validator(mode="before")
     @classmethod
@@ -234,6 +245,11 @@ class BaseServerConfig(_Model):
         """Values in `parameters()` that must not be shown."""
         return self._secret_values
 
+    @property
+    def origin(self) -> Origin | None:
+        """Where it was read; None if it is in no file."""
+        return self._origin
+
     def __hash__(self) -> int:
         return hash(self.name)  # its lists are not hashable, and programs put configurations into sets
 
@@ -241,12 +257,32 @@ class BaseServerConfig(_Model):
         """What starts the server: as written, with the environment variables of its file filled in. Never shown."""
         return self._expanded if self._expanded is not None else _server(self).server_parameters.model_dump()
 
+    def shown(self) -> dict[str, Any]:
+        """The configuration as others may see it: without secrets, and in the shapes of the protocol."""
+        shown = self.model_dump(mode="json")
+        shown["server_parameters"] = replace_secrets(shown["server_parameters"], hide)
+        for meta in (shown["default_tool_meta"], *shown["tool_meta"].values()):
+            if meta is not None and meta["auto_apply"] == READ_ONLY:
+                meta["auto_apply"] = False  # a bool on the wire; what it means for each tool is in the list of tools
+        return shown
+
     def expanded(self, parameters: dict[str, Any], secret_values: Iterable[str] = ()) -> Self:
         """This configuration, which starts its server with other parameters than it shows."""
         copy = self.model_copy()
         copy._expanded = parameters
         copy._secret_values = tuple(secret_values)
         return copy
+
+    def read_from(self, origin: Origin) -> Self:
+        """This configuration, which knows where it was read."""
+        copy = self.model_copy()
+        copy._origin = origin
+        return copy
+
+    def allowing(self, tool: str) -> Self:
+        """This configuration, in which a tool runs without confirmation."""
+        meta = self.tool_meta.get(tool, ToolMeta()).model_copy(update={"auto_apply": True})
+        return self.model_copy(update={"tool_meta": {**self.tool_meta, tool: meta}})
 
 
 class StdioServerConfig(BaseServerConfig):

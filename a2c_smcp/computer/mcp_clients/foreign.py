@@ -1,0 +1,71 @@
+"""MCP servers as other hosts write them, in this project's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+_ALLOWED = ("autoApprove", "alwaysAllow")
+"""Where hosts list the tools that run without confirmation; `*` is every tool."""
+_TIMES = ("timeout", "networkTimeout")
+"""Where hosts say how long a call may take."""
+
+
+def is_extension(data: Mapping[str, Any]) -> bool:
+    """Whether an entry only has settings for an extension of Zed, which brings its own server."""
+    return data.get("source") == "extension" or ("settings" in data and not data.keys() & {"command", "url"})
+
+
+def in_our_words(data: Mapping[str, Any], *, adopt: bool) -> tuple[dict[str, Any], dict[str, str]]:
+    """A server with our names and types; and for keys that are left out, why.
+
+    With `adopt`, what the other host allows without confirmation is allowed here too. A file that is only read does not
+    do that: its owner allowed it for a program on this machine, not for every Agent of an office.
+    """
+    data = {key: value for key, value in data.items() if value is not None}
+    left_out: dict[str, str] = {}
+    for theirs, ours in {"serverUrl": "url", "transportType": "type"}.items():
+        if theirs in data:
+            data.setdefault(ours, data.pop(theirs))
+    if isinstance(command := data.get("command"), dict):  # of older versions of Zed
+        parts = cast("dict[str, Any]", command)
+        data |= {"command": parts.get("path"), **{key: parts[key] for key in ("args", "env") if parts.get(key)}}
+    if data.get("source") == "custom":
+        del data["source"]
+    if data.get("settings") == {}:
+        del data["settings"]
+    if isinstance(data.get("enabled"), bool):
+        is_enabled = data.pop("enabled")
+        data.setdefault("disabled", not is_enabled)
+    if isinstance(data.get("disabledTools"), list):
+        data["forbidden_tools"] = [*data.get("forbidden_tools", []), *data.pop("disabledTools")]
+    for key in _ALLOWED:
+        allowed = data.pop(key, [])
+        if not adopt and allowed:
+            left_out[key] = "is not read; `a2c config import` turns it into auto_apply"
+        elif allowed and not _allow(data, allowed):
+            left_out[key] = "is not imported: a list of tool names is expected"
+    for key in _TIMES if adopt else ():
+        if data.pop(key, None) is not None:
+            left_out[key] = "is not imported: the Agent that makes a call decides how long it may take"
+    for key in ("env", "headers"):
+        if isinstance(values := data.get(key), dict):
+            named = cast("dict[str, Any]", values).items()
+            data[key] = {name: _as_text(value) for name, value in named if value is not None}
+    return data, left_out
+
+
+def _allow(data: dict[str, Any], allowed: Any) -> bool:
+    """Let these tools run without confirmation, unless the server says otherwise; whether they could be read."""
+    names: list[Any] = ["*"] if allowed is True else cast("list[Any]", allowed) if isinstance(allowed, list) else []
+    if not names or not all(isinstance(name, str) for name in names):
+        return False
+    if "*" in names:
+        data.setdefault("default_tool_meta", {"auto_apply": True})
+    elif isinstance(data.get("tool_meta", {}), dict):
+        data["tool_meta"] = {name: {"auto_apply": True} for name in names} | data.get("tool_meta", {})
+    return True
+
+
+def _as_text(value: Any) -> Any:
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
