@@ -7,6 +7,7 @@ from typing import NoReturn
 import typer
 
 INTERRUPTED = 130
+HUNG_UP = 129
 
 
 class Interrupted(Exception):

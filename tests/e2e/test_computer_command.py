@@ -197,13 +197,44 @@ async def test_an_office_that_is_forbidden_for_longer_than_a_broken_connection_h
     key = a2c("keys", "add", "pc", "--office", "acme-*", cwd=tmp_path).stdout.strip()
     options = Options(
         config=None, url=None, office=None, name="pc", api_key=key, api_key_header="x-api-key", allow_all=False,
-        keyring=False, require_subscribe=False, start_timeout=30, keep_trying=False,
+        keyring=False, require_subscribe=False, start_timeout=30, keep_trying=False, watch_config=False,
         log_level="info", log_format="text",
     )  # fmt: skip
     with server_process("--keys-file", "keys.toml", cwd=tmp_path) as server:
         async with Host(options, None) as host:
             with pytest.raises(NotAllowed, match=r"office other: this credential does not allow .* \(403\)"):
                 await host.join(server.url, "other")
+
+
+@pytest.mark.parametrize("way", ["SIGHUP", "--watch-config"])
+def test_a_running_service_takes_over_its_changed_file_or_nothing_of_it(way: str, tmp_path: Path) -> None:
+    def server(name: str, **more: Any) -> dict[str, Any]:
+        return {**stdio(raw("--log", str(tmp_path / name))), **more}
+
+    def starts(name: str) -> int:
+        return (tmp_path / name).read_text().count('"start"')
+
+    def rewrite(text: str) -> None:
+        config.write_text(text, encoding="utf-8")
+        if way == "SIGHUP":
+            computer.process.send_signal(signal.SIGHUP)
+
+    config = write_config(tmp_path, {"stays": server("stays"), "changes": server("changes"), "goes": server("goes")})
+    flags = ["--watch-config"] if way == "--watch-config" else []
+    with computer_process("--config", str(config), *flags) as computer:
+        computer.wait_for("3 of 3 MCP servers ready")
+        good = config.read_text()
+        rewrite(good.replace('"command"', '"comand"', 1))
+        computer.wait_for(r"line \d+: .*comand: unknown key; did you mean command\?")
+        computer.wait_for("has mistakes, nothing is changed")
+        changed = server("changes", env={"A": "1"})
+        new = {name: server(name) for name in ("one", "two")}
+        write_config(tmp_path, {"stays": server("stays"), "changes": changed, **new})
+        rewrite(config.read_text())
+        computer.wait_for(f"reloaded {config}: added: one, two; changed: changes; removed: goes")
+        computer.wait_for("4 of 4 MCP servers ready")
+        assert (starts("stays"), starts("changes"), starts("goes")) == (1, 2, 1)
+        assert computer.process.poll() is None
 
 
 @pytest.mark.parametrize("keeps_trying", [False, True])
@@ -465,6 +496,7 @@ def test_commands_from_a_pipe_run_one_after_the_other(tmp_path: Path) -> None:
         f"add more {' '.join(raw('--prefix', 'more_'))}",
         "call more_echo text=three",
         "rm more",
+        "reload",
         "servers",
         "history",
         "config",
@@ -474,7 +506,7 @@ def test_commands_from_a_pipe_run_one_after_the_other(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""
     assert "pc: offline" in done.stdout
-    for expected in ("one two\n", "42\n", "stopped", "three\n", '"name": "raw"'):
+    for expected in ("one two\n", "42\n", "stopped", "three\n", "nothing changed\n", '"name": "raw"'):
         assert expected in done.stdout
     assert "never" not in done.stdout
     assert not re.search(r"^ . +more ", done.stdout.partition("three\n")[2], re.MULTILINE)
@@ -494,7 +526,7 @@ def test_help_is_aligned_and_names_every_command(tmp_path: Path) -> None:
     assert done.returncode == 0
     lines = [line for line in done.stdout.splitlines() if line.startswith("  ")]
     names = {"status", "tools", "call", "servers", "add", "rm", "start", "stop", "inputs", "history", "join", "leave"}
-    names |= {"config", "help", "quit", "windows", "desktop", "documents", "finder", "read"}
+    names |= {"config", "help", "quit", "windows", "desktop", "documents", "finder", "read", "reload"}
     assert {line.split()[0] for line in lines} == names
     starts = {found.start() for line in lines if (found := re.search(r"(?<= )[A-Z][a-z]+ .*\.$", line))}
     assert len(starts) == 1, done.stdout

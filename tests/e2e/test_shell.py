@@ -441,13 +441,27 @@ def test_what_a_tool_says_cannot_command_the_terminal(config: Path, tmp_path: Pa
         assert shell.leave() == 0
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
-def test_a_closed_terminal_leaves_nothing_behind(how: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["SIGTERM", "hang up"])
+def test_a_closed_terminal_leaves_nothing_behind(how: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
     config = write_config(tmp_path, {"raw": stdio(raw("--mode", "fork", "--log", str(log)))})
     with terminal(tmp_path, "--config", str(config)) as shell:
         shell.see_prompt()
         with watching(pids_in(log)) as watch:
-            shell.process.send_signal(how)
+            if how == "hang up":
+                shell.hang_up()
+            else:
+                shell.process.send_signal(signal.SIGTERM)
             shell.process.wait(PATIENCE)
             assert not watch.still_alive()
+
+
+def test_sighup_at_the_prompt_reloads(tmp_path: Path) -> None:
+    config = write_config(tmp_path, {"raw": stdio(raw())})
+    with terminal(tmp_path, "--config", str(config), "--log-level", "info") as shell:
+        shell.see_prompt()
+        write_config(tmp_path, {"raw": stdio(raw()), "more": stdio(raw("--prefix", "more_"))})
+        shell.process.send_signal(signal.SIGHUP)
+        shell.see("added: more")
+        shell.see("2 of 2 MCP servers ready")
+        assert shell.leave() == 0

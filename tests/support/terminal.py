@@ -134,6 +134,7 @@ class TerminalProcess:
     def __init__(self, *command: str, prompt: str, width: int, home: Path, env: dict[str, str]) -> None:
         self._prompt = re.escape(prompt)
         self._master, slave = pty.openpty()
+        self._stopped, self._stop = os.pipe()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", HEIGHT, width, 0, 0))
         clean = {key: value for key, value in os.environ.items() if not key.startswith("A2C_")}
         settings = {"TERM": "xterm-256color", "XDG_STATE_HOME": str(home), "NO_COLOR": "", "COLUMNS": "", "LINES": ""}
@@ -189,15 +190,26 @@ class TerminalProcess:
         self.type(CTRL_D)
         return self.process.wait(PATIENCE)
 
+    def hang_up(self) -> None:
+        """Close the terminal, as its window's cross does."""
+        if self._master < 0:
+            return
+        os.write(self._stop, b"x")
+        self._reader.join(PATIENCE)
+        for end in (self._master, self._stop, self._stopped):
+            os.close(end)
+        self._master = -1
+
     def close(self) -> None:
         self.process.kill()
         self.process.wait()
-        self._reader.join(PATIENCE)
-        os.close(self._master)
+        self.hang_up()
 
     def _read(self) -> None:
         while True:
-            select.select([self._master], [], [])
+            readable, _, _ = select.select([self._master, self._stopped], [], [])
+            if self._master not in readable:
+                return
             try:
                 data = os.read(self._master, 65536)
             except OSError:  # nobody has the other end any more

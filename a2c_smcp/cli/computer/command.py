@@ -42,6 +42,7 @@ class Options:
     require_subscribe: bool
     start_timeout: float
     keep_trying: bool
+    watch_config: bool
     log_level: str
     log_format: str
 
@@ -103,6 +104,9 @@ def computer(
         bool,
         typer.Option("--keep-trying", help="Go on although the Server refuses the key.", rich_help_panel=_OFFICE),
     ] = False,
+    watch_config: Annotated[
+        bool, typer.Option("--watch-config", help="Reload the configuration whenever its file changes.")
+    ] = False,
     log_level: Annotated[
         str | None,
         typer.Option(
@@ -127,6 +131,8 @@ def computer(
         fail("--url and --office go together: which office?", 2)
     if url is not None and not re.match(r"(https?|wss?)://[^/]", url):
         fail(f"--url {url}: an address such as http://127.0.0.1:8000 is expected", 2)
+    if watch_config and config is None:
+        fail("--watch-config needs a file to watch: add --config FILE", 2)
     if start_timeout <= 0:
         fail("--start-timeout must be more than 0 seconds", 2)
     if log_format not in ("human", "json"):
@@ -146,6 +152,7 @@ def computer(
         require_subscribe=require_subscribe,
         start_timeout=start_timeout,
         keep_trying=keep_trying,
+        watch_config=watch_config,
         log_level=level,
         log_format=log_format,
     )

@@ -6,11 +6,12 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from a2c_smcp.cli.computer.reloading import Reloader
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.inputs.providers import Keyring
 from a2c_smcp.computer.inputs.resolver import InputResolver
@@ -57,6 +58,12 @@ class Host:
             on_status_changed=on_status_changed,
             require_subscribe=options.require_subscribe,
         )
+        self.reloader = (
+            Reloader(options.config, loaded, self.computer)
+            if options.config is not None and loaded is not None
+            else None
+        )
+        self._reloads: set[asyncio.Task[None]] = set()
         for handler in logging.getLogger().handlers:
             inner = handler.formatter or logging.Formatter()
             handler.setFormatter(RedactingFormatter(inner, self.resolver.secrets.redact))
@@ -74,12 +81,29 @@ class Host:
             self.is_refused.set()
         return self.options.keep_trying
 
+    def reload(self) -> None:
+        """Read the configuration again, behind the scenes; the log says what changed."""
+        if self.reloader is None:
+            logger.warning("there is nothing to reload: this Computer has no configuration file (--config)")
+            return
+        self._start(self.reloader.reload_or_log())
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._reloads.add(task)
+        task.add_done_callback(self._reloads.discard)
+
     async def __aenter__(self) -> Self:
+        if self.reloader is not None and self.options.watch_config:
+            self._start(self.reloader.watch())
         return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        for task in self._reloads:
+            task.cancel()
+        await asyncio.gather(*self._reloads, return_exceptions=True)
         if "client" in vars(self):
             await self.client.disconnect()
         await self.computer.shutdown()

@@ -6,16 +6,16 @@ import asyncio
 import logging
 
 from a2c_smcp.cli.computer.host import Host, NotAllowed
-from a2c_smcp.cli.running import on_stop_signal
-from a2c_smcp.computer.types import ServerState
+from a2c_smcp.cli.computer.reloading import log_ready
+from a2c_smcp.cli.running import on_hangup, on_stop_signal
 
 logger = logging.getLogger("a2c.computer")
 
 
 async def serve(host: Host) -> int:
-    """Run until SIGTERM or SIGINT; the exit code."""
+    """Run until SIGTERM or SIGINT; the exit code. SIGHUP reloads the configuration."""
     stopped = asyncio.Event()
-    with on_stop_signal(stopped.set):
+    with on_stop_signal(stopped.set, names=("SIGINT", "SIGTERM")), on_hangup(host.reload, stopped.set):
         return await _serve_until(stopped, host)
 
 
@@ -49,7 +49,4 @@ async def _work(host: Host) -> None:
         if host.options.url is not None and host.options.office is not None:
             tasks.create_task(host.join(host.options.url, host.options.office))
         await host.computer.boot_up()
-        statuses = host.computer.status
-        ready = [status for status in statuses if status.state is ServerState.READY]
-        tools = sum(status.tools for status in ready)
-        logger.info("%d of %d MCP servers ready, %d tools", len(ready), len(statuses), tools)
+        log_ready(host.computer)

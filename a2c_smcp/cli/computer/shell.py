@@ -9,7 +9,7 @@ import re
 import shlex
 import sys
 import uuid
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,8 +22,10 @@ from a2c_smcp.cli.computer.confirmations import Confirmations
 from a2c_smcp.cli.computer.host import Host, NotAllowed
 from a2c_smcp.cli.computer.progress import boot_with_progress
 from a2c_smcp.cli.computer.questions import Questions, ask_inputs
+from a2c_smcp.cli.computer.reloading import ReloadError
 from a2c_smcp.cli.console import Console, Pipe, Terminal, history_file
 from a2c_smcp.cli.errors import Interrupted
+from a2c_smcp.cli.running import on_hangup
 from a2c_smcp.cli.shell import CommandShell, UsageError, commands_of, usage_of
 from a2c_smcp.cli.views import as_markdown, documents, resource, result, show, window
 from a2c_smcp.computer.inputs.providers import InputMissing
@@ -43,9 +45,15 @@ async def converse(host: Host) -> int:
     await ask_inputs(host.resolver, host.computer.mcp_servers)
     terminal = Terminal(f"{host.computer.name}> ", ShellCompleter(host), history_file("computer", _may_hold_secret))
     shell = Shell(host, terminal)
-    await boot_with_progress(host)
-    host.resolver.prompter = _InterruptingQuestions(terminal)
-    return await shell.run(booted=True)
+    with on_hangup(host.reload, _cancel_running_task()):
+        await boot_with_progress(host)
+        host.resolver.prompter = _InterruptingQuestions(terminal)
+        return await shell.run(booted=True)
+
+
+def _cancel_running_task() -> Callable[[], object]:
+    task = asyncio.current_task()
+    return task.cancel if task is not None else lambda: None
 
 
 class _InterruptingQuestions(Questions):
@@ -239,6 +247,26 @@ class Shell(CommandShell):
         names = {config.name for config in configs}
         changed = [status for status in await self._statuses() if status.name in names]
         show(views.servers(changed), *views.details(changed))
+
+    async def do_reload(self) -> None:
+        """reload
+        Read the configuration file again: start what is new, restart what changed, stop what is gone."""
+        reloader = self._host.reloader
+        if reloader is None:
+            raise UsageError("this Computer has no configuration file (--config)")
+        try:
+            changes = await reloader.reload()
+        except ReloadError as error:
+            for problem in error.problems:
+                self.complain(f"{reloader.path}: {problem}")
+            self.complain(str(error))
+            return
+        for warning in changes.warnings:
+            print(f"{reloader.path}: warning: {warning}")
+        print(changes)
+        names = {*changes.added, *changes.changed}
+        if started := [status for status in await self._statuses() if status.name in names]:
+            show(views.servers(started), *views.details(started))
 
     async def do_rm(self, server: str) -> None:
         """rm SERVER

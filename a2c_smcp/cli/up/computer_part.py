@@ -121,6 +121,7 @@ async def run(plan: Plan, reports: Reports) -> int:
         require_subscribe=True,
         start_timeout=START_SECONDS,
         keep_trying=True,
+        watch_config=False,
         log_level="warning",
         log_format="json",
     )

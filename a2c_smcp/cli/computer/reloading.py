@@ -1,0 +1,144 @@
+"""The configuration of a running Computer, read again: all of what the file says now, or nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.mcp_clients.config_file import ConfigError, LoadedConfig, load_config
+from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
+from a2c_smcp.computer.types import ServerState
+from a2c_smcp.utils.problems import Problem
+
+logger = logging.getLogger("a2c.computer")
+
+LOOK_SECONDS = 1.0
+"""Between two looks at a file that is watched."""
+
+
+class ReloadError(Exception):
+    """The file cannot be used as it is now."""
+
+    def __init__(self, message: str, problems: Sequence[Problem] = ()) -> None:
+        super().__init__(message)
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a reload changes."""
+
+    added: Sequence[str]
+    changed: Sequence[str]
+    removed: Sequence[str]
+    inputs: Sequence[str]
+    """Inputs that are defined otherwise than before, or no more."""
+    warnings: Sequence[Problem]
+
+    def __str__(self) -> str:
+        kinds = {"added": self.added, "changed": self.changed, "removed": self.removed, "inputs changed": self.inputs}
+        return "; ".join(f"{kind}: {', '.join(names)}" for kind, names in kinds.items() if names) or "nothing changed"
+
+
+class Reloader:
+    """Reads the file of a Computer again. Servers that its owner added at the prompt stay."""
+
+    def __init__(self, path: Path, loaded: LoadedConfig, computer: Computer) -> None:
+        self.path = path
+        self._computer = computer
+        self._servers = {server.name for server in loaded.servers}
+        self._inputs = {wanted.id for wanted in loaded.inputs}
+        self._turn = asyncio.Lock()
+
+    async def reload(self) -> Changes:
+        """Take over what the file says now; when this returns, new and changed servers have started or failed.
+
+        Raises:
+            ReloadError: the file has mistakes or cannot be read. Nothing is changed.
+        """
+        async with self._turn:
+            try:
+                loaded = await asyncio.to_thread(load_config, self.path)
+            except ConfigError as error:
+                raise ReloadError(f"{self.path} has mistakes, nothing is changed", error.problems) from None
+            except OSError as error:
+                raise ReloadError(f"cannot read {self.path}, nothing is changed: {error.strerror or error}") from None
+            changes = self._compare(loaded)
+            logger.info("reloaded %s: %s", self.path, changes)
+            await self._apply(loaded, changes)
+            log_ready(self._computer)
+            return changes
+
+    async def watch(self) -> None:
+        """Reload whenever the file changes, for ever."""
+        seen = _stamp(self.path)
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            stamp = _stamp(self.path)
+            if stamp in (seen, None):  # a file that is being replaced is not there for a moment
+                continue
+            seen = stamp
+            await self.reload_or_log()
+
+    async def reload_or_log(self) -> None:
+        """Reload; mistakes are logged, one line for each."""
+        try:
+            changes = await self.reload()
+        except ReloadError as error:
+            for problem in error.problems:
+                logger.error("%s: %s", self.path, problem)
+            logger.error("%s", error)
+            return
+        for warning in changes.warnings:
+            logger.warning("%s: %s", self.path, warning)
+
+    def _compare(self, loaded: LoadedConfig) -> Changes:
+        running = {server.name: server for server in self._computer.mcp_servers}
+        new = {server.name: server for server in loaded.servers}
+        inputs = {wanted.id: wanted for wanted in self._computer.inputs if wanted.id in self._inputs}
+        wanted = {wanted.id: wanted for wanted in loaded.inputs}
+        return Changes(
+            added=[name for name in new if name not in running],
+            changed=[name for name, server in new.items() if name in running and _differ(running[name], server)],
+            removed=[name for name in running if name in self._servers and name not in new],
+            inputs=[name for name in {**inputs, **wanted} if inputs.get(name) != wanted.get(name)],
+            warnings=loaded.warnings,
+        )
+
+    async def _apply(self, loaded: LoadedConfig, changes: Changes) -> None:
+        if changes.inputs:
+            ours = self._inputs | {wanted.id for wanted in loaded.inputs}
+            others = [wanted for wanted in self._computer.inputs if wanted.id not in ours]
+            self._computer.update_inputs([*loaded.inputs, *others])
+        self._servers = {server.name for server in loaded.servers}
+        self._inputs = {wanted.id for wanted in loaded.inputs}
+        await asyncio.gather(
+            *(self._computer.aremove_server(name) for name in changes.removed),
+            *(self._computer.aadd_or_aupdate_server(server) for server in loaded.servers),
+        )
+
+
+def log_ready(computer: Computer) -> None:
+    """Log how many servers have started, and what they offer together."""
+    statuses = computer.status
+    ready = [status for status in statuses if status.state is ServerState.READY]
+    tools = sum(status.tools for status in ready)
+    logger.info("%d of %d MCP servers ready, %d tools", len(ready), len(statuses), tools)
+
+
+def _differ(old: MCPServerConfig, new: MCPServerConfig) -> bool:
+    """Whether two configurations say something else, wherever they are written."""
+    return type(old) is not type(new) or old.model_dump() != new.model_dump() or old.parameters() != new.parameters()
+
+
+def _stamp(path: Path) -> tuple[int, ...] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
