@@ -6,7 +6,7 @@ Each fenced block is one of these, or the test fails:
   follows `print(…)  # ` in a program is what it prints;
 - a block with a title that is the name of a file is such a file, for what comes after it;
 - `json` and `toml` have a title that says what they are, and are read by our own readers;
-- `nginx`, `caddy`, `ini` and `yaml` are whole files of `deploy/`, which has tests of its own;
+- `nginx`, `caddy`, `ini` and `yaml` are links to files of `deploy/`, which has tests of its own; the site shows them;
 - any block after `<!-- not run: … -->` is left alone, if the reason is one of those below.
 """
 
@@ -21,10 +21,13 @@ from pathlib import Path
 
 import pytest
 
+from scripts.docs_reference import PAGES as GENERATED
+from scripts.docs_reference import written
 from tests.support.computers import computer_process
 from tests.support.doc_files import check_json, check_toml
 from tests.support.doc_terminal import Terminal
-from tests.support.pages import ALL, ROOT, WRITTEN, Block, Page, page_at
+from tests.support.links import is_dead, links_of
+from tests.support.pages import ALL, DOCS, ROOT, WRITTEN, Block, Page, page_at
 from tests.support.process import server_process
 
 REASONS = {
@@ -41,6 +44,10 @@ TWINS = {"README.md": "README.zh-CN.md", "docs/quickstart.md": "docs/quickstart.
 BLOCKS = [block for page in ALL for block in page.blocks]
 FOLLOWED = [page for page in WRITTEN if page.of("bash", "python") and page.name not in TWINS.values()]
 """A twin tells to do what its original tells."""
+
+FOLDERS = ("", "docs/**/", "deploy/", "examples/", "benchmarks/")
+LINKING = [path for folder in FOLDERS for path in sorted(ROOT.glob(f"{folder}*.md"))]
+"""What may be read, in the repository, as a page."""
 
 
 def named(items: list[Block]) -> list[object]:
@@ -65,14 +72,14 @@ def demo_office() -> Generator[str]:
 
 @pytest.mark.parametrize("page", ALL, ids=lambda page: page.name)
 def test_every_block_is_of_a_kind_that_is_checked(page: Page) -> None:
-    assert len(page.blocks) * 2 == len(re.findall(r"^ *```", page.text, re.MULTILINE)), "a fence is not understood"
+    fenced = [block for block in page.blocks if not block.is_link]
+    assert len(fenced) * 2 == len(re.findall(r"^ *```", page.text, re.MULTILINE)), "a fence is not understood"
     for block in page.blocks:
         if block.reason is not None:
             assert block.reason in REASONS, f"{block.place}: {block.reason}"
         elif block.language in OF_DEPLOY:
-            assert block.included is not None, f"{block.place}: a file of deploy/ is expected"
-            assert block.included.is_relative_to(ROOT / "deploy"), block.place
-            assert block.included.is_file(), block.place
+            assert block.is_link, f"{block.place}: a link to a file of deploy/ is expected"
+            assert block.title.startswith("deploy/"), block.place
         elif block.language or not page.name.startswith("README"):  # there, a block without a language is a drawing
             assert block.language in LANGUAGES, f"{block.place}: nobody knows how to check {block.language or 'this'}"
 
@@ -112,14 +119,20 @@ def test_toml_is_what_its_title_says(block: Block, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("english", "chinese"), TWINS.items())
 def test_a_chinese_twin_has_the_same_code_and_sections(english: str, chinese: str) -> None:
     one, other = page_at(ROOT / english), page_at(ROOT / chinese)
-    assert [b.written for b in one.of("bash", "python")] == [b.written for b in other.of("bash", "python")]
+    assert [b.code for b in one.of("bash", "python")] == [b.code for b in other.of("bash", "python")]
     assert len(re.findall(r"^## ", one.text, re.MULTILINE)) == len(re.findall(r"^## ", other.text, re.MULTILINE))
 
 
-@pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md", "CONTRIBUTING.md"])
-def test_links_lead_somewhere(name: str) -> None:
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / name).read_text("utf-8")):
-        assert (ROOT / target).exists(), target
+@pytest.mark.parametrize("path", LINKING, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere_in_the_repository(path: Path) -> None:
+    assert not [target for target in links_of(path) if is_dead(target, path)]
+
+
+@pytest.mark.parametrize("place", GENERATED)
+def test_a_page_that_the_code_writes_is_current(place: str) -> None:
+    file = DOCS / place
+    assert file.exists(), f"docs/{place} is missing: run `make docs`"
+    assert file.read_text("utf-8") == written(place), f"docs/{place} is out of date: run `make docs`"
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
