@@ -13,9 +13,12 @@ Each fenced block is one of these, or the test fails:
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
+import subprocess
 import sys
+import tomllib
 from collections.abc import Generator
 from pathlib import Path
 
@@ -87,6 +90,19 @@ def test_every_block_is_of_a_kind_that_is_checked(page: Page) -> None:
 @pytest.mark.parametrize("block", named([b for b in BLOCKS if b.language == "python" and b.title and not b.reason]))
 def test_programs_can_be_compiled(block: Block) -> None:
     compile(block.code, block.title, "exec")
+
+
+def test_programs_pass_a_strict_type_checker(tmp_path: Path) -> None:
+    """All in one run: starting the checker takes longer than checking."""
+    for block in BLOCKS:
+        if block.language == "python" and not block.is_link and block.reason is None:
+            (tmp_path / f"{re.sub(r'[^a-z]', '_', block.page.lower())}_{block.line}.py").write_text(block.code, "utf-8")
+    settings: dict[str, object] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["pyright"]
+    here = {"include": ["."], "extraPaths": [str(ROOT)], "stubPath": str(ROOT / "typings"), "venvPath": str(ROOT)}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps({**settings, **here}), "utf-8")
+    command = [sys.executable, "-m", "pyright", "--project", str(tmp_path)]
+    outcome = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
 
 
 @pytest.mark.timeout(300)

@@ -35,6 +35,17 @@ class CallToolResult(mcp_types.CallToolResult):
         return self.structured_content
 
     @property
+    def error_code(self) -> int | None:
+        """The protocol's code of the failure, such as 4003; None for a success.
+
+        A failed result without a code, as another implementation may send it, counts as 4003.
+        """
+        if not self.is_error:
+            return None
+        code = (self.meta or {}).get("error_code")
+        return code if type(code) is int else ToolFailedError.code
+
+    @property
     def text(self) -> str:
         """All text of the result, a line end between its parts."""
         return "\n".join(part.text for part in self.content if isinstance(part, mcp_types.TextContent))
@@ -50,13 +61,12 @@ class CallToolResult(mcp_types.CallToolResult):
         Raises:
             SMCPError: it did; with the code and the words of the failure.
         """
-        if not self.is_error:
+        if (code := self.error_code) is None:
             return self
-        code = (self.meta or {}).get("error_code")
         structured: Any = self.structured_content
         reason = cast("dict[str, Any]", structured).get("error") if isinstance(structured, dict) else None
         words = self.text or (reason if isinstance(reason, str) else "the tool failed")
-        raise error_for(code if type(code) is int else ToolFailedError.code, words)
+        raise error_for(code, words)
 
     def save(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Write the pictures, recordings and files of the result into a folder; where they are now. A file that is
