@@ -12,6 +12,7 @@ Each fenced block is one of these, or the test fails:
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -26,12 +27,12 @@ import pytest
 
 from scripts.docs_reference import PAGES as GENERATED
 from scripts.docs_reference import written
-from tests.support.computers import computer_process
 from tests.support.doc_files import check_json, check_toml
 from tests.support.doc_terminal import Terminal
 from tests.support.links import is_dead, links_of
 from tests.support.pages import ALL, DOCS, ROOT, WRITTEN, Block, Page, page_at
-from tests.support.process import server_process
+from tests.support.running import running
+from tests.support.warm import WarmProcess
 
 REASONS = {
     "a usage line",
@@ -58,16 +59,22 @@ def named(items: list[Block]) -> list[object]:
 
 
 @pytest.fixture(scope="module")
+def quiet_server() -> Generator[str]:
+    """A Server in which nobody is; its address."""
+    with running("async") as server:
+        yield server.url
+
+
+@pytest.fixture(scope="module")
 def demo_office() -> Generator[str]:
     """A Server, and `my-laptop` in the office `demo`, as in the other terminals of the pages; the Server's address."""
     flags = ("--config", "examples/mcp.json", "--office", "demo", "--name", "my-laptop")
-    with (
-        server_process() as server,
-        computer_process("--url", server.url, *flags, cwd=ROOT, env={"PYTHON": sys.executable}) as computer,
-    ):
-        computer.wait_for("in office demo")
-        computer.wait_for("2 of 2 MCP servers ready")
-        yield server.url
+    with running("async") as server:
+        command = ["a2c", "computer", "--no-interactive", "--url", server.url, *flags]
+        with contextlib.closing(WarmProcess(command, cwd=ROOT)) as computer:
+            computer.wait_for("in office demo")
+            computer.wait_for("2 of 2 MCP servers ready")
+            yield server.url
 
 
 # ----------------------------------------------------------------------------------------------------------- the blocks
@@ -107,8 +114,10 @@ def test_programs_pass_a_strict_type_checker(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", FOLLOWED, ids=lambda page: page.name)
-def test_a_page_can_be_followed_from_top_to_bottom(page: Page, tmp_path: Path, demo_office: str) -> None:
-    with Terminal(tmp_path, demo_office) as terminal:
+def test_a_page_can_be_followed_from_top_to_bottom(
+    page: Page, tmp_path: Path, demo_office: str, quiet_server: str
+) -> None:
+    with Terminal(tmp_path, demo_office, quiet_server) as terminal:
         for block in page.of("bash", "python", "json", "toml"):
             if block.is_file:
                 terminal.save(block.title, block.code)
