@@ -35,6 +35,7 @@ from tests.support.running import running
 from tests.support.warm import WarmProcess
 
 REASONS = {
+    "a signature",
     "a usage line",
     "an example of a help text",
     "an example of mistakes",

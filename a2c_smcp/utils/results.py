@@ -22,16 +22,19 @@ from a2c_smcp.errors import ToolFailedError, error_for
 
 
 class CallToolResult(mcp_types.CallToolResult):
-    """MCP's `CallToolResult`. Programs read it by attribute (`is_error`) or by wire name (`isError`)."""
+    """The result of a tool call: MCP's `CallToolResult`, with `content`, `structured_content`, `is_error` and `meta`.
+
+    Programs read it by attribute (`is_error`) or by wire name (`isError`).
+    """
 
     @property
     def isError(self) -> bool:
-        """Whether the tool failed."""
+        """Whether the call failed; the same as `is_error`."""
         return self.is_error
 
     @property
     def structuredContent(self) -> Any:
-        """The structured result."""
+        """The structured result; the same as `structured_content`."""
         return self.structured_content
 
     @property
@@ -56,10 +59,10 @@ class CallToolResult(mcp_types.CallToolResult):
         return [_decoded(part.data) for part in self.content if isinstance(part, mcp_types.ImageContent)]
 
     def raise_for_error(self) -> Self:
-        """Give the result itself, unless the tool failed.
+        """Return the result itself if the call succeeded.
 
         Raises:
-            SMCPError: it did; with the code and the words of the failure.
+            SMCPError: the call failed. It is of the class of `error_code`, with the text of the result.
         """
         if (code := self.error_code) is None:
             return self
@@ -69,8 +72,10 @@ class CallToolResult(mcp_types.CallToolResult):
         raise error_for(code, words)
 
     def save(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write the pictures, recordings and files of the result into a folder; where they are now. A file that is
-        there already is never replaced."""
+        """Write the pictures, recordings and files of the result into a folder, and return their paths.
+
+        The folder is made if it is missing. An existing file is never replaced: the new one gets another name.
+        """
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
         return [_write(target, name, data) for name, data in self._files()]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from . import commands, configuration, errors, examples, settings
+from . import commands, configuration, errors, examples, python_pages, settings, wire
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 PAGES: dict[str, Callable[[], str]] = {
@@ -17,6 +17,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/configuration.md": configuration.page,
     "reference/settings.md": settings.page,
     "reference/errors.md": errors.page,
+    **{f"reference/python/{name}.md": page for name, page in python_pages.PAGES.items()},
+    "reference/python/wire.md": wire.page,
 }
 """What writes a page, by the place of the page in `docs/`."""
 _NOTE = "<!-- Written by `make docs` from the code: change it there. -->\n\n"
