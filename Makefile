@@ -40,6 +40,7 @@ fuzz: .venv/.development  ## Send random and mutated frames to the wire core; AR
 
 docs: .venv/.docs  ## Write docs/reference/ from the code, and build site/; ARGS=serve shows it while you write.
 	$(BIN)/python -m scripts.docs_reference
+	$(BIN)/python -m scripts.docs_terminal
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs $(or $(ARGS),build)
 
 clean:  ## Remove what the other commands made.

@@ -25,6 +25,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts import docs_terminal
 from scripts.docs_reference import PAGES as GENERATED
 from scripts.docs_reference import written
 from tests.support.doc_files import check_json, check_toml
@@ -50,6 +51,10 @@ BLOCKS = [block for page in ALL for block in page.blocks]
 FOLLOWED = [page for page in WRITTEN if page.of("bash", "python") and page.name not in TWINS.values()]
 """A twin tells to do what its original tells."""
 
+PICTURES = sorted((DOCS / "pictures").glob("*.svg"))
+PHONE_PIXELS = 340
+"""How wide a picture is on a screen of 380 pixels."""
+SMALLEST_LETTERS = 11
 FOLDERS = ("", "docs/**/", "deploy/", "examples/", "benchmarks/")
 LINKING = [path for folder in FOLDERS for path in sorted(ROOT.glob(f"{folder}*.md"))]
 """What may be read, in the repository, as a page."""
@@ -159,6 +164,20 @@ def test_a_page_that_the_code_writes_is_current(place: str) -> None:
     file = DOCS / place
     assert file.exists(), f"docs/{place} is missing: run `make docs`"
     assert file.read_text("utf-8") == written(place), f"docs/{place} is out of date: run `make docs`"
+
+
+def test_the_picture_of_a_terminal_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", sys.argv)  # which the drawing sets, as it does the path
+    monkeypatch.setenv("PATH", os.environ["PATH"])
+    assert docs_terminal.PICTURE.read_text("utf-8") == docs_terminal.drawn(), "it is out of date: run `make docs`"
+
+
+@pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.name)
+def test_a_picture_can_be_read_on_a_phone(path: Path) -> None:
+    text = path.read_text("utf-8")
+    width = float(re.findall(r'viewBox="0 0 ([\d.]+)', text)[0])
+    sizes = [float(size) for size in re.findall(r"font(?:-size)?:[^;}]*?([\d.]+)px", text)]
+    assert min(sizes) * PHONE_PIXELS / width >= SMALLEST_LETTERS
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
