@@ -38,7 +38,9 @@ bench: .venv/.development  ## Measure the Server against a bare relay.
 fuzz: .venv/.development  ## Send random and mutated frames to the wire core; ARGS=0 for ever.
 	$(BIN)/python -m tests.wire.fuzzing $(or $(ARGS),1000000)
 
-docs: .venv/.docs  ## Build the documentation into site/; ARGS=serve shows it while you write.
+docs: .venv/.docs  ## Write docs/reference/ from the code, and build site/; ARGS=serve shows it while you write.
+	$(BIN)/python -m scripts.docs_reference
+	$(BIN)/python -m scripts.docs_terminal
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs $(or $(ARGS),build)
 
 clean:  ## Remove what the other commands made.

@@ -13,12 +13,17 @@ from a2c_smcp.smcp import ErrorBody, ErrorPayload
 
 
 class SMCPError(Exception):
-    """A request that was refused or failed, with the protocol's code for it."""
+    """A request that was rejected or failed, with the protocol's code for it. Every error of this package is one."""
 
     code: int = 500
-    """The protocol's code; set by the class, except on an `SMCPError` made from a code nobody here knows."""
+    """The protocol's code: that of the class, or any other in a plain `SMCPError` for a code without a class."""
 
     summary: ClassVar[str] = "internal fault"
+    """What the code means, in a few words."""
+    message: str
+    """What failed, for a person to read."""
+    details: dict[str, Any] | None
+    """More about the failure, as JSON data; None if there is nothing to add."""
     _classes: ClassVar[dict[int, type[SMCPError]]] = {}
 
     def __init_subclass__(cls, *, code: int | None = None, summary: str | None = None) -> None:
@@ -120,7 +125,7 @@ class HiddenOfficeError(NotFoundError):
 
 
 class OfficeRefusedError(SMCPError, RuntimeError, summary="refused"):
-    """The Server does not let a Computer in, or out, or says nothing; `code` tells why. Never on the wire."""
+    """The Server rejects a Computer's join or leave, or gives no valid answer; `code` says why. Never on the wire."""
 
     def __init__(
         self, message: str | None = None, *, code: int, is_answered: bool = True, is_final: bool = False

@@ -1,14 +1,37 @@
-"""What the site builder calls: it adds the pages that the code writes."""
+"""What the site builder calls. A line that is only a link to a file outside `docs/` becomes the file itself: on a git
+host a reader follows the link, on the site there is nothing to follow."""
 
 from __future__ import annotations
 
-from docs_reference import PAGES
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
+import re
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+SHOWN_FILE = re.compile(r"^\[`(?P<file>[^`\]]+)`\]\((?:\.\./)+(?P=file)\)$", re.MULTILINE)
+"""Such a line."""
+LANGUAGES = {
+    ".conf": "nginx",
+    ".json": "json",
+    ".py": "python",
+    ".service": "ini",
+    ".toml": "toml",
+    ".yaml": "yaml",
+    "Caddyfile": "caddy",
+}
+"""What a file is written in, by its suffix or name."""
+_MANY_LINES = 100
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages to those that are in `docs/`."""
-    for place, write in PAGES.items():
-        files.append(File.generated(config, place, content=write()))
-    return files
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """The page with the files that it links to."""
+    return SHOWN_FILE.sub(lambda found: _block(found["file"]), markdown)
+
+
+def _block(file: str) -> str:
+    path = ROOT / file
+    text = path.read_text("utf-8")
+    block = f'```{LANGUAGES[path.suffix or path.name]} title="{file}"\n{text}```'
+    if text.count("\n") <= _MANY_LINES:
+        return block
+    return f"<details markdown>\n<summary>{file}</summary>\n\n{block}\n\n</details>"

@@ -1,4 +1,4 @@
-"""Draw `docs/pictures/terminal.svg`: what `a2c up` shows, by the code that shows it. Run it when that changes."""
+"""Draw `docs/pictures/terminal.svg`: what `a2c up` shows, by the code that shows it. `make docs` runs it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from a2c_smcp.cli.up.scene import Event, Scene
 from a2c_smcp.cli.up.view import View
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "terminal.svg"
-COLUMNS, LINES = 100, 32
+COLUMNS, LINES = 48, 50
+"""So narrow that it can be read on a phone."""
 FORMAT = """\
-<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" role="img">
+<svg viewBox="0 0 {width} {height:.0f}" width="420" xmlns="http://www.w3.org/2000/svg" role="img">
   <title>A terminal in which a2c up runs</title>
   <style>
     .{unique_id}-matrix {{ font: {char_height}px/{line_height}px ui-monospace, "DejaVu Sans Mono", monospace }}
-    .{unique_id}-title {{ font: bold 18px system-ui, sans-serif }}
+    .{unique_id}-title {{ font: bold 20px system-ui, sans-serif }}
     {styles}
   </style>
   <defs>
@@ -38,14 +39,14 @@ FORMAT = """\
 """As rich draws it, in a font that the reader has: no picture asks another host for anything."""
 
 
-def main() -> None:
-    """Draw it."""
+def drawn() -> str:
+    """The picture."""
     program = Path(sys.executable).with_name("a2c")
     sys.argv = [str(program)]
     os.environ["PATH"] = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
     console = Console(file=io.StringIO(), force_terminal=True, record=True, width=COLUMNS, height=LINES)
     console.print(View(_plan(), _scene()), "")
-    PICTURE.write_text(console.export_svg(title="a2c up", code_format=FORMAT, unique_id="up"), "utf-8")
+    return console.export_svg(title="a2c up", code_format=FORMAT, unique_id="up")
 
 
 def _plan() -> Plan:
@@ -96,8 +97,8 @@ def _scene() -> Scene:
 
 def _server(name: str, tools: int = 0, windows: int = 0, documents: int = 0) -> dict[str, object]:
     counts = {"tools": tools, "windows": windows, "documents": documents}
-    return {"name": name, "state": "ready", "reason": None, **counts}
+    return {"name": name, "state": "ready", "reason": None, "asking": 0, **counts}
 
 
 if __name__ == "__main__":
-    main()
+    PICTURE.write_text(drawn(), "utf-8")

@@ -9,16 +9,19 @@ import sys
 from dataclasses import fields
 from html.parser import HTMLParser
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any, get_args, get_origin
 from urllib.parse import urlsplit
 
 import pytest
 from pydantic import BaseModel
+from typing_extensions import is_typeddict
 
+from a2c_smcp import agent, computer, server, smcp
 from a2c_smcp.computer.mcp_clients.model import BaseServerConfig, MCPServerConfig, MCPServerInput, ToolMeta
 from a2c_smcp.computer.mcp_clients.policy import Policy
 from a2c_smcp.server.settings import ServerSettings
-from scripts.docs_reference import PAGES, commands, configuration, errors, examples
+from scripts.docs_reference import PAGES, commands, configuration, errors, examples, wire
 from scripts.docs_reference.fields import docs_of
 from tests.support.pages import DOCS, ROOT
 
@@ -57,8 +60,7 @@ class _Loaded(HTMLParser):
 
 
 def test_every_page_is_there_and_has_its_pictures(site: Path) -> None:
-    sources = [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")] + list(PAGES)
-    for source in sources:
+    for source in (path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")):
         page = site / Path(source).with_suffix(".html")
         for address in _Loaded(page.read_text("utf-8")).addresses:
             if address:
@@ -130,11 +132,23 @@ def test_every_error_code_says_who_answers_it_and_what_to_do() -> None:
     assert sorted(map(int, errors.ADVICE)) == codes
     page = PAGES["reference/errors.md"]()
     for code in codes:
-        assert f"{{#{code}}}" in page
+        assert f'<a id="{code}"></a>' in page
+
+
+@pytest.mark.parametrize(("package", "page"), [(agent, "agent"), (computer, "computer"), (server, "server")])
+def test_every_public_name_of_a_package_is_described(package: ModuleType, page: str) -> None:
+    text = PAGES[f"reference/python/{page}.md"]() + PAGES["reference/python/results.md"]()
+    assert not [name for name in package.__all__ if f"`{name}`" not in text]
+
+
+def test_every_event_and_payload_is_described() -> None:
+    constants = [name for name in vars(smcp) if name.isupper()]
+    shapes = [name for name, value in vars(smcp).items() if is_typeddict(value)]
+    assert not {*constants, *shapes} - wire.names()
 
 
 def test_every_example_says_what_it_is() -> None:
     page = PAGES["examples.md"]()
     for path in examples.files():
         assert examples.about(path), path
-        assert f'--8<-- "examples/{path.name}"' in page
+        assert f"(../examples/{path.name})" in page

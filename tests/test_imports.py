@@ -78,6 +78,13 @@ def test_a_package_costs_nothing_until_it_is_used(package: str) -> None:
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
 
 
+def test_what_supervises_an_office_leaves_the_libraries_to_its_parts() -> None:
+    check = (
+        "import sys, a2c_smcp.cli.up.running; sys.exit(any(m in sys.modules for m in ('socketio', 'mcp', 'uvicorn')))"
+    )
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
+
+
 @pytest.mark.parametrize("package", ["agent", "computer", "server"])
 def test_every_public_name_is_there_and_no_other(package: str) -> None:
     module = importlib.import_module(f"a2c_smcp.{package}")

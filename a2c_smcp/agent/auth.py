@@ -10,27 +10,27 @@ from a2c_smcp.agent.types import AgentConfig
 
 
 class AgentAuthProvider(ABC):
-    """Says who the Agent is, and what it shows at connecting. It is asked again at every reconnection."""
+    """Who the Agent is, and the credentials with which it connects. It is asked again at every reconnection."""
 
     @abstractmethod
     def get_agent_id(self) -> str:
-        """The Agent's name, until it joins under another."""
+        """The Agent's name, unless `join_office` is given another."""
 
     @abstractmethod
     def get_connection_auth(self) -> dict[str, Any] | None:
-        """The Socket.IO `auth` data."""
+        """The `auth` data of Socket.IO, or None."""
 
     @abstractmethod
     def get_connection_headers(self) -> dict[str, str]:
-        """HTTP headers."""
+        """The HTTP headers of the connection."""
 
     @abstractmethod
     def get_agent_config(self) -> AgentConfig:
-        """Name and office."""
+        """The name and the office that `join_office` uses by default."""
 
 
 class DefaultAgentAuthProvider(AgentAuthProvider):
-    """A fixed name and office, and a key or token."""
+    """A fixed name and office, and an API key or token, which is sent as a header and in the `auth` data."""
 
     def __init__(
         self,
@@ -51,13 +51,13 @@ class DefaultAgentAuthProvider(AgentAuthProvider):
         return self._config["agent"]
 
     def get_connection_auth(self) -> dict[str, Any] | None:
-        """The key, and what was given."""
+        """The key and `auth_data`."""
         return dict(self._auth) or None
 
     def get_connection_headers(self) -> dict[str, str]:
-        """The key, and what was given."""
+        """The key and `extra_headers`."""
         return dict(self._headers)
 
     def get_agent_config(self) -> AgentConfig:
-        """Name and office."""
+        """The name and the office that `join_office` uses by default."""
         return AgentConfig(**self._config)

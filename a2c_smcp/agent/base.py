@@ -52,28 +52,28 @@ class AgentBase(Membership):
 
     @property
     def computers(self) -> tuple[str, ...]:
-        """The Computers in the office, in order of arrival."""
+        """The names of the Computers in the office, in order of arrival."""
         return tuple(self._upkeep.offers)
 
     @property
     def tools(self) -> Mapping[str, list[SMCPTool]]:
-        """The tools of each Computer; empty as long as they are not known."""
+        """The tools of each Computer, by its name. The list is empty until they are known."""
         offers = dict(self._upkeep.offers)
         return MappingProxyType({computer: list(offer.get("tools", ())) for computer, offer in offers.items()})
 
     @property
     def desktops(self) -> Mapping[str, list[str]]:
-        """The windows of each Computer, where they are kept."""
+        """The windows of each Computer, with `keep=["desktop"]` or `on_desktop_updated`."""
         return self._kept("desktop")
 
     @property
     def finders(self) -> Mapping[str, GetFinderRet]:
-        """The first documents of each Computer, where they are kept."""
+        """The first 20 documents of each Computer, with `keep=["finder"]` or `on_finder_updated`."""
         return self._kept("finder")
 
     @property
     def configs(self) -> Mapping[str, GetComputerConfigRet]:
-        """The configuration of each Computer, where it is kept."""
+        """The configuration of each Computer, with `keep=["config"]`."""
         return self._kept("config")
 
     def _kept(self, kind: Kind) -> Mapping[str, Any]:

@@ -13,14 +13,20 @@ from a2c_smcp.utils.tool_meta import tool_meta
 
 @dataclass(frozen=True)
 class Choice:
-    """Which tools a model gets to see. Names are patterns such as `read_*`; None means all."""
+    """Which tools a model gets to see: those that all of the first three allow and none of the others excludes."""
 
     names: Collection[str] | None = None
+    """Patterns of names, such as `read_*`; None allows all."""
     tags: Collection[str] | None = None
+    """A tool needs one of these tags; None allows all."""
     computers: Collection[str] | None = None
+    """The names of Computers; None allows all."""
     exclude_names: Collection[str] = ()
+    """Patterns of names that are left out."""
     exclude_tags: Collection[str] = ()
+    """Tags whose tools are left out."""
     exclude_computers: Collection[str] = ()
+    """Computers that are left out."""
 
     def allows_computer(self, computer: str) -> bool:
         """Whether anything of this Computer is shown."""

@@ -40,14 +40,16 @@ Part: TypeAlias = Text | Image
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a model gets to see of a tool's result."""
+    """The result of a tool in the forms that models take it: text and pictures."""
 
     parts: tuple[Part, ...]
+    """Its texts and pictures, in order."""
     is_error: bool = False
+    """Whether the call failed; the text says why."""
 
     @property
     def text(self) -> str:
-        """All words; pictures are mentioned."""
+        """All text; a picture is mentioned in brackets."""
         return "\n\n".join(
             part.text if isinstance(part, Text) else f"[picture, {part.mime_type}]" for part in self.parts
         )
@@ -86,7 +88,7 @@ class Answer:
 
 
 class Answers(dict[str, Answer]):
-    """What a model gets to see of all tools that it called in one turn, by the id of each call.
+    """The answers to all tool calls of one turn of a model, by the id of each call.
 
     Each form is a list of what is to be added to the conversation, right after the model's own message.
     """

@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 
 
 class SMCPAgentClient(AgentBase, SyncOfficeClient):
-    """An Agent: a `socketio.Client` that uses what the Computers of its office offer."""
+    """An Agent that blocks: `AsyncSMCPAgentClient` for programs without an event loop. Any thread may use it."""
 
     def __init__(
         self,
@@ -80,10 +80,15 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         event_handler: AsyncAgentEventHandler | AgentEventHandler | Any = None,
         **options: Any,
     ) -> Generator[Self]:
-        """An Agent in an office, for as long as the block runs; the tools of everybody there are known.
+        """Connect to a Server and join an office for as long as the block runs.
+
+        When the block begins, the tools of all Computers in the office are known. `options` are those of the class.
 
         Raises:
-            SMCPError: the Server cannot be reached, or refuses.
+            NotConnectedError: the Server cannot be reached.
+            NotAuthenticatedError, ForbiddenError: the Server requires another key.
+            OfficeFullError: the office has an Agent.
+            SMCPError: the Server rejects the connection or the join for another reason.
         """
         client = cls(DefaultAgentAuthProvider(name, office_id, api_key), event_handler, **options)
         try:
@@ -99,7 +104,7 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         """Connect to a Server. Further options are those of `socketio.Client.connect`.
 
         Raises:
-            NotAuthenticatedError: the Server wants another key.
+            NotAuthenticatedError, ForbiddenError: the Server requires another key.
             NotConnectedError: the Server cannot be reached.
         """
         self.namespace = namespace
@@ -108,11 +113,13 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
     def join_office(
         self, office_id: str | None = None, agent_name: str | None = None, namespace: str | None = None
     ) -> None:
-        """Join an office and look who is there; from now on also after every reconnection. `namespace` is not needed.
+        """Join an office, and join it again after every reconnection. The defaults are those of the auth provider.
+
+        `namespace` is accepted for compatibility, and ignored.
 
         Raises:
             OfficeFullError: the office has an Agent.
-            SMCPError: the Server refuses for another reason, or does not answer.
+            SMCPError: the Server rejects the join for another reason, or does not answer.
         """
         office, name = self._seat_for(office_id, agent_name)
         try:
@@ -123,12 +130,12 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         self._look_around(office)
 
     def leave_office(self, office_id: str | None = None, namespace: str | None = None) -> None:
-        """Leave. Whatever the Server says, this Agent is out.
+        """Leave the office. The Agent is out of it even if the Server answers an error.
 
         Raises:
-            NotInOfficeError: we are in no office.
-            CrossOfficeError: we are in another than that.
-            SMCPError: the Server says something else.
+            NotInOfficeError: the Agent is in no office.
+            CrossOfficeError: the Agent is in another office than `office_id`.
+            SMCPError: the Server answers another error.
         """
         office = self._office_to_leave(office_id)
         try:
@@ -140,7 +147,7 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
                 self._upkeep.leave()
 
     def disconnect(self) -> None:
-        """Leave the Server for good; what is being waited for ends."""
+        """Disconnect from the Server and do not reconnect. Requests that wait for an answer fail."""
         with self._progress:
             self._upkeep.leave()
         self._errands.drop()
@@ -167,37 +174,66 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
     def emit_tool_call(
         self, computer: str, tool_name: str, params: Mapping[str, Any], timeout: float
     ) -> CallToolResult:
-        """Call a tool. A tool that fails gives a result with `isError`; so does one that takes longer than `timeout`
-        seconds, after it was cancelled where it runs.
+        """Call a tool, and wait at most `timeout` seconds for its result.
+
+        A call that reaches the Computer returns a result, even if the tool is unknown, forbidden, not confirmed, fails
+        or takes too long: `is_error` and `error_code` of the result say so. A call that takes longer than `timeout` is
+        cancelled where it runs, and so is one whose caller is cancelled or interrupted.
 
         Raises:
-            NotFoundError: there is no such Computer.
-            SMCPError: the request is refused for another reason.
+            MalformedRequestError: `params` is not a JSON object, or `timeout` is not a number of seconds.
+            NotFoundError: there is no such Computer in the office, or it left during the call.
+            NotConnectedError: there is no connection to the Server, or it broke during the call.
+            TooLargeError, RateLimitedError: the Server does not accept the request.
+            SMCPError: the Server rejects the request for another reason, or the answer cannot be read.
         """
         return self._run(requests.call_tool(self.name, computer, tool_name, params, timeout))
 
     def call_tool(
         self, computer: str, tool: str, params: Mapping[str, Any] | None = None, timeout: float = CALL_SECONDS
     ) -> CallToolResult:
-        """Call a tool; see `emit_tool_call`."""
+        """Call a tool: `emit_tool_call` with defaults. It returns and raises the same."""
         return self.emit_tool_call(computer, tool, params or {}, timeout)
 
     def get_tools_from_computer(self, computer: str, timeout: float = REQUEST_SECONDS) -> GetToolsRet:
-        """The tools of a Computer, asked for now."""
+        """Fetch the tools of a Computer. `tools` has the ones that are known already.
+
+        Raises:
+            NotFoundError: there is no such Computer in the office.
+            TimedOutError: there is no answer within `timeout` seconds.
+            SMCPError: the request fails for another reason.
+        """
         return self._run(requests.get_tools(self.name, computer, timeout))
 
     def get_config_from_computer(self, computer: str, timeout: float = REQUEST_SECONDS) -> GetComputerConfigRet:
-        """The configuration of a Computer, without its secrets."""
+        """Fetch the configuration of a Computer, without its secrets.
+
+        Raises:
+            NotFoundError: there is no such Computer in the office.
+            TimedOutError: there is no answer within `timeout` seconds.
+            SMCPError: the request fails for another reason.
+        """
         return self._run(requests.get_config(self.name, computer, timeout))
 
     def get_desktop_from_computer(
         self, computer: str, *, size: int | None = None, window: str | None = None, timeout: float = REQUEST_SECONDS
     ) -> GetDeskTopRet:
-        """The windows of a Computer: at most `size`, or the one at the address `window`."""
+        """Fetch the windows of a Computer: all of them, at most `size`, or the one at the address `window`.
+
+        Raises:
+            NotFoundError: there is no such Computer in the office.
+            TimedOutError: there is no answer within `timeout` seconds.
+            SMCPError: the request fails for another reason.
+        """
         return self._run(requests.get_desktop(self.name, computer, size, window, timeout))
 
     def get_computers_in_office(self, office_id: str, timeout: float = REQUEST_SECONDS) -> list[SessionInfo]:
-        """The Computers in this Agent's office, asked for now."""
+        """Fetch who is in this Agent's office. `computers` has the names that are known already.
+
+        Raises:
+            CrossOfficeError: `office_id` is another office.
+            SMCPError: the request fails for another reason.
+        """
         return self._run(requests.list_computers(self.name, office_id, timeout))
 
     def get_finder(
@@ -209,17 +245,36 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         limit: int = requests.DEFAULT_LIMIT,
         timeout: float = REQUEST_SECONDS,
     ) -> GetFinderRet:
-        """A page of a Computer's documents; any keyword that matches suffices."""
+        """Fetch a page of a Computer's documents: `limit` of them from `offset`, and how many match in all.
+
+        A document matches if any keyword does.
+
+        Raises:
+            NotFoundError: there is no such Computer in the office.
+            TimedOutError: there is no answer within `timeout` seconds.
+            SMCPError: the request fails for another reason.
+        """
         return self._run(requests.get_finder(self.name, computer, keywords, file_type, offset, limit, timeout))
 
     # -------------------------------------------------------------------------------------------------------- documents
 
     def read_contents(self, computer: str, uri: str, timeout: float = REQUEST_SECONDS) -> ReadResourceRet:
-        """Any resource, as its MCP server gives it."""
+        """Read any resource of a Computer: the answer of its MCP server, as it came.
+
+        Raises:
+            NotFoundError: there is no such Computer in the office.
+            DocumentNotFoundError, PageOutOfRangeError, ElementNotFoundError: a `dpe://` address leads nowhere.
+            InvalidDPEUriError: a `dpe://` address is invalid.
+            TimedOutError: there is no answer within `timeout` seconds.
+            SMCPError: the request fails for another reason.
+        """
         return self._run(requests.read_resource_contents(self.name, computer, uri, timeout))
 
     def read_resource(self, computer: str, uri: str, timeout: float = REQUEST_SECONDS) -> dict[str, Any]:
-        """The body at a `dpe://` address, as an object; of any other resource the MCP answer (`contents`)."""
+        """Read the document, page or element at a `dpe://` address, as an object; of any other address the MCP answer.
+
+        It raises what `read_contents` raises.
+        """
         return self._run(requests.read_resource(self.name, computer, uri, timeout))
 
     def list_resource_templates(
@@ -254,13 +309,13 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         return self._run(requests.complete(self.name, computer, ref, argument, context, mcp_server, timeout))
 
     def read_document_metadata(self, computer: str, uri: str, timeout: float = REQUEST_SECONDS) -> dict[str, Any]:
-        """Title, type, number of pages … of a document."""
+        """Read the title, type, number of pages and other metadata of a document."""
         return self.read_resource(computer, extend_dpe_uri(uri), timeout)
 
     def read_document_pages(
         self, computer: str, uri: str, offset: int = 0, limit: int = 20, timeout: float = REQUEST_SECONDS
     ) -> dict[str, Any]:
-        """The same with the index of its pages."""
+        """Read the metadata of a document with a part of its list of pages: `limit` of them from `offset`."""
         return self.read_resource(computer, requests.pages_uri(uri, offset, limit), timeout)
 
     def read_page(
@@ -272,19 +327,22 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         categories: Sequence[str] | None = None,
         timeout: float = REQUEST_SECONDS,
     ) -> dict[str, Any]:
-        """A page with its elements; `format` is json, markdown or text."""
+        """Read a page of a document with its elements. Pages count from 0.
+
+        `format` is `json`, `markdown` or `text`; `categories` leaves only elements of these types.
+        """
         return self.read_resource(computer, requests.page_uri(uri, page_index, format, categories), timeout)
 
     def read_element(
         self, computer: str, uri: str, element_id: str, format: str = "json", timeout: float = REQUEST_SECONDS
     ) -> dict[str, Any]:
-        """One element in full."""
+        """Read one element of a document in full. `format` is `json`, `markdown` or `text`."""
         return self.read_resource(computer, requests.element_uri(uri, element_id, format), timeout)
 
     def iter_documents(
         self, computer: str, keywords: Sequence[str] | None = None, file_type: str | None = None
     ) -> Iterator[DPEDocumentSummary]:
-        """All documents that match, however many; fetched as they are wanted."""
+        """Iterate over all documents that match. They are fetched as the iteration goes on."""
         offset = 0
         while True:
             page = self.get_finder(computer, keywords, file_type, offset, requests.LARGEST_LIMIT)
@@ -296,7 +354,7 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
     def iter_pages(
         self, computer: str, uri: str, format: str = "json", categories: Sequence[str] | None = None
     ) -> Iterator[dict[str, Any]]:
-        """All pages of a document, one after another."""
+        """Iterate over all pages of a document. Each is read when it is its turn."""
         document = self.read_document_metadata(computer, uri)
         for index in range(requests.page_count(document)):
             yield self.read_page(computer, uri, index, format, categories)

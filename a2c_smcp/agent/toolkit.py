@@ -231,7 +231,12 @@ class ToolkitBase(ABC):
 
 
 class Toolkit(ToolkitBase):
-    """The toolkit of an `AsyncSMCPAgentClient`."""
+    """The tools of all Computers in an office, for a model: listed, named and called as models do it.
+
+    `Toolkit` is for an `AsyncSMCPAgentClient`, `SyncToolkit` for an `SMCPAgentClient`. `desktop` and `documents` add
+    tools to look at windows, and to find and read documents. `timeout` bounds a call in seconds, and `max_text` the
+    text that a model gets of its result in characters.
+    """
 
     async def call(self, name: str, arguments: Arguments = None) -> Answer:
         """Call a tool as a model asks for it; `arguments` is an object, or the JSON text of one.

@@ -26,63 +26,63 @@ class AgentConfig(TypedDict):
 
 
 class AgentEventHandler(Protocol):
-    """What a program hears from a blocking Agent; it may lack any of these.
+    """The methods that an event handler of `SMCPAgentClient` may have, any of them.
 
-    They are called one after another, in a thread of their own: a handler may use the client, and one that raises harms
-    nobody.
+    They are called one after another, in a thread of their own, and may use the client. An exception is logged.
     """
 
     def on_computer_enter_office(self, data: EnterOfficeNotification, client: SMCPAgentClient) -> Any:
-        """A Computer came."""
+        """A Computer joined the office."""
 
     def on_computer_leave_office(self, data: LeaveOfficeNotification, client: SMCPAgentClient) -> Any:
-        """A Computer went."""
+        """A Computer left the office."""
 
     def on_computer_update_config(self, data: UpdateMCPConfigNotification, client: SMCPAgentClient) -> Any:
-        """A Computer's configuration changed."""
+        """The configuration of a Computer changed."""
 
     def on_tools_received(self, computer: str, tools: list[SMCPTool], client: SMCPAgentClient) -> Any:
-        """The tools of a Computer that came, or whose tools changed."""
+        """A Computer joined, or its tools changed: its tools now."""
 
     def on_desktop_updated(self, computer: str, desktops: list[str], client: SMCPAgentClient) -> Any:
-        """The windows of a Computer; with this handler, they are fetched whenever they change."""
+        """The windows of a Computer changed. They are fetched because the handler has this method."""
 
     def on_finder_updated(self, computer: str, finder: GetFinderRet, client: SMCPAgentClient) -> Any:
-        """The first documents of a Computer; with this handler, they are fetched whenever any changes."""
+        """Documents of a Computer changed: the first 20. They are fetched because the handler has this method."""
 
     def on_disconnected(self, client: SMCPAgentClient) -> Any:
-        """The connection to the Server broke. The client tries to come back by itself."""
+        """The connection to the Server broke. The client reconnects by itself."""
 
     def on_rejoined(self, client: SMCPAgentClient) -> Any:
         """The client is back in its office."""
 
 
 class AsyncAgentEventHandler(Protocol):
-    """What a program hears from an asynchronous Agent; it may lack any of these, and any may be a plain function.
+    """The methods that an event handler may have, any of them; with `AsyncSMCPAgentClient` they may be plain or async.
 
-    They are called one after another: a handler may use the client, and one that raises harms nobody.
+    They are called one after another and may use the client. An exception is logged. `AsyncSMCPAgentClient` calls them
+    on its event loop, `SMCPAgentClient` in a thread of their own.
     """
 
     async def on_computer_enter_office(self, data: EnterOfficeNotification, client: AsyncSMCPAgentClient) -> Any:
-        """A Computer came."""
+        """A Computer joined the office."""
 
     async def on_computer_leave_office(self, data: LeaveOfficeNotification, client: AsyncSMCPAgentClient) -> Any:
-        """A Computer went."""
+        """A Computer left the office."""
 
     async def on_computer_update_config(self, data: UpdateMCPConfigNotification, client: AsyncSMCPAgentClient) -> Any:
-        """A Computer's configuration changed."""
+        """The configuration of a Computer changed."""
 
     async def on_tools_received(self, computer: str, tools: list[SMCPTool], client: AsyncSMCPAgentClient) -> Any:
-        """The tools of a Computer that came, or whose tools changed."""
+        """A Computer joined, or its tools changed: its tools now."""
 
     async def on_desktop_updated(self, computer: str, desktops: list[str], client: AsyncSMCPAgentClient) -> Any:
-        """The windows of a Computer; with this handler, they are fetched whenever they change."""
+        """The windows of a Computer changed. They are fetched because the handler has this method."""
 
     async def on_finder_updated(self, computer: str, finder: GetFinderRet, client: AsyncSMCPAgentClient) -> Any:
-        """The first documents of a Computer; with this handler, they are fetched whenever any changes."""
+        """Documents of a Computer changed: the first 20. They are fetched because the handler has this method."""
 
     async def on_disconnected(self, client: AsyncSMCPAgentClient) -> Any:
-        """The connection to the Server broke. The client tries to come back by itself."""
+        """The connection to the Server broke. The client reconnects by itself."""
 
     async def on_rejoined(self, client: AsyncSMCPAgentClient) -> Any:
         """The client is back in its office."""

@@ -54,7 +54,7 @@ BOOT_PATIENCE = 30.0
 
 
 class Computer:
-    """A host of MCP servers. `async with Computer(…)` boots it and shuts it down.
+    """A host of MCP servers. `async with Computer(…)` starts them and shuts them down.
 
     `confirm_callback(req_id, server, tool, parameters)` decides about calls of tools without `auto_apply`; it may be
     sync or async, and may wait for a person.
@@ -117,7 +117,10 @@ class Computer:
     # ------------------------------------------------------------------------------------------------------------- life
 
     async def boot_up(self, patience: float | None = BOOT_PATIENCE) -> None:
-        """Start all MCP servers side by side, unless `auto_connect` is off. One that fails harms no other."""
+        """Start all MCP servers side by side, unless `auto_connect` is off; wait at most `patience` seconds for them.
+
+        A server that fails does not affect the others: `status` has the reason.
+        """
         if self._booted:
             return
         await self.mcp_manager.ainitialize(self._configured)
@@ -126,7 +129,7 @@ class Computer:
             await self.mcp_manager.astart_all(patience)
 
     async def shutdown(self) -> None:
-        """End running calls, stop all MCP servers, leave nothing behind."""
+        """End running calls and stop all MCP servers."""
         self._configured = list(self.mcp_servers)
         self._booted = False
         await self._calls.aclose()
@@ -151,7 +154,7 @@ class Computer:
 
     @property
     def mcp_servers(self) -> tuple[MCPServerConfig, ...]:
-        """What is configured now."""
+        """The configuration of each MCP server."""
         return self.mcp_manager.configs if self._booted else tuple(self._configured)
 
     @property
@@ -163,7 +166,7 @@ class Computer:
         """Add an MCP server, or change one, while the Computer runs.
 
         Raises:
-            ConfigError: the data is no valid configuration.
+            ConfigError: the configuration is invalid.
         """
         if isinstance(server, Mapping):
             server = await asyncio.to_thread(server_from, server)  # a VRL script is compiled
@@ -173,7 +176,7 @@ class Computer:
         await self.mcp_manager.aadd_or_aupdate_server(server)
 
     async def aremove_server(self, name: str) -> None:
-        """Stop an MCP server and forget it.
+        """Stop an MCP server and remove it from the configuration.
 
         Raises:
             NotFoundError: there is no such server.
@@ -186,7 +189,7 @@ class Computer:
         self._configured = [known for known in self._configured if known.name != name]
 
     def get_config(self) -> GetComputerConfigRet:
-        """The configuration as an Agent may see it: placeholders as they are, and no secret in clear."""
+        """The configuration as an Agent gets it: with placeholders, and without secrets."""
         servers = {config.name: config.shown() for config in self.mcp_servers}
         inputs = [wanted.shown() for wanted in self.inputs]
         return cast("GetComputerConfigRet", {"inputs": inputs or None, "servers": servers})
@@ -194,7 +197,7 @@ class Computer:
     # ------------------------------------------------------------------------------------------------------------ tools
 
     async def aget_available_tools(self) -> list[SMCPTool]:
-        """Every tool that an Agent may call now; from memory, without asking any server."""
+        """Every tool that an Agent may call now. It is known already: no MCP server is asked."""
         return self.mcp_manager.book.tools
 
     async def aexecute_tool(
@@ -206,15 +209,18 @@ class Computer:
         *,
         caller: Caller = OURSELVES,
     ) -> CallToolResult:
-        """Call a tool. Whatever goes wrong is a result with `is_error`; nothing is raised."""
+        """Call a tool, as an Agent does. A failure is a result with `is_error` and `error_code`; nothing is raised.
+
+        `req_id` identifies the call: `acancel_tool` cancels it.
+        """
         return await self._calls.execute(req_id, tool_name, parameters, timeout, caller)
 
     async def acancel_tool(self, req_id: str, *, caller: Caller | None = None) -> bool:
-        """End a running call at once, of one caller or of any; whether there was one."""
+        """Cancel a running call, of one caller or of any. Returns whether there was one."""
         return self._calls.cancel(req_id, caller)
 
     async def acancel_office(self, office_id: str, agent: str | None = None) -> bool:
-        """End every running call of an office at once, or of one Agent there; whether there was one."""
+        """Cancel every running call of an office, or of one Agent there. Returns whether there was one."""
         return self._calls.cancel_all(office_id, agent)
 
     async def aget_tool_call_history(self) -> tuple[ToolCallRecord, ...]:
@@ -223,7 +229,7 @@ class Computer:
 
     @property
     def confirm_callback(self) -> ConfirmCallback | None:
-        """Who decides about tools without `auto_apply`."""
+        """What decides about calls of tools without `auto_apply`; None rejects them."""
         return self._calls.confirm
 
     @confirm_callback.setter
@@ -235,7 +241,7 @@ class Computer:
     async def get_desktop(
         self, size: int | None = None, window_uri: str | None = None, *, max_bytes: int = MAX_BYTES
     ) -> list[Desktop]:
-        """Every window of every MCP server, rendered, in the protocol's order; or at most `size`, or one of them.
+        """The windows of all MCP servers as text: all, at most `size`, or the one at `window_uri`.
 
         Raises:
             TooLargeError: the windows hold more than `max_bytes`; no more than that is read.
@@ -251,7 +257,7 @@ class Computer:
         offset: int = 0,
         limit: int = DEFAULT_LIMIT,
     ) -> tuple[list[DPEDocumentSummary], int]:
-        """One page of the documents of every MCP server that match, and how many match in all.
+        """A page of the documents of all MCP servers that match, and how many match in all.
 
         Raises:
             MalformedRequestError: `offset` or `limit` is negative.
@@ -329,7 +335,7 @@ class Computer:
         return self._resolver.inputs
 
     def update_inputs(self, inputs: Iterable[MCPServerInput | Mapping[str, Any]]) -> None:
-        """Define these inputs and no others."""
+        """Replace the definitions of all inputs."""
         self._resolver.replace_inputs([_input_from(wanted) for wanted in inputs])
         self._announcer.announce(UPDATE_CONFIG_EVENT)
 
@@ -339,14 +345,14 @@ class Computer:
         self._announcer.announce(UPDATE_CONFIG_EVENT)
 
     def remove_input(self, input_id: str) -> bool:
-        """Remove an input; whether there was one."""
+        """Remove an input. Returns whether there was one."""
         removed = self._resolver.undefine(input_id)
         if removed:
             self._announcer.announce(UPDATE_CONFIG_EVENT)
         return removed
 
     def get_input(self, input_id: str) -> MCPServerInput | None:
-        """An input's definition."""
+        """The definition of an input; None if there is none."""
         return self._resolver.get(input_id)
 
     def list_inputs(self) -> tuple[MCPServerInput, ...]:
@@ -354,30 +360,30 @@ class Computer:
         return self._resolver.inputs
 
     def get_input_value(self, input_id: str) -> Any:
-        """The value that is remembered for an input, or None."""
+        """The stored value of an input; None if there is none."""
         return self._resolver.values.get(input_id)
 
     def set_input_value(self, input_id: str, value: Any) -> bool:
-        """Give an input its value; whether there is such an input."""
+        """Store the value of an input. Returns whether there is such an input."""
         return self._resolver.set_value(input_id, value)
 
     def remove_input_value(self, input_id: str) -> bool:
-        """Forget an input's value; whether there was one."""
+        """Remove the stored value of an input. Returns whether there was one."""
         return self._resolver.remove_value(input_id)
 
     def list_input_values(self) -> dict[str, Any]:
-        """The values that are remembered, secrets included."""
+        """The stored values of all inputs, secrets included."""
         return self._resolver.values
 
     def clear_input_values(self, input_id: str | None = None) -> None:
-        """Forget one value, or all."""
+        """Remove the stored value of one input, or of all."""
         self._resolver.clear_values(input_id)
 
     # ------------------------------------------------------------------------------------------------------- the office
 
     @property
     def socketio_client(self) -> SMCPComputerClient | None:
-        """The connection to the Server, as long as somebody holds it."""
+        """The client that connects this Computer to a Server; None if there is none."""
         return self._client() if self._client is not None else None
 
     @socketio_client.setter

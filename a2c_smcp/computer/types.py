@@ -41,21 +41,30 @@ class ServerState(StrEnum):
 
 @dataclass(frozen=True)
 class ServerStatus:
-    """An MCP server at one moment, fit to be shown: it holds no secret."""
+    """The state of an MCP server at one moment. It holds no secret."""
 
     name: str
     type: str
+    """`stdio`, `streamable` or `sse`."""
     state: ServerState
     since: datetime
+    """When it entered this state."""
     reason: str | None = None
-    """Why it is in this state, where that is not plain."""
+    """Why it is in this state, if there is more to say."""
     restarts: int = 0
+    """How often it was restarted."""
     tools: int = 0
+    """How many tools it has."""
     windows: int = 0
+    """How many windows it has."""
     documents: int = 0
+    """How many documents it has."""
     server_info: str | None = None
+    """The name and version that it reports."""
     protocol_version: str | None = None
+    """The version of MCP that the connection uses."""
     pid: int | None = None
+    """The process, of a server that the Computer started."""
     stderr: tuple[str, ...] = ()
     """The last lines of its standard error, once it failed."""
     notes: tuple[str, ...] = field(default=())

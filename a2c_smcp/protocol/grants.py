@@ -14,16 +14,18 @@ ROLES: frozenset[Role] = frozenset(("agent", "computer"))
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The offices (by glob), the roles and the member name a credential allows. The default allows everything."""
+    """What a credential allows. The default allows everything."""
 
     offices: tuple[str, ...] = ("*",)
+    """Patterns of offices, such as `acme-*`."""
     roles: frozenset[Role] = ROLES
+    """`agent`, `computer` or both."""
     name: str | None = None
-    """The one name its bearer may take, or None for any."""
+    """The only name that a client with it may take; None allows any."""
     subject: str | None = None
-    """Who it was issued to; for logs only."""
+    """Who it was issued to, for logs."""
     holds: Callable[[], bool] | None = field(default=None, compare=False, repr=False)
-    """Whether it still holds; None if it does for ever."""
+    """Returns whether it is still valid; None if it never expires."""
 
     def covers(self, office_id: str) -> bool:
         """Whether the grant allows an office."""

@@ -12,9 +12,9 @@ class Limits:
     message_bytes: int = 10_000_000
     """The largest message that is relayed."""
     requests_per_second: float = 2_000
-    """What one connection may send over time …"""
+    """Requests that one connection may send per second, over time."""
     request_burst: int = 4_000
-    """… and at once."""
+    """Requests that one connection may send at once."""
     calls_in_flight: int = 1_000
     """Relayed requests of one connection that wait for their answer."""
     connections_per_ip: int = 100

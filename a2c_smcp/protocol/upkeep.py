@@ -38,11 +38,14 @@ _NO_WONDER = frozenset((404, 503))
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Something that changed. `data` is what is there now, as far as the Agent keeps it; else None."""
+    """Something that changed in the office of an Agent."""
 
     kind: ChangeKind
+    """`enter`, `leave`, `tools`, `config`, `desktop`, `finder`, `disconnected` or `rejoined`."""
     computer: str | None = None
+    """The name of the Computer; None for `disconnected` and `rejoined`."""
     data: Any = None
+    """What is there now, if the Agent keeps it; else None."""
 
 
 @dataclass(eq=False, slots=True)

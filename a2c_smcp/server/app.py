@@ -46,7 +46,7 @@ def create_app(
     ping_interval: float = 25,
     ping_timeout: float = 20,
 ) -> SMCPApp:
-    """The Server as an ASGI application. Without an `auth_provider` everybody may connect.
+    """Make the Server as an ASGI application. Without an `auth_provider`, every client may connect.
 
     To mount it into FastAPI or Starlette:
 
@@ -78,7 +78,7 @@ def create_wsgi_app(
     ping_interval: float = 25,
     ping_timeout: float = 20,
 ) -> SyncSMCPApp:
-    """The Server as a WSGI application, for a threaded server: one thread per connection.
+    """Make the Server as a WSGI application, for a threaded server with one thread per connection.
 
     `gunicorn --worker-class gthread --threads 100 'a2c_smcp.server.app:create_wsgi_app()'` serves it; one worker only.
     """
@@ -128,7 +128,7 @@ class _Application(ABC, Generic[NamespaceT]):
 
 
 class SMCPApp(_Application[SMCPNamespace]):
-    """An ASGI application; `sio` and `namespace` are its parts."""
+    """The Server as an application: `SMCPApp` for ASGI, `SyncSMCPApp` for WSGI. `create_app` makes it."""
 
     sio: AsyncHub
 

@@ -20,14 +20,14 @@ DEFAULT_API_KEY_NAME = "x-api-key"
 
 
 class AuthenticationProvider(ABC):
-    """Decides whether a connection may be made, for the async Server."""
+    """Decides which clients may connect. A `SyncAuthenticationProvider` does so for the Server in threads."""
 
     @abstractmethod
     async def authenticate(self, sio: Any, environ: dict[str, Any], auth: Any, headers: Headers) -> bool:
-        """Whether the client is who it says; False refuses the connection."""
+        """Return whether the client may connect. `headers` are the HTTP headers, as pairs of bytes."""
 
     async def grant(self, sio: Any, environ: dict[str, Any], auth: Any, headers: Headers) -> Grant | None:
-        """What the client may join; None refuses the connection. Override it to allow less than everything."""
+        """Return what the client may join; None rejects the connection. Override it to allow less than everything."""
         return EVERYTHING if await self.authenticate(sio, environ, auth, headers) else None
 
 
@@ -36,10 +36,10 @@ class SyncAuthenticationProvider(ABC):
 
     @abstractmethod
     def authenticate(self, sio: Any, environ: dict[str, Any], auth: Any, headers: Headers) -> bool:
-        """Whether the client is who it says; False refuses the connection."""
+        """Return whether the client may connect. `headers` are the HTTP headers, as pairs of bytes."""
 
     def grant(self, sio: Any, environ: dict[str, Any], auth: Any, headers: Headers) -> Grant | None:
-        """What the client may join; None refuses the connection. Override it to allow less than everything."""
+        """Return what the client may join; None rejects the connection. Override it to allow less than everything."""
         return EVERYTHING if self.authenticate(sio, environ, auth, headers) else None
 
 
@@ -112,7 +112,7 @@ class DefaultSyncAuthenticationProvider(CredentialSyncAuthenticationProvider):
 
 
 class AnonymousAuthenticationProvider(AuthenticationProvider):
-    """Lets everybody in. For a Server that only its own machine can reach."""
+    """Accepts every client. Use it only for a Server that no other machine can reach."""
 
     async def authenticate(self, sio: Any, environ: dict[str, Any], auth: Any, headers: Headers) -> bool:
         return True

@@ -47,7 +47,7 @@ class SharedSecret:
         self._secret = secret.encode()
 
     def verify(self, credential: str) -> Grant | None:
-        """Compare in constant time."""
+        """Return what the secret allows; None if it is another."""
         presented = credential.encode("utf-8", "surrogatepass")
         return EVERYTHING if hmac.compare_digest(presented, self._secret) else None
 
@@ -63,7 +63,7 @@ class KeyFile:
         self._load(self._read_stamp())
 
     def verify(self, credential: str) -> Grant | None:
-        """Look a key up by its hash."""
+        """Return what a key allows; None if it is unknown."""
         self._refresh()
         hashed = hash_key(credential)
         grant = self._grants.get(hashed)
@@ -119,7 +119,7 @@ class JWTVerifier:
         self._claims = (offices_claim, roles_claim, name_claim)
 
     def verify(self, credential: str) -> Grant | None:
-        """Check signature, times, audience and issuer."""
+        """Return what a token allows; None if its signature, times, audience or issuer are not valid."""
         import jwt
 
         if credential.count(".") != 2:

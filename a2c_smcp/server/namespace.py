@@ -23,7 +23,7 @@ from a2c_smcp.smcp import SMCP_NAMESPACE
 
 
 class BaseNamespace(NamespaceCore, socketio.AsyncNamespace):
-    """Connections, authentication and dispatch."""
+    """The base of `SMCPNamespace`: connections, authentication and the dispatch of events."""
 
     server: Any
 
@@ -52,11 +52,11 @@ class BaseNamespace(NamespaceCore, socketio.AsyncNamespace):
         return read_ack(ack) if isinstance(ack, Written) else ack
 
     async def on_connect(self, sid: str, environ: dict[str, Any], auth: Any = None) -> bool:
-        """Let a client in, or refuse it with a message and a code."""
+        """Accept a client, or reject it with a message and a code."""
         return await run_async(self._let_in(sid, environ, auth), self.world)
 
     async def on_disconnect(self, sid: str, reason: Any = None) -> None:
-        """The implicit leave of a client that is gone."""
+        """Take a client that disconnected out of its office."""
         await run_async(self._let_go(sid), self.world)
 
     async def shutdown(self, grace: float = 10.0) -> None:

@@ -16,7 +16,7 @@ class _Seats:
 
 
 class MemoryRegistry:
-    """A `Registry` whose every operation costs the same however many members there are. Safe in threads."""
+    """The offices and their members, in memory; for `create_app(registry=…)`. Threads may share it."""
 
     def __init__(self) -> None:
         self._members: dict[str, Member] = {}

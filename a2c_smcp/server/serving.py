@@ -24,6 +24,7 @@ from a2c_smcp.server.door import Door, proxies
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.protocols import Http, WebSocket
 from a2c_smcp.server.settings import ServerSettings
+from a2c_smcp.utils.sockets import bind
 
 logger = logging.getLogger(__name__)
 
@@ -188,20 +189,3 @@ class GracefulServer(uvicorn.Server):
         finally:
             for sig, handler in previous.items():
                 signal.signal(sig, handler)
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """A socket at this address; port 0 takes a free one.
-
-    Raises:
-        OSError: it is taken, or there is no such address here.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-    except BaseException:
-        listener.close()
-        raise
-    return listener

@@ -26,7 +26,7 @@ from a2c_smcp.smcp import SMCP_NAMESPACE
 
 
 class SyncBaseNamespace(NamespaceCore, socketio.Namespace):
-    """Connections, authentication and dispatch."""
+    """The base of `SyncSMCPNamespace`: connections, authentication and the dispatch of events."""
 
     server: Any
 
@@ -56,11 +56,11 @@ class SyncBaseNamespace(NamespaceCore, socketio.Namespace):
         return read_ack(ack) if isinstance(ack, Written) else ack
 
     def on_connect(self, sid: str, environ: dict[str, Any], auth: Any = None) -> bool:
-        """Let a client in, or refuse it with a message and a code."""
+        """Accept a client, or reject it with a message and a code."""
         return run_blocking(self._let_in(sid, environ, auth), self.world)
 
     def on_disconnect(self, sid: str, reason: Any = None) -> None:
-        """The implicit leave of a client that is gone."""
+        """Take a client that disconnected out of its office."""
         run_blocking(self._let_go(sid), self.world)
 
     def shutdown(self, grace: float = 10.0) -> None:

@@ -62,6 +62,7 @@ class Membership:
     """Events that this role may not send."""
 
     office_id: str | None
+    """The office that this client is in; None while it is in none."""
     _seat: Seat | None
     _refusal: Any
 

@@ -23,17 +23,22 @@ ELEMENT_TYPES = frozenset((
 
 @dataclass(frozen=True, slots=True)
 class ParsedDPEUri:
-    """A valid `dpe://` URI, taken apart. Path parts are decoded; `query_params` keeps unknown keys."""
+    """The parts of a valid `dpe://` address, decoded."""
 
     scheme: str
+    """`dpe`."""
     host: str
+    """Which MCP server has the document."""
     doc_ref: str | None = None
+    """Which document; None for the catalogue."""
     sub_path: str | None = None
+    """`pages/N` or `elements/ID`; None for the document as a whole."""
     query_params: dict[str, str] = field(default_factory=dict[str, str])
+    """The query, with unknown keys."""
 
     @property
     def level(self) -> int:
-        """0 catalogue, 1 document, 2 page, 3 element."""
+        """0 for the catalogue, 1 for a document, 2 for a page, 3 for an element."""
         if self.doc_ref is None:
             return 0
         if self.sub_path is None:
@@ -52,7 +57,7 @@ class ParsedDPEUri:
 
 
 def parse_dpe_uri(raw: str) -> ParsedDPEUri:
-    """Take a `dpe://` URI apart.
+    """Read the parts of a `dpe://` address.
 
     Raises:
         InvalidDPEUriError: a `ValueError` with code 4204, naming the rule that was broken and the URI.

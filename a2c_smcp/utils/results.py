@@ -22,17 +22,31 @@ from a2c_smcp.errors import ToolFailedError, error_for
 
 
 class CallToolResult(mcp_types.CallToolResult):
-    """MCP's `CallToolResult`. Programs read it by attribute (`is_error`) or by wire name (`isError`)."""
+    """The result of a tool call: MCP's `CallToolResult`, with `content`, `structured_content`, `is_error` and `meta`.
+
+    Programs read it by attribute (`is_error`) or by wire name (`isError`).
+    """
 
     @property
     def isError(self) -> bool:
-        """Whether the tool failed."""
+        """Whether the call failed; the same as `is_error`."""
         return self.is_error
 
     @property
     def structuredContent(self) -> Any:
-        """The structured result."""
+        """The structured result; the same as `structured_content`."""
         return self.structured_content
+
+    @property
+    def error_code(self) -> int | None:
+        """The protocol's code of the failure, such as 4003; None for a success.
+
+        A failed result without a code, as another implementation may send it, counts as 4003.
+        """
+        if not self.is_error:
+            return None
+        code = (self.meta or {}).get("error_code")
+        return code if type(code) is int else ToolFailedError.code
 
     @property
     def text(self) -> str:
@@ -45,22 +59,23 @@ class CallToolResult(mcp_types.CallToolResult):
         return [_decoded(part.data) for part in self.content if isinstance(part, mcp_types.ImageContent)]
 
     def raise_for_error(self) -> Self:
-        """Give the result itself, unless the tool failed.
+        """Return the result itself if the call succeeded.
 
         Raises:
-            SMCPError: it did; with the code and the words of the failure.
+            SMCPError: the call failed. It is of the class of `error_code`, with the text of the result.
         """
-        if not self.is_error:
+        if (code := self.error_code) is None:
             return self
-        code = (self.meta or {}).get("error_code")
         structured: Any = self.structured_content
         reason = cast("dict[str, Any]", structured).get("error") if isinstance(structured, dict) else None
         words = self.text or (reason if isinstance(reason, str) else "the tool failed")
-        raise error_for(code if type(code) is int else ToolFailedError.code, words)
+        raise error_for(code, words)
 
     def save(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write the pictures, recordings and files of the result into a folder; where they are now. A file that is
-        there already is never replaced."""
+        """Write the pictures, recordings and files of the result into a folder, and return their paths.
+
+        The folder is made if it is missing. An existing file is never replaced: the new one gets another name.
+        """
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
         return [_write(target, name, data) for name, data in self._files()]

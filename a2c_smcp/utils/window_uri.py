@@ -33,6 +33,7 @@ class WindowURI:
     priority: int | None
     """0–100, or None when absent, which ranks as 0."""
     fullscreen: bool | None
+    """Whether it hides the other windows of its server; None when absent."""
 
     def __init__(self, uri: str) -> None:
         parts = split_uri(uri, SCHEME)

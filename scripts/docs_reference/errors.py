@@ -64,6 +64,6 @@ def page() -> str:
 def _section(error: type[SMCPError]) -> str:
     advice = ADVICE[str(error.code)]
     return (
-        f"### {error.code} {error.summary} {{#{error.code}}}\n\n{inspect.getdoc(error)}\n\n"
+        f'<a id="{error.code}"></a>\n\n### {error.code} {error.summary}\n\n{inspect.getdoc(error)}\n\n'
         f"- **Who answers it:** {advice['who']}\n- **What to do:** {advice['what']}\n"
     )

@@ -42,13 +42,4 @@ def about(path: Path) -> str:
 
 def _section(path: Path) -> str:
     place = path.relative_to(ROOT).as_posix()
-    language = {".py": "python", ".json": "json"}[path.suffix]
-    source = f'```{language} title="{place}"\n--8<-- "{place}"\n```'
-    return (
-        f"## {path.name} {{#{_anchor(path)}}}\n\n{about(path)}\n\n"
-        f"<details markdown>\n<summary>{place}</summary>\n\n{source}\n\n</details>\n"
-    )
-
-
-def _anchor(path: Path) -> str:
-    return path.name.replace(".", "-")
+    return f"## {path.name}\n\n{about(path)}\n\n[`{place}`](../{place})\n"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import json
-import textwrap
 import types
 from collections.abc import Iterator
 from datetime import timedelta
-from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, MaxLen, MinLen
 from pydantic import BaseModel, SecretStr
@@ -21,6 +18,7 @@ from pydantic_core import to_jsonable_python
 from a2c_smcp.computer.mcp_clients.model import Placeholder, ToolMeta
 
 from .markdown import code
+from .source import members_of
 
 _WORDS: dict[Any, str] = {
     str: "text",
@@ -36,22 +34,8 @@ _WORDS: dict[Any, str] = {
 
 def docs_of(model: type) -> dict[str, str]:
     """The docstring after each attribute of a class and of those it comes from."""
-    found: dict[str, str] = {}
-    for kind in reversed(model.__mro__):
-        if kind.__module__.startswith("a2c_smcp"):
-            found |= dict(_attribute_docs(kind))
-    return found
-
-
-def _attribute_docs(kind: type) -> Iterator[tuple[str, str]]:
-    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-    body = cast("ast.ClassDef", definition).body
-    for attribute, following in pairwise(body):
-        match attribute, following:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                yield name, inspect.cleandoc(text)
-            case _:
-                pass
+    kinds = [kind for kind in reversed(model.__mro__) if kind.__module__.startswith("a2c_smcp")]
+    return {name: each.doc for kind in kinds for name, each in members_of(kind).items() if each.doc}
 
 
 def rows_of(model: type[BaseModel]) -> Iterator[tuple[str, str, str, str]]:

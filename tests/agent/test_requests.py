@@ -123,13 +123,39 @@ async def test_a_result_is_json_data_as_it_travelled(scene: Stage) -> None:
     assert json.loads(json.dumps(result.to_json())) == sent
 
 
-async def test_a_tool_that_fails_is_a_result_and_not_an_exception(scene: Stage) -> None:
-    await scene.computer(raw())
+async def test_what_fails_on_the_computer_is_a_result_with_its_code(scene: Stage) -> None:
+    await scene.computer(raw(forbidden_tools=["media"], tool_meta={"echo": {"auto_apply": False}}))
     agent = await scene.agent()
-    assert (await agent.emit_tool_call("pc", "fail", {}, 10)).isError
-    unknown = await agent.emit_tool_call("pc", "no_such_tool", {}, 10)
-    assert unknown.isError
-    assert unknown.meta["error_code"] == 4001
+    codes = {"no_such_tool": 4001, "media": 4002, "fail": 4003, "echo": 4005}
+    for tool, code in codes.items():
+        failed = await agent.call_tool("pc", tool)
+        assert (failed.isError, failed.error_code, failed.meta["error_code"]) == (True, code, code), tool
+    slow = await agent.call_tool("pc", "sleep", {"seconds": 60}, 0.5)
+    assert (slow.isError, slow.error_code) == (True, 4004)
+
+
+@pytest.mark.parametrize(
+    ("ack", "code"),
+    [
+        ({"error": {"code": 500, "message": "broken"}}, 500),
+        ({"error": {"code": 404, "message": "gone"}, "content": [], "isError": True, "meta": {"error_code": 404}}, 404),
+        (None, 501),
+        ({"content": "text"}, 502),
+    ],
+)
+async def test_a_tool_call_without_a_result_raises(scene: Stage, ack: Any, code: int) -> None:
+    await scene.fake(answer=lambda event, data: ack if event == "client:tool_call" else {"tools": [], "req_id": "r"})
+    agent = await scene.agent()
+    with pytest.raises(SMCPError) as caught:
+        await agent.call_tool("pc", "echo")
+    assert caught.value.code == code
+
+
+async def test_a_failed_result_without_a_code_counts_as_a_failed_tool(scene: Stage) -> None:
+    bare = {"content": [{"type": "text", "text": "no paper"}], "isError": True}
+    await scene.fake(answer=lambda event, data: bare if event == "client:tool_call" else {"tools": [], "req_id": "r"})
+    agent = await scene.agent()
+    assert (await agent.call_tool("pc", "print")).error_code == 4003
 
 
 async def test_pictures_and_links_arrive_whole(scene: Stage) -> None:

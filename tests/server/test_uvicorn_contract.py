@@ -16,8 +16,9 @@ from websockets.asyncio.client import connect
 
 from a2c_smcp.server.app import create_app
 from a2c_smcp.server.protocols import Http, WebSocket
-from a2c_smcp.server.serving import GracefulServer, bind, uvicorn_config
+from a2c_smcp.server.serving import GracefulServer, uvicorn_config
 from a2c_smcp.server.settings import ServerSettings
+from a2c_smcp.utils.sockets import bind
 from tests.support.contracts import overrides, parameters, watch
 from tests.support.running import PATIENCE
 

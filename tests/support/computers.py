@@ -100,15 +100,18 @@ class LineProcess:
 
     def __init__(self, command: Command, *, env: dict[str, str] | None = None, cwd: Path | None = None) -> None:
         clean = {key: value for key, value in os.environ.items() if not key.startswith("A2C_")}
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, encoding="utf-8", errors="replace", cwd=cwd, env={**clean, **(env or {})},
-        )  # fmt: skip
+        self.process = self._start(command, {**clean, **(env or {})}, cwd)
         self.log: list[str] = []
         self._ended = False
         self._changed = threading.Condition()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
+
+    def _start(self, command: Command, env: dict[str, str], cwd: Path | None) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, encoding="utf-8", errors="replace", cwd=cwd, env=env,
+        )  # fmt: skip
 
     @property
     def text(self) -> str:
@@ -129,7 +132,11 @@ class LineProcess:
     def stop(self, signal: int) -> int:
         """Send a signal and wait for the exit code; whatever it wrote is in `log` then."""
         self.process.send_signal(signal)
-        code = self.process.wait(PATIENCE)
+        return self.end()
+
+    def end(self, patience: float = PATIENCE) -> int:
+        """Wait for the exit code; whatever it wrote is in `log` then."""
+        code = self.process.wait(patience)
         self._reader.join(PATIENCE)
         return code
 

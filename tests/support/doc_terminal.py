@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shlex
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from tests.support.certificates import self_signed
-from tests.support.computers import LineProcess, computer_process, free_port
+from tests.support.computers import LineProcess, free_port
 from tests.support.pages import ROOT
-from tests.support.process import A2C, ServerProcess, server_process
+from tests.support.warm import WarmProcess
 
 USUAL = "http://127.0.0.1:8000"
 """Where the pages have their Server."""
@@ -26,11 +26,13 @@ SECONDS = 60
 
 
 class Terminal:
-    """In a folder of its own, with a Server and `my-laptop` in the office `demo` running elsewhere."""
+    """In a folder of its own, with a Server and `my-laptop` in the office `demo` running elsewhere; and another Server,
+    in which nobody is."""
 
-    def __init__(self, folder: Path, demo_url: str) -> None:
+    def __init__(self, folder: Path, demo_url: str, quiet_url: str) -> None:
         self._folder = folder
         self._url = demo_url
+        self._quiet_url = quiet_url
         self._up = contextlib.ExitStack()
         self._environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("A2C_")},
@@ -50,8 +52,10 @@ class Terminal:
             (self._folder / name).mkdir()
         self.save("Documents/notes.md", "# Notes\n\nMilk is out.\n")
         self.save("server.toml", 'log_level = "info"\n')
+        hello = {"command": "${A2C_PYTHON}", "args": [str(ROOT / "examples" / "hello_server.py")]}
+        servers = {"hello": {**hello, "default_tool_meta": {"auto_apply": True}}}
         for name in ("mcp.json", "claude_desktop_config.json", ".cursor/mcp.json"):
-            self.save(name, (ROOT / "examples" / "mcp.json").read_text("utf-8"))
+            self.save(name, json.dumps({"mcpServers": servers}))
         (self._folder / "examples").symlink_to(ROOT / "examples")
 
     def __enter__(self) -> Self:
@@ -90,41 +94,39 @@ class Terminal:
             case "agent" if "watch" in arguments:
                 self._watch(arguments)
             case _:
-                self._type_into_shell(line)
+                self._complete_line(line)
 
     def run(self, program: str) -> None:
         """Run a program in Python; what follows `print(…)  # ` is what it prints."""
-        printed = self._complete([sys.executable, "-c", program.replace(USUAL, self._url)])
+        printed = self._complete(["python", "-c", program.replace(USUAL, self._url)])
         lines = iter(printed.splitlines())
         for promised in re.findall(r"print\(.*\)  # (.*)$", program, re.MULTILINE):
             assert promised in lines, f"not printed, or not in this order: {promised}\n{printed}"
 
-    def _type_into_shell(self, line: str) -> None:
-        assert re.match(r"(a2c|echo) ", line), f"nobody knows how to check: {line}"
-        self._complete(["bash", "-euo", "pipefail", "-c", line])
+    def _complete_line(self, line: str) -> None:
+        """A command that ends by itself; `echo WORDS |` before it types the words into it."""
+        typed, _, command = line.rpartition(" | ")
+        program, *arguments = shlex.split(command, comments=True)
+        assert program == "a2c", f"nobody knows how to check: {line}"
+        assert not typed or typed.startswith("echo "), f"nobody knows how to check: {line}"
+        self._complete([program, *arguments], typed.removeprefix("echo "))
 
-    def _complete(self, command: list[str]) -> str:
-        """What a command prints that ends by itself, and well."""
-        outcome = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-            cwd=self._folder,
-            env=self._environment,
-            stdin=subprocess.DEVNULL,
-        )
-        assert outcome.returncode == 0, f"{outcome.stdout}\n{outcome.stderr}"
-        return outcome.stdout
+    def _complete(self, command: list[str], typed: str = "") -> str:
+        """What something prints that ends by itself, and well."""
+        with self._started(command) as process:
+            process.type(f"{typed}\n" if typed else "")
+            code = process.end(SECONDS)
+        assert code == 0, f"{command}\n{process.text}"
+        return process.text
+
+    def _started(self, command: list[str]) -> contextlib.closing[WarmProcess]:
+        return contextlib.closing(WarmProcess(command, env=self._environment, cwd=self._folder))
 
     def _start_up(self, flags: list[str]) -> None:
         """A terminal that stays open, and shows what a reader copies into the next one."""
         self._up.close()
         flags = [flag.replace("~", str(self._folder)) for flag in flags]
-        command = [*A2C, "up", *flags, "--port", str(free_port())]
-        process = LineProcess(command, env=self._environment, cwd=self._folder)
-        self._up.enter_context(contextlib.closing(process))
+        process = self._up.enter_context(self._started(["a2c", "up", *flags, "--port", str(free_port())]))
         self._up.callback(process.stop, signal.SIGTERM)
         process.wait_for("MCP server documents is ready", patience=SECONDS)
         for line in re.findall(r"^ *export (.*)$", process.text, re.MULTILINE):
@@ -133,49 +135,34 @@ class Terminal:
 
     def _serve(self, flags: list[str]) -> None:
         """It starts, and ends well on SIGTERM."""
-        server = ServerProcess(*[flag for flag in flags if flag not in ("--port", "9000")], cwd=self._folder)
-        try:
+        flags = [flag for flag in flags if flag not in ("--port", "9000")]
+        with self._started(["a2c", "server", "--port", "0", *flags]) as server:
+            server.wait_for(r"at https?://")
             assert server.stop(signal.SIGTERM) == 0
-        finally:
-            server.close()
 
     def _serve_with_gunicorn(self, flags: list[str]) -> None:
         command = [sys.executable, "-m", "gunicorn", "--bind", "127.0.0.1:0", *flags]
         with contextlib.closing(LineProcess(command)) as process:
             process.wait_for("Booting worker")
-            process.process.terminate()
-            assert process.process.wait(SECONDS) == 0
+            assert process.stop(signal.SIGTERM) == 0
 
     def _join(self, arguments: list[str]) -> None:
         """It joins its office, at the prompt or as a service, and leaves in good order."""
-        with server_process() as server:
-            flags = [server.url if flag in (self._url, ELSEWHERE) else flag for flag in arguments]
-            office = flags[flags.index("--office") + 1]
-            process = subprocess.Popen(
-                [*A2C, *flags],
-                cwd=self._folder,
-                env=self._environment,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
-            try:
-                assert process.stdin is not None
-                assert process.stdout is not None
-                assert any(f"in office {office}" in line for line in process.stdout)
-                if "--no-interactive" in flags:
-                    process.terminate()
-                process.communicate(timeout=SECONDS)
-                assert process.returncode == 0
-            finally:
-                process.kill()
-                process.wait()
+        flags = [self._quiet_url if flag in (self._url, ELSEWHERE) else flag for flag in arguments]
+        office = flags[flags.index("--office") + 1]
+        with self._started(["a2c", *flags]) as computer:
+            computer.wait_for(f"in office {office}")
+            if "--no-interactive" in flags:
+                computer.process.terminate()
+            else:
+                computer.type()
+            assert computer.end(SECONDS) == 0, computer.text
 
     def _watch(self, arguments: list[str]) -> None:
         """It sees another Computer come."""
-        with contextlib.closing(LineProcess([*A2C, *arguments], env=self._environment)) as watching:
-            flags = ("--config", "examples/mcp.json", "--url", self._url, "--office", "demo", "--name", "other")
-            with computer_process(*flags, cwd=ROOT, env={"PYTHON": sys.executable}):
+        flags = ("--config", "mcp.json", "--url", self._url, "--office", "demo", "--name", "other")
+        with self._started(["a2c", "agent", "--log-level", "info", *arguments[1:]]) as watching:
+            watching.wait_for("watching")
+            with self._started(["a2c", "computer", "--no-interactive", *flags]):
                 watching.wait_for("other came")
-            assert watching.process.wait(SECONDS) == 0
+            assert watching.end(SECONDS) == 0

@@ -1,12 +1,12 @@
-"""The pages of the documentation, taken apart: those that people write, and those that the code writes."""
+"""The pages of the documentation, taken apart: their blocks of code, their links, and where links may lead."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
+from scripts.docs_hooks import LANGUAGES, SHOWN_FILE
 from scripts.docs_reference import PAGES as GENERATED
 
 ROOT = Path(__file__).parent.parent.parent
@@ -18,7 +18,6 @@ _BLOCK = re.compile(
         (?P<code>.*?)^```$""",
     re.MULTILINE | re.DOTALL | re.VERBOSE,
 )
-_INCLUDE = re.compile(r'^--8<-- "(?P<file>[^"]+)"$', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -29,24 +28,14 @@ class Block:
     line: int
     language: str
     title: str
-    written: str
-    """As it stands in the page."""
-    reason: str | None
+    code: str
+    reason: str | None = None
+    is_link: bool = False
+    """Whether it is a link in the page, which the site replaces by the file."""
 
     @property
     def place(self) -> str:
         return f"{self.page}:{self.line}"
-
-    @property
-    def included(self) -> Path | None:
-        """The file that is the whole block."""
-        found = _INCLUDE.fullmatch(self.written.strip())
-        return ROOT / found["file"] if found is not None else None
-
-    @cached_property
-    def code(self) -> str:
-        """As a reader sees it."""
-        return _INCLUDE.sub(lambda found: (ROOT / found["file"]).read_text("utf-8"), self.written)
 
     @property
     def is_file(self) -> bool:
@@ -56,25 +45,26 @@ class Block:
 
 @dataclass(frozen=True)
 class Page:
-    """A page by its place in the repository, or in `docs/` if the code writes it."""
+    """A page by its place in the repository."""
 
     name: str
     text: str
 
     @property
     def blocks(self) -> list[Block]:
-        """Its fenced blocks, in order."""
-        return [
-            Block(
-                page=self.name,
-                line=self.text.count("\n", 0, found.start("code")),
-                language=found["language"],
-                title=found["title"] or "",
-                written=found["code"],
-                reason=found["reason"],
-            )
-            for found in _BLOCK.finditer(self.text)
-        ]
+        """Its blocks of code, in order: those between fences, and the files that the site shows."""
+        found = [*map(self._fenced, _BLOCK.finditer(self.text)), *map(self._shown, SHOWN_FILE.finditer(self.text))]
+        return sorted(found, key=lambda block: block.line)
+
+    def _fenced(self, found: re.Match[str]) -> Block:
+        line = self.text.count("\n", 0, found.start("code"))
+        return Block(self.name, line, found["language"], found["title"] or "", found["code"], found["reason"])
+
+    def _shown(self, found: re.Match[str]) -> Block:
+        file = ROOT / found["file"]
+        language = LANGUAGES[file.suffix or file.name]
+        line = self.text.count("\n", 0, found.start()) + 1
+        return Block(self.name, line, language, found["file"], file.read_text("utf-8"), is_link=True)
 
     def of(self, *languages: str) -> list[Block]:
         """The blocks in these languages that somebody can run."""
@@ -85,5 +75,6 @@ def page_at(path: Path) -> Page:
     return Page(path.relative_to(ROOT).as_posix(), path.read_text("utf-8"))
 
 
-WRITTEN = [page_at(path) for path in (ROOT / "README.md", *sorted(DOCS.rglob("*.md")))]
-ALL = [*WRITTEN, *(Page(name, write()) for name, write in GENERATED.items())]
+ALL = [page_at(path) for path in (ROOT / "README.md", *sorted(DOCS.rglob("*.md")))]
+WRITTEN = [page for page in ALL if page.name.removeprefix("docs/") not in GENERATED]
+"""Those that people write; the code writes the others."""

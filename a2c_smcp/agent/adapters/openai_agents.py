@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from agents import FunctionTool, ToolOutputImage, ToolOutputText
+from agents import FunctionTool, Tool, ToolOutputImage, ToolOutputText
 
 from a2c_smcp.agent.content import Answer, Text
 from a2c_smcp.agent.toolkit import ModelTool, SyncToolkit, Toolkit
 
 
-def openai_agents_tools(toolkit: Toolkit | SyncToolkit) -> list[FunctionTool]:
+def openai_agents_tools(toolkit: Toolkit | SyncToolkit) -> list[Tool]:
     """The tools, as they are now. What goes wrong is told to the model."""
     return [_tool(toolkit, tool) for tool in toolkit.tools.values()]
 

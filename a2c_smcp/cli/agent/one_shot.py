@@ -73,10 +73,7 @@ async def call(
         print_json(to_wire(found))
     else:
         show(*shared.result(found))
-    if not found.is_error:
-        return 0
-    code = (found.meta or {}).get("error_code")
-    return exit_code(error_for(code)) if isinstance(code, int) else FAILED
+    return 0 if found.error_code is None else exit_code(error_for(found.error_code))
 
 
 async def desktop(visit: Visit, computer: str | None, size: int | None, window: str | None, as_json: bool) -> int:

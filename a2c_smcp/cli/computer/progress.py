@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.live import Live
@@ -12,9 +13,11 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from a2c_smcp.cli.computer.host import Host
 from a2c_smcp.computer.types import ServerState, ServerStatus
 from a2c_smcp.utils.text import printable
+
+if TYPE_CHECKING:
+    from a2c_smcp.cli.computer.host import Host
 
 SYMBOLS = {
     ServerState.READY: "[green]✓[/]",

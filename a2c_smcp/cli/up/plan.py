@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from a2c_smcp.server.serving import bind
+from a2c_smcp.utils.sockets import bind
 
 USUAL_PORT = 8000
 BACKLOG = 2_048

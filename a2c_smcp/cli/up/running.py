@@ -22,7 +22,6 @@ from a2c_smcp.cli.up.lifeline import Writer
 from a2c_smcp.cli.up.part import Part, PartFailed, log_level
 from a2c_smcp.cli.up.plan import Plan
 from a2c_smcp.cli.up.scene import Event, Scene
-from a2c_smcp.cli.up.tour import take_tour
 from a2c_smcp.cli.up.view import View, how_to_attach, what_next
 
 START_SECONDS = 60.0
@@ -136,6 +135,8 @@ class _Up:
         return 0
 
     async def _tour(self) -> int:
+        from a2c_smcp.cli.up.tour import take_tour  # a second of imports, while the parts start
+
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(START_SECONDS):
                 with self._console.status("starting a Server, a Computer and its MCP servers …"):

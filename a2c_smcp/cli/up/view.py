@@ -24,6 +24,8 @@ from a2c_smcp.utils.text import printable
 FEWEST_EVENTS = 3
 FRAME_LINES = 3
 """The frame, and the line that the cursor is on."""
+NARROW = 72
+"""Columns below which an event gets as many lines as it needs, and less is said about it."""
 _STYLES = {"ok": "green", "failed": "red", "warning": "yellow", "news": "dim"}
 
 
@@ -36,14 +38,18 @@ class View:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw it; the events get what room is left."""
-        parts = [self._facts(), Text(), self._servers(), Text()]
+        is_narrow = options.max_width < NARROW
+        parts = [self._facts(), Text(), self._servers(is_narrow), Text()]
         below = [*how_to_attach(self._plan), Text("Ctrl-C stops everything.", "dim")]  # unframed, to be copied
         inner = options.update(width=options.max_width - 4)
         used = sum(len(console.render_lines(part, inner)) for part in parts)
         used += sum(len(console.render_lines(part, options)) for part in below) + FRAME_LINES
         room = max(FEWEST_EVENTS, (options.max_height or console.height) - used)
+        events = list(self._scene.events)[-room:]
+        while is_narrow and len(events) > 1 and len(console.render_lines(_events(events, True), inner)) > room:
+            events = events[1:]  # where there is no room for a line each, the last ones are shown whole
         title = f"[bold]A2C[/] office [bold]{escape(self._plan.office)}[/]"
-        yield Panel(Group(*parts, self._events(room)), title=title, title_align="left")
+        yield Panel(Group(*parts, _events(events, is_narrow)), title=title, title_align="left")
         yield Group(*below)
 
     def _facts(self) -> RenderableType:
@@ -58,28 +64,31 @@ class View:
         table.add_row("Documents", "", Text(printable(self._plan.folder), overflow="fold"))
         return table
 
-    def _servers(self) -> RenderableType:
+    def _servers(self, is_narrow: bool) -> RenderableType:
         right = [Column(title, justify="right") for title in ("tools", "windows", "documents")]
-        table = Table(Column(width=1), "MCP server", "state", *right, Column("", ratio=1), box=None, expand=True)
-        for server in self._scene.servers:
+        columns = [Column(width=1), Column("server" if is_narrow else "MCP server"), Column("state"), *right]
+        remarks = [_remark(server) for server in self._scene.servers]
+        if any(remarks) or not is_narrow:
+            columns.append(Column("", ratio=1))
+        table = Table(*columns, box=None, expand=True, collapse_padding=is_narrow, pad_edge=not is_narrow)
+        for server, why in zip(self._scene.servers, remarks, strict=True):
             state = ServerState(server["state"])
             counts = [str(server[kind]) for kind in ("tools", "windows", "documents")]
-            why = _remark(server, state)
-            table.add_row(
-                SYMBOLS.get(state, "…"), escape(server["name"]), state.value, *counts, Text(printable(why), "dim")
-            )
+            cells = [SYMBOLS.get(state, "…"), escape(server["name"]), state.value, *counts, Text(printable(why), "dim")]
+            table.add_row(*cells[: len(columns)])
         if not self._scene.servers:
             table.add_row("…", "starting")
         return table
 
-    def _events(self, room: int) -> RenderableType:
-        table = Table.grid(padding=(0, 2), expand=True)
-        table.add_column(no_wrap=True)
-        table.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
-        table.add_column(no_wrap=True, justify="right")
-        for event in list(self._scene.events)[-room:]:
-            table.add_row(Text(f"{event.when:%H:%M:%S}", "dim"), Text(event.text), _outcome(event))
-        return table if table.row_count else Text("nothing happened yet", "dim")
+
+def _events(events: list[Event], is_narrow: bool) -> RenderableType:
+    table = Table.grid(padding=(0, 2), expand=True)
+    table.add_column(no_wrap=True)
+    table.add_column(ratio=1, no_wrap=not is_narrow, overflow="fold" if is_narrow else "ellipsis")
+    table.add_column(no_wrap=True, justify="right")
+    for event in events:
+        table.add_row(Text(f"{event.when:%H:%M:%S}", "dim"), Text(event.text), _outcome(event, is_narrow))
+    return table if table.row_count else Text("nothing happened yet", "dim")
 
 
 def how_to_attach(plan: Plan) -> list[RenderableType]:
@@ -125,9 +134,9 @@ def program_name() -> str:
     return f"{shlex.quote(sys.executable)} -m a2c_smcp.cli"
 
 
-def _remark(server: dict[str, Any], state: ServerState) -> str:
+def _remark(server: dict[str, Any]) -> str:
     """What its owner should know."""
-    if state is not ServerState.READY:
+    if server["state"] != ServerState.READY:
         return str(server["reason"])
     asking = server["asking"]
     return f"{asking} refused: nobody is asked (auto_apply, or --allow-all)" if asking else ""
@@ -141,8 +150,10 @@ def _dot(is_there: bool) -> Text:
     return Text("●", "green") if is_there else Text("○", "dim")
 
 
-def _outcome(event: Event) -> Text:
+def _outcome(event: Event, is_narrow: bool) -> Text:
     if event.outcome not in ("ok", "failed"):
         return Text("!" if event.outcome == "warning" else "", _STYLES[event.outcome])
+    if is_narrow:
+        return Text(event.note or "ok", _STYLES[event.outcome])
     took = f"{event.seconds * 1000:,.0f} ms" if event.seconds is not None else ""
     return Text.assemble((event.note or "ok", _STYLES[event.outcome]), "  ", (f"{took:>9}", "dim"))

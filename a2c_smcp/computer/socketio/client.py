@@ -102,9 +102,10 @@ def _req_id(data: Any) -> Any:
 
 
 class SMCPComputerClient(OfficeClient):
-    """A `socketio.AsyncClient` for a Computer. `max_message_bytes` is the largest answer that the Server takes.
+    """The connection of a Computer to a Server: a `socketio.AsyncClient`, whose options it takes.
 
-    `on_refused` hears why the Server does not let it come back, and says whether to try again; without it, it does.
+    `max_message_bytes` is the largest answer that the Server accepts. `on_refused` is called with the error when the
+    Server rejects a reconnection, and returns whether to try again; without it, the client tries again.
     """
 
     role: ClassVar[Role] = "computer"
@@ -145,14 +146,14 @@ class SMCPComputerClient(OfficeClient):
     async def in_office(
         cls, computer: Computer, url: str, office_id: str, *, api_key: str | None = None, **options: Any
     ) -> AsyncGenerator[Self]:
-        """Offer a Computer to an office for as long as the block runs, whatever becomes of the connection meanwhile.
+        """Offer a Computer to an office for as long as the block runs. A connection that breaks is made again.
 
-        The Computer is to be booted: `async with computer, SMCPComputerClient.in_office(computer, url, office_id):`
+        Start the Computer first: `async with computer, SMCPComputerClient.in_office(computer, url, office_id):`
 
         Raises:
-            NotAuthenticatedError, ForbiddenError: the Server wants another key.
+            NotAuthenticatedError, ForbiddenError: the Server requires another key.
             NotConnectedError: the Server cannot be reached.
-            OfficeRefusedError: the office may not be joined, or has a Computer of that name.
+            OfficeRefusedError: the Server rejects the join; the office may have a Computer of this name.
         """
         client = cls(computer=computer, **options)
         key = {"x-api-key": api_key} if api_key else {}
@@ -164,10 +165,10 @@ class SMCPComputerClient(OfficeClient):
             await client.disconnect()
 
     async def join_office(self, office_id: str) -> None:
-        """Offer this Computer to an office; from now on also after every reconnection.
+        """Join an office, and join it again after every reconnection.
 
         Raises:
-            OfficeRefusedError: the Server refuses, or gives no valid answer. It is a `RuntimeError`.
+            OfficeRefusedError: the Server rejects the join, or gives no valid answer. It is a `RuntimeError`.
         """
         before = self.office_id
         await self._join(office_id, self.computer.name)
@@ -175,7 +176,7 @@ class SMCPComputerClient(OfficeClient):
             await self.computer.acancel_office(before or "")
 
     async def leave_office(self, office_id: str) -> None:
-        """Leave. Whatever the Server says, this Computer is out.
+        """Leave the office. The Computer is out of it even if the Server answers an error.
 
         Raises:
             OfficeRefusedError: this Computer is in another office, or in none, and nothing has changed; or the Server
@@ -191,7 +192,7 @@ class SMCPComputerClient(OfficeClient):
             await self.computer.acancel_office(office)
 
     async def disconnect(self) -> None:
-        """Disconnect, and stay disconnected; running calls end."""
+        """Disconnect from the Server and do not reconnect. Running calls are cancelled."""
         office = self.wanted_office or self.office_id
         await super().disconnect()
         if office is not None:
@@ -219,31 +220,31 @@ class SMCPComputerClient(OfficeClient):
         return True
 
     async def emit_update_config(self) -> None:
-        """Say that the configuration changed, if there is an office to say it to."""
+        """Notify the office that the configuration changed; in no office, do nothing."""
         await self.emit_update(UPDATE_CONFIG_EVENT)
 
     async def update_config(self) -> None:
-        """Say that the configuration changed, in an office or not."""
+        """Notify the Server that the configuration changed, also in no office."""
         update = UpdateComputerConfigReq(computer=self.computer.name)
         await self.emit(UPDATE_CONFIG_EVENT, update, namespace=SMCP_NAMESPACE)
 
     async def emit_update_tool_list(self) -> None:
-        """Say that the tools changed, if there is an office to say it to."""
+        """Notify the office that the tools changed; in no office, do nothing."""
         await self.emit_update(UPDATE_TOOL_LIST_EVENT)
 
     async def emit_refresh_desktop(self) -> None:
-        """Say that windows changed, if there is an office to say it to."""
+        """Notify the office that windows changed; in no office, do nothing."""
         await self.emit_update(UPDATE_DESKTOP_EVENT)
 
     async def emit_refresh_finder(self) -> None:
-        """Say that documents changed, if there is an office to say it to."""
+        """Notify the office that documents changed; in no office, do nothing."""
         await self.emit_update(UPDATE_FINDER_EVENT)
 
     # --------------------------------------------------------------------------------------------------------- requests
 
     @answers(TOOL_CALL_EVENT)
     async def on_tool_call(self, data: ToolCallReq) -> dict[str, Any]:
-        """Run a tool; the answer is a `CallToolResult`."""
+        """Answer `client:tool_call` with a `CallToolResult`."""
         result = await self.computer.aexecute_tool(
             data["req_id"],
             data["tool_name"],
@@ -255,17 +256,17 @@ class SMCPComputerClient(OfficeClient):
 
     @answers(GET_TOOLS_EVENT)
     async def on_get_tools(self, data: GetToolsReq) -> dict[str, Any]:
-        """The tools of this Computer."""
+        """Answer `client:get_tools`."""
         return {"tools": await self.computer.aget_available_tools(), "req_id": data["req_id"]}
 
     @answers(GET_CONFIG_EVENT)
     async def on_get_config(self, data: GetComputerConfigReq) -> Any:
-        """The configuration of this Computer, without secrets."""
+        """Answer `client:get_config`."""
         return self.computer.get_config()
 
     @answers(GET_DESKTOP_EVENT)
     async def on_get_desktop(self, data: GetDeskTopReq) -> dict[str, Any]:
-        """The windows of this Computer."""
+        """Answer `client:get_desktop`."""
         desktops = await self.computer.get_desktop(
             size=data.get("desktop_size"), window_uri=data.get("window"), max_bytes=self._max_message_bytes
         )
@@ -273,7 +274,7 @@ class SMCPComputerClient(OfficeClient):
 
     @answers(GET_FINDER_EVENT)
     async def on_get_finder(self, data: GetFinderReq) -> dict[str, Any]:
-        """The documents of this Computer."""
+        """Answer `client:get_finder`."""
         offset, limit = data.get("offset"), data.get("limit")
         documents, total = await self.computer.get_finder(
             data.get("keywords"),
@@ -287,19 +288,19 @@ class SMCPComputerClient(OfficeClient):
 
     @answers(READ_RESOURCE_EVENT)
     async def on_read_resource(self, data: ReadResourceReq) -> dict[str, Any]:
-        """One resource, as its MCP server gives it."""
+        """Answer `client:read_resource`."""
         return {"contents": await self.computer.read_resource(data["uri"]), "req_id": data["req_id"]}
 
     @answers(LIST_RESOURCE_TEMPLATES_EVENT)
     async def on_list_resource_templates(self, data: ListResourceTemplatesReq) -> dict[str, Any]:
-        """The resource templates of this Computer's MCP servers, or of one."""
+        """Answer `client:list_resource_templates`."""
         templates, after = await self.computer.list_resource_templates(data.get("mcp_server"), data.get("cursor"))
         further = {"next_cursor": after} if after is not None else {}
         return {"templates": templates, **further, "req_id": data["req_id"]}
 
     @answers(COMPLETE_EVENT)
     async def on_complete(self, data: CompleteReq) -> dict[str, Any]:
-        """What an MCP server suggests for an argument."""
+        """Answer `client:complete`."""
         context = (data.get("context") or {}).get("arguments")
         completion = await self.computer.complete(data["ref"], data["argument"], context, data.get("mcp_server"))
         return {"completion": completion, "req_id": data["req_id"]}

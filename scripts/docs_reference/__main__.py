@@ -1,0 +1,5 @@
+"""Write the pages: `python -m scripts.docs_reference`."""
+
+from . import write_all
+
+write_all()

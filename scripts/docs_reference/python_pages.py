@@ -1,0 +1,224 @@
+"""Which names the pages of the Python API describe, in the order in which a reader needs them."""
+
+from __future__ import annotations
+
+from a2c_smcp import agent, computer, errors, server
+from a2c_smcp.agent.base import AgentBase
+from a2c_smcp.agent.toolkit import ToolkitBase
+from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
+from a2c_smcp.utils import ParsedDPEUri, WindowURI, build_dpe_uri, is_dpe_uri, is_window_uri, parse_dpe_uri
+from a2c_smcp.utils.results import CallToolResult
+
+from .errors import classes
+from .markdown import code, table
+from .python import Section, Topic, page_of
+
+BOTH_FORMS = (
+    "Where a heading names two classes, the first is for asyncio, and the second blocks. The signatures are those of "
+    "the first; the second has the same without `async`. Where they differ in more than that, both are shown."
+)
+
+AGENT = [
+    Section(
+        "Clients",
+        "a2c_smcp.agent",
+        BOTH_FORMS,
+        [
+            Topic(
+                agent.AsyncSMCPAgentClient,
+                agent.SMCPAgentClient,
+                bases=(AgentBase,),
+                inherited=("office_id", "emit", "call"),
+                hidden=("role", "forbidden_prefixes"),
+            ),
+        ],
+    ),
+    Section(
+        "What changes",
+        "a2c_smcp.agent",
+        "`agent.changes()` gives each change as a `Change`; an event handler has a method for each kind.",
+        [Topic(agent.Change), Topic(agent.AsyncAgentEventHandler, agent.AgentEventHandler)],
+    ),
+    Section(
+        "Credentials",
+        "a2c_smcp.agent",
+        "`in_office` makes a `DefaultAgentAuthProvider`. Write a provider of your own for tokens that expire.",
+        [Topic(agent.DefaultAgentAuthProvider), Topic(agent.AgentAuthProvider), Topic(agent.AgentConfig)],
+    ),
+    Section(
+        "Tools for a model",
+        "a2c_smcp.agent",
+        "`a2c_smcp.agent.adapters.langchain.langchain_tools(toolkit)` and "
+        "`a2c_smcp.agent.adapters.openai_agents.openai_agents_tools(toolkit)` give the tools of a toolkit to these "
+        "frameworks.",
+        [
+            Topic(agent.Toolkit, agent.SyncToolkit, bases=(ToolkitBase,)),
+            Topic(agent.Choice),
+            Topic(agent.Answer),
+            Topic(agent.Answers),
+        ],
+    ),
+]
+
+COMPUTER = [
+    Section(
+        "A Computer",
+        "a2c_smcp.computer",
+        "`ConfirmCallback` is the type of a `confirm_callback`: a function of `(req_id, server, tool, parameters)` "
+        "that returns whether the call may run, plain or async.",
+        [
+            Topic(computer.Computer, hidden=("catch_up",)),
+            Topic(
+                computer.SMCPComputerClient,
+                inherited=("office_id",),
+                hidden=("role", "goes_on", "emit_update", "on_tool_call_cancel"),
+            ),
+        ],
+    ),
+    Section(
+        "Configuration",
+        "a2c_smcp.computer",
+        "The models of a configuration are `StdioServerConfig`, `StreamableHttpServerConfig` and `SseServerConfig` "
+        "(together `MCPServerConfig`) with `StdioParameters`, `StreamableHttpParameters` and `SseParameters`, "
+        "`ToolMeta`, and `MCPServerPromptStringInput`, `MCPServerPickStringInput` and `MCPServerCommandInput` "
+        "(together `MCPServerInput`). [Configuration of a Computer](../configuration.md) describes their fields.",
+        [
+            Topic(computer.load_config),
+            Topic(computer.server_from),
+            Topic(computer.LoadedConfig),
+            Topic(computer.ConfigError),
+        ],
+    ),
+    Section(
+        "State",
+        "a2c_smcp.computer",
+        "",
+        [Topic(computer.ServerStatus), Topic(computer.ServerState), Topic(computer.ToolCallRecord)],
+    ),
+    Section(
+        "MCP servers",
+        "a2c_smcp.computer.mcp_clients.manager",
+        "`computer.mcp_manager` runs the MCP servers of a Computer. A program rarely needs it.",
+        [
+            Topic(
+                MCPServerManager,
+                hidden=("book", "views", "sessions", "session", "be_listed", "script", "next_change", "is_coming"),
+            )
+        ],
+    ),
+]
+
+_REGISTRY = ("member", "office", "roster", "offices_with", "commit")
+"""What only the Server calls."""
+SERVER = [
+    Section(
+        "Applications",
+        "a2c_smcp.server",
+        BOTH_FORMS,
+        [
+            Topic(server.create_app),
+            Topic(server.create_wsgi_app),
+            Topic(server.SMCPApp, server.SyncSMCPApp, hidden=("__init__",)),
+            Topic(server.run),
+        ],
+    ),
+    Section(
+        "Namespaces",
+        "a2c_smcp.server",
+        "Register a namespace on a `socketio.AsyncServer` or `socketio.Server` of your own, or give a subclass to "
+        "`create_app(namespace_class=…)`. `Session` is a `ComputerSession` or an `AgentSession`, and `BaseSession` has "
+        "the fields of both; `OFFICE_ID` and `SID` are `str`.",
+        [
+            Topic(server.SMCPNamespace, server.SyncSMCPNamespace),
+            Topic(server.BaseNamespace, server.SyncBaseNamespace, hidden=("server", "trigger_event", "answer")),
+            Topic(server.aget_computers_in_office),
+            Topic(server.get_computers_in_office),
+            Topic(server.aget_all_sessions_in_office),
+            Topic(server.get_all_sessions_in_office),
+            Topic(server.ComputerSession),
+            Topic(server.AgentSession),
+        ],
+    ),
+    Section(
+        "Who may connect",
+        "a2c_smcp.server",
+        "",
+        [
+            Topic(server.AuthenticationProvider, server.SyncAuthenticationProvider),
+            Topic(server.DefaultAuthenticationProvider, server.DefaultSyncAuthenticationProvider),
+            Topic(server.CredentialAuthenticationProvider, server.CredentialSyncAuthenticationProvider),
+            Topic(server.AnonymousAuthenticationProvider, server.AnonymousSyncAuthenticationProvider),
+            Topic(server.Grant, hidden=("require",)),
+            Topic(server.SharedSecret),
+            Topic(server.KeyFile),
+            Topic(server.JWTVerifier),
+        ],
+    ),
+    Section(
+        "Limits and state",
+        "a2c_smcp.server",
+        "",
+        [
+            Topic(server.Limits),
+            Topic(server.MemoryRegistry, hidden=_REGISTRY),
+        ],
+    ),
+]
+
+RESULTS = [
+    Section("Results", "a2c_smcp.agent", "", [Topic(CallToolResult)]),
+    Section(
+        "Errors",
+        "a2c_smcp.errors",
+        "Every code has a class:\n\n"
+        + table(
+            ("exception", "code", "means"),
+            [(code(each.__name__), f"[{each.code}](../errors.md#{each.code})", each.summary) for each in classes()],
+        ),
+        [Topic(errors.SMCPError), Topic(errors.OfficeRefusedError), Topic(errors.error_for)],
+    ),
+]
+
+DOCUMENTS = [
+    Section(
+        "Addresses of documents",
+        "a2c_smcp.utils",
+        "`dpe://host/document/pages/0`: [the grammar](../../protocol.md#addresses-of-documents) has the rules.",
+        [Topic(parse_dpe_uri), Topic(ParsedDPEUri), Topic(build_dpe_uri), Topic(is_dpe_uri)],
+    ),
+    Section("Addresses of windows", "a2c_smcp.utils", "", [Topic(WindowURI), Topic(is_window_uri)]),
+]
+
+PAGES = {
+    "agent": page_of(
+        "Python: the Agent",
+        "Here you look up the classes of `a2c_smcp.agent`. [Writing an Agent](../../agent.md) shows how they are used.",
+        AGENT,
+    ),
+    "computer": page_of(
+        "Python: the Computer",
+        "Here you look up the classes of `a2c_smcp.computer`. [Running a "
+        "Computer](../../computer.md#in-your-own-program) shows how they are used.",
+        COMPUTER,
+    ),
+    "server": page_of(
+        "Python: the Server",
+        "Here you look up the classes of `a2c_smcp.server`. [Running the Server](../../server.md#in-your-own-program) "
+        "shows how they are used.",
+        SERVER,
+    ),
+    "results": page_of(
+        "Python: results and errors",
+        "Here you look up what a call returns and what it raises. [Writing an "
+        "Agent](../../agent.md#when-a-call-raises-and-when-it-returns-the-error) says which of them when.",
+        RESULTS,
+    ),
+    "documents": page_of(
+        "Python: addresses of documents and windows",
+        "Here you look up how a program reads and makes addresses. An Agent reads documents with the methods of [its "
+        "client](agent.md); [A folder of documents](../../documents.md) and [Writing an MCP "
+        "server](../../mcp-servers.md) say how documents are served.",
+        DOCUMENTS,
+    ),
+}
+"""What writes a page, by its name."""
