@@ -86,7 +86,7 @@ def test_clients_derive_from_the_bases_that_the_documents_name() -> None:
             "keywords summary last_modified",
         ),
         (smcp.GetFinderReq, "agent req_id computer", "keywords file_type offset limit"),
-        (smcp.GetFinderRet, "documents total_count req_id", ""),
+        (smcp.GetFinderRet, "documents total_count req_id", "unindexed_count"),
         (smcp.UpdateComputerConfigReq, "computer", ""),
     ],
 )

@@ -71,8 +71,10 @@ COMPUTER = [
             Topic(
                 computer.SMCPComputerClient,
                 inherited=("office_id",),
-                hidden=("role", "goes_on", "emit_update", "on_tool_call_cancel"),
+                hidden=("role", "emit_update", "on_tool_call_cancel"),
             ),
+            Topic(computer.call_to_confirm),
+            Topic(computer.CallToConfirm),
         ],
     ),
     Section(
