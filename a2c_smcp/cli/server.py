@@ -27,6 +27,10 @@ def serve(
     metrics: Annotated[
         bool | None, typer.Option("--metrics/--no-metrics", help="Serve /metrics for Prometheus.", show_default="on")
     ] = None,
+    metrics_by_office: Annotated[
+        bool | None,
+        typer.Option("--metrics-by-office", help="Count requests for each office too.", show_default="off"),
+    ] = None,
     forwarded_allow_ips: Annotated[
         str | None,
         typer.Option(help="Proxies whose X-Forwarded-For is believed, comma separated.", show_default="127.0.0.1"),

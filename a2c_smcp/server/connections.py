@@ -26,8 +26,6 @@ class Connection:
     bucket: TokenBucket
     lock: Any
     """Held through a join or a leave, so that one connection's moves and their notices come in order."""
-    limited_at: float = 0.0
-    """When it was logged last that it is over its rate limit."""
 
 
 class AddressCounter:
@@ -93,6 +91,10 @@ class Connections:
             raise NotAuthenticatedError("the connection is closed")
         return connection.grant
 
+    def grants(self) -> dict[str, Grant]:
+        """What each open connection may join."""
+        return {sid: connection.grant for sid, connection in self._open.copy().items()}
+
     def reserve(self, address: str | None) -> None:
         """Count a connection that is about to be made; follow with `add` or `release`.
 
@@ -105,15 +107,17 @@ class Connections:
         """Undo `reserve`."""
         self._addresses.release(address)
 
-    def add(self, sid: str, address: str | None, grant: Grant, lock: Any, bucket: TokenBucket) -> None:
+    def add(self, sid: str, address: str | None, grant: Grant, lock: Any, bucket: TokenBucket) -> Connection:
         """Keep a connection that was let in."""
-        self._open[sid] = Connection(address, grant, bucket, lock)
+        connection = self._open[sid] = Connection(address, grant, bucket, lock)
+        return connection
 
-    def remove(self, sid: str) -> None:
-        """Forget a connection."""
+    def remove(self, sid: str) -> Connection | None:
+        """Forget a connection; what was kept of it."""
         connection = self._open.pop(sid, None)
         if connection is not None:
             self.release(connection.address)
+        return connection
 
 
 def client_of(environ: dict[str, Any]) -> tuple[str | None, Headers]:

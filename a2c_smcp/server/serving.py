@@ -59,6 +59,7 @@ def serve(
         socketio_path=settings.socketio_path,
         cors_allowed_origins="*" if cors == ["*"] else cors,
         metrics=settings.metrics,
+        metrics_by_office=settings.metrics_by_office,
         namespace_class=namespace_class,
         registry=registry,
         grace=settings.grace,

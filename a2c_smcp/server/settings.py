@@ -29,6 +29,8 @@ class ServerSettings(BaseSettings):
     """An open Server on loopback lets in the pages of its own machine; any other lets in its own origin."""
     metrics: bool = True
     """On the same port as everything else."""
+    metrics_by_office: bool = False
+    """Off, because every office adds time series; at most 1,000 offices have their own."""
     forwarded_allow_ips: str = "127.0.0.1"
     grace: float = Field(default=10.0, ge=0)
     """Then they are refused, every member is announced as leaving, and the Server ends."""

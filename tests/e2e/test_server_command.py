@@ -164,7 +164,7 @@ async def test_json_logs_carry_the_req_id_and_no_secret() -> None:
             await people.refused(auth={"token": "guessed-key"})
         server.wait_for("req-77")
         server.wait_for("req-78")
-        server.wait_for("refused: not authenticated")
+        server.wait_for("rejected: not authenticated")
         entries = [json.loads(line) for line in server.log]
         assert {"req-77", "req-78"} <= {entry.get("req_id") for entry in entries}
         text = "".join(server.log)

@@ -216,7 +216,10 @@ def _run(options: Options, main: Callable[[Host], Awaitable[int]]) -> None:
     loaded = load(options.config) if options.config is not None else None
     if loaded is not None:
         for warning in loaded.warnings:
-            typer.echo(f"{options.config}: warning: {warning}", err=True)
+            if options.log_format == "json":
+                logging.getLogger(__name__).warning("%s: %s", options.config, warning)
+            else:
+                typer.echo(f"{options.config}: warning: {warning}", err=True)
 
     async def run() -> int:
         async with Host(options, loaded) as host:
