@@ -20,6 +20,7 @@ from socketio.exceptions import ConnectionRefusedError
 
 from a2c_smcp import smcp
 from a2c_smcp.errors import (
+    ForbiddenError,
     InternalError,
     MalformedRequestError,
     NotAuthenticatedError,
@@ -275,6 +276,8 @@ class NamespaceCore(ABC, BaseServerNamespace):
     def _authenticate(self, environ: dict[str, Any], auth: Any, headers: Headers) -> Flow[World, Grant]:
         try:
             grant = yield from Do(self._ask_provider, environ, auth, headers)
+        except (NotAuthenticatedError, ForbiddenError):
+            raise
         except Exception:
             logger.exception("the authentication provider failed")
             raise InternalError("authentication failed") from None

@@ -11,7 +11,8 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.server.auth import DEFAULT_API_KEY_NAME, AuthenticationProvider, CredentialAuthenticationProvider
-from a2c_smcp.server.credentials import JWTVerifier, KeyFile, SharedSecret, Verifier
+from a2c_smcp.server.credentials import JWTVerifier, SharedSecret, Verifier
+from a2c_smcp.server.key_file import KeyFile
 
 _DEFAULTS = Limits()
 

@@ -16,8 +16,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from typer.testing import CliRunner, Result
 
-from a2c_smcp.server import create_app
+from a2c_smcp.cli.main import app
+from a2c_smcp.server import Grant, KeyFile, create_app
+from a2c_smcp.server.key_file import write_keys
 from tests.support.peer import crowd, request, tool_call
 from tests.support.process import ServerProcess, a2c, server_process
 from tests.support.running import PATIENCE, Running
@@ -185,7 +188,6 @@ async def test_keys_are_made_listed_used_and_revoked(tmp_path: Path) -> None:
     listed = json.loads(a2c("keys", "list", "--json", *file, cwd=tmp_path).stdout)
     assert [entry["id"] for entry in listed] == ["alice", "bob"]
     assert "hash" not in listed[0]
-    assert "alice: acme-* (agent)" in a2c("keys", "list", *file, cwd=tmp_path).stdout
     with server_process("--keys-file", "keys.toml", cwd=tmp_path) as server:
         async with crowd(people_of(server)) as people:
             alice = await people.newcomer(headers={"x-api-key": key})
@@ -194,8 +196,63 @@ async def test_keys_are_made_listed_used_and_revoked(tmp_path: Path) -> None:
             await people.newcomer(headers={"x-api-key": second["key"]})
             assert a2c("keys", "remove", "bob", *file, cwd=tmp_path).returncode == 0
             assert (await people.refused(headers={"x-api-key": second["key"]}))["data"]["code"] == 401
+        assert server.stop(signal.SIGTERM) == 0
+    [alice_now] = json.loads(a2c("keys", "list", "--json", *file, cwd=tmp_path).stdout)
+    assert alice_now["last_used"] >= alice_now["created"]
     assert a2c("keys", "remove", "bob", *file, cwd=tmp_path).returncode == 1
     assert a2c("keys", "list", "--file", "none.toml", cwd=tmp_path).returncode == 1
+
+
+def keys_command(folder: Path, *arguments: str) -> Result:
+    """`a2c keys` without a process."""
+    return CliRunner().invoke(app, ["keys", *arguments, "--file", str(folder / "keys.toml")])
+
+
+def test_a_rotated_key_works_beside_the_new_one_for_the_grace_period(tmp_path: Path) -> None:
+    first = keys_command(tmp_path, "add", "alice", "--office", "acme", "--expires", "30d").stdout.strip()
+    assert keys_command(tmp_path, "add", "bob", "--office", "acme").exit_code == 0
+    second = keys_command(tmp_path, "rotate", "alice", "--grace", "2h").stdout.strip()
+    keys = KeyFile(tmp_path / "keys.toml")
+    assert keys.verify(first) == keys.verify(second) == Grant(offices=("acme",), subject="alice")
+    listed = json.loads(keys_command(tmp_path, "list", "--json").stdout)
+    assert [(key["id"], key.get("replaced")) for key in listed] == [("alice", None), ("alice", True), ("bob", None)]
+    ends = [datetime.fromisoformat(key["expires"]) - datetime.now(UTC) for key in listed[:2]]
+    assert ends[0] > timedelta(days=29), "the new key expires as the old one would have"
+    assert timedelta(hours=1) < ends[1] <= timedelta(hours=2)
+    assert "alice (old)" in keys_command(tmp_path, "list").stdout
+    third = keys_command(tmp_path, "rotate", "alice", "--grace", "0", "--expires", "2999-01-01").stdout.strip()
+    assert [keys.verify(key) is not None for key in (first, second, third)] == [True, False, True]
+    assert keys_command(tmp_path, "remove", "alice").exit_code == 0
+    assert [keys.verify(key) for key in (first, second, third)] == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["add", "x", "--office", "o", "--expires", "soon"], "30d"),
+        (["add", "x", "--office", "o", "--expires", "5y"], "30d"),
+        (["add", "x", "--office", "o", "--expires", "2020-01-01"], "in the past"),
+        (["rotate", "alice", "--grace", "a day"], "24h"),
+        (["rotate", "old"], "--expires"),
+        (["rotate", "nobody"], "no key 'nobody'"),
+        (["add", "alice", "--office", "o"], "keys rotate alice"),
+    ],
+)
+def test_a_wrong_wish_about_a_key_changes_nothing(tmp_path: Path, arguments: list[str], says: str) -> None:
+    path = tmp_path / "keys.toml"
+    past = datetime(2020, 1, 1, tzinfo=UTC)
+    write_keys(
+        path,
+        [
+            {"id": "alice", "hash": "sha256:a", "offices": ["o"]},
+            {"id": "old", "hash": "sha256:b", "offices": ["o"], "expires": past},
+        ],
+    )
+    before = path.read_text()
+    done = keys_command(tmp_path, *arguments)
+    assert done.exit_code in (1, 2)
+    assert says in done.stderr
+    assert path.read_text() == before
 
 
 def test_it_speaks_tls(tmp_path: Path) -> None:

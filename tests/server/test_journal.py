@@ -11,7 +11,7 @@ import pytest
 
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.server import CredentialAuthenticationProvider, CredentialSyncAuthenticationProvider, KeyFile
-from a2c_smcp.server.credentials import hash_key, write_keys
+from a2c_smcp.server.key_file import hash_key, write_keys
 from a2c_smcp.utils.logger import HumanFormatter, JsonFormatter
 from tests.support.peer import crowd, request, tool_call
 from tests.support.running import PATIENCE, Kind, Running, running
