@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from a2c_smcp.cli.errors import fail
+
+if TYPE_CHECKING:
+    from a2c_smcp.server.settings import ServerSettings
 
 _WHO = "Who may come in"
 _LIMITS = "Limits"
@@ -124,22 +129,19 @@ def serve(
 
 def run(flags: dict[str, Any], config: Path | None) -> None:
     """Read the settings, refuse what is unsafe, and serve."""
-    import tomllib
-
-    from pydantic import ValidationError
+    import ssl
 
     from a2c_smcp.server.serving import logger, serve
-    from a2c_smcp.server.settings import ServerSettings
     from a2c_smcp.utils.logger import configure_logging
 
     try:
-        settings = ServerSettings.load(flags, config)
+        settings = load(flags, config)
+        configure_logging(settings.log_level, settings.log_format)
         provider = settings.auth_provider()
-    except ValidationError as error:
-        fail("; ".join(f"{'.'.join(map(str, p['loc']))}: {p['msg']}" for p in error.errors(include_input=False)), 2)
-    except tomllib.TOMLDecodeError as error:
-        fail(f"{config}: {error}", 2)
-    except (OSError, ValueError) as error:
+        settings.check_tls()
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), 2)
+    except ValueError as error:
         fail(str(error), 2)
     if provider is None and not settings.is_local and not settings.insecure:
         fail(
@@ -147,12 +149,6 @@ def run(flags: dict[str, Any], config: Path | None) -> None:
             "--jwt-key-file, or --insecure if you mean it",
             2,
         )
-    if (settings.ssl_certfile is None) != (settings.ssl_keyfile is None):
-        fail("--ssl-certfile and --ssl-keyfile go together", 2)
-    for file in (settings.ssl_certfile, settings.ssl_keyfile):
-        if file is not None and not file.is_file():
-            fail(f"{file}: no such file", 2)
-    configure_logging(settings.log_level, settings.log_format)
 
     def on_ready(url: str) -> None:
         who = "anybody on this machine" if settings.is_local else "ANYBODY (--insecure)"
@@ -161,6 +157,43 @@ def run(flags: dict[str, Any], config: Path | None) -> None:
         logger.info("Ctrl-C stops it")
 
     try:
-        serve(settings, provider, on_ready)
+        serve(settings, provider, on_ready, load=lambda: load(flags, config))
+    except ssl.SSLError as error:
+        fail(f"{settings.ssl_certfile}, {settings.ssl_keyfile}: not a certificate and its key: {error}", 2)
     except OSError as error:
         fail(f"cannot listen on {settings.host}:{settings.port}: {error.strerror or error}")
+
+
+def load(flags: dict[str, Any], config: Path | None) -> ServerSettings:
+    """Read the settings.
+
+    Raises:
+        ValueError: one is wrong; the message names file and line where it is in a file.
+        OSError: the file cannot be read.
+    """
+    import tomllib
+
+    from pydantic import ValidationError
+
+    from a2c_smcp.server.settings import ServerSettings
+
+    try:
+        return ServerSettings.load(flags, config)
+    except ValidationError as error:
+        problems = error.errors(include_input=False)
+        text = "; ".join(
+            f"{_place(str(p['loc'][0]), flags, config)}{'.'.join(map(str, p['loc']))}: {p['msg']}" for p in problems
+        )
+        raise ValueError(text) from None
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{config}: {error}") from None
+
+
+def _place(name: str, flags: dict[str, Any], config: Path | None) -> str:
+    """Where in the file a setting is, if it is the file's that counts."""
+    if config is None or name in flags or f"A2C_{name.upper()}" in os.environ:
+        return ""
+    for number, line in enumerate(config.read_text("utf-8").splitlines(), 1):
+        if re.match(rf"\s*{re.escape(name)}\s*=", line):
+            return f"{config}, line {number}: "
+    return ""

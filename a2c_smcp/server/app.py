@@ -106,6 +106,11 @@ class _Application(ABC, Generic[NamespaceT]):
         if metrics is not None:
             metrics.watch(namespace)
 
+    def limit(self, limits: Limits) -> None:
+        """Put other limits in force, for open connections too."""
+        before = self.sio.wire_limits
+        self.sio.limit(limits, wire_limits(limits, before.ping_interval, before.ping_timeout))
+
     @abstractmethod
     def shutdown(self, grace: float | None = None) -> Any:
         """Let running calls end within `grace` seconds, then disconnect everybody with notice."""

@@ -104,6 +104,12 @@ class NamespaceCore(ABC, BaseServerNamespace):
         """Held through a move, in threads: whoever hears that a name is free may take it at once."""
         self._handlers = self._collect_handlers()
 
+    def limit(self, limits: Limits) -> None:
+        """Put other limits in force, for open connections too."""
+        self.limits = limits
+        self.connections.limit(limits)
+        self.in_flight.most = limits.calls_in_flight
+
     # --------------------------------------------------------------------------------------- what a driver must provide
 
     @cached_property

@@ -32,7 +32,7 @@ class AddressCounter:
     """How many connections each address has; 0 allows any number. Safe in threads."""
 
     def __init__(self, most: int) -> None:
-        self._most = most
+        self.most = most
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()
 
@@ -42,16 +42,16 @@ class AddressCounter:
         Raises:
             RateLimitedError: the address has as many as it may.
         """
-        if address is None or self._most <= 0:
+        if address is None:
             return
         with self._lock:
-            if self._counts[address] >= self._most:
-                raise RateLimitedError(f"more than {self._most} connections from one address")
+            if 0 < self.most <= self._counts[address]:
+                raise RateLimitedError(f"more than {self.most} connections from one address")
             self._counts[address] += 1
 
     def release(self, address: str | None) -> None:
         """Count one less."""
-        if address is None or self._most <= 0:
+        if address is None:
             return
         with self._lock:
             self._counts[address] -= 1
@@ -65,6 +65,12 @@ class Connections:
     def __init__(self, limits: Limits) -> None:
         self._open: dict[str, Connection] = {}
         self._addresses = AddressCounter(limits.connections_per_ip)
+
+    def limit(self, limits: Limits) -> None:
+        """Put other limits in force, for those that are open too."""
+        self._addresses.most = limits.connections_per_ip
+        for connection in list(self._open.values()):
+            connection.bucket.limit(limits.requests_per_second, limits.request_burst)
 
     def __len__(self) -> int:
         return len(self._open)

@@ -64,6 +64,10 @@ class Door:
         self._open: dict[Transport, str | None] = {}
         self._waiting: dict[Transport, Callable[[], None]] = {}
 
+    def limit(self, connections_per_ip: int) -> None:
+        """Put another limit in force."""
+        self._addresses.most = SPARE * connections_per_ip
+
     def enter(self, transport: Transport) -> bool:
         """A connection was made; False, and it is ended, if its address has too many."""
         if transport in self._open:

@@ -89,7 +89,7 @@ class Client(ABC):
         """Send what the wire core has to send, as far as the client takes it."""
 
     def fit(self) -> None:
-        """The client has entered the namespace: larger messages are read now."""
+        """The largest message that is read has changed: the client entered the namespace, or the limits are others."""
         return
 
     @abstractmethod
@@ -124,6 +124,17 @@ class Hub(ABC, Generic[ClientT]):
         self._watch = GrantWatch(self.set_timer, namespace.connections.grants, self._show_out_expired)
         self._clock = Clock(self.now())
         self._lock = threading.RLock()
+
+    def limit(self, limits: Limits, wire_limits: WireLimits) -> None:
+        """Put other limits in force, for open connections too."""
+        self.limits, self.wire_limits = limits, wire_limits
+        self._addresses.most = 2 * limits.connections_per_ip
+        self.namespace.limit(limits)
+        for client in list(self.clients.values()):
+            client.bucket.limit(limits.requests_per_second, limits.request_burst)  # it may not have entered yet
+            with client.lock:
+                client.wire.limit(wire_limits)
+                client.fit()
 
     # ------------------------------------------------------------------------------------------- what a shell provides
 

@@ -59,16 +59,16 @@ class KeyFile:
     """A `Verifier` of the keys in a file. The file is read again when it changes."""
 
     def __init__(self, path: str | Path) -> None:
-        self._path = Path(path)
+        self.path = Path(path)
         self._keys: Mapping[str, Key] = {}
         self._stamp: tuple[int, int] | None = self._read_stamp()
         """Of the file as it was read last; None when it could not be read."""
         self._problem = ""
         """What was logged last about it."""
         self._looked_at = 0.0
-        self._last_used = LastUsed(self._path, lambda: self._keys)
+        self._last_used = LastUsed(self.path, lambda: self._keys)
         self.take(self.read())
-        logger.info("key file %s: %d keys", self._path, len(self._keys))
+        logger.info("key file %s: %d keys", self.path, len(self._keys))
 
     def verify(self, credential: str) -> Grant | None:
         """Look a key up by its hash.
@@ -94,8 +94,7 @@ class KeyFile:
             ValueError: it is not a valid key file; the message says where.
         """
         return {
-            entry["hash"]: Key(Grant.of(entry, entry.get("id")), entry.get("expires"))
-            for entry in read_keys(self._path)
+            entry["hash"]: Key(Grant.of(entry, entry.get("id")), entry.get("expires")) for entry in read_keys(self.path)
         }
 
     def take(self, keys: Mapping[str, Key]) -> str:
@@ -118,7 +117,7 @@ class KeyFile:
         return True
 
     def _read_stamp(self) -> tuple[int, int]:
-        status = self._path.stat()
+        status = self.path.stat()
         return status.st_mtime_ns, status.st_size
 
     def _refresh(self) -> None:
@@ -129,7 +128,7 @@ class KeyFile:
                 return
             self._stamp = stamp  # also of a file that is wrong: it is wrong until it changes
             if changes := self.take(self.read()):
-                logger.info("key file %s: %s", self._path, changes)
+                logger.info("key file %s: %s", self.path, changes)
         except (OSError, ValueError) as error:
             # A file that is being edited must not lock everybody out, nor let anybody new in.
             if isinstance(error, OSError):

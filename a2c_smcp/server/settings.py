@@ -15,6 +15,17 @@ from a2c_smcp.server.credentials import JWTVerifier, SharedSecret, Verifier
 from a2c_smcp.server.key_file import KeyFile
 
 _DEFAULTS = Limits()
+LIMITS = {
+    "max_message_bytes": "message_bytes",
+    "requests_per_second": "requests_per_second",
+    "request_burst": "request_burst",
+    "max_calls_in_flight": "calls_in_flight",
+    "connections_per_ip": "connections_per_ip",
+    "max_name_length": "name_length",
+    "max_tool_timeout": "tool_timeout",
+    "default_timeout": "default_timeout",
+}
+"""Settings, and the limits that they set."""
 
 
 class ServerSettings(BaseSettings):
@@ -101,19 +112,23 @@ class ServerSettings(BaseSettings):
         """Flags, then the environment, then the file."""
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
 
+    def check_tls(self) -> None:
+        """Check that TLS can be served as it is set.
+
+        Raises:
+            ValueError: only one of the two files is set.
+            OSError: one of them cannot be read.
+        """
+        if (self.ssl_certfile is None) != (self.ssl_keyfile is None):
+            raise ValueError("--ssl-certfile and --ssl-keyfile go together")
+        for file in (self.ssl_certfile, self.ssl_keyfile):
+            if file is not None:
+                file.read_bytes()
+
     @property
     def limits(self) -> Limits:
         """The limits of §11 of the protocol."""
-        return Limits(
-            message_bytes=self.max_message_bytes,
-            requests_per_second=self.requests_per_second,
-            request_burst=self.request_burst,
-            calls_in_flight=self.max_calls_in_flight,
-            connections_per_ip=self.connections_per_ip,
-            name_length=self.max_name_length,
-            tool_timeout=self.max_tool_timeout,
-            default_timeout=self.default_timeout,
-        )
+        return Limits(**{limit: getattr(self, name) for name, limit in LIMITS.items()})
 
     @property
     def is_local(self) -> bool:

@@ -1,4 +1,4 @@
-"""Signals that wait: a program stops only after the Server inside it has shut down.
+"""Signals: a program stops only after the Server inside it has shut down, and SIGHUP has a meaning of its own.
 
 uvicorn and its like close every WebSocket before they tell an application that they stop, which costs running calls
 their answers; and they wait for requests that hang, such as the GET of a client that polls.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -16,6 +17,9 @@ from types import FrameType
 from typing import Any
 
 logger = logging.getLogger(__name__)
+
+SIGHUP: int | None = getattr(signal, "SIGHUP", None)
+"""None where there is no such signal, as on Windows."""
 
 
 @asynccontextmanager
@@ -34,6 +38,27 @@ async def after(shutdown: Callable[[], Awaitable[None]]) -> AsyncGenerator[None]
         yield
     finally:
         gate.open()
+
+
+class Hangup:
+    """SIGHUP, which means two things: reload, or the terminal is gone in which the program runs."""
+
+    def __init__(self) -> None:
+        self._is_ignored = SIGHUP is not None and signal.getsignal(SIGHUP) == signal.SIG_IGN  # by nohup
+        self._had_terminal = _has_terminal()
+
+    @property
+    def ends_the_program(self) -> bool:
+        """Whether it came because the terminal was closed, as opposed to an operator who wants a reload."""
+        return self._had_terminal and not self._is_ignored and not _has_terminal()
+
+
+def _has_terminal() -> bool:
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY))
+    except OSError:
+        return False
+    return True
 
 
 class _Gate:
