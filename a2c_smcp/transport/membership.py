@@ -21,6 +21,7 @@ from a2c_smcp.smcp import SMCP_NAMESPACE
 from a2c_smcp.transport.internals import NoServerError
 from a2c_smcp.transport.packet import SMCPPacket
 from a2c_smcp.types import Role
+from a2c_smcp.utils.trust import why_untrusted
 
 CONNECT_SECONDS = 15.0
 ENDLESS = 1 << 40
@@ -61,6 +62,8 @@ class Membership:
     """Events that this role may not send."""
 
     office_id: str | None
+    ca_file: str | None = None
+    """The authorities that are trusted to vouch for the Server's certificate; None for those of the machine."""
     _seat: Seat | None
     _refusal: Any
 
@@ -174,7 +177,7 @@ def reaching(client: Any, url: str, options: dict[str, Any]) -> Flow[Any, None]:
             problems.append(error)
             if (refusal := client.why_refused(url)) is not None:
                 raise refusal from None
-    raise NotConnectedError(f"cannot reach {url}: {_explain(problems)}")
+    raise NotConnectedError(f"cannot reach {url}: {_explain(problems, client.ca_file)}")
 
 
 def _check_url(url: str) -> None:
@@ -186,9 +189,14 @@ def _check_url(url: str) -> None:
         raise NotConnectedError(f"{url}: an address such as http://127.0.0.1:8000 is expected")
 
 
-def _explain(problems: Sequence[BaseException]) -> str:
+def _explain(problems: Sequence[BaseException], ca_file: str | None) -> str:
     """Why no attempt succeeded, for a person: by the kinds of what was raised, not by what it says."""
     chain = [error for problem in problems for error in _causes(problem)]
+    # aiohttp wraps the error in one of the same kind, which does not say why.
+    rejected = [error for error in chain if isinstance(error, ssl.SSLCertVerificationError)]
+    untrusted = next((error for error in rejected if hasattr(error, "verify_code")), None)
+    if untrusted is not None:
+        return why_untrusted(untrusted, ca_file)
     for kind, words in _IN_PLAIN_WORDS.items():
         found = next((error for error in chain if isinstance(error, kind)), None)
         if found is not None:
@@ -206,7 +214,6 @@ def _causes(error: BaseException | None) -> Generator[BaseException]:
 
 _IN_PLAIN_WORDS: dict[type[BaseException], str] = {
     socket.gaierror: "there is no such host",
-    ssl.SSLCertVerificationError: "its certificate is not to be trusted (`a2c doctor --url …` says why)",
     NoServerError: "what answers there is no A2C Server",
     ConnectionRefusedError: "nobody answers there",
 }

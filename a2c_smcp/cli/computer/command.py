@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from a2c_smcp.cli.ca_file import ca_file_option, check_ca_file
 from a2c_smcp.cli.errors import fail
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Options:
     keep_trying: bool
     log_level: str
     log_format: str
+    ca_file: Path | None = None
 
 
 @app.callback()
@@ -76,6 +78,7 @@ def computer(
         typer.Option(help="Key or token for the Server; better in A2C_API_KEY.", rich_help_panel=_OFFICE),
     ] = None,
     api_key_header: Annotated[str, typer.Option(help="HTTP header of the key.", rich_help_panel=_OFFICE)] = "x-api-key",
+    ca_file: Annotated[Path | None, ca_file_option(_OFFICE)] = None,
     allow_all: Annotated[
         bool,
         typer.Option(
@@ -127,6 +130,7 @@ def computer(
         fail("--url and --office go together: which office?", 2)
     if url is not None and not re.match(r"(https?|wss?)://[^/]", url):
         fail(f"--url {url}: an address such as http://127.0.0.1:8000 is expected", 2)
+    check_ca_file(ca_file)
     if start_timeout <= 0:
         fail("--start-timeout must be more than 0 seconds", 2)
     if log_format not in ("human", "json"):
@@ -141,6 +145,7 @@ def computer(
         name=name or socket.gethostname(),
         api_key=api_key or os.environ.get("A2C_API_KEY"),
         api_key_header=api_key_header,
+        ca_file=ca_file,
         allow_all=allow_all,
         keyring=keyring,
         require_subscribe=require_subscribe,
