@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,10 +12,16 @@ import typer
 
 from a2c_smcp.cli.errors import fail
 
-app = typer.Typer(help="Make, list and revoke the API keys of a Server.", no_args_is_help=True)
+app = typer.Typer(help="Make, list, replace and revoke the API keys of a Server.", no_args_is_help=True)
 
 KeyFileOption = Annotated[Path, typer.Option("--file", "-f", envvar="A2C_KEYS_FILE", help="The key file.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+ExpiresOption = Annotated[
+    str | None,
+    typer.Option(help="When it stops working: after a time (12h, 30d, 8w) or on a date (2027-01-31, in UTC)."),
+]
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 @app.command()
@@ -22,57 +30,115 @@ def add(
     office: Annotated[list[str], typer.Option(help="Offices it may join, by glob; repeat for more.")],
     role: Annotated[list[str] | None, typer.Option(help="agent or computer; both if not given.")] = None,
     name: Annotated[str | None, typer.Option(help="The only member name it may take.")] = None,
+    expires: ExpiresOption = None,
     file: KeyFileOption = Path("keys.toml"),
     as_json: JsonOption = False,
 ) -> None:
     """Make a key and print it, once: only its hash is stored."""
-    from a2c_smcp.server.credentials import hash_key, mint_key, write_keys
+    from a2c_smcp.server.key_file import hash_key, mint_key
 
     keys = _read(file, missing_ok=True)
     if any(key.get("id") == id for key in keys):
-        fail(f"{file} has a key {id!r} already: `a2c keys remove {id}` revokes it")
+        fail(f"{file} already has a key {id!r}: replace it with `a2c keys rotate {id}`, or revoke it with `… remove`")
     if not set(role or ()) <= {"agent", "computer"}:
         fail("--role is agent or computer", 2)
+    now = _now()
     key = mint_key()
     entry: dict[str, Any] = {"id": id, "hash": hash_key(key), "offices": office, "roles": role, "name": name}
-    try:
-        write_keys(file, [*keys, {field: value for field, value in entry.items() if value is not None}])
-    except OSError as error:
-        fail(f"{file}: {error.strerror}")
-    typer.echo(json.dumps({"id": id, "key": key}) if as_json else key)
-    if not as_json:
-        typer.echo(f"Keep it safe: {file} has only its hash.", err=True)
+    entry |= {"created": now, "expires": _read_expiry(expires, now)}
+    _write(file, [*keys, {field: value for field, value in entry.items() if value is not None}])
+    _print_key(id, key, file, as_json)
 
 
 @app.command("list")
 def show(file: KeyFileOption = Path("keys.toml"), as_json: JsonOption = False) -> None:
-    """List the keys of a file."""
-    keys = [{field: value for field, value in key.items() if field != "hash"} for key in _read(file)]
+    """List the keys of a file: what each allows, when it was made and last used, and when it expires."""
+    from a2c_smcp.server.last_used import path_beside, read_uses
+
+    uses = read_uses(path_beside(file))
+    listed: list[dict[str, Any]] = []
+    for key in _read(file):
+        hashed = key.pop("hash")
+        is_replaced = any(other.get("id") == key.get("id") for other in listed)  # the new one stands first
+        used = {"last_used": uses[hashed]} if hashed in uses else {}
+        listed.append({**key, **used, **({"replaced": True} if is_replaced else {})})
     if as_json:
-        typer.echo(json.dumps(keys))
+        typer.echo(json.dumps(listed, default=_iso))
         return
-    for key in keys:
-        roles = ", ".join(key.get("roles", ["agent", "computer"]))
+    from rich.table import Table
+
+    from a2c_smcp.cli.views import escape, show
+
+    if not listed:
+        typer.echo(f"{file} has no keys: make one with `a2c keys add NAME --office OFFICE`")
+        return
+    table = Table("key", "offices", "roles", "created", "last used", "expires", box=None)
+    now = _now()
+    for key in listed:
         only = f", as {key['name']}" if "name" in key else ""
-        typer.echo(f"{key.get('id', '-')}: {', '.join(key['offices'])} ({roles}{only})")
+        cells = (
+            f"{key.get('id', '-')}{' (old)' if 'replaced' in key else ''}",
+            ", ".join(key["offices"]),
+            ", ".join(key.get("roles", ["agent", "computer"])) + only,
+            _day(key.get("created"), "unknown"),
+            _ago(key.get("last_used"), now),
+            _due(key.get("expires"), now),
+        )
+        table.add_row(*map(escape, cells))
+    show(table)
+
+
+@app.command()
+def rotate(
+    id: Annotated[str, typer.Argument(help="The key to replace.")],
+    grace: Annotated[str, typer.Option(help="How long the old key goes on working: 0, 90m, 24h, 7d.")] = "24h",
+    expires: ExpiresOption = None,
+    file: KeyFileOption = Path("keys.toml"),
+    as_json: JsonOption = False,
+) -> None:
+    """Make a new key in place of an old one, and print it, once. It allows the same.
+
+    The old key works until the end of the grace period, so that its bearer can change over.
+    Without --expires, the new key expires when the old one would have.
+    """
+    from a2c_smcp.server.key_file import hash_key, mint_key
+
+    keys, now = _read(file), _now()
+    at = next((number for number, key in enumerate(keys) if key.get("id") == id), None)
+    if at is None:
+        fail(f"{file} has no key {id!r}")
+    old = keys[at]
+    ends = _read_expiry(expires, now) or old.get("expires")
+    if ends is not None and ends <= now:
+        fail(f"the key {id!r} expired on {_day(ends)}: say with --expires when the new one does", 2)
+    last = now + _read_duration(grace, "--grace")
+    old_ends = min(last, old.get("expires", last))
+    key = mint_key()
+    new = {**old, "hash": hash_key(key), "created": now, **({"expires": ends} if ends is not None else {})}
+    # Earlier secrets of the same key, too, are kept only while they work.
+    kept = [each for each in keys if each is not old and (each.get("id") != id or each.get("expires", last) > now)]
+    replaced = [{**old, "expires": old_ends}] if old_ends > now else []
+    _write(file, [*kept[:at], new, *replaced, *kept[at:]])
+    _print_key(id, key, file, as_json)
+    if not as_json:
+        until = f"works until {old_ends:%Y-%m-%d %H:%M} UTC" if replaced else "does not work any more"
+        typer.echo(f"The old key {until}.", err=True)
 
 
 @app.command()
 def remove(
     id: Annotated[str, typer.Argument(help="The key to revoke.")], file: KeyFileOption = Path("keys.toml")
 ) -> None:
-    """Revoke a key: a running Server refuses it from its next connection on."""
-    from a2c_smcp.server.credentials import write_keys
-
+    """Revoke a key: a running Server rejects it at once, and ends its connections within seconds."""
     keys = _read(file)
     rest = [key for key in keys if key.get("id") != id]
     if len(rest) == len(keys):
         fail(f"{file} has no key {id!r}")
-    write_keys(file, rest)
+    _write(file, rest)
 
 
 def _read(file: Path, *, missing_ok: bool = False) -> list[dict[str, Any]]:
-    from a2c_smcp.server.credentials import read_keys
+    from a2c_smcp.server.key_file import read_keys
 
     if missing_ok and not file.exists():
         return []
@@ -81,4 +147,78 @@ def _read(file: Path, *, missing_ok: bool = False) -> list[dict[str, Any]]:
     except OSError as error:
         fail(f"{file}: {error.strerror}")
     except ValueError as error:
-        fail(f"{file}: {error}")
+        fail(str(error))
+
+
+def _write(file: Path, keys: list[dict[str, Any]]) -> None:
+    from a2c_smcp.server.key_file import write_keys
+
+    try:
+        write_keys(file, keys)
+    except OSError as error:
+        fail(f"{file}: {error.strerror}")
+
+
+def _print_key(id: str, key: str, file: Path, as_json: bool) -> None:
+    typer.echo(json.dumps({"id": id, "key": key}) if as_json else key)
+    if not as_json:
+        typer.echo(f"Keep it safe: {file} has only its hash.", err=True)
+
+
+# ---------------------------------------------------------------------------------------------------------------- times
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+def _read_expiry(text: str | None, now: datetime) -> datetime | None:
+    """A moment in the future, from a duration or a date."""
+    from a2c_smcp.server.key_file import read_time
+
+    if text is None:
+        return None
+    if re.fullmatch(r"\d+[a-z]?", text):
+        return now + _read_duration(text, "--expires")
+    try:
+        moment = read_time(text)
+    except ValueError:
+        fail(f"--expires {text}: a time such as 30d, or a date such as 2027-01-31, is expected", 2)
+    if moment <= now:
+        fail(f"--expires {text}: this is in the past", 2)
+    return moment
+
+
+def _read_duration(text: str, option: str) -> timedelta:
+    found = re.fullmatch(r"(\d{1,6})([smhdw])", text)
+    if found is None and text != "0":
+        fail(f"{option} {text}: a time such as 90m, 24h, 30d or 8w is expected", 2)
+    return timedelta(**{_UNITS[found[2]]: int(found[1])}) if found is not None else timedelta()
+
+
+def _iso(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _day(moment: datetime | None, otherwise: str = "") -> str:
+    return f"{moment:%Y-%m-%d}" if moment is not None else otherwise
+
+
+def _ago(moment: datetime | None, now: datetime) -> str:
+    if moment is None:
+        return "-"
+    return "just now" if now - moment < timedelta(minutes=2) else f"{_span(now - moment)} ago"
+
+
+def _due(moment: datetime | None, now: datetime) -> str:
+    if moment is None:
+        return "never"
+    return f"{_day(moment)} (expired)" if moment <= now else f"{_day(moment)} (in {_span(moment - now)})"
+
+
+def _span(span: timedelta) -> str:
+    minutes = max(1, round(span.total_seconds() / 60))
+    if minutes < 100:
+        return f"{minutes} min"
+    hours = round(minutes / 60)
+    return f"{hours} h" if hours < 48 else f"{round(hours / 24)} days"

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from a2c_smcp.cli.errors import fail
-
-if TYPE_CHECKING:
-    from a2c_smcp.server.settings import ServerSettings
 
 _WHO = "Who may come in"
 _LIMITS = "Limits"
@@ -29,6 +26,10 @@ def serve(
     ] = None,
     metrics: Annotated[
         bool | None, typer.Option("--metrics/--no-metrics", help="Serve /metrics for Prometheus.", show_default="on")
+    ] = None,
+    metrics_by_office: Annotated[
+        bool | None,
+        typer.Option("--metrics-by-office", help="Count requests for each office too.", show_default="off"),
     ] = None,
     forwarded_allow_ips: Annotated[
         str | None,
@@ -123,13 +124,22 @@ def serve(
 
 def run(flags: dict[str, Any], config: Path | None) -> None:
     """Read the settings, refuse what is unsafe, and serve."""
+    import ssl
+
     from a2c_smcp.server.serving import logger, serve
+    from a2c_smcp.server.setting_problems import SettingsError, load_settings
     from a2c_smcp.utils.logger import configure_logging
 
-    settings = _load(flags, config)
     try:
+        settings = load_settings(flags, config)
+        configure_logging(settings.log_level, settings.log_format)
         provider = settings.auth_provider()
-    except (OSError, ValueError) as error:
+        settings.check_tls()
+    except SettingsError as error:
+        _fail_with(error.lines)
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), 2)
+    except ValueError as error:
         fail(str(error), 2)
     if provider is None and not settings.is_local and not settings.insecure:
         fail(
@@ -137,12 +147,6 @@ def run(flags: dict[str, Any], config: Path | None) -> None:
             "--jwt-key-file, or --insecure if you mean it",
             2,
         )
-    if (settings.ssl_certfile is None) != (settings.ssl_keyfile is None):
-        fail("--ssl-certfile and --ssl-keyfile go together", 2)
-    for file in (settings.ssl_certfile, settings.ssl_keyfile):
-        if file is not None and not file.is_file():
-            fail(f"{file}: no such file", 2)
-    configure_logging(settings.log_level, settings.log_format)
 
     def on_ready(url: str) -> None:
         who = "anybody on this machine" if settings.is_local else "ANYBODY (--insecure)"
@@ -151,27 +155,16 @@ def run(flags: dict[str, Any], config: Path | None) -> None:
         logger.info("Ctrl-C stops it")
 
     try:
-        serve(settings, provider, on_ready)
+        serve(settings, provider, on_ready, load=lambda: load_settings(flags, config))
+    except ssl.SSLError as error:
+        fail(f"{settings.ssl_certfile}, {settings.ssl_keyfile}: not a certificate and its key: {error}", 2)
     except OSError as error:
         fail(f"cannot listen on {settings.host}:{settings.port}: {error.strerror or error}")
 
 
-def _load(flags: dict[str, Any], config: Path | None) -> ServerSettings:
-    """Read the settings, or end the command with a line for each mistake."""
-    from a2c_smcp.server.setting_problems import problems_of
-    from a2c_smcp.server.settings import ServerSettings
-
-    try:
-        return ServerSettings.load(flags, config)
-    except OSError as error:
-        fail(f"cannot read {config}: {error.strerror or error}", 2)
-    except ValueError as error:
-        found = [
-            f"{config}: {problem}" if problem.line is not None else str(problem)
-            for problem in problems_of(error, flags, config)
-        ]
-        if len(found) == 1:
-            fail(found[0], 2)
-        for line in found:
-            typer.echo(line, err=True)
-        fail(f"{len(found)} mistakes in the settings", 2)
+def _fail_with(lines: list[str]) -> NoReturn:
+    if len(lines) == 1:
+        fail(lines[0], 2)
+    for line in lines:
+        typer.echo(line, err=True)
+    fail(f"{len(lines)} mistakes in the settings", 2)

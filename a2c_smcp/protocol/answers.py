@@ -60,6 +60,12 @@ def failure_in(ack: Any) -> SMCPError | None:
     return error_for(code if type(code) is int else ToolFailedError.code, reason if isinstance(reason, str) else None)
 
 
+def was_cancelled(ack: Any) -> bool:
+    """Whether an ack says that the call was cancelled where it ran."""
+    meta: Any = cast("dict[str, Any]", ack).get("meta") if isinstance(ack, dict) else None
+    return isinstance(meta, dict) and cast("dict[str, Any]", meta).get("a2c_cancelled") is True
+
+
 def retry_after(ack: Any) -> float | None:
     """Seconds after which a request that was one too many may be sent again; None for any other answer."""
     error: Any = cast("dict[str, Any]", ack).get("error") if isinstance(ack, dict) else None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import Any, cast
 
 from a2c_smcp.errors import ForbiddenError
 from a2c_smcp.types import Role
@@ -27,6 +28,26 @@ class Grant:
     holds: Callable[[], bool] | None = field(default=None, compare=False, repr=False)
     """Returns whether it is still valid; None if it never expires."""
 
+    @classmethod
+    def of(cls, entry: Mapping[str, Any], subject: object) -> Grant:
+        """A grant from an entry of a key file, or from the claims of a token.
+
+        Raises:
+            ValueError: a field has the wrong form.
+        """
+        name = entry.get("name")
+        if name is not None and not isinstance(name, str):
+            raise ValueError("name: a string is expected")
+        roles = set(_strings(entry, "roles")) if "roles" in entry else set[str](ROLES)
+        if not roles <= ROLES:
+            raise ValueError("roles: agent and computer are the roles")
+        return cls(
+            offices=tuple(_strings(entry, "offices")),
+            roles=frozenset(cast("set[Role]", roles)),
+            name=name,
+            subject=str(subject) if subject is not None else None,
+        )
+
     def covers(self, office_id: str) -> bool:
         """Whether the grant allows an office."""
         return any(fnmatchcase(office_id, pattern) for pattern in self.offices)
@@ -43,6 +64,13 @@ class Grant:
             raise ForbiddenError(f"this credential does not allow the office {office_id!r}")
         if self.name is not None and name != self.name:
             raise ForbiddenError(f"this credential does not allow the name {name!r}")
+
+
+def _strings(entry: Mapping[str, Any], field: str) -> list[str]:
+    value: object = entry.get(field)
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in cast("list[Any]", value)):
+        raise ValueError(f"{field}: a list of strings is expected")
+    return cast("list[str]", value)
 
 
 EVERYTHING = Grant()

@@ -42,6 +42,11 @@ class TokenBucket:
         self._tokens = self._burst
         self._then = 0.0
 
+    def limit(self, rate: float, burst: int) -> None:
+        """Put another rate and burst in force; what was taken stays taken."""
+        before, self._rate, self._burst = self._burst, rate, float(max(burst, 1))
+        self._tokens = min(self._tokens + max(0.0, self._burst - before), self._burst)
+
     def take(self, now: float) -> bool:
         """Take one token at `now` (seconds on a monotonic clock); False when the bucket is empty."""
         if self._rate <= 0:

@@ -72,6 +72,8 @@ class Answer:
 
     ack: Any
     error: SMCPError | None = None
+    is_abandoned: bool = False
+    """Whether the sender was gone before there was an answer."""
 
 
 def answer(request: Request) -> Flow[World, Answer]:
@@ -81,7 +83,7 @@ def answer(request: Request) -> Flow[World, Answer]:
     except SMCPError as error:
         return Answer(refusal(request.event, error), error)
     except CallerGone:
-        return Answer(None)
+        return Answer(None, is_abandoned=True)
 
 
 def depart(sid: str) -> Flow[World, None]:

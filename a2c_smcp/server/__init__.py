@@ -18,7 +18,8 @@ from a2c_smcp.server.auth import (
     DefaultSyncAuthenticationProvider,
     SyncAuthenticationProvider,
 )
-from a2c_smcp.server.credentials import JWTVerifier, KeyFile, SharedSecret
+from a2c_smcp.server.credentials import JWTVerifier, SharedSecret
+from a2c_smcp.server.key_file import KeyFile
 from a2c_smcp.server.namespace import BaseNamespace, SMCPNamespace
 from a2c_smcp.server.registry import MemoryRegistry
 from a2c_smcp.server.sync_namespace import SyncBaseNamespace, SyncSMCPNamespace

@@ -41,6 +41,7 @@ def create_app(
     socketio_path: str = DEFAULT_PATH,
     cors_allowed_origins: Origins = None,
     metrics: bool = True,
+    metrics_by_office: bool = False,
     namespace_class: type[SMCPNamespace] = SMCPNamespace,
     grace: float = GRACE,
     ping_interval: float = 25,
@@ -59,7 +60,7 @@ def create_app(
     At shutdown, running calls get `grace` seconds to end.
     """
     limits = limits or Limits()
-    observer = Metrics() if metrics else None
+    observer = Metrics(by_office=metrics_by_office) if metrics else None
     namespace = namespace_class(auth_provider, registry=registry, limits=limits, observer=observer)
     sio = AsyncHub(namespace, limits, wire_limits(limits, ping_interval, ping_timeout), cors_allowed_origins)
     return SMCPApp(sio, namespace, observer, socketio_path, grace)
@@ -73,6 +74,7 @@ def create_wsgi_app(
     socketio_path: str = DEFAULT_PATH,
     cors_allowed_origins: Origins = None,
     metrics: bool = True,
+    metrics_by_office: bool = False,
     namespace_class: type[SyncSMCPNamespace] = SyncSMCPNamespace,
     grace: float = GRACE,
     ping_interval: float = 25,
@@ -83,7 +85,7 @@ def create_wsgi_app(
     `gunicorn --worker-class gthread --threads 100 'a2c_smcp.server.app:create_wsgi_app()'` serves it; one worker only.
     """
     limits = limits or Limits()
-    observer = Metrics() if metrics else None
+    observer = Metrics(by_office=metrics_by_office) if metrics else None
     namespace = namespace_class(auth_provider, registry=registry, limits=limits, observer=observer)
     sio = ThreadHub(namespace, limits, wire_limits(limits, ping_interval, ping_timeout), cors_allowed_origins)
     return SyncSMCPApp(sio, namespace, observer, socketio_path, grace)
@@ -103,6 +105,11 @@ class _Application(ABC, Generic[NamespaceT]):
         self._prefix = "/" + socketio_path.strip("/") + "/"
         if metrics is not None:
             metrics.watch(namespace)
+
+    def limit(self, limits: Limits) -> None:
+        """Put other limits in force, for open connections too."""
+        before = self.sio.wire_limits
+        self.sio.limit(limits, wire_limits(limits, before.ping_interval, before.ping_timeout))
 
     @abstractmethod
     def shutdown(self, grace: float | None = None) -> Any:

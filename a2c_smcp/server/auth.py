@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias, cast
 
+from a2c_smcp.errors import NotAuthenticatedError
 from a2c_smcp.protocol.grants import EVERYTHING, Grant
 from a2c_smcp.server.credentials import SharedSecret, Verifier
 
@@ -27,7 +28,11 @@ class AuthenticationProvider(ABC):
         """Return whether the client may connect. `headers` are the HTTP headers, as pairs of bytes."""
 
     async def grant(self, sio: Any, environ: dict[str, Any], auth: Any, headers: Headers) -> Grant | None:
-        """Return what the client may join; None rejects the connection. Override it to allow less than everything."""
+        """Return what the client may join; None rejects the connection. Override it to allow less than everything.
+
+        Raises:
+            NotAuthenticatedError, ForbiddenError: the connection is rejected, and the client receives the message.
+        """
         return EVERYTHING if await self.authenticate(sio, environ, auth, headers) else None
 
 
@@ -39,7 +44,11 @@ class SyncAuthenticationProvider(ABC):
         """Return whether the client may connect. `headers` are the HTTP headers, as pairs of bytes."""
 
     def grant(self, sio: Any, environ: dict[str, Any], auth: Any, headers: Headers) -> Grant | None:
-        """Return what the client may join; None rejects the connection. Override it to allow less than everything."""
+        """Return what the client may join; None rejects the connection. Override it to allow less than everything.
+
+        Raises:
+            NotAuthenticatedError, ForbiddenError: the connection is rejected, and the client receives the message.
+        """
         return EVERYTHING if self.authenticate(sio, environ, auth, headers) else None
 
 
@@ -47,17 +56,28 @@ class _Credentials:
     """Finds the credentials a client presents and asks the verifiers about them."""
 
     def __init__(self, *verifiers: Verifier, api_key_name: str = DEFAULT_API_KEY_NAME) -> None:
-        self._verifiers = verifiers
+        self.verifiers = verifiers
         self._header = api_key_name.lower().encode()
         self._auth_keys = dict.fromkeys((api_key_name, "token", "api_key"))
 
     def check(self, auth: Any, headers: Headers) -> Grant | None:
-        """The grant of the first credential that is valid."""
+        """The grant of the first credential that is valid.
+
+        Raises:
+            NotAuthenticatedError: none is, and one was valid once.
+        """
+        problem: NotAuthenticatedError | None = None
         for credential in self._presented(auth, headers):
-            for verifier in self._verifiers:
-                grant = verifier.verify(credential)
+            for verifier in self.verifiers:
+                try:
+                    grant = verifier.verify(credential)
+                except NotAuthenticatedError as error:
+                    problem = error
+                    continue
                 if grant is not None:
                     return grant
+        if problem is not None:
+            raise problem
         return None
 
     def _presented(self, auth: Any, headers: Iterable[tuple[bytes, bytes]]) -> Iterator[str]:

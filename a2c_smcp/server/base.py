@@ -13,16 +13,14 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from socketio.base_namespace import BaseServerNamespace
 from socketio.exceptions import ConnectionRefusedError
 
 from a2c_smcp import smcp
 from a2c_smcp.errors import (
-    CrossOfficeError,
     ForbiddenError,
-    HiddenOfficeError,
     InternalError,
     MalformedRequestError,
     NotAuthenticatedError,
@@ -30,20 +28,21 @@ from a2c_smcp.errors import (
     SMCPError,
 )
 from a2c_smcp.lazy import lazily
-from a2c_smcp.protocol.answers import failure_in, refusal
-from a2c_smcp.protocol.effects import Registry, World, Written
+from a2c_smcp.protocol.answers import failure_in, refusal, was_cancelled
+from a2c_smcp.protocol.effects import ReadMember, Registry, World, Written
 from a2c_smcp.protocol.flow import Do, Flow, MaybeAwaitable
 from a2c_smcp.protocol.grants import EVERYTHING, Grant
 from a2c_smcp.protocol.limits import Limits, TokenBucket
+from a2c_smcp.protocol.office import Member
 from a2c_smcp.protocol.server import Answer, Request, answer, depart
 from a2c_smcp.server.auth import Headers
 from a2c_smcp.server.connections import Connections, client_of
 from a2c_smcp.server.handlers import Handler
 from a2c_smcp.server.in_flight import InFlight
+from a2c_smcp.server.journal import CANCELLED, OK, Journal
 from a2c_smcp.server.registry import MemoryRegistry
 from a2c_smcp.server.reply import Reply
 from a2c_smcp.smcp import CLIENT_PREFIX
-from a2c_smcp.utils.failures import log_failure
 from a2c_smcp.utils.text import printable
 
 if TYPE_CHECKING:
@@ -64,18 +63,24 @@ BUCKET = "a2c.bucket"
 """Where a shell puts the bucket of a transport into the environ of its connection."""
 _MOVES = frozenset((smcp.JOIN_OFFICE_EVENT, smcp.LEAVE_OFFICE_EVENT))
 _LIFECYCLE = frozenset(("connect", "disconnect"))
-_SECURITY_ERRORS = (NotAuthenticatedError, ForbiddenError, CrossOfficeError, HiddenOfficeError)
 
 
 class Observer(Protocol):
-    """Told of everything that is answered; metrics are one."""
+    """Counts what is answered; metrics are one."""
 
-    def answered(self, event: str, error: SMCPError | None, seconds: float) -> None:
-        """A request was answered, with an error if it was refused."""
+    wants_office: bool
+    """Whether `answered` is to get the office: to look that up costs a little for each request."""
+
+    def answered(self, event: str, outcome: str, seconds: float, office_id: str | None) -> None:
+        """A request was answered: `ok`, `cancelled`, or the code of an error, of the Server's or of a Computer's."""
         ...
 
-    def refused_connection(self, error: SMCPError) -> None:
-        """A connection was refused."""
+    def rejected(self, error: SMCPError) -> None:
+        """The Server rejected a connection or a request."""
+        ...
+
+    def notified(self, event: str) -> None:
+        """The Server sent a notification, to an office or to one member."""
         ...
 
 
@@ -93,10 +98,17 @@ class NamespaceCore(ABC, BaseServerNamespace):
         self.observer = observer
         self.connections = Connections(self.limits)
         self.in_flight = InFlight(self.limits.calls_in_flight)
+        self.journal = Journal()
         self.draining = False
         self._turn: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
         """Held through a move, in threads: whoever hears that a name is free may take it at once."""
         self._handlers = self._collect_handlers()
+
+    def limit(self, limits: Limits) -> None:
+        """Put other limits in force, for open connections too."""
+        self.limits = limits
+        self.connections.limit(limits)
+        self.in_flight.most = limits.calls_in_flight
 
     # --------------------------------------------------------------------------------------- what a driver must provide
 
@@ -162,7 +174,8 @@ class NamespaceCore(ABC, BaseServerNamespace):
             except Exception:
                 logger.exception("%s from %s failed", printable(event, 256), sid)
                 error = InternalError()
-        self._record(Request(event, sid, args[0] if args else None, self.limits), Answer(None, error), 0.0)
+        request = Request(event, sid, args[0] if args else None, self.limits)
+        yield from self._record(request, Answer(None, error), 0.0)
         return refusal(event, error)
 
     def triggered(self, event: Any, sid: str, *args: Any) -> EdgeFlow:
@@ -177,7 +190,7 @@ class NamespaceCore(ABC, BaseServerNamespace):
     def leaving(self, sid: str, *reason: Any) -> EdgeFlow:
         """Call `on_disconnect`, of a subclass perhaps, with the reason if it takes one."""
         if self._is_own("on_disconnect"):
-            yield from self._let_go(sid)
+            yield from self._let_go(sid, *reason)
             return
         handler = self._handlers["disconnect"]
         try:
@@ -189,7 +202,7 @@ class NamespaceCore(ABC, BaseServerNamespace):
         except Exception:
             logger.exception("disconnect of %s failed", sid)
         finally:
-            yield from self._let_go(sid)  # whatever a subclass did or left undone; twice does no harm
+            yield from self._let_go(sid, *reason)  # whatever a subclass did or left undone; twice does no harm
 
     def _answer(self, event: str, sid: str, data: Any = None, text: str | None = None) -> EdgeFlow:
         """Run the core's flow of an event and give its ack."""
@@ -202,10 +215,14 @@ class NamespaceCore(ABC, BaseServerNamespace):
             yield from Do(connection.lock.acquire)
             try:
                 with self._turn:
+                    before = yield from ReadMember(sid)
                     outcome = yield from answer(request)
+                    after = yield from ReadMember(sid)
             finally:
                 connection.lock.release()
-        self._record(request, outcome, time.perf_counter() - started)
+            if before != after:
+                self.journal.moved(before, after, connection)
+        yield from self._record(request, outcome, time.perf_counter() - started)
         return outcome.ack
 
     def _let_in(self, sid: str, environ: dict[str, Any], auth: Any = None) -> EdgeFlow:
@@ -225,19 +242,27 @@ class NamespaceCore(ABC, BaseServerNamespace):
                 self.connections.release(address)
                 raise
         except SMCPError as error:
-            logger.warning("connection from %s refused: %s (%d)", address or "loopback", error, error.code)
-            if self.observer is not None:
-                self.observer.refused_connection(error)
+            self.reject_connection(error, address)
             raise _refused_connection(error) from None
-        self.connections.add(sid, address, grant, self._make_lock(), self._bucket(environ))
+        connection = self.connections.add(sid, address, grant, self._make_lock(), self._bucket(environ))
+        self.journal.connected(connection)
         return True
 
-    def _let_go(self, sid: str) -> EdgeFlow:
+    def reject_connection(self, error: SMCPError, address: str | None) -> None:
+        """Log and count a connection that is rejected."""
+        self.journal.rejected_connection(error, address)
+        if self.observer is not None:
+            self.observer.rejected(error)
+
+    def _let_go(self, sid: str, reason: Any = None) -> EdgeFlow:
         """The implicit leave: calls end at once, the office hears of it, the name is free."""
-        self.connections.remove(sid)
+        connection = self.connections.remove(sid)
         self.in_flight.drop(sid)
         with self._turn:
+            member = yield from ReadMember(sid)
             yield from depart(sid)
+        if member is not None:
+            self.journal.moved(member, None, connection, str(reason or "the client disconnected"))
 
     def _shut_down(self, grace: float) -> EdgeFlow:
         """Refuse newcomers, let running calls end within `grace` seconds, then disconnect everybody with notice."""
@@ -257,6 +282,8 @@ class NamespaceCore(ABC, BaseServerNamespace):
     def _authenticate(self, environ: dict[str, Any], auth: Any, headers: Headers) -> Flow[World, Grant]:
         try:
             grant = yield from Do(self._ask_provider, environ, auth, headers)
+        except (NotAuthenticatedError, ForbiddenError):
+            raise
         except Exception:
             logger.exception("the authentication provider failed")
             raise InternalError("authentication failed") from None
@@ -290,15 +317,6 @@ class NamespaceCore(ABC, BaseServerNamespace):
         """Call a method of the program's; a driver whose caller must not block has it called elsewhere."""
         return handler(*args)
 
-    def _was_told(self, sid: str) -> bool:
-        """Whether it was logged within this second already that a connection is over its limit."""
-        connection, now = self.connections.get(sid), time.monotonic()
-        if connection is None or now - connection.limited_at >= 1.0:
-            if connection is not None:
-                connection.limited_at = now
-            return False
-        return True
-
     def _bucket(self, environ: dict[str, Any]) -> TokenBucket:
         """What counts the requests of a connection: that of its transport, where that has one."""
         return environ.get(BUCKET) or TokenBucket(self.limits.requests_per_second, self.limits.request_burst)
@@ -331,20 +349,26 @@ class NamespaceCore(ABC, BaseServerNamespace):
             return MalformedRequestError("payload: one object is expected")
         return None
 
-    def _record(self, request: Request, outcome: Answer, seconds: float) -> None:
-        """Log an answered request and tell the observer; also one that the Computer answered with an error."""
-        if self.observer is not None:
-            self.observer.answered(request.event, outcome.error, seconds)
-        data: Any = request.data
-        req_id: Any = cast("dict[str, Any]", data).get("req_id") if isinstance(data, dict) else None
-        ack = outcome.ack.value if isinstance(outcome.ack, Written) else outcome.ack
-        failure = outcome.error or failure_in(ack)
-        if failure is not None and not (isinstance(failure, RateLimitedError) and self._was_told(request.sid)):
-            level = logging.WARNING if isinstance(outcome.error, _SECURITY_ERRORS) else logging.INFO
-            log_failure(logger, request.event, req_id, failure.code, failure.message, level=level, sid=request.sid)
-        elif failure is None and logger.isEnabledFor(logging.DEBUG):
-            context = {"req_id": req_id, "sid": request.sid}
-            logger.debug("%s from %s answered", printable(request.event, 256), request.sid, extra=context)
+    def _record(self, request: Request, answer: Answer, seconds: float) -> EdgeFlow:
+        """Log an answered request and count it; also one that the Computer answered with an error."""
+        ack = answer.ack.value if isinstance(answer.ack, Written) else answer.ack
+        failure = answer.error or failure_in(ack)
+        if answer.is_abandoned or (failure is not None and was_cancelled(ack)):
+            outcome, failure = CANCELLED, None  # as the sender wanted it
+        else:
+            outcome = OK if failure is None else str(failure.code)
+        is_rejected, observer = answer.error is not None, self.observer
+        is_logged = self.journal.wants(failure, is_rejected=is_rejected)
+        member: Member | None = None
+        if is_logged or (observer is not None and observer.wants_office):
+            member = yield from ReadMember(request.sid)
+        if observer is not None:
+            observer.answered(request.event, outcome, seconds, member.office_id if member is not None else None)
+            if answer.error is not None:
+                observer.rejected(answer.error)
+        if is_logged:
+            connection = self.connections.get(request.sid)
+            self.journal.answered(request, failure, outcome, seconds, member, connection, is_rejected=is_rejected)
 
 
 __getattr__ = lazily(  # the architecture document puts them here; they are this module's drivers

@@ -26,15 +26,13 @@ class Connection:
     bucket: TokenBucket
     lock: Any
     """Held through a join or a leave, so that one connection's moves and their notices come in order."""
-    limited_at: float = 0.0
-    """When it was logged last that it is over its rate limit."""
 
 
 class AddressCounter:
     """How many connections each address has; 0 allows any number. Safe in threads."""
 
     def __init__(self, most: int) -> None:
-        self._most = most
+        self.most = most
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()
 
@@ -44,16 +42,16 @@ class AddressCounter:
         Raises:
             RateLimitedError: the address has as many as it may.
         """
-        if address is None or self._most <= 0:
+        if address is None:
             return
         with self._lock:
-            if self._counts[address] >= self._most:
-                raise RateLimitedError(f"more than {self._most} connections from one address")
+            if 0 < self.most <= self._counts[address]:
+                raise RateLimitedError(f"more than {self.most} connections from one address")
             self._counts[address] += 1
 
     def release(self, address: str | None) -> None:
         """Count one less."""
-        if address is None or self._most <= 0:
+        if address is None:
             return
         with self._lock:
             self._counts[address] -= 1
@@ -67,6 +65,12 @@ class Connections:
     def __init__(self, limits: Limits) -> None:
         self._open: dict[str, Connection] = {}
         self._addresses = AddressCounter(limits.connections_per_ip)
+
+    def limit(self, limits: Limits) -> None:
+        """Put other limits in force, for those that are open too."""
+        self._addresses.most = limits.connections_per_ip
+        for connection in list(self._open.values()):
+            connection.bucket.limit(limits.requests_per_second, limits.request_burst)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -93,6 +97,10 @@ class Connections:
             raise NotAuthenticatedError("the connection is closed")
         return connection.grant
 
+    def grants(self) -> dict[str, Grant]:
+        """What each open connection may join."""
+        return {sid: connection.grant for sid, connection in self._open.copy().items()}
+
     def reserve(self, address: str | None) -> None:
         """Count a connection that is about to be made; follow with `add` or `release`.
 
@@ -105,15 +113,17 @@ class Connections:
         """Undo `reserve`."""
         self._addresses.release(address)
 
-    def add(self, sid: str, address: str | None, grant: Grant, lock: Any, bucket: TokenBucket) -> None:
+    def add(self, sid: str, address: str | None, grant: Grant, lock: Any, bucket: TokenBucket) -> Connection:
         """Keep a connection that was let in."""
-        self._open[sid] = Connection(address, grant, bucket, lock)
+        connection = self._open[sid] = Connection(address, grant, bucket, lock)
+        return connection
 
-    def remove(self, sid: str) -> None:
-        """Forget a connection."""
+    def remove(self, sid: str) -> Connection | None:
+        """Forget a connection; what was kept of it."""
         connection = self._open.pop(sid, None)
         if connection is not None:
             self.release(connection.address)
+        return connection
 
 
 def client_of(environ: dict[str, Any]) -> tuple[str | None, Headers]:

@@ -10,6 +10,7 @@ from typing import Any, Protocol, cast
 
 from a2c_smcp.errors import RateLimitedError
 from a2c_smcp.server.connections import AddressCounter, countable
+from a2c_smcp.utils.throttle import Throttle
 
 logger = logging.getLogger(__name__)
 
@@ -59,8 +60,13 @@ class Door:
         self._is_proxy = is_proxy
         self._addresses = AddressCounter(SPARE * connections_per_ip)
         self._most_waiting = most_waiting
+        self._refusals = Throttle(1)
         self._open: dict[Transport, str | None] = {}
         self._waiting: dict[Transport, Callable[[], None]] = {}
+
+    def limit(self, connections_per_ip: int) -> None:
+        """Put another limit in force."""
+        self._addresses.most = SPARE * connections_per_ip
 
     def enter(self, transport: Transport) -> bool:
         """A connection was made; False, and it is ended, if its address has too many."""
@@ -73,7 +79,8 @@ class Door:
         try:
             self._addresses.reserve(address)
         except RateLimitedError as error:
-            logger.info("a connection from %s is refused: %s", address, error)
+            if self._refusals.admit(address or "") is not None:
+                logger.info("connection from %s rejected: %s", address, error, extra={"address": address, "code": 429})
             transport.abort()
             return False
         self._open[transport] = address

@@ -31,6 +31,7 @@ from a2c_smcp.protocol.answers import refusal
 from a2c_smcp.protocol.effects import Call, Written
 from a2c_smcp.protocol.flow import Flow
 from a2c_smcp.protocol.limits import Limits, TokenBucket
+from a2c_smcp.server.admission import GrantWatch, Guesses
 from a2c_smcp.server.base import BUCKET, NamespaceCore
 from a2c_smcp.server.connections import AddressCounter, client_of
 from a2c_smcp.server.driving import start
@@ -65,13 +66,6 @@ BODY_SECONDS = 10.0
 """For the body of a request to arrive."""
 GOODBYE_SECONDS = 2.0
 """For a client that may not read it."""
-GRANT_SECONDS = 2.0
-"""How often it is looked whether the credentials of those who are connected still hold."""
-FREE_GUESSES = 10
-"""Rejected credentials of one address that are answered at once …"""
-LONGEST_DELAY = 5.0
-"""… after which each waits twice as long as the one before, and at most so many seconds."""
-FORGIVEN_AFTER = 60.0
 MAX_NESTING = 1_000
 """What was read once is read again."""
 
@@ -95,7 +89,7 @@ class Client(ABC):
         """Send what the wire core has to send, as far as the client takes it."""
 
     def fit(self) -> None:
-        """The client has entered the namespace: larger messages are read now."""
+        """The largest message that is read has changed: the client entered the namespace, or the limits are others."""
         return
 
     @abstractmethod
@@ -126,10 +120,21 @@ class Hub(ABC, Generic[ClientT]):
         """By their id in the namespace."""
         self._rooms: dict[str, dict[str, ClientT]] = {}
         self._addresses = AddressCounter(2 * limits.connections_per_ip)
-        self._guesses: dict[str, tuple[int, float]] = {}
-        self._is_watching = False
+        self._guesses = Guesses()
+        self._watch = GrantWatch(self.set_timer, namespace.connections.grants, self._show_out_expired)
         self._clock = Clock(self.now())
         self._lock = threading.RLock()
+
+    def limit(self, limits: Limits, wire_limits: WireLimits) -> None:
+        """Put other limits in force, for open connections too."""
+        self.limits, self.wire_limits = limits, wire_limits
+        self._addresses.most = 2 * limits.connections_per_ip
+        self.namespace.limit(limits)
+        for client in list(self.clients.values()):
+            client.bucket.limit(limits.requests_per_second, limits.request_burst)  # it may not have entered yet
+            with client.lock:
+                client.wire.limit(wire_limits)
+                client.fit()
 
     # ------------------------------------------------------------------------------------------- what a shell provides
 
@@ -201,7 +206,8 @@ class Hub(ABC, Generic[ClientT]):
         address, _ = client_of(environ)
         try:
             self._addresses.reserve(address)
-        except RateLimitedError:
+        except RateLimitedError as error:
+            self.namespace.reject_connection(error, address)
             return TOO_MANY
         wire = Connection(secrets.token_urlsafe(15), self.namespace.namespace, self.wire_limits, self.now(), carrier)
         client = cast("ClientT", self.client_class(self, wire, environ, address))
@@ -286,7 +292,7 @@ class Hub(ABC, Generic[ClientT]):
             client.flush()
 
     def _note(self, client: ClientT, fault: Fault) -> None:
-        logger.info("the connection of %s ends: %s", client.address or "loopback", fault.reason)
+        self.namespace.journal.broken(client.address, fault.reason)
 
     # ------------------------------------------------------------------------------------------------- coming and going
 
@@ -311,31 +317,15 @@ class Hub(ABC, Generic[ClientT]):
             self._sent(client, fault)
             connection = self.namespace.connections.get(sid)
             if connection is not None and connection.grant.holds is not None:
-                self._watch_grants()
+                self._watch.begin()
         else:  # it went meanwhile
             self.start(self.namespace.leaving(sid, End.LOST.value), _log_failure)
 
-    def _watch_grants(self) -> None:
-        """Show those out, from time to time, whose key was removed or whose token has ended."""
-        with self._lock:
-            if self._is_watching:
-                return
-            self._is_watching = True
-        self.set_timer(GRANT_SECONDS, self._check_grants)
-
-    def _check_grants(self) -> None:
-        self._is_watching = False
-        grants = {
-            sid: connection.grant
-            for sid in list(self.members)
-            if (connection := self.namespace.connections.get(sid)) is not None and connection.grant.holds is not None
-        }
-        if grants:
-            self._watch_grants()  # first, so that a provider that fails now does not end the watching
-        for sid, grant in grants.items():
-            if grant.holds is not None and not grant.holds():
-                logger.warning("%s is shown out: its credential does not hold any more", grant.subject or "a client")
-                self.show_out(sid)
+    def _show_out_expired(self, sid: str) -> None:
+        connection = self.namespace.connections.get(sid)
+        if connection is not None:
+            self.namespace.journal.expired(connection)
+            self.show_out(sid)
 
     def _reject(self, client: ClientT, error: BaseException | None) -> None:
         if isinstance(error, ConnectionRefusedError):
@@ -353,22 +343,11 @@ class Hub(ABC, Generic[ClientT]):
                 fault = client.wire.reject(str(problem.get("message", "refused")), problem.get("data"))
             self._sent(client, fault)
 
-        delay = self._delay(client.address or "")
+        delay = self._guesses.delay(client.address or "", self.now())
         if delay:
             self.set_timer(delay, reject)
         else:
             reject()
-
-    def _delay(self, address: str) -> float:
-        """Seconds that a rejection waits: whoever guesses has to wait longer and longer."""
-        with self._lock:
-            now = self.now()
-            count, last = self._guesses.get(address, (0, now))
-            count = 1 if now - last > FORGIVEN_AFTER else count + 1
-            self._guesses[address] = count, now
-            if len(self._guesses) > 10_000:
-                self._guesses = {key: each for key, each in self._guesses.items() if now - each[1] <= FORGIVEN_AFTER}
-        return 0.0 if count <= FREE_GUESSES else min(0.1 * 2 ** min(count - FREE_GUESSES, 10), LONGEST_DELAY)
 
     def _leave(self, client: ClientT, leave: Leave, reason: str) -> None:
         with self._lock:
@@ -551,7 +530,7 @@ class HubWorld(EdgeWorld):
     def leave(self, sid: str, office_id: str) -> None:
         self._hub.quit_room(sid, office_id)
 
-    def notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> None:
+    def _notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> None:
         self._hub.tell(to, event, data, skip)
 
     def _set_timer(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:

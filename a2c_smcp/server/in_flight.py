@@ -13,7 +13,7 @@ class InFlight:
     """The table of running calls. A call settles once: by its ack, its time-out, or the loss of a peer."""
 
     def __init__(self, most: int) -> None:
-        self._most = most  # per caller; 0 allows any number
+        self.most = most  # per caller; 0 allows any number
         self._by_target: dict[str, set[Reply]] = {}
         self._by_caller: dict[str, set[Reply]] = {}
         self._lock = Lock()
@@ -29,8 +29,8 @@ class InFlight:
         """
         with self._lock:
             waiting = self._by_caller.setdefault(call.caller, set())
-            if 0 < self._most <= len(waiting):
-                raise RateLimitedError(f"more than {self._most} requests wait for an answer")
+            if 0 < self.most <= len(waiting):
+                raise RateLimitedError(f"more than {self.most} requests wait for an answer")
             waiting.add(reply)
             self._by_target.setdefault(call.target, set()).add(reply)
 

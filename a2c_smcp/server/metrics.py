@@ -1,68 +1,114 @@
-"""The Server's numbers for Prometheus. Gauges are read when they are scraped; a request costs one observation."""
+"""The Server's numbers for Prometheus. Gauges are read when they are scraped; a request costs one observation.
+
+A label never grows with what clients send: unknown events, codes of Computers and, beyond a number, offices are
+counted as `other`.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Histogram, Summary, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from a2c_smcp.errors import SMCPError
+from a2c_smcp.errors import SMCPError, is_known_code
 from a2c_smcp.protocol.wire import KNOWN_EVENTS
 from a2c_smcp.server.base import NamespaceCore
 from a2c_smcp.server.registry import MemoryRegistry
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+MOST_OFFICES = 1_000
+"""Offices that have numbers of their own."""
+OTHER = "other"
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
 
 
 class Metrics:
-    """An `Observer` that counts, and the page that shows it."""
+    """An `Observer` that counts, and the page that shows it. `by_office` adds numbers for each office."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, by_office: bool = False) -> None:
+        self.wants_office = by_office
         self._registry = CollectorRegistry()
         self._requests = Counter(
-            "a2c_requests", "Requests answered, by event and outcome (ok, or the error code).", ["event", "outcome"],
-            registry=self._registry,
+            "a2c_requests", "Requests answered, by event and outcome (ok, cancelled, or the error code).",
+            ["event", "outcome"], registry=self._registry,
         )  # fmt: skip
         self._seconds = Histogram(
             "a2c_request_seconds", "Time from a request to its answer.", ["event"],
             buckets=_BUCKETS, registry=self._registry,
         )  # fmt: skip
         self._refusals = Counter(
-            "a2c_refusals", "Requests and connections refused by the Server, by code.", ["code"],
+            "a2c_refusals", "Requests and connections rejected by the Server, by code.", ["code"],
+            registry=self._registry,
+        )  # fmt: skip
+        self._notifications = Counter(
+            "a2c_notifications", "Notifications sent to an office or a member, by event.", ["event"],
             registry=self._registry,
         )  # fmt: skip
         self._children: dict[tuple[str, str], tuple[Any, Any]] = {}
+        self._offices = _Offices(self._registry) if by_office else None
 
     def watch(self, namespace: NamespaceCore) -> None:
         """Show the state of a namespace."""
         self._registry.register(_State(namespace))
 
-    def answered(self, event: str, error: SMCPError | None, seconds: float) -> None:
+    def answered(self, event: str, outcome: str, seconds: float, office_id: str | None) -> None:
         """Count one answered request."""
-        outcome = "ok" if error is None else str(error.code)
         children = self._children.get((event, outcome)) or self._bind(event, outcome)
         children[0].inc()
         children[1].observe(seconds)
-        if error is not None:
-            self._refusals.labels(outcome).inc()
+        if self._offices is not None:
+            self._offices.answered(office_id or "", _event(event), _outcome(outcome), seconds)
 
-    def refused_connection(self, error: SMCPError) -> None:
-        """Count one refused connection."""
+    def rejected(self, error: SMCPError) -> None:
+        """Count one rejected request or connection."""
         self._refusals.labels(str(error.code)).inc()
+
+    def notified(self, event: str) -> None:
+        """Count one notification; only the Server names them."""
+        self._notifications.labels(event).inc()
 
     def page(self) -> bytes:
         """The text a scraper reads."""
         return generate_latest(self._registry)
 
     def _bind(self, event: str, outcome: str) -> tuple[Any, Any]:
-        label = event if event in KNOWN_EVENTS else "other"  # a client invents names; a label must not grow with them
-        children = self._requests.labels(label, outcome), self._seconds.labels(label)
-        if label == event:
+        labels = _event(event), _outcome(outcome)
+        children = self._requests.labels(*labels), self._seconds.labels(labels[0])
+        if labels == (event, outcome):
             self._children[event, outcome] = children
         return children
+
+
+class _Offices:
+    """The same for each office, without a histogram: its buckets would multiply."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._requests = Counter(
+            "a2c_office_requests", "Requests answered, by office, event and outcome.", ["office", "event", "outcome"],
+            registry=registry,
+        )  # fmt: skip
+        self._seconds = Summary(
+            "a2c_office_request_seconds", "Time from a request to its answer, by office.", ["office"], registry=registry
+        )
+        self._known: set[str] = set()
+
+    def answered(self, office_id: str, event: str, outcome: str, seconds: float) -> None:
+        if office_id not in self._known:
+            if len(self._known) >= MOST_OFFICES:
+                office_id = OTHER
+            self._known.add(office_id)
+        self._requests.labels(office_id, event, outcome).inc()
+        self._seconds.labels(office_id).observe(seconds)
+
+
+def _event(event: str) -> str:
+    return event if event in KNOWN_EVENTS else OTHER
+
+
+def _outcome(outcome: str) -> str:
+    return outcome if not outcome.lstrip("-").isdecimal() or is_known_code(int(outcome)) else OTHER
 
 
 class _State(Collector):

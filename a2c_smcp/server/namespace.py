@@ -57,7 +57,7 @@ class BaseNamespace(NamespaceCore, socketio.AsyncNamespace):
 
     async def on_disconnect(self, sid: str, reason: Any = None) -> None:
         """Take a client that disconnected out of its office."""
-        await run_async(self._let_go(sid), self.world)
+        await run_async(self._let_go(sid, reason), self.world)
 
     async def shutdown(self, grace: float = 10.0) -> None:
         """Refuse newcomers, let running calls end within `grace` seconds, then disconnect everybody with notice."""

@@ -10,6 +10,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Generator
+from functools import partial
 from types import FrameType
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,7 +24,9 @@ from a2c_smcp.server.auth import AuthenticationProvider
 from a2c_smcp.server.door import Door, proxies
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.protocols import Http, WebSocket
+from a2c_smcp.server.reloading import Reload, key_files
 from a2c_smcp.server.settings import ServerSettings
+from a2c_smcp.utils.hangup import SIGHUP, Hangup
 from a2c_smcp.utils.sockets import bind
 
 logger = logging.getLogger(__name__)
@@ -40,8 +43,12 @@ def serve(
     namespace_class: type[SMCPNamespace] = SMCPNamespace,
     registry: Registry | None = None,
     listener: socket.socket | None = None,
+    load: Callable[[], ServerSettings] | None = None,
 ) -> None:
     """Run the Server until SIGINT or SIGTERM, then let running calls end, announce the leaves and return.
+
+    `load` reads the settings again, or raises what is wrong with them; with it, SIGHUP reloads what can change while
+    the Server runs.
 
     `on_ready` gets the Server's URL once it answers and a signal would stop it gracefully. A `listener` that is given
     is used instead of the address in the settings.
@@ -60,6 +67,7 @@ def serve(
         socketio_path=settings.socketio_path,
         cors_allowed_origins="*" if cors == ["*"] else cors,
         metrics=settings.metrics,
+        metrics_by_office=settings.metrics_by_office,
         namespace_class=namespace_class,
         registry=registry,
         grace=settings.grace,
@@ -70,7 +78,12 @@ def serve(
     with contextlib.closing(listener or bind(settings.host, settings.port)) as listener:
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         url = f"{'https' if config.is_ssl else 'http'}://{host}:{listener.getsockname()[1]}"
-        GracefulServer(config, app, lambda: on_ready(url)).run(sockets=[listener])
+        reload = Reload(settings, load, app, config, auth_provider) if load is not None else None
+        try:
+            GracefulServer(config, app, lambda: on_ready(url), reload).run(sockets=[listener])
+        finally:
+            for keys in key_files(auth_provider):
+                keys.close()
 
 
 def run(app: SMCPApp, *, inside: Any = None, host: str = "127.0.0.1", port: int = 8000, **uvicorn_options: Any) -> None:
@@ -151,15 +164,24 @@ class GracefulServer(uvicorn.Server):
     It does what the lifespan of `app` does for other servers, and stops listening first.
     """
 
-    def __init__(self, config: uvicorn.Config, app: SMCPApp, on_ready: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        app: SMCPApp,
+        on_ready: Callable[[], None] = lambda: None,
+        reload: Callable[[], None] | None = None,
+    ) -> None:
         super().__init__(config)
         self._app = app
         self._on_ready = on_ready
+        self._reload = reload
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._draining: asyncio.Future[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, and say so."""
         await super().startup(sockets)
+        self._loop = asyncio.get_running_loop()
         self._on_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -177,13 +199,24 @@ class GracefulServer(uvicorn.Server):
         if self.force_exit and self._draining is not None:
             self._draining.get_loop().call_soon_threadsafe(self._draining.cancel)
 
+    def _hang_up(self, hangup: Hangup, reload: Callable[[], None], sig: int, frame: FrameType | None) -> None:
+        if hangup.ends_the_program:
+            self.handle_exit(sig, frame)
+        elif self._loop is not None:
+            self._loop.call_soon_threadsafe(reload)
+
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
         """As uvicorn does, without raising the signal again at the end: a graceful stop is a success."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        previous = {sig: signal.signal(sig, self.handle_exit) for sig in (signal.SIGINT, signal.SIGTERM)}
+        handlers: dict[int, Callable[[int, FrameType | None], None]] = dict.fromkeys(
+            (signal.SIGINT, signal.SIGTERM), self.handle_exit
+        )
+        if SIGHUP is not None and self._reload is not None:
+            handlers[SIGHUP] = partial(self._hang_up, Hangup(), self._reload)
+        previous = {sig: signal.signal(sig, handler) for sig, handler in handlers.items()}
         try:
             yield
         finally:

@@ -17,6 +17,29 @@ from a2c_smcp.utils.toml_lines import lines_of
 _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 
+class SettingsError(ValueError):
+    """Settings that cannot be used: a line for each mistake."""
+
+    def __init__(self, lines: list[str]) -> None:
+        super().__init__("; ".join(lines))
+        self.lines = lines
+
+
+def load_settings(flags: Mapping[str, Any], config: Path | None) -> ServerSettings:
+    """Read the settings.
+
+    Raises:
+        SettingsError: they have mistakes.
+        OSError: the file cannot be read.
+    """
+    try:
+        return ServerSettings.load(dict(flags), config)
+    except ValueError as error:
+        problems = problems_of(error, flags, config)
+        lines = [f"{config}: {problem}" if problem.line is not None else str(problem) for problem in problems]
+        raise SettingsError(lines) from None
+
+
 def problems_of(error: ValueError, flags: Mapping[str, Any], config: Path | None) -> list[Problem]:
     """The problems because of which `ServerSettings.load(flags, config)` raised an error. Those in the file have a
     line.

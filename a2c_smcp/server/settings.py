@@ -11,9 +11,21 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.server.auth import DEFAULT_API_KEY_NAME, AuthenticationProvider, CredentialAuthenticationProvider
-from a2c_smcp.server.credentials import JWTVerifier, KeyFile, SharedSecret, Verifier
+from a2c_smcp.server.credentials import JWTVerifier, SharedSecret, Verifier
+from a2c_smcp.server.key_file import KeyFile
 
 _DEFAULTS = Limits()
+LIMITS = {
+    "max_message_bytes": "message_bytes",
+    "requests_per_second": "requests_per_second",
+    "request_burst": "request_burst",
+    "max_calls_in_flight": "calls_in_flight",
+    "connections_per_ip": "connections_per_ip",
+    "max_name_length": "name_length",
+    "max_tool_timeout": "tool_timeout",
+    "default_timeout": "default_timeout",
+}
+"""Settings, and the limits that they set."""
 
 
 class ServerSettings(BaseSettings):
@@ -29,6 +41,8 @@ class ServerSettings(BaseSettings):
     """An open Server on loopback lets in the pages of its own machine; any other lets in its own origin."""
     metrics: bool = True
     """On the same port as everything else."""
+    metrics_by_office: bool = False
+    """Off, because every office adds time series; at most 1,000 offices have their own."""
     forwarded_allow_ips: str = "127.0.0.1"
     grace: float = Field(default=10.0, ge=0)
     """Then they are refused, every member is announced as leaving, and the Server ends."""
@@ -98,19 +112,23 @@ class ServerSettings(BaseSettings):
         """Flags, then the environment, then the file."""
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
 
+    def check_tls(self) -> None:
+        """Check that TLS can be served as it is set.
+
+        Raises:
+            ValueError: only one of the two files is set.
+            OSError: one of them cannot be read.
+        """
+        if (self.ssl_certfile is None) != (self.ssl_keyfile is None):
+            raise ValueError("--ssl-certfile and --ssl-keyfile go together")
+        for file in (self.ssl_certfile, self.ssl_keyfile):
+            if file is not None:
+                file.read_bytes()
+
     @property
     def limits(self) -> Limits:
         """The limits of §11 of the protocol."""
-        return Limits(
-            message_bytes=self.max_message_bytes,
-            requests_per_second=self.requests_per_second,
-            request_burst=self.request_burst,
-            calls_in_flight=self.max_calls_in_flight,
-            connections_per_ip=self.connections_per_ip,
-            name_length=self.max_name_length,
-            tool_timeout=self.max_tool_timeout,
-            default_timeout=self.default_timeout,
-        )
+        return Limits(**{limit: getattr(self, name) for name, limit in LIMITS.items()})
 
     @property
     def is_local(self) -> bool:

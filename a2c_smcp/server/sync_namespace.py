@@ -61,7 +61,7 @@ class SyncBaseNamespace(NamespaceCore, socketio.Namespace):
 
     def on_disconnect(self, sid: str, reason: Any = None) -> None:
         """Take a client that disconnected out of its office."""
-        run_blocking(self._let_go(sid), self.world)
+        run_blocking(self._let_go(sid, reason), self.world)
 
     def shutdown(self, grace: float = 10.0) -> None:
         """Refuse newcomers, let running calls end within `grace` seconds, then disconnect everybody with notice."""

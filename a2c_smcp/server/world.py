@@ -62,8 +62,13 @@ class EdgeWorld(ABC):
     @abstractmethod
     def leave(self, sid: str, office_id: str) -> MaybeAwaitable[None]: ...
 
+    def notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> MaybeAwaitable[None]:
+        if self._edge.observer is not None:
+            self._edge.observer.notified(event)
+        return self._notify(to, event, data, skip)
+
     @abstractmethod
-    def notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> MaybeAwaitable[None]: ...
+    def _notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> MaybeAwaitable[None]: ...
 
     @abstractmethod
     def _set_timer(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
@@ -83,7 +88,7 @@ class LibraryWorld(EdgeWorld):
     def leave(self, sid: str, office_id: str) -> MaybeAwaitable[None]:
         return self._edge.server.leave_room(sid, office_id, namespace=self._edge.namespace)
 
-    def notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> MaybeAwaitable[None]:
+    def _notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> MaybeAwaitable[None]:
         return self._edge.server.emit(event, data, room=to, skip_sid=skip, namespace=self._edge.namespace)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
+from pathlib import Path
 from typing import Any
 
 from socketio.exceptions import BadNamespaceError
@@ -23,6 +24,7 @@ from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.transport.internals import AsyncInternals
 from a2c_smcp.transport.membership import CONNECT_SECONDS, Membership, World, arguments, reaching, with_defaults
 from a2c_smcp.transport.packet import Unreadable
+from a2c_smcp.utils.trust import trusting
 
 logger = logging.getLogger(__name__)
 
@@ -32,14 +34,27 @@ _loaded: dict[str, Any] = {}
 class OfficeClient(Membership, AsyncInternals):
     """A `socketio.AsyncClient` that is a member of an office; it belongs to one event loop.
 
-    `max_message_bytes` is the most that the Server takes.
+    `max_message_bytes` is the most that the Server takes. `ca_file` (PEM) has the authorities to trust for the Server's
+    certificate, instead of the machine's.
+
+    Raises:
+        OSError, ValueError: `ca_file` cannot be read, or has no certificates.
     """
 
     office_id: str | None
 
-    def __init__(self, *args: Any, max_message_bytes: int = Limits().message_bytes, **options: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        max_message_bytes: int = Limits().message_bytes,
+        ca_file: str | Path | None = None,
+        **options: Any,
+    ) -> None:
         options.setdefault("websocket_extra_options", {"max_msg_size": 0})
         super().__init__(*args, **with_defaults(options, max_message_bytes))
+        if ca_file is not None:
+            self.ca_file = str(ca_file)
+            self.eio.trust = trusting(ca_file)
         self._take_no_seat()
         self._world = World(
             self,

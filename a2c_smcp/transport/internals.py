@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 import queue
+import ssl
 import threading
 import time
 from functools import partial
@@ -19,6 +20,7 @@ from typing import Any, NoReturn
 import aiohttp
 import engineio
 import engineio.exceptions
+import requests
 import socketio
 import websocket
 from socketio.exceptions import ConnectionError as SocketIOConnectionError
@@ -65,6 +67,8 @@ class AsyncEngine(engineio.AsyncClient):
 
     queue: Outbox
     ws: Any
+    trust: ssl.SSLContext | None = None
+    """For the Server's certificate; None for what the library does by itself."""
     _is_answered = False
 
     def create_queue(self, *args: Any, **options: Any) -> Outbox:
@@ -79,8 +83,14 @@ class AsyncEngine(engineio.AsyncClient):
                 await asyncio.wait_for(self.queue.join(), FAREWELL_SECONDS)
         await super().disconnect(abort, reason)
 
+    def _open_session(self) -> None:
+        """Have the library's HTTP session, of every connection, trust whom we trust."""
+        if self.trust is not None and (self.http is None or self.http.closed):
+            self.http = aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=self.trust))
+
     async def _connect_polling(self, url: str, headers: Any, engineio_path: str) -> None:
         self._is_answered = False
+        self._open_session()
         try:
             await super()._connect_polling(url, headers, engineio_path)
         except Exception as error:
@@ -89,6 +99,7 @@ class AsyncEngine(engineio.AsyncClient):
 
     async def _connect_websocket(self, url: str, headers: Any, engineio_path: str) -> bool:
         is_upgrade = bool(self.sid)
+        self._open_session()
         try:
             is_connected = await super()._connect_websocket(url, headers, engineio_path)
         except Exception as error:
@@ -300,9 +311,19 @@ class _PacketQueue(queue.Queue[Any]):
         return super().get(block=False)
 
 
+class _TrustingSession(requests.Session):
+    """A session whose `verify` counts, also where the environment (REQUESTS_CA_BUNDLE) names other authorities."""
+
+    def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> Any:
+        verify = self.verify if verify is None else verify
+        return super().merge_environment_settings(url, proxies, stream, verify, cert)
+
+
 class SyncEngine(engineio.Client):
     """Hands messages over in order, in the thread that reads them."""
 
+    ca_file: str | None = None
+    """For the Server's certificate; None for what the library does by itself."""
     _is_answered = False
 
     def create_queue(self, *args: Any, **options: Any) -> queue.Queue[Any]:
@@ -316,8 +337,15 @@ class SyncEngine(engineio.Client):
                 self.queue.all_tasks_done.wait_for(lambda: not self.queue.unfinished_tasks, FAREWELL_SECONDS)
         super().disconnect(abort, reason)
 
+    def _open_session(self) -> None:
+        """As above."""
+        if self.ca_file is not None and self.http is None:
+            self.http = _TrustingSession()
+            self.http.verify = self.ca_file
+
     def _connect_polling(self, url: str, headers: Any, engineio_path: str) -> None:
         self._is_answered = False
+        self._open_session()
         try:
             super()._connect_polling(url, headers, engineio_path)
         except Exception as error:
@@ -326,6 +354,7 @@ class SyncEngine(engineio.Client):
 
     def _connect_websocket(self, url: str, headers: Any, engineio_path: str) -> Any:
         is_upgrade = bool(self.sid)
+        self._open_session()
         try:
             return super()._connect_websocket(url, headers, engineio_path)
         except Exception as error:

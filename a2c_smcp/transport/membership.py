@@ -22,6 +22,7 @@ from a2c_smcp.smcp import SMCP_NAMESPACE
 from a2c_smcp.transport.internals import NoServerError
 from a2c_smcp.transport.packet import SMCPPacket
 from a2c_smcp.types import Role
+from a2c_smcp.utils.trust import why_untrusted
 
 CONNECT_SECONDS = 15.0
 ENDLESS = 1 << 40
@@ -63,6 +64,8 @@ class Membership:
 
     office_id: str | None
     """The office that this client is in; None while it is in none."""
+    ca_file: str | None = None
+    """The authorities that are trusted to vouch for the Server's certificate; None for those of the machine."""
     _seat: Seat | None
     _refusal: Any
 
@@ -208,7 +211,7 @@ def reaching(
             problems.append(error)
             if (refusal := why_refused(url)) is not None:
                 raise refusal from None
-    raise NotConnectedError(f"cannot reach {url}: {_explain(problems)}")
+    raise NotConnectedError(f"cannot reach {url}: {_explain(problems, client.ca_file)}")
 
 
 def _check_url(url: str) -> None:
@@ -220,9 +223,14 @@ def _check_url(url: str) -> None:
         raise NotConnectedError(f"{url}: an address such as http://127.0.0.1:8000 is expected")
 
 
-def _explain(problems: Sequence[BaseException]) -> str:
+def _explain(problems: Sequence[BaseException], ca_file: str | None) -> str:
     """Why no attempt succeeded, for a person: by the kinds of what was raised, not by what it says."""
     chain = [error for problem in problems for error in _causes(problem)]
+    # aiohttp wraps the error in one of the same kind, which does not say why.
+    rejected = [error for error in chain if isinstance(error, ssl.SSLCertVerificationError)]
+    untrusted = next((error for error in rejected if hasattr(error, "verify_code")), None)
+    if untrusted is not None:
+        return why_untrusted(untrusted, ca_file)
     for kind, words in _IN_PLAIN_WORDS.items():
         found = next((error for error in chain if isinstance(error, kind)), None)
         if found is not None:
@@ -240,7 +248,6 @@ def _causes(error: BaseException | None) -> Generator[BaseException]:
 
 _IN_PLAIN_WORDS: dict[type[BaseException], str] = {
     socket.gaierror: "there is no such host",
-    ssl.SSLCertVerificationError: "its certificate is not to be trusted (`a2c doctor --url …` says why)",
     NoServerError: "what answers there is no A2C Server",
     ConnectionRefusedError: "nobody answers there",
 }

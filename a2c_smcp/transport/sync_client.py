@@ -10,6 +10,7 @@ import contextlib
 import importlib
 import logging
 import threading
+from pathlib import Path
 from typing import Any
 
 from socketio.exceptions import BadNamespaceError
@@ -24,6 +25,7 @@ from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.transport.internals import BROKEN, SyncInternals
 from a2c_smcp.transport.membership import CONNECT_SECONDS, Membership, World, arguments, reaching, with_defaults
 from a2c_smcp.transport.packet import Unreadable
+from a2c_smcp.utils.trust import trusting
 
 logger = logging.getLogger(__name__)
 
@@ -68,13 +70,29 @@ class _Pending:
 
 
 class SyncOfficeClient(Membership, SyncInternals):
-    """A `socketio.Client` that is a member of an office. `max_message_bytes` is the most that the Server takes."""
+    """A `socketio.Client` that is a member of an office.
+
+    `max_message_bytes` is the most that the Server takes. `ca_file` (PEM) has the authorities to trust for the Server's
+    certificate, instead of the machine's.
+
+    Raises:
+        OSError, ValueError: `ca_file` cannot be read, or has no certificates.
+    """
 
     office_id: str | None
 
-    def __init__(self, *args: Any, max_message_bytes: int = Limits().message_bytes, **options: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        max_message_bytes: int = Limits().message_bytes,
+        ca_file: str | Path | None = None,
+        **options: Any,
+    ) -> None:
         options.setdefault("websocket_extra_options", {"skip_utf8_validation": True})  # the packet looks at it anyway
         super().__init__(*args, **with_defaults(options, max_message_bytes))
+        if ca_file is not None:
+            trusting(ca_file)  # what is wrong with it is told now, not when it is used
+            self.ca_file = self.eio.ca_file = str(ca_file)
         self._take_no_seat()
         self._world = World(
             self,

@@ -22,6 +22,7 @@ def log_failure(
     reason: str,
     *,
     level: int = logging.INFO,
+    sender: str = "",
     **context: Any,
 ) -> None:
     """Log that a request failed. What a peer sent is escaped and cut; an id that is no text is left out."""
@@ -32,4 +33,5 @@ def log_failure(
         context["req_id"] = printable(req_id, _LONGEST_NAME)
     context |= {"event": event, "code": code}
     text = reason if code is None else f"{reason} ({code})"
-    logger.log(level, "%s failed: %s", event or "an event without a name", text, extra=context)
+    origin = f" from {printable(sender)}" if sender else ""
+    logger.log(level, "%s%s failed: %s", event or "an event without a name", origin, text, extra=context)

@@ -13,7 +13,11 @@ from a2c_smcp.utils.text import one_line, printable
 
 LogFormat = Literal["human", "json"]
 
-_CONTEXT = ("req_id", "sid", "event", "code")
+_CONTEXT = (
+    "event", "req_id", "sid", "member", "role", "office", "key", "address", "computer", "tool", "outcome", "code", "ms",
+    "left_out",
+)  # fmt: skip
+"""What a record may carry besides its text. `name` belongs to the library: a member's is `member`."""
 
 
 class HumanFormatter(logging.Formatter):
@@ -74,6 +78,7 @@ def configure_logging(level: str = "info", log_format: LogFormat = "human") -> N
     handler = _StderrHandler()
     handler.setFormatter(JsonFormatter() if log_format == "json" else HumanFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    logging.captureWarnings(True)  # of libraries: they write plain text otherwise
 
 
 def _indented(traceback: str) -> str:
@@ -81,5 +86,5 @@ def _indented(traceback: str) -> str:
     return "".join(f"\n  {line}" for line in printable(traceback).split("\n"))
 
 
-def _context(record: logging.LogRecord) -> dict[str, str | int]:
-    return {key: value for key in _CONTEXT if isinstance(value := getattr(record, key, None), str | int)}
+def _context(record: logging.LogRecord) -> dict[str, str | int | float]:
+    return {key: value for key in _CONTEXT if isinstance(value := getattr(record, key, None), str | int | float)}

@@ -25,6 +25,10 @@ class Connection:
         self._attachments = 0
         """Binary messages that belong to a packet which was refused: they are passed over."""
 
+    def limit(self, limits: WireLimits) -> None:
+        """Put other limits in force."""
+        self._limits = self.session.limits = self.namespace.limits = limits
+
     # ---------------------------------------------------------------------------------------------------- what comes in
 
     @property

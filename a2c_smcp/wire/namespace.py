@@ -104,12 +104,12 @@ Value: TypeAlias = Enter | Event | Answer | BadEvent | BadAnswer | Leave | Fault
 class Namespace:
     """A client's place. `sid` is None while it is outside."""
 
-    __slots__ = ("_attempts", "_entries", "_is_entering", "_limits", "_numbers", "_pending", "name", "sid")
+    __slots__ = ("_attempts", "_entries", "_is_entering", "_numbers", "_pending", "limits", "name", "sid")
 
     def __init__(self, name: str, limits: WireLimits) -> None:
         self.name = name
         self.sid: str | None = None
-        self._limits = limits
+        self.limits = limits
         self._is_entering = False
         self._attempts = 0
         self._entries = 0
@@ -149,8 +149,8 @@ class Namespace:
         if self.sid is not None or self._is_entering:
             return Fault("it is in the namespace already")
         self._entries += 1
-        if self._entries > self._limits.entries:
-            return Fault(f"it entered the namespace more than {self._limits.entries} times")
+        if self._entries > self.limits.entries:
+            return Fault(f"it entered the namespace more than {self.limits.entries} times")
         try:
             auth = read_json(packet.payload) if packet.payload else None
         except ValueError:
@@ -161,14 +161,14 @@ class Namespace:
     def _receive_event(self, packet: Packet, message: str) -> Value | None:
         if self.sid is None:
             return None if packet.kind == EVENT else Fault("a binary packet")
-        size = _utf8_length(message, self._limits.message_bytes)
-        if size > self._limits.message_bytes:
+        size = _utf8_length(message, self.limits.message_bytes)
+        if size > self.limits.message_bytes:
             return BadEvent(guess_event(packet.payload), packet.id, Problem.TOO_LARGE, size)
         if packet.kind == BINARY_EVENT:
             return BadEvent(guess_event(packet.payload), packet.id, Problem.BINARY, size, packet.attachments)
         if not packet.payload and packet.id is None:
             return None
-        data = read_array(packet.payload, self._limits.nesting)
+        data = read_array(packet.payload, self.limits.nesting)
         if data is None:
             return BadEvent(guess_event(packet.payload), packet.id, Problem.NOT_JSON, size)
         name = data[0] if data else None
@@ -181,12 +181,12 @@ class Namespace:
         if self._pending is None or packet.id not in self._pending:
             return None
         token = self._pending.pop(packet.id)
-        size = _utf8_length(message, self._limits.message_bytes)
-        if size > self._limits.message_bytes:
+        size = _utf8_length(message, self.limits.message_bytes)
+        if size > self.limits.message_bytes:
             return BadAnswer(token, Problem.TOO_LARGE, size)
         if packet.kind == BINARY_ACK:
             return BadAnswer(token, Problem.BINARY, size, packet.attachments)
-        args = read_array(packet.payload, self._limits.nesting) if packet.payload else []
+        args = read_array(packet.payload, self.limits.nesting) if packet.payload else []
         if args is None:
             return BadAnswer(token, Problem.NOT_JSON, size)
         return Answer(token, args, packet.payload)
@@ -205,7 +205,7 @@ class Namespace:
         self._is_entering = False
         self._attempts += 1
         problem = {"message": message} if data is None else {"message": message, "data": data}
-        fault = Fault("too many rejected credentials") if self._attempts >= self._limits.attempts else None
+        fault = Fault("too many rejected credentials") if self._attempts >= self.limits.attempts else None
         return write_packet(CONNECT_ERROR, self.name, write_json(problem)), fault
 
     def event(self, text: str) -> str:
@@ -216,7 +216,7 @@ class Namespace:
         """The packet of an event that wants an ack, which comes back with the token; None if too many are open."""
         if self._pending is None:
             self._pending = {}
-        if len(self._pending) >= self._limits.pending:
+        if len(self._pending) >= self.limits.pending:
             return None
         number = next(self._numbers)
         self._pending[number] = token

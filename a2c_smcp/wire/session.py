@@ -54,10 +54,10 @@ class Session:
 
     __slots__ = (
         "_is_probed",
-        "_limits",
         "_outbox",
         "carrier",
         "end",
+        "limits",
         "ping_at",
         "pong_by",
         "sid",
@@ -71,7 +71,7 @@ class Session:
         """Why it is over; None while it is not."""
         self.unread = 0
         """Characters in the outbox."""
-        self._limits = limits
+        self.limits = limits
         self._outbox: deque[str] | None = None
         self._is_probed = False
         self.ping_at = now + limits.ping_interval
@@ -98,8 +98,8 @@ class Session:
 
     def receive_body(self, body: bytes, now: float) -> list[Message] | Fault:
         """The body of a POST: all its messages, or the first thing that is wrong with it."""
-        if body.count(b"\x1e") >= self._limits.packets:
-            return self._fault(f"more than {self._limits.packets} packets in one request")
+        if body.count(b"\x1e") >= self.limits.packets:
+            return self._fault(f"more than {self.limits.packets} packets in one request")
         try:
             packets = body.decode().split(SEPARATOR)
         except UnicodeDecodeError:
@@ -153,7 +153,7 @@ class Session:
         """Put a packet into the outbox; a client that leaves too much unread is at fault."""
         if self.end is not None:
             return None
-        if self.unread > self._limits.unread:
+        if self.unread > self.limits.unread:
             return self._fault("it does not read what it is sent")
         self._put(packet)
         return None
@@ -176,7 +176,7 @@ class Session:
         """The body that answers a poll; empty when there is nothing to say."""
         packets: list[str] = []
         size = 0
-        while self._outbox and len(packets) < PACKETS_IN_ANSWER and size < self._limits.transport_bytes:
+        while self._outbox and len(packets) < PACKETS_IN_ANSWER and size < self.limits.transport_bytes:
             packet = self.take_frame() or ""
             size += len(packet)
             packets.append(packet)
@@ -202,9 +202,9 @@ class Session:
         if self.pong_by is not None and now >= self.pong_by:
             self.finish(End.SILENT)
         elif now >= self.ping_at:
-            self.ping_at = now + self._limits.ping_interval
+            self.ping_at = now + self.limits.ping_interval
             if self.pong_by is None:
-                self.pong_by = now + self._limits.ping_timeout
+                self.pong_by = now + self.limits.ping_timeout
             self._put(PING)
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from a2c_smcp.server import CredentialAuthenticationProvider, CredentialSyncAuthenticationProvider, KeyFile
-from a2c_smcp.server.credentials import hash_key, write_keys
+from a2c_smcp.server.key_file import hash_key, write_keys
 from tests.computer.hosting import received, shelves
 from tests.computer.offices import office
 from tests.support.peer import Crowd, crowd, request, tool_call

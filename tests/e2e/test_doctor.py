@@ -73,8 +73,9 @@ class Diagnosis:
 def case(**options: Any) -> Case:
     """What the command makes of its flags."""
     given: dict[str, Any] = {
-        **dict.fromkeys(("url", "api_key", "office", "name", "config")), "port": free_port(), "is_port_given": True,
-        "api_key_header": "x-api-key", "keyring": False, "require_subscribe": True, "start": True, "start_timeout": 30,
+        **dict.fromkeys(("url", "api_key", "ca_file", "office", "name", "config")),
+        "port": free_port(), "is_port_given": True, "api_key_header": "x-api-key",
+        "keyring": False, "require_subscribe": True, "start": True, "start_timeout": 30,
     }  # fmt: skip
     return Case(**{**given, **options})
 
@@ -314,8 +315,11 @@ def test_a_certificate_of_an_unknown_authority_is_told_and_how_to_trust_it(tmp_p
     authority = Authority(tmp_path)
     with server_process(*authority.issue("127.0.0.1").flags) as server:
         said = doctor(url=server.url)
-        assert "SSL_CERT_FILE" in said.problem(r"does not know who issued .*Test authority")["advice"]
-        trusting = doctor_command("--url", server.url, env={"SSL_CERT_FILE": str(authority.file)})
+        assert "--ca-file" in said.problem(r"does not know who issued .*Test authority")["advice"]
+        trusting = doctor_command("--url", server.url, "--office", "o", "--ca-file", str(authority.file))
+        (tmp_path / "stranger").mkdir()
+        stranger = Authority(tmp_path / "stranger").file
+        assert "operator" in doctor(url=server.url, ca_file=stranger).problem("does not have the authority")["advice"]
     assert trusting.code == 0
     assert trusting.find("certificate is good until")["level"] == "ok"
     assert trusting.find("WebSocket passes")["level"] == "ok"
@@ -323,7 +327,7 @@ def test_a_certificate_of_an_unknown_authority_is_told_and_how_to_trust_it(tmp_p
 
 def test_a_self_signed_certificate_is_told(tmp_path: Path) -> None:
     with server_process(*self_signed(tmp_path, "127.0.0.1").flags) as server:
-        assert "SSL_CERT_FILE" in doctor(url=server.url).problem("self-signed")["advice"]
+        assert "--ca-file" in doctor(url=server.url).problem("self-signed")["advice"]
 
 
 def test_a_certificate_that_ends_soon_is_a_warning(tmp_path: Path) -> None:

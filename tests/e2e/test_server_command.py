@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import pty
 import signal
 import socket
 import ssl
+import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from typer.testing import CliRunner, Result
 
-from a2c_smcp.server import create_app
+from a2c_smcp.cli.main import app
+from a2c_smcp.server import Grant, KeyFile, create_app
+from a2c_smcp.server.key_file import write_keys
+from tests.support.certificates import Authority, self_signed
 from tests.support.peer import crowd, request, tool_call
-from tests.support.process import ServerProcess, a2c, server_process
+from tests.support.process import A2C, ServerProcess, a2c, server_process
 from tests.support.running import PATIENCE, Running
+from tests.support.terminal import IN_THE_TERMINAL
 
 
 def people_of(server: ServerProcess) -> Running:
@@ -184,7 +189,7 @@ async def test_json_logs_carry_the_req_id_and_no_secret() -> None:
             await people.refused(auth={"token": "guessed-key"})
         server.wait_for("req-77")
         server.wait_for("req-78")
-        server.wait_for("refused: not authenticated")
+        server.wait_for("rejected: not authenticated")
         entries = [json.loads(line) for line in server.log]
         assert {"req-77", "req-78"} <= {entry.get("req_id") for entry in entries}
         text = "".join(server.log)
@@ -205,7 +210,6 @@ async def test_keys_are_made_listed_used_and_revoked(tmp_path: Path) -> None:
     listed = json.loads(a2c("keys", "list", "--json", *file, cwd=tmp_path).stdout)
     assert [entry["id"] for entry in listed] == ["alice", "bob"]
     assert "hash" not in listed[0]
-    assert "alice: acme-* (agent)" in a2c("keys", "list", *file, cwd=tmp_path).stdout
     with server_process("--keys-file", "keys.toml", cwd=tmp_path) as server:
         async with crowd(people_of(server)) as people:
             alice = await people.newcomer(headers={"x-api-key": key})
@@ -214,44 +218,145 @@ async def test_keys_are_made_listed_used_and_revoked(tmp_path: Path) -> None:
             await people.newcomer(headers={"x-api-key": second["key"]})
             assert a2c("keys", "remove", "bob", *file, cwd=tmp_path).returncode == 0
             assert (await people.refused(headers={"x-api-key": second["key"]}))["data"]["code"] == 401
+        assert server.stop(signal.SIGTERM) == 0
+    [alice_now] = json.loads(a2c("keys", "list", "--json", *file, cwd=tmp_path).stdout)
+    assert alice_now["last_used"] >= alice_now["created"]
     assert a2c("keys", "remove", "bob", *file, cwd=tmp_path).returncode == 1
     assert a2c("keys", "list", "--file", "none.toml", cwd=tmp_path).returncode == 1
 
 
+def keys_command(folder: Path, *arguments: str) -> Result:
+    """`a2c keys` without a process."""
+    return CliRunner().invoke(app, ["keys", *arguments, "--file", str(folder / "keys.toml")])
+
+
+def test_a_rotated_key_works_beside_the_new_one_for_the_grace_period(tmp_path: Path) -> None:
+    first = keys_command(tmp_path, "add", "alice", "--office", "acme", "--expires", "30d").stdout.strip()
+    assert keys_command(tmp_path, "add", "bob", "--office", "acme").exit_code == 0
+    second = keys_command(tmp_path, "rotate", "alice", "--grace", "2h").stdout.strip()
+    keys = KeyFile(tmp_path / "keys.toml")
+    assert keys.verify(first) == keys.verify(second) == Grant(offices=("acme",), subject="alice")
+    listed = json.loads(keys_command(tmp_path, "list", "--json").stdout)
+    assert [(key["id"], key.get("replaced")) for key in listed] == [("alice", None), ("alice", True), ("bob", None)]
+    ends = [datetime.fromisoformat(key["expires"]) - datetime.now(UTC) for key in listed[:2]]
+    assert ends[0] > timedelta(days=29), "the new key expires as the old one would have"
+    assert timedelta(hours=1) < ends[1] <= timedelta(hours=2)
+    assert "alice (old)" in keys_command(tmp_path, "list").stdout
+    third = keys_command(tmp_path, "rotate", "alice", "--grace", "0", "--expires", "2999-01-01").stdout.strip()
+    assert [keys.verify(key) is not None for key in (first, second, third)] == [True, False, True]
+    assert keys_command(tmp_path, "remove", "alice").exit_code == 0
+    assert [keys.verify(key) for key in (first, second, third)] == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["add", "x", "--office", "o", "--expires", "soon"], "30d"),
+        (["add", "x", "--office", "o", "--expires", "5y"], "30d"),
+        (["add", "x", "--office", "o", "--expires", "2020-01-01"], "in the past"),
+        (["rotate", "alice", "--grace", "a day"], "24h"),
+        (["rotate", "old"], "--expires"),
+        (["rotate", "nobody"], "no key 'nobody'"),
+        (["add", "alice", "--office", "o"], "keys rotate alice"),
+    ],
+)
+def test_a_wrong_wish_about_a_key_changes_nothing(tmp_path: Path, arguments: list[str], says: str) -> None:
+    path = tmp_path / "keys.toml"
+    past = datetime(2020, 1, 1, tzinfo=UTC)
+    write_keys(
+        path,
+        [
+            {"id": "alice", "hash": "sha256:a", "offices": ["o"]},
+            {"id": "old", "hash": "sha256:b", "offices": ["o"], "expires": past},
+        ],
+    )
+    before = path.read_text()
+    done = keys_command(tmp_path, *arguments)
+    assert done.exit_code in (1, 2)
+    assert says in done.stderr
+    assert path.read_text() == before
+
+
 def test_it_speaks_tls(tmp_path: Path) -> None:
-    certificate, key = self_signed(tmp_path)
-    with server_process("--ssl-certfile", str(certificate), "--ssl-keyfile", str(key)) as server:
+    pair = self_signed(tmp_path, "127.0.0.1")
+    with server_process(*pair.flags) as server:
         assert server.url.startswith("https://")
-        context = ssl.create_default_context(cafile=str(certificate))
+        context = ssl.create_default_context(cafile=str(pair.certificate))
         assert httpx.get(server.url + "/healthz", verify=context).json() == {"status": "ok"}
 
 
-def self_signed(folder: Path) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1 and its key."""
-    import ipaddress
+def test_sighup_reloads_limits_keys_and_certificate(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    pair = authority.issue("127.0.0.1", ends=timedelta(days=10))
+    first = keys_command(tmp_path, "add", "first", "--office", "*").stdout.strip()
+    config = tmp_path / "server.toml"
+    settings = f'keys_file = "{tmp_path / "keys.toml"}"\ndefault_timeout = 60\n'
+    config.write_text(settings)
+    trust = ssl.create_default_context(cafile=str(authority.file))
+    with server_process("--config", str(config), *pair.flags) as server, httpx.Client(verify=trust) as before:
+        assert before.get(server.url + "/healthz").status_code == 200
+        serial = served_serial(server.url, trust)
 
-    private = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
-    now = datetime.now(UTC)
-    built = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(private.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=1))
-        .not_valid_after(now + timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .sign(private, hashes.SHA256())
-    )
-    certificate, key = folder / "cert.pem", folder / "key.pem"
-    certificate.write_bytes(built.public_bytes(serialization.Encoding.PEM))
-    key.write_bytes(
-        private.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-    )
-    return certificate, key
+        authority.issue("127.0.0.1", ends=timedelta(days=20))  # into the same files
+        keys_command(tmp_path, "add", "second", "--office", "*")
+        keys_command(tmp_path, "remove", "first")
+        config.write_text(settings.replace("60", "61") + 'host = "127.0.0.2"\nlog_level = "debug"\n')
+        server.process.send_signal(signal.SIGHUP)
+        line = server.wait_for("reloaded: .*").group()
+        for change in (
+            "default_timeout 60 → 61",
+            "log_level info → debug",
+            "added 'second', removed 'first'",
+            f"certificate {serial:x} (valid until ",
+            "not changed before a restart: host",
+        ):
+            assert change in line
+        assert served_serial(server.url, trust) != serial
+        assert before.get(server.url + "/healthz").status_code == 200, "an open connection goes on"
+        assert first not in "".join(server.log)
+
+        config.write_text(settings + "request_burst = 0\n")
+        server.process.send_signal(signal.SIGHUP)
+        server.wait_for(r"nothing was changed: .*server\.toml, line 3: request_burst: ")
+        config.write_text(settings + "request_burst = \n")
+        server.process.send_signal(signal.SIGHUP)
+        server.wait_for(r"nothing was changed: .*server\.toml: .*line 3")
+        config.write_text(settings)
+        pair.key.write_text(pair.certificate.read_text())
+        server.process.send_signal(signal.SIGHUP)
+        server.wait_for(rf"nothing was changed: {pair.certificate}, {pair.key}: ")
+        assert server.stop(signal.SIGTERM) == 0
+
+
+def served_serial(url: str, trust: ssl.SSLContext) -> int:
+    """The serial number of the certificate that a new connection gets."""
+    address = urlsplit(url)
+    assert address.hostname is not None
+    with (
+        socket.create_connection((address.hostname, address.port or 0), PATIENCE) as connection,
+        trust.wrap_socket(connection, server_hostname=address.hostname) as secure,
+    ):
+        certificate = secure.getpeercert()
+        assert certificate is not None
+        return int(str(certificate["serialNumber"]), 16)
+
+
+def test_a_terminal_that_closes_stops_it() -> None:
+    master, slave = pty.openpty()
+    server = subprocess.Popen(
+        [*IN_THE_TERMINAL, *A2C, "server", "--port", "0"],
+        stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+    )  # fmt: skip
+    try:
+        os.close(slave)
+        shown = b""
+        while b"Ctrl-C stops it" not in shown:
+            shown += os.read(master, 4_096)
+        os.close(master)
+        assert server.wait(PATIENCE) == 0
+    finally:
+        server.kill()
+        server.wait()
 
 
 def test_help_and_version_answer() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
+from a2c_smcp.errors import NotAuthenticatedError
 from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.server import (
     CredentialAuthenticationProvider,
@@ -19,10 +22,13 @@ from a2c_smcp.server import (
     JWTVerifier,
     KeyFile,
     SharedSecret,
+    admission,
+    key_file,
 )
-from a2c_smcp.server.credentials import hash_key, mint_key, write_keys
+from a2c_smcp.server.key_file import hash_key, mint_key, write_keys
+from a2c_smcp.server.last_used import read_uses
 from tests.support.peer import crowd
-from tests.support.running import Kind, running
+from tests.support.running import PATIENCE, Kind, running
 
 SECRET = "0123456789abcdef0123456789abcdef"
 CLAIMS: dict[str, Any] = {"offices": ["acme-*"], "roles": ["agent"], "name": "alice", "sub": "u1"}
@@ -147,10 +153,101 @@ def test_a_broken_key_file_lets_nobody_new_in_and_nobody_old_out(tmp_path: Path)
     assert keys.verify("other") is None
 
 
+def test_a_broken_key_file_is_reported_once_with_its_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path, key = tmp_path / "keys.toml", mint_key()
+    write_keys(path, [{"id": "one", "hash": hash_key(key), "offices": ["o"]}])
+    keys = KeyFile(path)
+    path.write_text(path.read_text() + "\n[[keys]]\nhash = 'sha256:x'\noffices = ['o']\nexpires = 'soon'\n")
+    for _ in range(3):
+        keys.verify(key)
+    [record] = caplog.records
+    assert f"{path}, line 8: keys[2]: expires: 'soon'" in record.getMessage()
+
+
+def test_an_expired_key_is_refused_with_the_reason(tmp_path: Path) -> None:
+    path = tmp_path / "keys.toml"
+    path.write_text(
+        f"""
+        keys = [
+            {{ id = "day", hash = "{hash_key("day")}", offices = ["o"], expires = 2020-12-31 }},
+            {{ id = "text", hash = "{hash_key("text")}", offices = ["o"], expires = "2020-12-31T23:59:59Z" }},
+            {{ id = "later", hash = "{hash_key("later")}", offices = ["o"], expires = 2999-01-01T00:00:00Z }},
+            {{ id = "old", hash = "{hash_key("old")}", offices = ["o"] }},
+        ]
+        """
+    )
+    provider = CredentialSyncAuthenticationProvider(KeyFile(path), SharedSecret("all"))
+    for key in ("day", "text"):
+        with pytest.raises(NotAuthenticatedError, match=f"'{key}' expired on 2020-12-31 23:59 UTC"):
+            provider.check({"token": key}, [])
+        assert provider.check({"x-api-key": key, "token": "all"}, []) is not None, "another credential is valid"
+    for key in ("later", "old"):
+        assert provider.check({"token": key}, []) == Grant(offices=("o",), subject=key)
+
+
+@pytest.mark.anyio
+async def test_a_key_that_expires_ends_its_connections(
+    kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(admission, "GRANT_SECONDS", 0.05)
+    monkeypatch.setattr(key_file, "LOOK_SECONDS", 0.0)
+    path = tmp_path / "keys.toml"
+    entries: list[dict[str, Any]] = [{"id": each, "hash": hash_key(each), "offices": ["o"]} for each in ("a", "b")]
+    write_keys(path, entries)
+    provider = CredentialAuthenticationProvider if kind == "async" else CredentialSyncAuthenticationProvider
+    with running(kind, provider(KeyFile(path))) as server:
+        async with crowd(server) as people:
+            first = await people.member("computer", "first", "o", auth={"token": "a"})
+            second = await people.member("computer", "second", "o", auth={"token": "b"})
+            write_keys(path, [{**entries[0], "expires": datetime.now(UTC)}, entries[1]])
+            async with asyncio.timeout(PATIENCE):
+                await first.is_gone.wait()
+            refusal = await people.refused(auth={"token": "a"})
+            assert refusal["data"] == {"code": 401}
+            assert "'a' expired on" in refusal["message"]
+            assert not second.is_gone.is_set()
+    rejections = [record for record in caplog.records if vars(record).get("key") == "a"]
+    assert [vars(record).get("code") for record in rejections] == [None, 401]
+
+
+def test_the_last_use_of_a_key_is_kept_beside_the_key_file(tmp_path: Path) -> None:
+    path, beside = tmp_path / "keys.toml", tmp_path / "keys.toml.used"
+    write_keys(path, [{"id": each, "hash": hash_key(each), "offices": ["o"]} for each in ("used", "unused")])
+    before = path.read_text()
+    beside.write_text("{ half a fi")  # as nobody should have left it
+    keys = KeyFile(path)
+    for _ in range(3):
+        assert keys.verify("used") is not None
+        assert keys.verify("guess") is None
+    keys.close()
+    assert read_uses(beside).keys() == {hash_key("used")}
+    assert abs(read_uses(beside)[hash_key("used")] - datetime.now(UTC)) < timedelta(minutes=1)
+    assert beside.stat().st_mode & 0o077 == 0
+    assert path.read_text() == before
+    other = KeyFile(path)  # of another Server
+    other.verify("unused")
+    other.close()
+    assert read_uses(beside).keys() == {hash_key("used"), hash_key("unused")}
+
+
+def test_a_folder_that_cannot_be_written_to_costs_only_the_last_use(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "keys.toml"
+    write_keys(path, [{"id": "one", "hash": hash_key("key"), "offices": ["o"]}])
+    (tmp_path / "keys.toml.used.new").mkdir()  # the write fails, also for root
+    keys = KeyFile(path)
+    assert keys.verify("key") is not None
+    keys.close()
+    assert "last use of keys is not recorded" in caplog.text
+    assert keys.verify("key") is not None
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "[[keys]]\nhash='sha256:x'\noffices=['o']\nrole=['agent']",
+        "[[keys]]\nhash='sha256:x'\noffices=['o']\nexpires=5",
         "keys = 5",
         "[[keys]]\nid='a'",
         "[[keys]]\nhash='sha256:x'",

@@ -9,6 +9,7 @@ import httpx
 import pytest
 import socketio
 from fastapi import FastAPI
+from prometheus_client.parser import text_string_to_metric_families
 
 from a2c_smcp import server as a2c
 from a2c_smcp.server.app import SyncSMCPApp
@@ -176,6 +177,7 @@ async def test_health_readiness_and_metrics(server: Running) -> None:
         assert (await http.post("/healthz")).status_code == 405
         assert (await http.get("/elsewhere")).status_code == 404
         page = (await http.get("/metrics")).text
+        assert "a2c_office_" not in page
         for line in [
             "a2c_connections 2.0",
             "a2c_offices 1.0",
@@ -192,6 +194,30 @@ async def test_health_readiness_and_metrics(server: Running) -> None:
         await server.shutdown(grace=0)
         assert (await http.get("/readyz")).status_code == 503
         assert (await http.get("/healthz")).status_code == 200
+
+
+async def test_metrics_count_outcomes_of_computers_and_notifications(kind: Kind) -> None:
+    with running(kind, metrics_by_office=True) as server:
+        async with crowd(server) as people, httpx.AsyncClient(base_url=server.url) as http:
+            agent, computer = await people.office('o"1')
+            for code in (4003, 99_999):
+                computer.answer = lambda event, data, code=code: {"error": {"code": code, "message": "no"}}
+                await agent.ask("client:tool_call", tool_call())
+            await computer.ask("server:update_desktop", {"computer": "pc"})
+            page = (await http.get("/metrics")).text
+    families = {family.name: family for family in text_string_to_metric_families(page)}  # raises if it is not valid
+    found = {(each.name, *each.labels.values()): each.value for each in families["a2c_requests"].samples}
+    assert found["a2c_requests_total", "client:tool_call", "4003"] == 1
+    assert found["a2c_requests_total", "client:tool_call", "other"] == 1, "a Computer invents no labels"
+    assert found["a2c_requests_total", "server:update_desktop", "ok"] == 1
+    assert not families["a2c_refusals"].samples, "the Server rejected nothing"
+    sent = {
+        each.labels["event"]: each.value for each in families["a2c_notifications"].samples if "event" in each.labels
+    }
+    assert sent["notify:update_desktop"] == 1
+    office = {each.labels["outcome"] for each in families["a2c_office_requests"].samples if "outcome" in each.labels}
+    assert office == {"ok", "4003", "other"}
+    assert {each.labels["office"] for each in families["a2c_office_request_seconds"].samples} == {'o"1'}
 
 
 async def test_metrics_can_be_left_out(kind: Kind) -> None:

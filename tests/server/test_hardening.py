@@ -332,6 +332,22 @@ async def test_more_calls_in_flight_than_allowed_are_429(kind: Kind) -> None:
             assert await agent.ask("client:get_tools", request()) == "done"
 
 
+async def test_other_limits_hold_for_open_connections_too(server: Running) -> None:
+    async with crowd(server) as people:
+        agent, computer = await people.office()
+        large = tool_call(params={"text": "x" * 3_000})
+        assert "error" not in await agent.ask("client:tool_call", large)
+        server.app.limit(Limits(message_bytes=2_000, name_length=8, requests_per_second=0.001, request_burst=4))
+        assert (await agent.ask("client:tool_call", large))["error"]["code"] == 413
+        assert (await agent.ask("client:tool_call", tool_call(req_id="123456789")))["error"]["code"] == 400
+        assert "error" not in await agent.ask("client:tool_call", tool_call())
+        codes = [(await agent.ask("client:nothing", {}))["error"]["code"] for _ in range(3)]
+        assert codes == [400, 429, 429]
+        server.app.limit(Limits())
+        assert "error" not in await agent.ask("client:tool_call", large)
+        assert not computer.is_gone.is_set()
+
+
 async def test_a_client_cannot_write_lines_into_the_log(server: Running, caplog: pytest.LogCaptureFixture) -> None:
     async with crowd(server) as people:
         agent, _ = await people.office()

@@ -7,6 +7,7 @@ class AsyncClient:
     sid: str | None
     state: str
     current_transport: str | None
+    http: Any
     read_loop_task: Any
     ws: Any
     async def disconnect(self, abort: bool = False, reason: Any = None) -> None: ...
@@ -25,6 +26,7 @@ class Client:
     sid: str | None
     state: str
     current_transport: str | None
+    http: Any
     queue: Any
     read_loop_task: Any
     write_loop_task: Any

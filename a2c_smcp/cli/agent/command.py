@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from a2c_smcp.cli.ca_file import ca_file_option, check_ca_file
 from a2c_smcp.cli.errors import fail
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ class Options:
     name: str
     api_key: str | None
     api_key_header: str
+    ca_file: Path | None
     timeout: float
     log_level: str | None
 
@@ -55,6 +58,7 @@ def agent(
         typer.Option(help="Key or token for the Server; better in A2C_API_KEY.", rich_help_panel=_OFFICE),
     ] = None,
     api_key_header: Annotated[str, typer.Option(help="HTTP header of the key.", rich_help_panel=_OFFICE)] = "x-api-key",
+    ca_file: Annotated[Path | None, ca_file_option(_OFFICE)] = None,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a Computer gets to answer.")] = 20,
     log_level: Annotated[
         str | None,
@@ -83,6 +87,7 @@ def agent(
         name=name,
         api_key=api_key or os.environ.get("A2C_API_KEY"),
         api_key_header=api_key_header,
+        ca_file=ca_file,
         timeout=timeout,
         log_level=log_level.lower() if log_level is not None else None,
     )
@@ -250,6 +255,7 @@ def _run(options: Options, main: Callable[[Visit], Awaitable[int]], log_level: s
         fail("which office? --office NAME, or A2C_OFFICE", 2)
     if not re.match(r"(https?|wss?)://[^/]", options.url):
         fail(f"--url {options.url}: an address such as http://127.0.0.1:8000 is expected", 2)
+    check_ca_file(options.ca_file)
     log_level = options.log_level or log_level
     if log_level not in ("debug", "info", "warning", "error"):
         fail("--log-level is debug, info, warning or error", 2)

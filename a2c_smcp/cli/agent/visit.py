@@ -49,7 +49,7 @@ class Visit:
         provider = DefaultAgentAuthProvider(
             options.name, options.office, options.api_key, api_key_header=options.api_key_header
         )
-        self.agent = AsyncSMCPAgentClient(provider)
+        self.agent = AsyncSMCPAgentClient(provider, ca_file=options.ca_file)
 
     def chosen(self, computer: str | None) -> tuple[str, ...]:
         """The Computers that a command is about.

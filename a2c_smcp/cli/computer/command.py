@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from a2c_smcp.cli.ca_file import ca_file_option, check_ca_file
 from a2c_smcp.cli.errors import fail
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Options:
     watch_config: bool
     log_level: str
     log_format: str
+    ca_file: Path | None = None
 
 
 @app.callback()
@@ -77,6 +79,7 @@ def computer(
         typer.Option(help="Key or token for the Server; better in A2C_API_KEY.", rich_help_panel=_OFFICE),
     ] = None,
     api_key_header: Annotated[str, typer.Option(help="HTTP header of the key.", rich_help_panel=_OFFICE)] = "x-api-key",
+    ca_file: Annotated[Path | None, ca_file_option(_OFFICE)] = None,
     allow_all: Annotated[
         bool,
         typer.Option(
@@ -133,6 +136,7 @@ def computer(
         fail(f"--url {url}: an address such as http://127.0.0.1:8000 is expected", 2)
     if watch_config and config is None:
         fail("--watch-config needs a file to watch: add --config FILE", 2)
+    check_ca_file(ca_file)
     if start_timeout <= 0:
         fail("--start-timeout must be more than 0 seconds", 2)
     if log_format not in ("human", "json"):
@@ -147,6 +151,7 @@ def computer(
         name=name or socket.gethostname(),
         api_key=api_key or os.environ.get("A2C_API_KEY"),
         api_key_header=api_key_header,
+        ca_file=ca_file,
         allow_all=allow_all,
         keyring=keyring,
         require_subscribe=require_subscribe,
@@ -223,7 +228,10 @@ def _run(options: Options, main: Callable[[Host], Awaitable[int]]) -> None:
     loaded = load(options.config) if options.config is not None else None
     if loaded is not None:
         for warning in loaded.warnings:
-            typer.echo(f"{options.config}: warning: {warning}", err=True)
+            if options.log_format == "json":
+                logging.getLogger(__name__).warning("%s: %s", options.config, warning)
+            else:
+                typer.echo(f"{options.config}: warning: {warning}", err=True)
 
     async def run() -> int:
         async with Host(options, loaded) as host:

@@ -73,7 +73,7 @@ class Host:
         """The connection. Not every command needs one, and to import it takes a fifth of a second."""
         from a2c_smcp.computer.socketio.client import SMCPComputerClient
 
-        return SMCPComputerClient(computer=self.computer, on_refused=self._on_refused)
+        return SMCPComputerClient(computer=self.computer, on_refused=self._on_refused, ca_file=self.options.ca_file)
 
     def _on_refused(self, refusal: SMCPError) -> bool:
         if not self.options.keep_trying:

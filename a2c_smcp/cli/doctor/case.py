@@ -18,6 +18,7 @@ class Case:
     url: str | None
     api_key: str | None
     api_key_header: str
+    ca_file: Path | None
     office: str | None
     name: str | None
     config: Path | None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from a2c_smcp.cli.ca_file import ca_file_option, check_ca_file
 from a2c_smcp.cli.errors import fail
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def doctor(
         str | None, typer.Option(help="Key or token for it; better in A2C_API_KEY.", rich_help_panel=_SERVER)
     ] = None,
     api_key_header: Annotated[str, typer.Option(help="HTTP header of the key.", rich_help_panel=_SERVER)] = "x-api-key",
+    ca_file: Annotated[Path | None, ca_file_option(_SERVER)] = None,
     office: Annotated[
         str | None,
         typer.Option(envvar="A2C_OFFICE", help="An office to join, for a moment.", rich_help_panel=_SERVER),
@@ -86,6 +88,7 @@ def doctor(
         fail("--start-timeout must be more than 0 seconds", 2)
     if office is not None and url is None:
         fail("--office: where is the Server? (--url)", 2)
+    check_ca_file(ca_file)
     configure_logging("debug" if context.obj else "critical")  # what went wrong is told as a finding
     case = Case(
         port=port or DEFAULT_PORT,
@@ -93,6 +96,7 @@ def doctor(
         url=url,
         api_key=api_key or os.environ.get("A2C_API_KEY") or None,
         api_key_header=api_key_header,
+        ca_file=ca_file,
         office=office,
         name=name,
         config=config,

@@ -115,7 +115,7 @@ class _Visitor(Computer):
 async def check_admission(case: Case, report: Report, transports: list[str], *, is_clock_wrong: bool) -> None:
     """Connect with the key, and join the office if there is one to join."""
     visitor = _Visitor(case.name or _any_name())
-    client = SMCPComputerClient(computer=visitor, reconnection=False)
+    client = SMCPComputerClient(computer=visitor, ca_file=case.ca_file, reconnection=False)
     try:
         if await _enter(client, case, report, transports, is_clock_wrong) and case.office is not None:
             refusal = await _visit(client, visitor, case.office, report)
@@ -206,7 +206,8 @@ async def _is_for_agents(case: Case, transports: list[str], office: str) -> bool
     """Whether an Agent with this key could be in the office; there may be one already."""
     from a2c_smcp.agent import AsyncSMCPAgentClient, DefaultAgentAuthProvider
 
-    agent = AsyncSMCPAgentClient(DefaultAgentAuthProvider(case.name or _any_name(), office), reconnection=False)
+    provider = DefaultAgentAuthProvider(case.name or _any_name(), office)
+    agent = AsyncSMCPAgentClient(provider, ca_file=case.ca_file, reconnection=False)
     try:
         await agent.reach(case.url or "", headers=case.headers, auth=case.headers or None, transports=transports)
         await agent.join_office()
@@ -220,7 +221,7 @@ async def _is_for_agents(case: Case, transports: list[str], office: str) -> bool
 async def _may_join(case: Case, transports: list[str], office: str) -> bool:
     """Whether a Computer of another name may join."""
     visitor = _Visitor(_any_name())
-    client = SMCPComputerClient(computer=visitor, reconnection=False)
+    client = SMCPComputerClient(computer=visitor, ca_file=case.ca_file, reconnection=False)
     try:
         await client.reach(case.url or "", headers=case.headers, auth=case.headers or None, transports=transports)
         await client.join_office(office)

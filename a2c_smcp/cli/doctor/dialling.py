@@ -10,28 +10,35 @@ import socket
 import ssl
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from urllib.request import getproxies
 
 from cryptography import x509
 
 from a2c_smcp.cli.doctor.case import Place
 from a2c_smcp.cli.doctor.finding import Report
+from a2c_smcp.utils.trust import EXPIRED, NOT_YET_VALID, SELF_SIGNED, UNKNOWN_ISSUER, WRONG_NAME, trusting
 
 PATIENCE = 10.0
 """Seconds for each step."""
 SOON = timedelta(days=14)
 """How long before its end a certificate is told to be renewed."""
 
-_EXPIRED, _NOT_YET_VALID = 10, 9
-_SELF_SIGNED = (18, 19)
-_UNKNOWN_ISSUER = (2, 20, 21)
-_WRONG_NAME = (62, 64)
-_TRUST = (
-    "use a certificate of a public authority, or have this machine trust yours: SSL_CERT_FILE=ca.pem before the command"
-)
+
+@dataclass(frozen=True)
+class Trust:
+    """Whom to trust to vouch for a certificate, and how a person has another authority trusted."""
+
+    ca_file: Path | None = None
+    how: str = "SSL_CERT_FILE=ca.pem before the command"
+
+    @property
+    def advice(self) -> str:
+        """What to do about an authority that is not trusted."""
+        return f"use a certificate of a public authority, or have yours trusted: {self.how}"
 
 
-async def dial(place: Place, report: Report, who: str, how_to_start: str = "") -> bool:
+async def dial(place: Place, report: Report, who: str, how_to_start: str = "", trust: Trust | None = None) -> bool:
     """Find, connect to and, where it is TLS, trust a place; whether all of that works."""
     addresses = await _resolve(place, report, who)
     address = await _connect(place, addresses, report, who, how_to_start)
@@ -39,7 +46,7 @@ async def dial(place: Place, report: Report, who: str, how_to_start: str = "") -
         return False
     if not place.is_tls:
         return True
-    return await _trust(place, address, report, who)
+    return await _trust(place, address, report, who, trust or Trust())
 
 
 # ----------------------------------------------------------------------------------------------------------------- name
@@ -104,12 +111,12 @@ def _why_not_connected(place: Place, error: OSError, who: str, how_to_start: str
 # ------------------------------------------------------------------------------------------------------------------ TLS
 
 
-async def _trust(place: Place, address: str, report: Report, who: str) -> bool:
+async def _trust(place: Place, address: str, report: Report, who: str, trust: Trust) -> bool:
     """Whether the certificate is good, for as long as it matters."""
     try:
-        certificate = await _shake_hands(place, address, ssl.create_default_context())
+        certificate = await _shake_hands(place, address, trusting(trust.ca_file))
     except ssl.SSLCertVerificationError as error:
-        report.fail(*_why_not_trusted(place, error, await _presented(place, address), who))
+        report.fail(*_why_not_trusted(place, error, await _presented(place, address), who, trust))
         return False
     except (OSError, EOFError) as error:
         report.fail(
@@ -129,30 +136,35 @@ async def _trust(place: Place, address: str, report: Report, who: str) -> bool:
 
 
 def _why_not_trusted(
-    place: Place, error: ssl.SSLCertVerificationError, certificate: _Certificate | None, who: str
+    place: Place, error: ssl.SSLCertVerificationError, certificate: _Certificate | None, who: str, trust: Trust
 ) -> tuple[str, str]:
     code = error.verify_code
-    if code == _EXPIRED:
+    issuer = f" ({certificate.issuer})" if certificate else ""
+    if code == EXPIRED:
         when = f" on {certificate.ends:%Y-%m-%d %H:%M} UTC" if certificate else ""
         return f"{who}: the certificate expired{when}", "renew it at the Server; or is the clock of this machine wrong?"
-    if code == _NOT_YET_VALID:
+    if code == NOT_YET_VALID:
         when = f" before {certificate.begins:%Y-%m-%d %H:%M} UTC" if certificate else ""
         return f"{who}: the certificate is not valid{when}", "is the clock of this machine wrong?"
-    if code in _WRONG_NAME:
+    if code in WRONG_NAME:
         names = f": it is for {', '.join(certificate.names) or 'nobody'}" if certificate else ""
         return (
             f"{who}: the certificate is not for {place.host}{names}",
             "use a name that the certificate has, or get one for this name",
         )
-    if code in _SELF_SIGNED:
-        return f"{who}: the certificate is self-signed, or its authority is", _TRUST
-    if code in _UNKNOWN_ISSUER:
-        issuer = f" ({certificate.issuer})" if certificate else ""
+    if code in (*SELF_SIGNED, *UNKNOWN_ISSUER) and trust.ca_file is not None:
+        return (
+            f"{who}: {trust.ca_file} does not have the authority that issued the certificate{issuer}",
+            "ask the operator of the Server for the certificate of that authority",
+        )
+    if code in SELF_SIGNED:
+        return f"{who}: the certificate is self-signed, or its authority is", trust.advice
+    if code in UNKNOWN_ISSUER:
         return (
             f"{who}: this machine does not know who issued the certificate{issuer}",
-            f"have the Server send the whole chain (fullchain.pem); or {_TRUST}",
+            f"have the Server send the whole chain (fullchain.pem); or {trust.advice}",
         )
-    return f"{who}: the certificate is refused: {error.verify_message}", _TRUST
+    return f"{who}: the certificate is refused: {error.verify_message}", trust.advice
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import aiohttp
 
 from a2c_smcp.cli.doctor.case import Place
+from a2c_smcp.utils.trust import trusting
 from a2c_smcp.wire.session import CLOSE, read_handshake
 
 PATH = "/socket.io"
@@ -96,9 +98,12 @@ class Line:
             return (await response.content.read(100)).startswith(PAGE)
 
 
-def session(headers: dict[str, str] | None = None, seconds: float = SECONDS) -> aiohttp.ClientSession:
+def session(
+    headers: dict[str, str] | None = None, seconds: float = SECONDS, ca_file: Path | None = None
+) -> aiohttp.ClientSession:
     """For requests that get so many seconds each."""
-    return aiohttp.ClientSession(headers=headers, timeout=aiohttp.ClientTimeout(total=seconds))
+    connector = aiohttp.TCPConnector(ssl=trusting(ca_file))
+    return aiohttp.ClientSession(headers=headers, timeout=aiohttp.ClientTimeout(total=seconds), connector=connector)
 
 
 def _clock(date: str | None, now: float) -> float | None:

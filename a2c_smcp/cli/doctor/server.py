@@ -9,7 +9,7 @@ import aiohttp
 
 from a2c_smcp.cli.doctor.case import Case, Place
 from a2c_smcp.cli.doctor.credentials import check_admission
-from a2c_smcp.cli.doctor.dialling import dial
+from a2c_smcp.cli.doctor.dialling import Trust, dial
 from a2c_smcp.cli.doctor.engine import PATH, Answer, Line, session
 from a2c_smcp.cli.doctor.finding import Report
 from a2c_smcp.utils.text import printable
@@ -41,10 +41,11 @@ async def check_server(case: Case, report: Report) -> None:
     report.group = f"Server {place.origin}"
     _look_at(url, place, case, report)
     report.now("connecting")
-    if not await dial(place, report, "connection", f"a2c server --port {place.port}" if place.is_local else ""):
+    start = f"a2c server --port {place.port}" if place.is_local else ""
+    if not await dial(place, report, "connection", start, Trust(case.ca_file, "--ca-file ca.pem")):
         return
     try:
-        async with session(case.headers) as http:
+        async with session(case.headers, ca_file=case.ca_file) as http:
             clock, passes = await _speak(Line.to(url, http), report)
     except (aiohttp.ClientError, TimeoutError, ValueError) as error:
         report.fail(

@@ -1,0 +1,246 @@
+"""API keys in a TOML file, stored as hashes: reading, writing and checking them. See `a2c keys`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+import secrets
+import time
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from datetime import time as day_time
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+from a2c_smcp.errors import NotAuthenticatedError
+from a2c_smcp.protocol.grants import Grant
+from a2c_smcp.server.last_used import LastUsed, write_privately
+
+logger = logging.getLogger(__name__)
+
+KEY_PREFIX = "a2c_"
+LOOK_SECONDS = 1.0
+"""A file is looked at this often for the sake of connections that are open."""
+MOST_NAMES = 10
+"""Ids in the description of a change."""
+_FIELDS = {"id", "hash", "offices", "roles", "name", "created", "expires"}
+_TABLE = re.compile(r"^[ \t]*\[\[[ \t]*keys[ \t]*\]\]", re.MULTILINE)
+
+
+class ExpiredKeyError(NotAuthenticatedError):
+    """The key was valid once. `subject` is its id."""
+
+    def __init__(self, subject: str | None, expired: datetime) -> None:
+        name = f" {subject!r}" if subject is not None else ""
+        since = f"{expired:%Y-%m-%d %H:%M} UTC"
+        super().__init__(f"the API key{name} expired on {since}: ask the Server's operator for a new one")
+        self.subject = subject
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What a key allows, and until when."""
+
+    grant: Grant
+    expires: datetime | None = None
+
+    @property
+    def is_expired(self) -> bool:
+        """Whether its time is over."""
+        return self.expires is not None and time.time() >= self.expires.timestamp()
+
+
+class KeyFile:
+    """A `Verifier` of the keys in a file. The file is read again when it changes."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._keys: Mapping[str, Key] = {}
+        self._stamp: tuple[int, int] | None = self._read_stamp()
+        """Of the file as it was read last; None when it could not be read."""
+        self._problem = ""
+        """What was logged last about it."""
+        self._looked_at = 0.0
+        self._last_used = LastUsed(self.path, lambda: self._keys)
+        self.take(self.read())
+        logger.info("key file %s: %d keys", self.path, len(self._keys))
+
+    def verify(self, credential: str) -> Grant | None:
+        """Look a key up by its hash.
+
+        Raises:
+            ExpiredKeyError: it is in the file, and has expired.
+        """
+        self._refresh()
+        hashed = hash_key(credential)
+        key = self._keys.get(hashed)
+        if key is None:
+            return None
+        if key.is_expired and key.expires is not None:
+            raise ExpiredKeyError(key.grant.subject, key.expires)
+        self._last_used.note(hashed)
+        return replace(key.grant, holds=partial(self._holds, hashed, key.grant))
+
+    def read(self) -> Mapping[str, Key]:
+        """The keys that are in the file now.
+
+        Raises:
+            OSError: it cannot be read.
+            ValueError: it is not a valid key file; the message says where.
+        """
+        return {
+            entry["hash"]: Key(Grant.of(entry, entry.get("id")), entry.get("expires")) for entry in read_keys(self.path)
+        }
+
+    def take(self, keys: Mapping[str, Key]) -> str:
+        """Put keys in force; what that changes, in words, or nothing."""
+        before, self._keys, self._problem = self._keys, keys, ""
+        return _describe(before, keys)
+
+    def close(self) -> None:
+        """Write down when the keys were used."""
+        self._last_used.close()
+
+    def _holds(self, hashed: str, grant: Grant) -> bool:
+        """Whether a key is there, allows the same, and has not expired."""
+        if time.monotonic() - self._looked_at > LOOK_SECONDS:
+            self._refresh()
+        key = self._keys.get(hashed)
+        if key is None or key.grant != grant or key.is_expired:
+            return False
+        self._last_used.note(hashed)
+        return True
+
+    def _read_stamp(self) -> tuple[int, int]:
+        status = self.path.stat()
+        return status.st_mtime_ns, status.st_size
+
+    def _refresh(self) -> None:
+        self._looked_at = time.monotonic()
+        try:
+            stamp = self._read_stamp()
+            if stamp == self._stamp:
+                return
+            self._stamp = stamp  # also of a file that is wrong: it is wrong until it changes
+            if changes := self.take(self.read()):
+                logger.info("key file %s: %s", self.path, changes)
+        except (OSError, ValueError) as error:
+            # A file that is being edited must not lock everybody out, nor let anybody new in.
+            if isinstance(error, OSError):
+                self._stamp = None
+            if str(error) != self._problem:
+                self._problem = str(error)
+                logger.error("%s; the keys read before stay in force", error)
+
+
+def hash_key(key: str) -> str:
+    """The stored form of an API key. Keys are 256 random bits, so a plain hash is enough."""
+    return "sha256:" + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def mint_key() -> str:
+    """A new random API key."""
+    return KEY_PREFIX + secrets.token_urlsafe(32)
+
+
+def read_keys(path: Path) -> list[dict[str, Any]]:
+    """The entries of a key file; `created` and `expires` are times in UTC.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is not a valid key file; the message names file and line.
+    """
+    text = path.read_text("utf-8")
+    try:
+        entries: object = tomllib.loads(text).get("keys", [])
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{path}: {error}") from None
+    if not isinstance(entries, list):
+        raise ValueError(f"{path}: [[keys]] tables are expected")
+    keys: list[dict[str, Any]] = []
+    for number, entry in enumerate(cast("list[Any]", entries), 1):
+        try:
+            keys.append(_read_key(entry))
+        except ValueError as error:
+            raise ValueError(f"{path}{_line_of(text, number)}: keys[{number}]: {error}") from None
+    return keys
+
+
+def write_keys(path: Path, keys: Sequence[dict[str, Any]]) -> None:
+    """Write a key file whole, readable by its owner only."""
+    blocks = ["# API keys of an A2C Server, as hashes. Made by `a2c keys`; the Server reads changes by itself.\n"]
+    for key in keys:
+        lines = [f"{field} = {_write_value(value)}" for field, value in key.items()]
+        blocks.append("[[keys]]\n" + "\n".join(lines) + "\n")
+    write_privately(path, "\n".join(blocks))
+
+
+def read_time(value: object) -> datetime:
+    """A moment in UTC, from a time or a text of one; a day means its end.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    try:
+        if isinstance(value, str):
+            value = date.fromisoformat(value) if len(value) == len("2026-12-31") else datetime.fromisoformat(value)
+    except ValueError:
+        raise ValueError(f"{value!r} is not a date or time such as 2026-12-31 or 2026-12-31T18:00:00Z") from None
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    if isinstance(value, date):
+        return datetime.combine(value, day_time(23, 59, 59), UTC)
+    raise ValueError("a date or time is expected")
+
+
+def _read_key(entry: object) -> dict[str, Any]:
+    if not isinstance(entry, dict) or not str(cast("Any", entry).get("hash", "")).startswith("sha256:"):
+        raise ValueError('a table with hash = "sha256:…" is expected')
+    key = cast("dict[str, Any]", entry)
+    if unknown := set(key) - _FIELDS:
+        raise ValueError(f"unknown field {min(unknown)!r}")
+    Grant.of(key, key.get("id"))
+    for field in {"created", "expires"} & set(key):
+        try:
+            key[field] = read_time(key[field])
+        except ValueError as error:
+            raise ValueError(f"{field}: {error}") from None
+    return key
+
+
+def _write_value(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return json.dumps(value, ensure_ascii=False)  # JSON strings and lists of strings are valid TOML
+
+
+def _line_of(text: str, number: int) -> str:
+    """Where the table of a key begins, for a message; nothing where the keys are written in another way."""
+    tables = list(_TABLE.finditer(text))
+    return f", line {text.count(chr(10), 0, tables[number - 1].start()) + 1}" if number <= len(tables) else ""
+
+
+def _describe(before: Mapping[str, Key], after: Mapping[str, Key]) -> str:
+    """What differs between two sets of keys, by their ids."""
+    changed = {hashed for hashed in before.keys() & after.keys() if before[hashed] != after[hashed]}
+    parts = [
+        f"{verb} {_names(keys[hashed].grant.subject for hashed in hashes)}"
+        for verb, keys, hashes in (
+            ("added", after, after.keys() - before.keys()),
+            ("changed", after, changed),
+            ("removed", before, before.keys() - after.keys()),
+        )
+        if hashes
+    ]
+    return ", ".join(parts)
+
+
+def _names(subjects: Any) -> str:
+    names = sorted(repr(subject) if subject is not None else "one without an id" for subject in subjects)
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more

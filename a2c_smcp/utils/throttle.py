@@ -1,0 +1,34 @@
+"""Fewer log lines of one source: whoever can cause a line could otherwise fill the disk with them."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+WINDOW = 1.0
+"""Seconds in which the lines of a source are counted."""
+MOST_SOURCES = 10_000
+"""Sources that are remembered before those are dropped whose window has passed."""
+
+
+class Throttle:
+    """Lets `most` lines of each source through in a second. Safe in threads."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._windows: dict[str, tuple[float, int]] = {}
+        self._lock = threading.Lock()
+
+    def admit(self, source: str) -> int | None:
+        """How many lines of this source were left out since its last one; None if this one is to be left out too."""
+        now = time.monotonic()
+        with self._lock:
+            began, count = self._windows.get(source, (now, 0))
+            left_out = 0
+            if now - began >= WINDOW:
+                left_out = max(0, count - self._most)
+                began, count = now, 0
+            self._windows[source] = began, count + 1
+            if len(self._windows) > MOST_SOURCES:
+                self._windows = {key: each for key, each in self._windows.items() if now - each[0] < WINDOW}
+        return left_out if count < self._most else None
