@@ -531,11 +531,11 @@ def test_a_key_opens_the_door_and_is_never_shown() -> None:
 
 
 def test_an_office_has_one_agent(place: Place) -> None:
-    with place.start("--log-level", "info", "watch", office="taken") as watch:
+    with place.start("--name", "ann", "--log-level", "info", "watch", office="taken") as watch:
         watch.wait_for("watching")
         refused = place.agent("tools", office="taken")
         assert refused.returncode == EXIT_CODES["not in"]
-        assert re.fullmatch(r"a2c: .*taken.*\(4101\)\n", refused.stderr)
+        assert re.fullmatch(r"a2c: .*taken.*'ann'.*\(4101\)\n", refused.stderr)
         watch.stop(signal.SIGINT)
     assert place.agent("computers", office="taken").returncode == EXIT_CODES["done"]
 

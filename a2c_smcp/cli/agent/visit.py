@@ -20,7 +20,6 @@ from a2c_smcp.errors import (
     NotAuthenticatedError,
     NotConnectedError,
     NotFoundError,
-    OfficeFullError,
     PageOutOfRangeError,
     SMCPError,
     TimedOutError,
@@ -161,8 +160,6 @@ def did_you_mean(word: str, choices: Any) -> str:
 
 def _why_not_in(error: SMCPError, options: Options) -> str:
     match error:
-        case OfficeFullError():
-            return f"office {options.office} has an Agent already, and takes only one ({error.code})"
         case NotAuthenticatedError() | ForbiddenError():
             return f"{error.message}; is A2C_API_KEY right? ({error.code})"
         case _:
