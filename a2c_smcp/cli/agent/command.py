@@ -14,6 +14,7 @@ from a2c_smcp.cli.errors import fail
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from a2c_smcp.cli.agent.output import Output
     from a2c_smcp.cli.agent.visit import Visit
 
 app = typer.Typer(invoke_without_command=True)
@@ -23,6 +24,16 @@ _OUTPUT = "Output"
 
 Json = Annotated[bool, typer.Option("--json", help="Print data for a program.")]
 Computer = Annotated[str | None, typer.Option("--computer", "-c", help="Only this Computer.", show_default="all")]
+OutputFile = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Write it to FILE, which is replaced; into FILE if that is a folder; - is standard output.",
+        show_default=False,
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -55,7 +66,16 @@ def agent(
         typer.Option(help="Key or token for the Server; better in A2C_API_KEY.", rich_help_panel=_OFFICE),
     ] = None,
     api_key_header: Annotated[str, typer.Option(help="HTTP header of the key.", rich_help_panel=_OFFICE)] = "x-api-key",
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a Computer gets to answer.")] = 20,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            "--answer-timeout",
+            "--timeout",
+            min=0.1,
+            help="Seconds that a Computer gets to answer. How long a tool may run is `call --timeout`. "
+            "(--timeout, here before the subcommand, is the old name of this option.)",
+        ),
+    ] = 20,
     log_level: Annotated[
         str | None,
         typer.Option(
@@ -104,12 +124,16 @@ def computers(context: typer.Context, as_json: Json = False) -> None:
 def tools(
     context: typer.Context,
     computer: Annotated[str | None, typer.Argument(help="Only of this Computer.")] = None,
+    tool: Annotated[str | None, typer.Argument(help="Show this tool of it, with its parameters.")] = None,
     as_json: Json = False,
 ) -> None:
-    """The tools of all Computers, or of one."""
+    """The tools of all Computers, or of one; or one tool with its parameters.
+
+    With --json a tool has the schemas of its parameters and its result as its MCP server gives them.
+    """
     from a2c_smcp.cli.agent import one_shot
 
-    _run(context.obj, lambda visit: one_shot.tools(visit, computer, as_json))
+    _run(context.obj, lambda visit: one_shot.tools(visit, computer, tool, as_json))
 
 
 @app.command()
@@ -119,16 +143,22 @@ def call(
     tool: Annotated[str, typer.Argument(help="The tool's name, as `tools` shows it.")],
     arguments: Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", help="The parameters.")] = None,
     params: Annotated[str | None, typer.Option(help="All parameters as a JSON object.")] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds that the tool gets.")] = 60,
+    timeout: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds that the tool gets to finish.")] = 60,
+    output: OutputFile = None,
     as_json: Json = False,
 ) -> None:
     """Call a tool. Exit code 1 if the tool fails.
 
     A VALUE is text where the tool wants text, else JSON (count=3, on=true, tags='["a"]'); key:=value is always JSON.
+
+    With --output the pictures, recordings and files of the result are written, and its text is printed; a result
+    without files is written as text. Of several files the second is FILE-2, and so on. Of a tool that fails nothing is
+    written.
     """
     from a2c_smcp.cli.agent import one_shot
 
-    _run(context.obj, lambda visit: one_shot.call(visit, computer, tool, arguments or [], params, timeout, as_json))
+    to = _output(output)
+    _run(context.obj, lambda visit: one_shot.call(visit, computer, tool, arguments or [], params, timeout, to, as_json))
 
 
 @app.command()
@@ -136,7 +166,9 @@ def desktop(
     context: typer.Context,
     computer: Computer = None,
     size: Annotated[int | None, typer.Option(help="At most this many windows of each Computer.")] = None,
-    window: Annotated[str | None, typer.Option(help="Only the window at this window:// address.")] = None,
+    window: Annotated[
+        str | None, typer.Option(help="Only the window at this window:// address; its query may be left out.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """What the windows of the Computers show."""
@@ -163,28 +195,42 @@ def finder(
 @app.command()
 def read(
     context: typer.Context,
-    uri: Annotated[str, typer.Argument(help="A dpe:// or window:// address, or that of any other resource.")],
+    called: Annotated[
+        str,
+        typer.Argument(
+            metavar="ADDRESS", help="A dpe:// or window:// address, or that of any other resource; or a unique title."
+        ),
+    ],
     markdown: Annotated[bool, typer.Option("--markdown", help="As markdown text, not rendered.")] = False,
+    output: OutputFile = None,
     computer: Computer = None,
     as_json: Json = False,
 ) -> None:
-    """A document, a page, an element, a window or any other resource."""
+    """A document, a page, an element, a window or any other resource.
+
+    a2c agent read "Sales 2026"
+
+    A document also goes by its file's name, a window by its first line or by its address without the query.
+    """
     from a2c_smcp.cli.agent import one_shot
 
-    _run(context.obj, lambda visit: one_shot.read(visit, computer, uri, markdown, as_json))
+    to = _output(output)
+    _run(context.obj, lambda visit: one_shot.read(visit, computer, called, markdown, to, as_json))
 
 
 @app.command()
 def tree(
     context: typer.Context,
-    uri: Annotated[str, typer.Argument(help="The dpe:// address of a document.")],
+    called: Annotated[
+        str, typer.Argument(metavar="ADDRESS", help="The dpe:// address of a document, or its unique title.")
+    ],
     computer: Computer = None,
     as_json: Json = False,
 ) -> None:
     """A document as a tree: its pages and their elements."""
     from a2c_smcp.cli.agent import one_shot
 
-    _run(context.obj, lambda visit: one_shot.tree(visit, computer, uri, as_json))
+    _run(context.obj, lambda visit: one_shot.tree(visit, computer, called, as_json))
 
 
 @app.command()
@@ -238,6 +284,16 @@ def watch(
     from a2c_smcp.cli.agent import one_shot
 
     _run(context.obj, lambda visit: one_shot.watch(visit, count, as_json))
+
+
+def _output(target: str | None) -> Output | None:
+    """Where to write; a place where nothing can be written ends the command before it begins."""
+    from a2c_smcp.cli.agent.output import Output
+
+    try:
+        return Output(target) if target is not None else None
+    except OSError as error:
+        fail(f"--output {target}: {error}", 2)
 
 
 def _run(options: Options, main: Callable[[Visit], Awaitable[int]], log_level: str = "error") -> None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+import shlex
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, cast
 
 from rich.console import RenderableType
+from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 from rich.tree import Tree
 
-from a2c_smcp.cli.views import escape
+from a2c_smcp.cli.schema import Parameter, parameters
+from a2c_smcp.cli.views import escape, with_address
 from a2c_smcp.protocol.upkeep import Change
-from a2c_smcp.smcp import DPEDocumentSummary, ResourceTemplate, SMCPTool
+from a2c_smcp.smcp import ResourceTemplate, SMCPTool
 from a2c_smcp.utils.text import printable
 from a2c_smcp.utils.tool_meta import tool_meta
 
@@ -28,6 +32,8 @@ _WORDS = {
     "rejoined": "back in the office",
 }
 
+WIDEST_NAME = 40
+_SENTENCE = re.compile(r".*?(?:[。！？]|(?<!e\.g)(?<!i\.e)[.!?](?=\s+[A-Z]|$))")
 
 NOBODY = "no Computer is in the office"
 
@@ -40,25 +46,55 @@ def computers(tools: Mapping[str, int | None]) -> RenderableType:
     return table if table.row_count else NOBODY
 
 
-def tools(offered: Mapping[str, list[SMCPTool]]) -> RenderableType:
-    """The tools of Computers; parameters that may be left out are dim."""
-    table = Table(
-        Column("computer", no_wrap=True),
-        Column("tool", no_wrap=True),
-        "asks first",
-        Column("parameters", max_width=36),
-        Column("description", no_wrap=True, overflow="ellipsis", ratio=1),
-        box=None,
-        expand=True,
-    )
+def tools(offered: Mapping[str, list[SMCPTool]]) -> Iterable[RenderableType]:
+    """The tools of Computers: their names and what they are for."""
     for computer, entries in offered.items():
+        yield Text(printable(computer), "bold")
+        if not entries:
+            yield "  no tools"
+            continue
+        table = Table.grid(Column(overflow="fold", max_width=WIDEST_NAME), Column(), padding=(0, 2), pad_edge=False)
         for tool in entries:
-            description = tool["description"].strip().partition("\n")[0]
-            asks = "no" if is_automatic(tool) else "yes"
-            table.add_row(
-                escape(computer), escape(tool["name"]), asks, _parameters(tool["params_schema"]), escape(description)
-            )
-    return table if table.row_count else "no tools"
+            asks = Text() if is_automatic(tool) else Text("asks first: ", "yellow")
+            table.add_row(Text(printable(tool["name"])), asks.append(_first_sentence(tool["description"]), "default"))
+        yield Padding(table, (0, 0, 0, 2), expand=False)
+
+
+def tool(computer: str, entry: SMCPTool) -> Iterable[RenderableType]:
+    """One tool: what it is for, its parameters, and how it is called."""
+    yield Text.assemble((printable(entry["name"]), "bold"), f" on {printable(computer)}")
+    if description := entry["description"].strip():
+        yield _block(description, 0)
+    if not is_automatic(entry):
+        yield Text("asks the Computer's owner first", "yellow")
+    listed = list(parameters(entry["params_schema"]))
+    yield Text("\nParameters" if listed else "\nno parameters", "bold" if listed else "")
+    yield from _fields(listed)
+    if returned := list(parameters(entry["return_schema"] or {})):
+        yield Text("\nResult", "bold")
+        yield from _fields(returned)
+    needed = [f"{shlex.quote(each.name)}=…" for each in listed if each.is_required and each.depth == 0]
+    words = ["a2c agent call", shlex.quote(computer), shlex.quote(entry["name"]), *needed]
+    yield Text(f"\n$ {printable(' '.join(words))}", "dim")
+
+
+def _fields(listed: Iterable[Parameter]) -> Iterable[RenderableType]:
+    for each in listed:
+        facts = printable(", ".join(each.facts))
+        yield _block(Text.assemble((printable(each.name), "cyan"), f"  {facts}"), 2 + 2 * each.depth)
+        if each.description:
+            yield _block(each.description, 6 + 2 * each.depth)
+
+
+def _block(text: str | Text, indent: int) -> RenderableType:
+    """Text that is wrapped at words, and set in."""
+    return Padding(Text(printable(text)) if isinstance(text, str) else text, (0, 0, 0, indent), expand=False)
+
+
+def _first_sentence(text: str) -> str:
+    paragraph = " ".join(text.strip().partition("\n\n")[0].split())
+    found = _SENTENCE.match(paragraph)
+    return printable(found[0] if found else paragraph)
 
 
 def is_automatic(tool: SMCPTool) -> bool:
@@ -66,33 +102,14 @@ def is_automatic(tool: SMCPTool) -> bool:
     return tool_meta(tool).get("auto_apply") is True
 
 
-def _parameters(schema: dict[str, Any]) -> str:
-    required = cast("list[Any]", found) if isinstance(found := schema.get("required"), list) else []
-    properties = cast("dict[str, Any]", found) if isinstance(found := schema.get("properties"), dict) else {}
-    return " ".join(escape(name) if name in required else f"[dim]{escape(name)}[/]" for name in properties)
-
-
-def documents(found: list[tuple[str, DPEDocumentSummary]], total: int) -> RenderableType:
-    """Documents, and where they are."""
-    if not found:
-        return f"none of {total}" if total else "no documents"
-    table = Table("title", "type", "pages", "changed", "computer", Column("uri", overflow="fold"), box=None)
-    for computer, entry in found:
-        changed = str(entry.get("last_modified") or "")[:10]
-        cells = (entry["title"], entry["file_type"], str(entry["page_count"]), changed, computer, entry["uri"])
-        table.add_row(*map(escape, cells))
-    table.caption = f"{len(found)} of {total}" + (" (--all shows the rest)" if len(found) < total else "")
-    return table
-
-
-def templates(found: Mapping[str, list[ResourceTemplate]]) -> RenderableType:
+def templates(found: Mapping[str, list[ResourceTemplate]]) -> Iterable[RenderableType]:
     """Which addresses can be read, and of which MCP server."""
-    table = Table("computer", "mcp server", "name", Column("template", overflow="fold"), box=None)
     for computer, listed in found.items():
         for entry in listed:
-            cells = (computer, entry["mcp_server"], entry.get("title") or entry["name"], entry["uriTemplate"])
-            table.add_row(*map(escape, cells))
-    return table if table.row_count else "no resource templates"
+            title = entry.get("title") or entry["name"]
+            yield with_address(title, f"{entry['mcp_server']} on {computer}", entry["uriTemplate"])
+    if not any(found.values()):
+        yield "no resource templates"
 
 
 def tree(document: Mapping[str, Any], pages: list[dict[str, Any]]) -> RenderableType:

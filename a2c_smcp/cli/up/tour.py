@@ -39,6 +39,7 @@ QUIET_SECONDS = 1.0
 MOST_LINES = 24
 """Lines shown of a page or an element."""
 MOST_WINDOWS = 4
+MOST_DOCUMENTS = 8
 NOTE = "a2c-tour.md"
 PICTURE = """\
   Agent ──dials out──▶  Server  ◀──dials out── Computer ──┬── MCP server: documents
@@ -122,7 +123,10 @@ class Tour:
     def _say(self, text: str, *parts: RenderableType) -> None:
         self._console.print(Text(printable(text)))
         for part in parts:
-            self._console.print(Padding(part, (0, 0, 0, 2), expand=False))
+            if isinstance(part, Text) and part.no_wrap:  # an address is there to be copied: it is not folded
+                self._console.print(Text("\n").join(Text("  ").append(line) for line in part.split()), soft_wrap=True)
+            else:
+                self._console.print(Padding(part, (0, 0, 0, 2), expand=False))
 
     # ------------------------------------------------------------------------------------------------------------ steps
 
@@ -139,7 +143,7 @@ class Tour:
         tools = self._agent.tools
         if not any(tools.values()):
             raise StepFailed("there are no tools")
-        self._say("The tools of all MCP servers, as one list for each Computer:", agent_views.tools(tools))
+        self._say("The tools of all MCP servers, as one list for each Computer:", *agent_views.tools(tools))
 
     async def _look_at_desktop(self) -> None:
         self._do("desktop")
@@ -148,7 +152,7 @@ class Tour:
             raise StepFailed("no MCP server shows a window")
         self._say(
             "Every window:// resource, in order of importance. It is there without a call, and current:",
-            *map(views.window, answer["desktops"]),
+            *(part for shown in answer["desktops"] for part in views.window(shown)),
         )
 
     async def _look_at_catalogue(self) -> None:
@@ -166,7 +170,7 @@ class Tour:
         self._documents = answer["documents"]
         self._say(
             "Every dpe:// document, each with its type and number of pages. No file left the Computer for this:",
-            views.documents(self._documents, answer["total_count"]),
+            *views.documents([(computer, each) for each in self._documents[:MOST_DOCUMENTS]], answer["total_count"]),
         )
 
     async def _call(self) -> None:
