@@ -476,11 +476,63 @@ def test_watch_sees_a_computer_come_and_go(place: Place, tmp_path: Path) -> None
         watch.wait_for("watching")
         with computer_process(*flags) as computer:
             watch.wait_for(r"^\d\d:\d\d:\d\d  pc came$")
-            watch.wait_for(r"  pc has 15 tools now$")
+            watch.wait_for(r"  pc( has 15 tools now|: 15 tools added: echo, add, sleep, .* …)$")
             assert computer.stop(signal.SIGTERM) == 0
         watch.wait_for(r"  pc left$")
         assert watch.stop(signal.SIGINT) == EXIT_CODES["interrupted"]
         assert "Traceback" not in watch.text
+
+
+@pytest.mark.anyio
+async def test_watch_names_what_changed(place: Place) -> None:
+    def document(ref: str, title: str) -> dict[str, Any]:
+        known = {"file_uri": f"file:///{ref}", "file_type": "md", "page_count": 1, "server": "s"}
+        return {"doc_ref": ref, "uri": f"dpe://h/{ref}", "title": title, **known}
+
+    offer: dict[str, Any] = {
+        "tools": [TOOL],
+        "servers": {"a": {"type": "stdio"}},
+        "desktops": ["window://h/w?priority=1\n\nold"],
+        "documents": [document("a", "A"), document("b", "B")],
+    }
+
+    def offered(event: str, data: Any) -> Any:
+        if event == "client:get_config":
+            return {"servers": offer["servers"], "inputs": None}
+        return {**offer, "total_count": len(offer["documents"]), "req_id": data["req_id"]}
+
+    async with office_of(place, "changing", "pc") as (computer,):
+        computer.answer = offered
+        with place.start("--log-level", "info", "watch", office="changing") as watch:
+            await asyncio.to_thread(watch.wait_for, "watching")
+            for what, value, lines in (
+                (
+                    "tool_list",
+                    {"tools": [{**TOOL, "description": "Else."}, {**TOOL, "name": "b"}]},
+                    ["tool echo changed"],
+                ),
+                ("tool_list", {"tools": [TOOL]}, ["tool echo changed", "tool b removed"]),
+                ("config", {"servers": {"b": {"type": "sse"}}}, ["MCP server b added", "MCP server a removed"]),
+                (
+                    "desktop",
+                    {"desktops": ["window://h/w?priority=1\n\nnew"]},
+                    [r"window window://h/w\?priority=1 changed"],
+                ),
+                ("desktop", {"desktops": ["window://h/v\n\nv"]}, ["window window://h/v added"]),
+                (
+                    "finder",
+                    {"documents": [document("a", "AA"), document("c", "C")]},
+                    [r"document AA \(dpe://h/a\) changed", r"document C \(dpe://h/c\) added", r"document B .* removed"],
+                ),
+            ):
+                offer |= value
+                await computer.ask(f"server:update_{what}", {"computer": "pc"})
+                for line in lines:
+                    await asyncio.to_thread(watch.wait_for, rf"^\d\d:\d\d:\d\d  pc: {line}$")
+            await computer.ask("server:update_finder", {"computer": "pc"})
+            await asyncio.to_thread(watch.wait_for, "pc has changed documents; their list is the same")
+            assert await asyncio.to_thread(watch.stop, signal.SIGINT) == EXIT_CODES["interrupted"]
+    assert watch.text.count("tool echo changed") == 2
 
 
 @pytest.mark.anyio
@@ -502,7 +554,7 @@ async def test_watch_gives_a_script_one_object_a_line_and_ends_after_as_many_as_
         ("tools", HOSTILE),
         ("leave", HOSTILE),
     ]
-    assert changes[1]["data"] == [TOOL]
+    assert (changes[1]["data"], changes[1]["changes"]) == ([TOOL], [])
 
 
 @pytest.mark.anyio

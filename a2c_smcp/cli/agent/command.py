@@ -280,7 +280,11 @@ def watch(
     count: Annotated[int | None, typer.Option(min=1, help="End after this many changes.")] = None,
     as_json: Json = False,
 ) -> None:
-    """What changes in the office, as it comes, one line for each; until Ctrl-C."""
+    """What changes in the office, as it comes; until Ctrl-C.
+
+    Names the tools, windows, documents, MCP servers and Computers that were added, removed or changed. With --json it
+    prints an object for every notice, with what is different in `changes`.
+    """
     from a2c_smcp.cli.agent import one_shot
 
     _run(context.obj, lambda visit: one_shot.watch(visit, count, as_json))

@@ -14,6 +14,7 @@ from a2c_smcp.cli.agent import views
 from a2c_smcp.cli.agent.addresses import addresses
 from a2c_smcp.cli.agent.titles import locate, window_at, windows_at
 from a2c_smcp.cli.agent.visit import FAILED, NOT_THERE, WRONG, Visit, complain, exit_code, logger
+from a2c_smcp.cli.agent.watching import Watch
 from a2c_smcp.cli.arguments import read_arguments
 from a2c_smcp.cli.progress import wait_shown
 from a2c_smcp.cli.views import print_json, show
@@ -291,24 +292,25 @@ async def config(visit: Visit, computer: str) -> int:
 
 
 async def watch(visit: Visit, count: int | None, as_json: bool) -> int:
-    """Changes, until there were enough."""
-    await visit.agent.settle()  # what is there already is no change
-    changes = visit.agent.changes()
-    logger.info("watching")
-    if not as_json and sys.stderr.isatty():
-        here = printable(", ".join(visit.agent.computers) or "nobody")
-        print(f"watching {visit.options.office} ({here}); Ctrl-C ends it", file=sys.stderr)
+    """What happens, until that was enough."""
     seen = 0
-    async for change in changes:
-        if as_json:
-            fields = {"kind": change.kind, "computer": change.computer, "data": change.data}
-            print(shared.as_json(fields), flush=True)
-        else:
-            show(views.change(change))
-            sys.stdout.flush()
-        seen += 1
-        if count is not None and seen >= count:
-            break
+    async with Watch(visit) as watching:
+        logger.info("watching")
+        if not as_json and sys.stderr.isatty():
+            here = printable(", ".join(visit.agent.computers) or "nobody")
+            print(f"watching {visit.options.office} ({here}); Ctrl-C ends it", file=sys.stderr)
+        async for news in watching:
+            if as_json:
+                print(shared.as_json(news.to_json()), flush=True)
+            else:
+                lines = list(views.news(news))
+                if not lines:
+                    continue
+                show(*lines)
+                sys.stdout.flush()
+            seen += 1
+            if count is not None and seen >= count:
+                break
     return 0
 
 

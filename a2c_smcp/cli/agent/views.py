@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from itertools import groupby
 from typing import Any, cast
 
 from rich.console import RenderableType
@@ -14,24 +15,23 @@ from rich.table import Column, Table
 from rich.text import Text
 from rich.tree import Tree
 
+from a2c_smcp.cli.agent.watching import News
 from a2c_smcp.cli.schema import Parameter, parameters
 from a2c_smcp.cli.views import escape, with_address
-from a2c_smcp.protocol.upkeep import Change
 from a2c_smcp.smcp import ResourceTemplate, SMCPTool
 from a2c_smcp.utils.text import printable
 from a2c_smcp.utils.tool_meta import tool_meta
 
-_WORDS = {
-    "enter": "came",
-    "leave": "left",
-    "tools": "has tools",
-    "config": "has another configuration",
-    "desktop": "shows something else",
-    "finder": "has other documents",
+_EVENTS = {
+    "enter": " came",
+    "leave": " left",
     "disconnected": "the connection to the Server is lost; trying to come back",
     "rejoined": "back in the office",
 }
-
+_THINGS = {"tools": "tools", "config": "MCP servers and inputs", "desktop": "windows", "finder": "documents"}
+MOST_LINES = 5
+"""Things of a kind that have a line each when they change; of more, the names are listed."""
+MOST_NAMES = 10
 WIDEST_NAME = 40
 _SENTENCE = re.compile(r".*?(?:[。！？]|(?<!e\.g)(?<!i\.e)[.!?](?=\s+[A-Z]|$))")
 
@@ -145,11 +145,30 @@ def _gist(content: Any) -> str:
     return ""
 
 
-def change(news: Change) -> RenderableType:
-    """One change, in one line."""
-    when = datetime.now().strftime("%H:%M:%S")
-    words = _WORDS[news.kind]
-    if news.kind == "tools" and news.data is not None:
-        words = f"has {len(news.data)} tools now"
-    line = Text(f"{when}  ", "dim")
-    return line.append(printable(f"{news.computer} {words}" if news.computer is not None else words), "default")
+def news(heard: News) -> Iterable[RenderableType]:
+    """What happened, a line for each thing; nothing if all is as it was."""
+    for words in _told(heard):
+        line = Text(f"{datetime.now():%H:%M:%S}  ", "dim")
+        yield line.append(printable(f"{heard.computer or ''}{words}"), "default")
+
+
+def _told(heard: News) -> Iterable[str]:
+    if heard.kind in _EVENTS:
+        yield _EVENTS[heard.kind]
+        return
+    things = _THINGS[heard.kind]
+    if heard.failure is not None:
+        yield f" has other {things}, and does not say which: {heard.failure}"
+    elif heard.total is not None:
+        yield f" has {heard.total} {things} now"
+    elif heard.kind == "finder" and not heard.differences:  # what a document holds is not in the list
+        yield " has changed documents; their list is the same as before"
+    for (how, what), group in groupby(heard.differences, lambda each: (each.how, each.item.what)):
+        items = [difference.item for difference in group]
+        if len(items) <= MOST_LINES:
+            for item in items:
+                address = f" ({item.uri})" if item.uri not in (None, item.name) else ""
+                yield f": {what} {item.name}{address} {how}"
+        else:
+            names = ", ".join(item.name for item in items[:MOST_NAMES])
+            yield f": {len(items)} {what}s {how}: {names}{' …' if len(items) > MOST_NAMES else ''}"
