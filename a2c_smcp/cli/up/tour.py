@@ -8,6 +8,7 @@ import logging
 import os
 import re
 import shlex
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -22,6 +23,7 @@ from rich.text import Text
 from a2c_smcp.agent.client import AsyncSMCPAgentClient, Changes
 from a2c_smcp.cli import views
 from a2c_smcp.cli.agent import views as agent_views
+from a2c_smcp.cli.console import enter_pressed
 from a2c_smcp.cli.up.plan import Plan
 from a2c_smcp.cli.up.view import program_name
 from a2c_smcp.errors import SMCPError
@@ -70,6 +72,8 @@ class Tour:
         self._uri = ""
         self._page = 0
         self._number = 0
+        self._has_reader = console.is_terminal and sys.stdin.isatty()
+        """Whether somebody reads along, and says when to go on."""
         self.failures = 0
 
     async def walk(self) -> None:
@@ -81,7 +85,7 @@ class Tour:
             "After the $ stands what you would type to see the same."
         )
         self._console.print()
-        for title, step in (
+        steps: tuple[tuple[str, Callable[[], Awaitable[None]]], ...] = (
             ("Who is here", self._meet),
             ("What they can do", self._list_tools),
             ("What their windows show: the Desktop", self._look_at_desktop),
@@ -91,8 +95,19 @@ class Tour:
             ("A page of it", self._read_page),
             ("One element of that page", self._read_element),
             ("A file changes, and the Agent hears of it", self._change_file),
-        ):
+        )
+        for title, step in steps:
             await self._step(title, step)
+            if self._number < len(steps):
+                await self._wait_for_reader()
+
+    async def _wait_for_reader(self) -> None:
+        """Go on when Enter is pressed. After the end of input (Ctrl-D) nobody can, and the tour goes on by itself."""
+        if not self._has_reader:
+            return
+        self._console.print(Text("Enter: next step; Ctrl-D: all of them; Ctrl-C: end ", "dim"), end="")
+        self._has_reader = await enter_pressed()
+        self._console.print("" if self._has_reader else "\n")
 
     async def _step(self, title: str, step: Callable[[], Awaitable[None]]) -> None:
         self._number += 1
