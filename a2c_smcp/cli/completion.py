@@ -36,7 +36,7 @@ def completion(shell: Annotated[Shell, typer.Argument(help="Your shell.", metava
 
     zsh: eval "$(a2c completion zsh)" in ~/.zshrc, after compinit
 
-    fish: a2c completion fish > ~/.config/fish/completions/a2c.fish
+    fish: a2c completion fish | source in ~/.config/fish/config.fish
     """
     typer.echo(get_completion_script(prog_name=PROGRAM, complete_var=VARIABLE, shell=shell))
 
