@@ -123,11 +123,13 @@ def test_a_tool_is_shown_with_all_that_its_schema_says() -> None:
 def test_tools_are_listed_by_their_names_and_first_sentences() -> None:
     long = "Reads a file from the disk of the machine, e.g. a report of the last week. Then closes it."
     listed = [entry("read", long, {}), entry("unpack_archive", "读取文件。然后关闭。", {})]
+    listed[1]["meta"] = {"a2c_tool_meta": '{"auto_apply": true}'}
     assert seen(*tools({"pc": listed, "idle": []})).splitlines() == [
         "pc",
-        "  read            asks first: Reads a file from the disk of the machine, e.g. a",
-        "                  report of the last week.",
-        "  unpack_archive  asks first: 读取文件。",
+        "?  read            Reads a file from the disk of the machine, e.g. a report of",
+        "                   the last week.",
+        "   unpack_archive  读取文件。",
         "idle",
-        "  no tools",
+        "   no tools",
+        "? asks the Computer's owner first",
     ]

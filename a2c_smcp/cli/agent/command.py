@@ -70,12 +70,12 @@ def agent(
         float,
         typer.Option(
             "--answer-timeout",
-            "--timeout",
             min=0.1,
-            help="Seconds that a Computer gets to answer. How long a tool may run is `call --timeout`. "
-            "(--timeout, here before the subcommand, is the old name of this option.)",
+            help="Seconds that a Computer gets to answer; the time of a tool is `call --timeout`. "
+            "The old name --timeout still works here.",
         ),
     ] = 20,
+    old_timeout: Annotated[float | None, typer.Option("--timeout", min=0.1, hidden=True)] = None,
     log_level: Annotated[
         str | None,
         typer.Option(
@@ -103,7 +103,7 @@ def agent(
         name=name,
         api_key=api_key or os.environ.get("A2C_API_KEY"),
         api_key_header=api_key_header,
-        timeout=timeout,
+        timeout=timeout if old_timeout is None else old_timeout,
         log_level=log_level.lower() if log_level is not None else None,
     )
     if context.invoked_subcommand is None:

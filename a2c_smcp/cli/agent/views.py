@@ -47,17 +47,16 @@ def computers(tools: Mapping[str, int | None]) -> RenderableType:
 
 
 def tools(offered: Mapping[str, list[SMCPTool]]) -> Iterable[RenderableType]:
-    """The tools of Computers: their names and what they are for."""
+    """The tools of Computers: their names and what they are for, with a mark before those that ask first."""
     for computer, entries in offered.items():
         yield Text(printable(computer), "bold")
-        if not entries:
-            yield "  no tools"
-            continue
-        table = Table.grid(Column(overflow="fold", max_width=WIDEST_NAME), Column(), padding=(0, 2), pad_edge=False)
+        table = Table.grid(Column(), Column(overflow="fold", max_width=WIDEST_NAME), Column(), padding=(0, 2, 0, 0))
         for tool in entries:
-            asks = Text() if is_automatic(tool) else Text("asks first: ", "yellow")
-            table.add_row(Text(printable(tool["name"])), asks.append(_first_sentence(tool["description"]), "default"))
-        yield Padding(table, (0, 0, 0, 2), expand=False)
+            mark = Text("" if is_automatic(tool) else "?", "yellow")
+            table.add_row(mark, Text(printable(tool["name"])), _first_sentence(tool["description"]))
+        yield table if entries else "   no tools"
+    if not all(is_automatic(tool) for entries in offered.values() for tool in entries):
+        yield Text("? asks the Computer's owner first", "dim")
 
 
 def tool(computer: str, entry: SMCPTool) -> Iterable[RenderableType]:
@@ -91,10 +90,10 @@ def _block(text: str | Text, indent: int) -> RenderableType:
     return Padding(Text(printable(text)) if isinstance(text, str) else text, (0, 0, 0, indent), expand=False)
 
 
-def _first_sentence(text: str) -> str:
+def _first_sentence(text: str) -> Text:
     paragraph = " ".join(text.strip().partition("\n\n")[0].split())
     found = _SENTENCE.match(paragraph)
-    return printable(found[0] if found else paragraph)
+    return Text(printable(found[0] if found else paragraph))
 
 
 def is_automatic(tool: SMCPTool) -> bool:
