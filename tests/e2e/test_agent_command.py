@@ -154,8 +154,8 @@ def test_computers_are_listed_with_the_number_of_their_tools(place: Place) -> No
 def test_tools_are_listed_for_all_computers_or_one(place: Place) -> None:
     shown = place.agent("tools")
     assert shown.returncode == EXIT_CODES["done"], shown.stderr
-    assert re.search(r"^laptop\n(?:   .*\n)*   add +The tool add\. *$", shown.stdout, re.MULTILINE)
-    assert re.search(r"^desk\n(?:   .*\n)*   set_window +The tool set_window\. *$", shown.stdout, re.MULTILINE)
+    assert re.search(r"^laptop\n(?:  .*\n)*  add +The tool add\. *$", shown.stdout, re.MULTILINE)
+    assert re.search(r"^desk\n(?:  .*\n)*  set_window +The tool set_window\. *$", shown.stdout, re.MULTILINE)
     assert "desk" not in place.agent("tools", "laptop").stdout
     one = place.agent("tools", "desk", "set_window").stdout
     assert "\n  uri  string, required\n  text  string, required\n" in one
@@ -748,7 +748,7 @@ def test_addresses_can_be_copied_from_a_terminal_of_80_columns(place: Place, tmp
         shell.run(f"call desk drop_window uri={address}", "window")
         found = shell.run("finder 'Document 3'", "^1 of 1$")
         assert found.splitlines()[:2] == ["Document 3  pdf, 3 pages, 2026-01-04, on desk", "  dpe://shelf/d00003"]
-        assert "   set_window     The tool set_window." in shell.run("tools desk", "shows the parameters")
+        assert "  set_window     The tool set_window." in shell.run("tools desk", "shows the parameters")
         assert "  uri  string, required" in shell.run("tools desk set_window", "call desk set_window")
         file = tmp_path / "file"
         shell.run(f"read dpe://shelf/d00001/pages/0 -o {file}", "^wrote ")

@@ -44,8 +44,8 @@ MOST_WINDOWS = 4
 MOST_DOCUMENTS = 8
 NOTE = "a2c-tour.md"
 PICTURE = """\
-  Agent ──dials out──▶  Server  ◀──dials out── Computer ──┬── MCP server: documents
-  asks and is told      the office                         └── MCP server: machine, and yours
+  Agent ──dials out──▶ Server ◀──dials out── Computer ─┬─ MCP server documents
+  asks and is told     the office                      └─ machine, and yours
 """
 _TELLING = ("chart", "table", "formula", "image", "list")
 """Elements that show more than text does, the best first."""
