@@ -213,7 +213,7 @@ def shop(tmp_path: Path) -> Path:
 PROMPTS = {
     "notes_server.py": {"call write_note": "^note 2", "desktop": r"Call Ann\.", "read": r"Milk is out\."},
     "windows_server.py": {"add": "✓ +log", "desktop": "line 29"},
-    "documents_server.py": {"add": "✓ +tables", "finder": "orders +sqlite +3", "read": r"item\|49"},
+    "documents_server.py": {"add": "✓ +tables", "finder": "^orders  sqlite, 3 pages", "read": r"item\|49"},
 }
 
 

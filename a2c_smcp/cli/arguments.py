@@ -6,6 +6,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
+from a2c_smcp.cli.errors import did_you_mean
+from a2c_smcp.cli.schema import properties_of, required_by, takes, types_of
+
 
 def read_arguments(
     words: Iterable[str], params: str | None = None, schema: Mapping[str, Any] | None = None
@@ -16,10 +19,11 @@ def read_arguments(
     always JSON.
 
     Raises:
-        ValueError: a word is neither, the JSON is no object, or a parameter is missing that the tool requires.
+        ValueError: a word is neither, the JSON is no object, a parameter is missing that the tool requires, or one is
+            given that the tool does not know.
     """
     schema = schema or {}
-    properties = cast("dict[str, Any]", listed) if isinstance(listed := schema.get("properties"), dict) else {}
+    properties = properties_of(schema)
     found: dict[str, Any] = {}
     if params is not None:
         found |= _object(params)
@@ -33,17 +37,20 @@ def read_arguments(
         if key.endswith(":"):
             found[key[:-1]] = _json(value, f"{key}={value}")
         else:
-            found[key] = value if _is_text(properties.get(key)) else _value(value)
-    required = cast("list[Any]", listed) if isinstance(listed := schema.get("required"), list) else []
-    missing = [str(name) for name in required if name not in found]
+            found[key] = value if _is_text(types_of(properties.get(key), schema), value) else _value(value)
+    for name in found:
+        if not takes(schema, name):
+            hint = did_you_mean(name, properties) or f"; there are {', '.join(properties)}"
+            raise ValueError(f"no such parameter: {name}{hint}")
+    missing = [name for name in required_by(schema) if name not in found]
     if missing:
         raise ValueError(f"missing: {', '.join(missing)}")
     return found
 
 
-def _is_text(schema: Any) -> bool:
-    kind: Any = cast("dict[str, Any]", schema).get("type") if isinstance(schema, dict) else None
-    return kind == "string"
+def _is_text(kinds: list[str], value: str) -> bool:
+    """Whether a parameter of these types takes the value as it is typed."""
+    return kinds == ["string"] or (set(kinds) == {"string", "null"} and value != "null")
 
 
 def _value(text: str) -> Any:

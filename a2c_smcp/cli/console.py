@@ -170,6 +170,28 @@ class _Question:
             self._asking.cancel()
 
 
+async def enter_pressed() -> bool:
+    """Wait until a person at the terminal presses Enter; False at the end of input (Ctrl-D).
+
+    Not in a thread: one that reads standard input cannot be stopped when the program ends.
+    """
+    loop, number = asyncio.get_running_loop(), sys.stdin.fileno()
+    pressed: asyncio.Future[bool] = loop.create_future()
+
+    def read() -> None:
+        loop.remove_reader(number)
+        try:
+            pressed.set_result(bool(os.read(number, 4096)))  # a terminal gives a line at a time
+        except OSError:  # the terminal is gone
+            pressed.set_result(False)
+
+    loop.add_reader(number, read)
+    try:
+        return await pressed
+    finally:
+        loop.remove_reader(number)
+
+
 def history_file(name: str, is_secret: Callable[[str], bool]) -> History:
     """What was typed, kept for the next time; lines that may hold a secret are not written down."""
     folder = Path(os.environ.get("XDG_STATE_HOME", Path.home() / ".local" / "state")) / "a2c"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import NoReturn
 
 import typer
@@ -18,3 +20,9 @@ def fail(message: str, code: int = 1) -> NoReturn:
     """End the command with one line on standard error."""
     typer.echo(f"a2c: {message}", err=True)
     raise typer.Exit(code)
+
+
+def did_you_mean(word: str, choices: Iterable[str]) -> str:
+    """A hint at what may have been meant; empty when nothing is near."""
+    near = difflib.get_close_matches(word, list(choices), 3, 0.5)
+    return f"; did you mean {' or '.join(near)}?" if near else ""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 import a2c_smcp
-from a2c_smcp.cli import config, documents, keys, server
+from a2c_smcp.cli import completion, config, documents, keys, server
 from a2c_smcp.cli.agent import command as agent
 from a2c_smcp.cli.computer import command as computer
 from a2c_smcp.cli.doctor import command as doctor
@@ -17,13 +18,15 @@ from a2c_smcp.cli.errors import INTERRUPTED
 from a2c_smcp.cli.up import command as up
 from a2c_smcp.utils.garbage import collect_less_often
 
+_HELP = ["-h", "--help"]
+
 app = typer.Typer(
     name="a2c",
     help="A2C-SMCP: let an Agent use tools, live context and documents on other people's machines.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": _HELP},
 )
 app.command("up")(up.up)
 app.command("server")(server.serve)
@@ -33,6 +36,7 @@ app.command("documents")(documents.documents)
 app.add_typer(config.app, name="config")
 app.add_typer(keys.app, name="keys")
 app.command("doctor")(doctor.doctor)
+app.command("completion")(completion.completion)
 
 
 def _print_version(wanted: bool) -> None:
@@ -59,7 +63,10 @@ def main() -> None:
     collect_less_often()
     _have_standard_streams()
     try:
-        app()
+        command = get_command(app)
+        show_flags_as_flags(command)
+        completion.get_ready()
+        command(complete_var=completion.VARIABLE)
     except KeyboardInterrupt:  # before a command has begun
         sys.exit(INTERRUPTED)
     except Exception as error:
@@ -67,6 +74,16 @@ def main() -> None:
             raise
         print(f"a2c: {type(error).__name__}: {error} (--debug shows where)", file=sys.stderr)
         sys.exit(1)
+
+
+def show_flags_as_flags(command: Any) -> None:
+    """Have the help of a command, and of those below it, show a flag without a type: it takes no value."""
+    context = typer.Context(command, help_option_names=_HELP)  # where the names of --help come from
+    for option in command.get_params(context):
+        if getattr(option, "is_bool_flag", False):
+            option.metavar = ""
+    for each in getattr(command, "commands", {}).values():
+        show_flags_as_flags(each)
 
 
 def _have_standard_streams() -> None:

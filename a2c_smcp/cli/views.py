@@ -11,7 +11,7 @@ from rich.console import Console, RenderableType
 from rich.markdown import Markdown
 from rich.markup import escape as escape_markup
 from rich.panel import Panel
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
 from a2c_smcp.errors import InvalidDPEUriError
@@ -38,25 +38,36 @@ def show(*parts: RenderableType) -> None:
         console.print(part, soft_wrap=isinstance(part, Text))  # a text has no lines but its own
 
 
-def window(shown: str) -> RenderableType:
-    """One window of the Desktop."""
+def window(shown: str) -> Iterable[RenderableType]:
+    """One window of the Desktop, below its address."""
     uri, _, body = shown.partition("\n\n")
-    return Panel(Text(printable(body)), title=escape(uri), title_align="left")
+    yield Text(printable(uri), "bold")
+    yield Panel(Text(printable(body)))
 
 
-def documents(page: list[DPEDocumentSummary], total: int) -> RenderableType:
-    """A page of the catalogue."""
-    if not page:
-        return f"none of {total}" if total else "no documents"
-    title = Column("title", no_wrap=True, overflow="ellipsis", ratio=1)
-    uri = Column("uri", no_wrap=True, min_width=max(len(entry["uri"]) for entry in page))  # to be copied
-    table = Table(title, "type", "pages", "changed", "server", uri, box=None)
-    table.caption = f"{len(page)} of {total}"
-    for entry in page:
-        changed = entry.get("last_modified", "")[:10]
-        cells = (entry["title"], entry["file_type"], str(entry["page_count"]), changed, entry["server"], entry["uri"])
-        table.add_row(*map(escape, cells))
-    return table
+def documents(
+    found: Iterable[tuple[str, DPEDocumentSummary]], total: int, how_to_see_more: str = ""
+) -> Iterable[RenderableType]:
+    """A page of the catalogue, each document with its place: the name of a Computer or of an MCP server."""
+    count = 0
+    for place, entry in found:
+        count += 1
+        changed = str(entry.get("last_modified") or "")[:10]
+        facts = (entry["file_type"], _pages(entry["page_count"]), changed, f"on {place}")
+        yield with_address(entry["title"], ", ".join(filter(None, facts)), entry["uri"])
+    more = how_to_see_more if count < total else ""
+    yield Text(f"{count or 'none'} of {total}{more}" if total else "no documents", "dim")
+
+
+def with_address(title: str, facts: str, uri: str) -> Text:
+    """Something that can be read. Its address has a line of its own and is never folded: it is there to be copied."""
+    line = Text.assemble((printable(title), "bold"), (f"  {printable(facts)}", "dim"), f"\n  {printable(uri)}")
+    line.no_wrap, line.overflow = True, "ignore"
+    return line
+
+
+def _pages(count: int) -> str:
+    return f"{count} page{'s' if count != 1 else ''}"
 
 
 def as_markdown(uri: str, *, index: bool = True) -> str:
@@ -75,22 +86,25 @@ def as_markdown(uri: str, *, index: bool = True) -> str:
 
 def document(body: dict[str, Any]) -> Iterable[RenderableType]:
     """What a document is, and its pages as far as they are told."""
-    yield Text(printable(str(body.get("title", ""))), "bold")
+    yield Text.assemble((printable(str(body.get("title", ""))), "bold"), f"\n  {printable(str(body.get('uri', '')))}")
     facts = Table.grid(padding=(0, 2))
     for key, value in body.items():
-        if key not in ("title", "pages", "page_offset", "page_limit", "page_total") and value not in (None, "", []):
+        if key not in ("title", "uri", "pages", "page_offset", "page_limit", "page_total") and value not in (
+            None,
+            "",
+            [],
+        ):
             facts.add_row(f"[dim]{escape(key)}[/]", escape(_in_words(value)))
     yield facts
     listed = body.get("pages")
     if isinstance(listed, list) and listed:
-        table = Table("page", "title", "elements", Column("uri", overflow="fold"), box=None)
-        for page in cast("list[Any]", listed):
-            cells = [str(cast("dict[str, Any]", page).get(key, "")) for key in _PAGE] if isinstance(page, dict) else []
-            table.add_row(*map(escape, cells))
+        pages = [cast("dict[str, Any]", page) for page in cast("list[Any]", listed) if isinstance(page, dict)]
+        for page in pages:
+            elements = f"page {page.get('page_index', '?')}, {page.get('element_count', '?')} elements"
+            yield with_address(str(page.get("title") or ""), elements, str(page.get("uri") or ""))
         total = body.get("page_total")
-        if isinstance(total, int) and total > table.row_count:
-            table.caption = f"{table.row_count} of {total} pages"
-        yield table
+        if isinstance(total, int) and total > len(pages):
+            yield Text(f"{len(pages)} of {total} pages", "dim")
 
 
 def _in_words(value: Any) -> str:
@@ -99,9 +113,6 @@ def _in_words(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key}: {_in_words(held)}" for key, held in cast("dict[str, Any]", value).items())
     return str(value)
-
-
-_PAGE = ("page_index", "title", "element_count", "uri")
 
 
 def resource(contents: list[ResourceContents]) -> Iterable[RenderableType]:

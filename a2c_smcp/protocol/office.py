@@ -85,7 +85,8 @@ def admit(sender: Member | None, newcomer: Member, office: Office) -> Move | Non
         if sender.role == "agent" and sender.office_id is not None:
             raise ForbiddenError(f"an Agent is in one office at a time: leave {sender.office_id!r} first")
     if newcomer.role == "agent" and office.agent is not None:
-        raise OfficeFullError(f"office {office.id!r} already has an Agent")
+        incumbent = office.agent.name
+        raise OfficeFullError(f"office {office.id!r} already has an Agent: {incumbent!r}", details={"agent": incumbent})
     if office.namesake is not None:
         raise ForbiddenError(f"the name {newcomer.name!r} is taken in office {office.id!r}")
     return Move(sender, newcomer, office)

@@ -10,9 +10,9 @@ import itertools
 import mimetypes
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, NamedTuple, Self, cast
 from urllib.parse import unquote, urlsplit
 
 import mcp_types
@@ -71,26 +71,29 @@ class CallToolResult(mcp_types.CallToolResult):
         words = self.text or (reason if isinstance(reason, str) else "the tool failed")
         raise error_for(code, words)
 
+    @property
+    def files(self) -> list[File]:
+        """The pictures, recordings and embedded resources of the result, decoded."""
+        return list(self._files())
+
     def save(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Write the pictures, recordings and files of the result into a folder, and return their paths.
 
         The folder is made if it is missing. An existing file is never replaced: the new one gets another name.
         """
-        target = Path(folder)
-        target.mkdir(parents=True, exist_ok=True)
-        return [_write(target, name, data) for name, data in self._files()]
+        return save_files(self.files, folder)
 
-    def _files(self) -> Iterator[tuple[str, bytes]]:
+    def _files(self) -> Iterator[File]:
         for part in self.content:
             if isinstance(part, mcp_types.ImageContent | mcp_types.AudioContent):
-                yield f"{part.type}{mimetypes.guess_extension(part.mime_type) or '.bin'}", _decoded(part.data)
+                name = f"{part.type}{_ending(part.mime_type) or '.bin'}"
+                yield File(name, part.mime_type, _decoded(part.data))
             elif isinstance(part, mcp_types.EmbeddedResource):
                 resource = part.resource
-                name = _UNFIT.sub("_", unquote(urlsplit(resource.uri).path.rstrip("/").rpartition("/")[2])).lstrip(".")
                 if isinstance(resource, mcp_types.TextResourceContents):
-                    yield name or "resource.txt", resource.text.encode()
+                    yield resource_file(resource.uri, resource.mime_type, resource.text)
                 else:
-                    yield name or "resource.bin", _decoded(resource.blob)
+                    yield resource_file(resource.uri, resource.mime_type, _decoded(resource.blob))
 
     def to_json(self) -> dict[str, Any]:
         """The result as JSON data, as it travels: `content`, `isError`, `structuredContent` and `meta`."""
@@ -98,6 +101,36 @@ class CallToolResult(mcp_types.CallToolResult):
 
 
 _UNFIT = re.compile(r"[^\w.() -]")
+
+
+class File(NamedTuple):
+    """Something to be written: how it may be called, its MIME type, and what it holds."""
+
+    name: str
+    mime_type: str
+    data: bytes
+
+
+def resource_file(uri: str, mime_type: str | None, held: str | bytes) -> File:
+    """What a resource holds, called by the end of its address; its type gives it an ending if it has none."""
+    data = held.encode() if isinstance(held, str) else held
+    usual_type, ending = ("text/plain", ".txt") if isinstance(held, str) else ("application/octet-stream", ".bin")
+    name = _UNFIT.sub("_", unquote(urlsplit(uri).path.rstrip("/").rpartition("/")[2])).lstrip(".")
+    if name and mime_type and "." not in name:
+        name += _ending(mime_type)
+    return File(name or f"resource{ending}", mime_type or usual_type, data)
+
+
+def _ending(mime_type: str) -> str:
+    """The usual ending of a file's name; older systems know `audio/x-wav` and not `audio/wav`."""
+    return mimetypes.guess_extension(mime_type) or mimetypes.guess_extension(mime_type.replace("/", "/x-")) or ""
+
+
+def save_files(files: Iterable[File], folder: str | os.PathLike[str]) -> list[Path]:
+    """Write files into a folder; where they are now. A file that is there already is never replaced."""
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    return [_write(target, file.name, file.data) for file in files]
 
 
 def _decoded(data: str) -> bytes:

@@ -87,7 +87,8 @@ def walk() -> Iterator[Command]:
 
 def _walk(path: str, command: Any) -> Iterator[Command]:
     below: dict[str, Any] = getattr(command, "commands", {})
-    options = tuple(Option.of(parameter) for parameter in command.params if parameter.name != "help")
+    shown = [each for each in command.params if each.name != "help" and not getattr(each, "hidden", False)]
+    options = tuple(map(Option.of, shown))
     yield Command(path, command.help or "", options, bool(below))
     for name, each in below.items():
         yield from _walk(f"{path} {name}", each)

@@ -368,6 +368,7 @@ async def test_of_two_agents_one_gets_the_office(scene: Stage) -> None:
     outcomes = await asyncio.gather(*(rival.join_office() for rival in rivals), return_exceptions=True)
     loser = next(number for number, outcome in enumerate(outcomes) if outcome is not None)
     assert isinstance(outcomes[loser], OfficeFullError)
+    assert rivals[1 - loser].name in str(outcomes[loser]), "who is there already"
     assert rivals[loser].office_id is None
     assert rivals[1 - loser].office_id == "office"
     await rivals[1 - loser].leave_office()

@@ -59,6 +59,17 @@ class Place:
         """Run a command that ends by itself."""
         return a2c(*self.flags(*words, office=office))
 
+    def script(self, *commands: str) -> subprocess.CompletedProcess[str]:
+        """Run commands of the prompt from a pipe, in one process."""
+        return subprocess.run(
+            [*A2C, *self.flags()],
+            input="\n".join(commands),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+
     def start(self, *words: str, office: str = "office") -> contextlib.closing[LineProcess]:
         """Run a command that ends when it is told to."""
         return closing(LineProcess([*A2C, *self.flags(*words, office=office)]))
@@ -143,9 +154,15 @@ def test_computers_are_listed_with_the_number_of_their_tools(place: Place) -> No
 def test_tools_are_listed_for_all_computers_or_one(place: Place) -> None:
     shown = place.agent("tools")
     assert shown.returncode == EXIT_CODES["done"], shown.stderr
-    assert re.search(r"^ *laptop +add +no +a b +The tool add\. *$", shown.stdout, re.MULTILINE)
-    assert re.search(r"^ *desk +set_window +no +uri text +The tool set_window\. *$", shown.stdout, re.MULTILINE)
+    assert re.search(r"^laptop\n(?:  .*\n)*  add +The tool add\. *$", shown.stdout, re.MULTILINE)
+    assert re.search(r"^desk\n(?:  .*\n)*  set_window +The tool set_window\. *$", shown.stdout, re.MULTILINE)
     assert "desk" not in place.agent("tools", "laptop").stdout
+    one = place.agent("tools", "desk", "set_window").stdout
+    assert "\n  uri  string, required\n  text  string, required\n" in one
+    assert "$ a2c agent call desk set_window uri=… text=…" in one
+    unknown = place.agent("tools", "desk", "set_windw")
+    assert unknown.returncode == EXIT_CODES["not there"]
+    assert "did you mean set_window" in unknown.stderr
 
 
 def test_an_office_without_computers_has_none_to_ask(place: Place) -> None:
@@ -164,6 +181,7 @@ D1, KINDS = "dpe://shelf/d00001", ["page", "element"]
 FOR_SCRIPTS: list[tuple[list[str], Callable[[Any], bool]]] = [
     (["computers"], lambda found: {"name": "laptop", "tools": 15} in found),
     (["tools"], lambda found: len(found["desk"]) == 24),
+    (["tools", "laptop", "add"], lambda found: found["params_schema"]["required"] == ["a", "b"]),
     (["call", "laptop", "media"], lambda found: found["content"][0]["mimeType"] == "image/png"),
     (["call", "laptop", "fail", "message=no"], lambda found: found["isError"] is True),
     (["desktop", "--window", W1], lambda found: found == {"laptop": [], "desk": [f"{W1}\n\nwindow 1 "]}),
@@ -189,7 +207,7 @@ def test_addresses_are_completed_one_on_a_line(place: Place) -> None:
 def test_templates_are_shown_with_their_mcp_server(place: Place) -> None:
     shown = place.agent("templates")
     assert shown.returncode == 0
-    assert re.search(r"desk +it +page +dpe://shelf/\{doc_ref\}/pages/\{page_index\}", shown.stdout)
+    assert "page  it on desk\n  dpe://shelf/{doc_ref}/pages/{page_index}\n" in shown.stdout
     assert place.agent("templates", "--mcp-server", "nothing", "-c", "desk").returncode == EXIT_CODES["not there"]
 
 
@@ -213,6 +231,8 @@ def test_json_is_all_that_a_script_gets(place: Place, words: list[str], holds: C
         (["laptop", "big", "bytes=20000000"], "failed", r"\(413\)"),
         (["laptop", "sleep", "seconds=60", "--timeout", "0.5"], "timed out", "timeout"),
         (["laptop", "echo"], "typed wrong", "^a2c: missing: text\n$"),
+        (["laptop", "echo", "txet=x"], "typed wrong", r"^a2c: no such parameter: txet; did you mean text\?\n$"),
+        (["laptop", "media", "-o", "/no/such/folder/file"], "typed wrong", "^a2c: --output .*no such folder\n$"),
         (["laptop", "echo", "--params", "[]"], "typed wrong", "JSON object"),
         (["laptop", "ecoh", "text=x"], "not there", r"^a2c: .*ecoh.*did you mean echo\? \(4001\)\n$"),
         (["laptpo", "echo", "text=x"], "not there", r"^a2c: .*laptpo.*did you mean laptop\? \(404\)\n$"),
@@ -226,6 +246,31 @@ def test_a_call_says_what_came_of_it_and_so_does_its_exit_code(
     assert shown.returncode == EXIT_CODES[ends], shown.stderr
     assert re.search(says, shown.stdout + shown.stderr), shown.stdout + shown.stderr
     assert bool(shown.stderr) == shown.stderr.startswith("a2c: ")
+
+
+def test_files_of_a_result_are_written_and_its_text_is_shown(place: Place, tmp_path: Path) -> None:
+    first, second, third = (tmp_path / name for name in ("it.png", "it-2.wav", "it-3.txt"))
+    first.write_text("replaced")
+    shown = place.agent("call", "laptop", "media", "--output", str(first))
+    assert shown.stdout == "[link to raw://linked]\nfor you\n"
+    assert first.read_bytes().startswith(b"\x89PNG")
+    assert second.read_bytes().startswith(b"RIFF")
+    assert third.read_text() == "a note"
+    assert re.fullmatch(rf"wrote {first} \(image/png, \d+ bytes\)\n(wrote .*\n){{2}}", shown.stderr), shown.stderr
+    shown = place.agent("call", "laptop", "media", "-o", f"{tmp_path}/folder/", "--json")
+    found = json.loads(shown.stdout)
+    assert [Path(file["path"]).name for file in found["files"]] == ["image.png", "audio.wav", "resource.txt"]
+    assert (tmp_path / "folder" / "image.png").stat().st_size == found["files"][0]["bytes"]
+    assert found["text"] == "for you"
+
+
+def test_a_result_without_files_is_written_as_text_unless_the_tool_failed(place: Place, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    call = "call laptop echo text=ä -o"
+    done = place.script(f"{call} {file}", f"call laptop fail 'message=no luck' -o {file}", f"{call} -", f"{call}")
+    assert done.stdout == "no luck\nä"
+    assert re.fullmatch(rf"wrote {file} \(text/plain, 2 bytes\)\nusage: call .*\n", done.stderr)
+    assert file.read_text("utf-8") == "ä"
 
 
 def test_a_long_text_comes_out_of_a_pipe_as_it_is(place: Place) -> None:
@@ -267,7 +312,7 @@ async def test_a_computer_that_hangs_is_in_nobodys_way(place: Place) -> None:
         async def run(*words: str) -> subprocess.CompletedProcess[str]:
             return await asyncio.to_thread(place.agent, *words, office="hanging")
 
-        shown = await run("--timeout", "3600", "call", "pc", "echo", "text=quick")
+        shown = await run("--answer-timeout", "3600", "call", "pc", "echo", "text=quick")
         assert (shown.returncode, shown.stdout, shown.stderr) == (EXIT_CODES["done"], "quick\n", "")
         shown = await run("--timeout", "0.5", "call", "stuck", "echo", "text=x")
         assert shown.returncode == EXIT_CODES["timed out"]
@@ -298,7 +343,7 @@ def test_the_finder_shows_twenty_documents_or_all_or_those_that_match(place: Pla
     assert "20 of 30" in shown
     assert "--all" in shown
     matching = place.agent("finder", "Document 3", "nothing such", "--type", "pdf").stdout
-    assert re.search(r"Document 3 +pdf +3 +2026-01-04 +desk +dpe://shelf/d00003", matching)
+    assert "Document 3  pdf, 3 pages, 2026-01-04, on desk\n  dpe://shelf/d00003\n" in matching
     assert "1 of 1" in matching
 
 
@@ -327,10 +372,74 @@ def test_the_lines_of_a_text_stay_lines_at_a_terminal() -> None:
 
 def test_a_document_a_window_or_any_resource_is_read(place: Place) -> None:
     document = place.agent("read", "dpe://shelf/d00001").stdout
-    assert document.startswith("Document 1\n")
+    assert document.startswith("Document 1\n  dpe://shelf/d00001\n")
     assert "dpe://shelf/d00001/pages/2" in document
     assert place.agent("read", W1).stdout == "window 1 \n"
     assert place.agent("read", "note://readme", "-c", "desk").stdout == "read me\n"
+
+
+def test_what_is_read_can_be_written_to_a_file(place: Place, tmp_path: Path) -> None:
+    page, picture = tmp_path / "page.md", "window://shelf/picture"
+    done = place.script(
+        f"read dpe://shelf/d00001/pages/0 -o {page}",
+        f"call desk set_blob uri={picture}",
+        f"read {picture} -o {tmp_path}",
+        f"call desk drop_window uri={picture}",
+        f"read note://nothing -o {page}",
+        f"read {W1} -o {tmp_path}/no/such",
+    )
+    assert done.stdout == "set\ndropped\n"
+    wrote, read, *refused = done.stderr.splitlines()
+    assert (wrote, page.read_text()) == (f"wrote {page} (text/markdown, 14 bytes)", "# Title\n\nWords")
+    assert (read, (tmp_path / "picture").read_bytes()) == (
+        f"wrote {tmp_path}/picture (application/octet-stream, 3 bytes)",
+        bytes(3),
+    )
+    assert all(says in line for says, line in zip(("404", "no such folder"), refused, strict=True)), refused
+
+
+def test_a_document_or_window_goes_by_its_title(place: Place) -> None:
+    by_title = place.script("read 'document 1'", "read 'window 1'", "tree 'Document 1'")
+    assert by_title.stdout == place.script(f"read {D1}", f"read {W1}", f"tree {D1}").stdout
+    unknown = place.agent("read", "Documnt 1")
+    assert (unknown.returncode, unknown.stdout) == (EXIT_CODES["not there"], "")
+    assert re.match(r"a2c: Documnt 1: nothing has this title; .*address", unknown.stderr)
+    assert "\n  dpe://shelf/d00001  Document 1\n" in unknown.stderr
+
+
+@pytest.mark.anyio
+async def test_a_title_that_several_have_is_not_guessed(place: Place) -> None:
+    def catalogue(event: str, data: Any) -> Any:
+        if event != "client:get_finder":
+            return answer(event, data)
+        summary = {
+            "doc_ref": "d",
+            "file_uri": "file:///d",
+            "file_type": "md",
+            "title": "T",
+            "page_count": 1,
+            "server": "s",
+        }
+        return {
+            "documents": [{**summary, "uri": f"dpe://h/{n}"} for n in "ab"],
+            "total_count": 2,
+            "req_id": data["req_id"],
+        }
+
+    async with office_of(place, "twins", "pc") as (computer,):
+        computer.answer = catalogue
+        shown = await asyncio.to_thread(place.agent, "read", "t", office="twins")
+    assert shown.returncode == EXIT_CODES["not there"]
+    assert shown.stderr.endswith("by its address:\n  dpe://h/a  T\n  dpe://h/b  T\n")
+
+
+def test_a_window_is_found_without_the_query_of_its_address(place: Place) -> None:
+    address = "window://shelf/ranked"
+    place.agent("call", "desk", "set_window", f"uri={address}?priority=3", "text=first")
+    shown = place.agent("desktop", "--window", address, "-c", "desk", "--json").stdout
+    assert json.loads(shown) == {"desk": [f"{address}?priority=3\n\nfirst"]}
+    read = place.script(f"read {address}", f"call desk drop_window uri={address}?priority=3")
+    assert read.stdout.startswith("first\n"), read.stderr
 
 
 def test_a_document_is_shown_as_a_tree(place: Place) -> None:
@@ -367,11 +476,63 @@ def test_watch_sees_a_computer_come_and_go(place: Place, tmp_path: Path) -> None
         watch.wait_for("watching")
         with computer_process(*flags) as computer:
             watch.wait_for(r"^\d\d:\d\d:\d\d  pc came$")
-            watch.wait_for(r"  pc has 15 tools now$")
+            watch.wait_for(r"  pc( has 15 tools now|: 15 tools added: echo, add, sleep, .* …)$")
             assert computer.stop(signal.SIGTERM) == 0
         watch.wait_for(r"  pc left$")
         assert watch.stop(signal.SIGINT) == EXIT_CODES["interrupted"]
         assert "Traceback" not in watch.text
+
+
+@pytest.mark.anyio
+async def test_watch_names_what_changed(place: Place) -> None:
+    def document(ref: str, title: str) -> dict[str, Any]:
+        known = {"file_uri": f"file:///{ref}", "file_type": "md", "page_count": 1, "server": "s"}
+        return {"doc_ref": ref, "uri": f"dpe://h/{ref}", "title": title, **known}
+
+    offer: dict[str, Any] = {
+        "tools": [TOOL],
+        "servers": {"a": {"type": "stdio"}},
+        "desktops": ["window://h/w?priority=1\n\nold"],
+        "documents": [document("a", "A"), document("b", "B")],
+    }
+
+    def offered(event: str, data: Any) -> Any:
+        if event == "client:get_config":
+            return {"servers": offer["servers"], "inputs": None}
+        return {**offer, "total_count": len(offer["documents"]), "req_id": data["req_id"]}
+
+    async with office_of(place, "changing", "pc") as (computer,):
+        computer.answer = offered
+        with place.start("--log-level", "info", "watch", office="changing") as watch:
+            await asyncio.to_thread(watch.wait_for, "watching")
+            for what, value, lines in (
+                (
+                    "tool_list",
+                    {"tools": [{**TOOL, "description": "Else."}, {**TOOL, "name": "b"}]},
+                    ["tool echo changed"],
+                ),
+                ("tool_list", {"tools": [TOOL]}, ["tool echo changed", "tool b removed"]),
+                ("config", {"servers": {"b": {"type": "sse"}}}, ["MCP server b added", "MCP server a removed"]),
+                (
+                    "desktop",
+                    {"desktops": ["window://h/w?priority=1\n\nnew"]},
+                    [r"window window://h/w\?priority=1 changed"],
+                ),
+                ("desktop", {"desktops": ["window://h/v\n\nv"]}, ["window window://h/v added"]),
+                (
+                    "finder",
+                    {"documents": [document("a", "AA"), document("c", "C")]},
+                    [r"document AA \(dpe://h/a\) changed", r"document C \(dpe://h/c\) added", r"document B .* removed"],
+                ),
+            ):
+                offer |= value
+                await computer.ask(f"server:update_{what}", {"computer": "pc"})
+                for line in lines:
+                    await asyncio.to_thread(watch.wait_for, rf"^\d\d:\d\d:\d\d  pc: {line}$")
+            await computer.ask("server:update_finder", {"computer": "pc"})
+            await asyncio.to_thread(watch.wait_for, "pc has changed documents; their list is the same")
+            assert await asyncio.to_thread(watch.stop, signal.SIGINT) == EXIT_CODES["interrupted"]
+    assert watch.text.count("tool echo changed") == 2
 
 
 @pytest.mark.anyio
@@ -393,7 +554,7 @@ async def test_watch_gives_a_script_one_object_a_line_and_ends_after_as_many_as_
         ("tools", HOSTILE),
         ("leave", HOSTILE),
     ]
-    assert changes[1]["data"] == [TOOL]
+    assert (changes[1]["data"], changes[1]["changes"]) == ([TOOL], [])
 
 
 @pytest.mark.anyio
@@ -467,14 +628,9 @@ def test_a_closed_standard_stream_is_no_obstacle(place: Place, closed: str) -> N
 
 
 def test_commands_come_from_a_pipe_too_and_any_failure_counts(place: Place) -> None:
-    def run(commands: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*A2C, *place.flags()], input=commands, capture_output=True, text=True, timeout=PATIENCE, check=False
-        )
-
-    done = run("call laptop echo 'text=a b'\n# a comment\n\nread " + W1)
+    done = place.script("call laptop echo 'text=a b'\n# a comment\n\nread " + W1)
     assert (done.returncode, done.stdout, done.stderr) == (EXIT_CODES["done"], "a b\nwindow 1 \n", "")
-    failed = run("call laptop fail message=no\ntools lapto\ncall laptop echo text=on\nquit\nnonsense\n")
+    failed = place.script("call laptop fail message=no\ntools lapto\ncall laptop echo text=on\nquit\nnonsense\n")
     assert (failed.returncode, failed.stdout) == (EXIT_CODES["failed"], "no\non\n")
     assert re.fullmatch(r".*did you mean laptop\? \(404\)\n", failed.stderr)
 
@@ -531,11 +687,11 @@ def test_a_key_opens_the_door_and_is_never_shown() -> None:
 
 
 def test_an_office_has_one_agent(place: Place) -> None:
-    with place.start("--log-level", "info", "watch", office="taken") as watch:
+    with place.start("--name", "ann", "--log-level", "info", "watch", office="taken") as watch:
         watch.wait_for("watching")
         refused = place.agent("tools", office="taken")
         assert refused.returncode == EXIT_CODES["not in"]
-        assert re.fullmatch(r"a2c: .*taken.*\(4101\)\n", refused.stderr)
+        assert re.fullmatch(r"a2c: .*taken.*'ann'.*\(4101\)\n", refused.stderr)
         watch.stop(signal.SIGINT)
     assert place.agent("computers", office="taken").returncode == EXIT_CODES["done"]
 
@@ -575,13 +731,28 @@ def test_commands_at_the_prompt(place: Place, tmp_path: Path) -> None:
         shell.run("call lapto echo text=x", r"did you mean laptop\? \(404\)")
         shell.run("call laptop ecoh text=x", r"did you mean echo\? \(4001\)")
         shell.run("nonsense", "no such command; type help")
-        shell.run("tree", "usage: tree URI")
+        shell.run("tree", "usage: tree ADDRESS")
         shell.type("quit" + ENTER)
         assert shell.process.wait(PATIENCE) == 0
     assert "Traceback" not in shell.raw
     history = (tmp_path / "state" / "a2c" / "agent-history").read_text("utf-8")
     assert "tools laptop" in history
     assert "text=" not in history, "a parameter may be a secret"
+
+
+def test_addresses_can_be_copied_from_a_terminal_of_80_columns(place: Place, tmp_path: Path) -> None:
+    address = f"window://shelf/{'long-' * 20}window"
+    with place.prompt(tmp_path, width=80) as shell:
+        shell.run(f"call desk set_window uri={address} text=x", "window")
+        assert address in shell.run("desktop desk", "shelf/long").replace("\n", "")
+        shell.run(f"call desk drop_window uri={address}", "window")
+        found = shell.run("finder 'Document 3'", "^1 of 1$")
+        assert found.splitlines()[:2] == ["Document 3  pdf, 3 pages, 2026-01-04, on desk", "  dpe://shelf/d00003"]
+        assert "  set_window     The tool set_window." in shell.run("tools desk", "shows the parameters")
+        assert "  uri  string, required" in shell.run("tools desk set_window", "call desk set_window")
+        file = tmp_path / "file"
+        shell.run(f"read dpe://shelf/d00001/pages/0 -o {file}", "^wrote ")
+        assert file.read_text() == "# Title\n\nWords"
 
 
 def test_tab_completes_computers_tools_parameters_and_documents(place: Place, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from datetime import timedelta
 from email.utils import formatdate
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from a2c_smcp.agent import AsyncSMCPAgentClient
 from a2c_smcp.cli.doctor.case import Case
 from a2c_smcp.cli.doctor.examining import Check, Examination, checks_for
 from a2c_smcp.cli.doctor.finding import Level, Report
+from a2c_smcp.cli.doctor.machine import check_software
 from tests.e2e.test_server_command import people_of
 from tests.support.certificates import DAY, Authority, self_signed
 from tests.support.computers import SERVERS, free_port, http_server, raw, stdio, write_config
@@ -148,15 +150,18 @@ async def test_where_all_is_well_it_says_so_and_leaves_nothing_behind(tmp_path: 
     assert [member["name"] for member in room["sessions"]] == ["agent"]
 
 
-def test_a_person_reads_groups_symbols_advice_and_a_count(tmp_path: Path) -> None:
+def test_a_person_reads_problems_first_with_advice_and_a_count(tmp_path: Path) -> None:
     config = write_config(tmp_path, {"raw": stdio(raw()), "lost": {"command": "no-such-program"}})
     outcome = a2c("doctor", "--config", str(config), "--port", str(free_port()))
     assert outcome.returncode == 1
     lines = outcome.stdout.splitlines()
-    servers = lines.index("MCP servers")
+    assert lines[:2] == ["MCP servers", "  ✗ lost: command not found: no-such-program"]
+    assert re.match(r" {6}\w", lines[2])
+    rest = lines.index("This machine")
+    servers = lines.index("MCP servers", rest)
     assert lines[servers + 1].startswith("  ✓ raw is ready")
-    assert lines[servers + 2] == "  ✗ lost: command not found: no-such-program"
-    assert re.match(r" {6}\w", lines[servers + 3])
+    assert not any(line.startswith("  ✗") for line in lines[rest:])
+    assert lines[-2] == ""
     assert re.fullmatch(r"1 problem, \d warnings?, \d+ fine", lines[-1])
 
 
@@ -175,6 +180,22 @@ def test_it_needs_no_options_and_says_what_is_installed() -> None:
     outcome = a2c("doctor", "--port", str(free_port()))
     assert outcome.returncode == 0
     assert "documents" in outcome.stdout
+
+
+@pytest.mark.anyio
+async def test_optional_packages_that_are_missing_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = metadata.distribution
+
+    def find(name: str) -> metadata.Distribution:
+        if name in ("keyring", "vrl-python"):
+            raise metadata.PackageNotFoundError(name)
+        return installed(name)
+
+    monkeypatch.setattr(metadata, "distribution", find)
+    report = Report("This machine")
+    await check_software(case(), report)
+    [note] = [finding.text for finding in report.findings if finding.level is Level.NOTE]
+    assert note.startswith("optional, and not installed: keyring, vrl; ")
 
 
 def test_options_come_from_the_environment(tmp_path: Path, locked_server: str) -> None:

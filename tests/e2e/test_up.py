@@ -17,7 +17,7 @@ import pytest
 from tests.support.computers import LineProcess, descendants, free_port, raw, stdio, watching, write_config
 from tests.support.process import A2C, a2c
 from tests.support.running import PATIENCE
-from tests.support.terminal import CTRL_C, TerminalProcess
+from tests.support.terminal import CTRL_C, CTRL_D, ENTER, TerminalProcess
 from tests.support.terminal import terminal as any_terminal
 
 STEPS = 9
@@ -99,6 +99,33 @@ def test_a_tour_of_an_empty_folder_leaves_out_what_there_is_not(tmp_path: Path, 
     assert f"Left out: {empty} is empty; a file that you put there shows at once." in told
     assert told.count("Left out: ") == 5
     assert "I removed it again, and heard of that too." in told
+    assert not left_in(place)
+
+
+def test_at_a_terminal_the_tour_waits_for_enter_after_each_step(
+    files: Path, tmp_path: Path, place: dict[str, str]
+) -> None:
+    with terminal(tmp_path, place, str(files), "--tour") as screen:
+        screen.see(r"^1\. Who is here")
+        screen.see(r"^Enter: next step; .*\Z")
+        assert "2. What they can do" not in screen.screen.text
+        screen.type(ENTER)
+        screen.see(r"^2\. What they can do(?s:.*)^Enter: next step; .*\Z")
+        screen.type(CTRL_D)
+        screen.see(rf"^{STEPS}\. ")
+        screen.see("That was the tour.")
+        screen.see("✓ +documents +ready")
+        assert screen.screen.text.count("Enter: next step") == 2
+        screen.type(CTRL_C)
+        assert screen.process.wait(PATIENCE) == 0
+
+
+def test_ctrl_c_ends_a_tour_that_waits(files: Path, tmp_path: Path, place: dict[str, str]) -> None:
+    with terminal(tmp_path, place, str(files), "--tour") as screen:
+        screen.see(r"^Enter: next step")
+        screen.type(CTRL_C)
+        assert screen.process.wait(PATIENCE) == 130
+    assert "Traceback" not in screen.raw
     assert not left_in(place)
 
 

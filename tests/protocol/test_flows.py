@@ -179,6 +179,19 @@ def test_a_leave_is_committed_even_if_its_notice_fails(world: MemoryWorld) -> No
     assert world.registry.roster("o") == [Member("A", "a", "agent", "o")]
 
 
+def test_only_who_may_join_a_full_office_learns_who_its_agent_is(world: MemoryWorld) -> None:
+    rival = {"role": "agent", "name": "rival", "office_id": "o"}
+    world.connect("X")
+    world.connect("Y", Grant(offices=("acme-*",)))
+    refused, hidden = world.send("X", "server:join_office", rival), world.send("Y", "server:join_office", rival)
+    assert refused.error is not None
+    assert (refused.error.code, refused.error.details) == (4101, {"agent": "a"})
+    assert "'a'" in refused.ack[1]
+    assert hidden.error is not None
+    assert (hidden.error.code, hidden.error.details) == (403, None)
+    assert "'a'" not in hidden.ack[1]
+
+
 def test_a_join_outside_the_grant_is_403(world: MemoryWorld) -> None:
     world.connect("X", Grant(offices=("acme-*",), roles=frozenset(("computer",)), name="x"))
     for role, name, office in (("agent", "x", "acme-1"), ("computer", "x", "o"), ("computer", "y", "acme-1")):

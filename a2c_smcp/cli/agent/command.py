@@ -16,6 +16,7 @@ from a2c_smcp.cli.errors import fail
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from a2c_smcp.cli.agent.output import Output
     from a2c_smcp.cli.agent.visit import Visit
 
 app = typer.Typer(invoke_without_command=True)
@@ -25,6 +26,16 @@ _OUTPUT = "Output"
 
 Json = Annotated[bool, typer.Option("--json", help="Print data for a program.")]
 Computer = Annotated[str | None, typer.Option("--computer", "-c", help="Only this Computer.", show_default="all")]
+OutputFile = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Write it to FILE, which is replaced; into FILE if that is a folder; - is standard output.",
+        show_default=False,
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -59,7 +70,16 @@ def agent(
     ] = None,
     api_key_header: Annotated[str, typer.Option(help="HTTP header of the key.", rich_help_panel=_OFFICE)] = "x-api-key",
     ca_file: Annotated[Path | None, ca_file_option(_OFFICE)] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a Computer gets to answer.")] = 20,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            "--answer-timeout",
+            min=0.1,
+            help="Seconds that a Computer gets to answer; the time of a tool is `call --timeout`. "
+            "The old name --timeout still works here.",
+        ),
+    ] = 20,
+    old_timeout: Annotated[float | None, typer.Option("--timeout", min=0.1, hidden=True)] = None,
     log_level: Annotated[
         str | None,
         typer.Option(
@@ -88,7 +108,7 @@ def agent(
         api_key=api_key or os.environ.get("A2C_API_KEY"),
         api_key_header=api_key_header,
         ca_file=ca_file,
-        timeout=timeout,
+        timeout=timeout if old_timeout is None else old_timeout,
         log_level=log_level.lower() if log_level is not None else None,
     )
     if context.invoked_subcommand is None:
@@ -109,12 +129,16 @@ def computers(context: typer.Context, as_json: Json = False) -> None:
 def tools(
     context: typer.Context,
     computer: Annotated[str | None, typer.Argument(help="Only of this Computer.")] = None,
+    tool: Annotated[str | None, typer.Argument(help="Show this tool of it, with its parameters.")] = None,
     as_json: Json = False,
 ) -> None:
-    """The tools of all Computers, or of one."""
+    """The tools of all Computers, or of one; or one tool with its parameters.
+
+    With --json a tool has the schemas of its parameters and its result as its MCP server gives them.
+    """
     from a2c_smcp.cli.agent import one_shot
 
-    _run(context.obj, lambda visit: one_shot.tools(visit, computer, as_json))
+    _run(context.obj, lambda visit: one_shot.tools(visit, computer, tool, as_json))
 
 
 @app.command()
@@ -124,16 +148,22 @@ def call(
     tool: Annotated[str, typer.Argument(help="The tool's name, as `tools` shows it.")],
     arguments: Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", help="The parameters.")] = None,
     params: Annotated[str | None, typer.Option(help="All parameters as a JSON object.")] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds that the tool gets.")] = 60,
+    timeout: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds that the tool gets to finish.")] = 60,
+    output: OutputFile = None,
     as_json: Json = False,
 ) -> None:
     """Call a tool. Exit code 1 if the tool fails.
 
     A VALUE is text where the tool wants text, else JSON (count=3, on=true, tags='["a"]'); key:=value is always JSON.
+
+    With --output the pictures, recordings and files of the result are written, and its text is printed; a result
+    without files is written as text. Of several files the second is FILE-2, and so on. Of a tool that fails nothing is
+    written.
     """
     from a2c_smcp.cli.agent import one_shot
 
-    _run(context.obj, lambda visit: one_shot.call(visit, computer, tool, arguments or [], params, timeout, as_json))
+    to = _output(output)
+    _run(context.obj, lambda visit: one_shot.call(visit, computer, tool, arguments or [], params, timeout, to, as_json))
 
 
 @app.command()
@@ -141,7 +171,9 @@ def desktop(
     context: typer.Context,
     computer: Computer = None,
     size: Annotated[int | None, typer.Option(help="At most this many windows of each Computer.")] = None,
-    window: Annotated[str | None, typer.Option(help="Only the window at this window:// address.")] = None,
+    window: Annotated[
+        str | None, typer.Option(help="Only the window at this window:// address; its query may be left out.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """What the windows of the Computers show."""
@@ -168,28 +200,42 @@ def finder(
 @app.command()
 def read(
     context: typer.Context,
-    uri: Annotated[str, typer.Argument(help="A dpe:// or window:// address, or that of any other resource.")],
+    called: Annotated[
+        str,
+        typer.Argument(
+            metavar="ADDRESS", help="A dpe:// or window:// address, or that of any other resource; or a unique title."
+        ),
+    ],
     markdown: Annotated[bool, typer.Option("--markdown", help="As markdown text, not rendered.")] = False,
+    output: OutputFile = None,
     computer: Computer = None,
     as_json: Json = False,
 ) -> None:
-    """A document, a page, an element, a window or any other resource."""
+    """A document, a page, an element, a window or any other resource.
+
+    a2c agent read "Sales 2026"
+
+    A document also goes by its file's name, a window by its first line or by its address without the query.
+    """
     from a2c_smcp.cli.agent import one_shot
 
-    _run(context.obj, lambda visit: one_shot.read(visit, computer, uri, markdown, as_json))
+    to = _output(output)
+    _run(context.obj, lambda visit: one_shot.read(visit, computer, called, markdown, to, as_json))
 
 
 @app.command()
 def tree(
     context: typer.Context,
-    uri: Annotated[str, typer.Argument(help="The dpe:// address of a document.")],
+    called: Annotated[
+        str, typer.Argument(metavar="ADDRESS", help="The dpe:// address of a document, or its unique title.")
+    ],
     computer: Computer = None,
     as_json: Json = False,
 ) -> None:
     """A document as a tree: its pages and their elements."""
     from a2c_smcp.cli.agent import one_shot
 
-    _run(context.obj, lambda visit: one_shot.tree(visit, computer, uri, as_json))
+    _run(context.obj, lambda visit: one_shot.tree(visit, computer, called, as_json))
 
 
 @app.command()
@@ -239,10 +285,24 @@ def watch(
     count: Annotated[int | None, typer.Option(min=1, help="End after this many changes.")] = None,
     as_json: Json = False,
 ) -> None:
-    """What changes in the office, as it comes, one line for each; until Ctrl-C."""
+    """What changes in the office, as it comes; until Ctrl-C.
+
+    Names the tools, windows, documents, MCP servers and Computers that were added, removed or changed. With --json it
+    prints an object for every notice, with what is different in `changes`.
+    """
     from a2c_smcp.cli.agent import one_shot
 
     _run(context.obj, lambda visit: one_shot.watch(visit, count, as_json))
+
+
+def _output(target: str | None) -> Output | None:
+    """Where to write; a place where nothing can be written ends the command before it begins."""
+    from a2c_smcp.cli.agent.output import Output
+
+    try:
+        return Output(target) if target is not None else None
+    except OSError as error:
+        fail(f"--output {target}: {error}", 2)
 
 
 def _run(options: Options, main: Callable[[Visit], Awaitable[int]], log_level: str = "error") -> None:

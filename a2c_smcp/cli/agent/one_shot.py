@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import sys
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
+
+from rich.text import Text
 
 from a2c_smcp.cli import views as shared
 from a2c_smcp.cli.agent import views
 from a2c_smcp.cli.agent.addresses import addresses
-from a2c_smcp.cli.agent.visit import FAILED, WRONG, Visit, complain, exit_code, logger
+from a2c_smcp.cli.agent.titles import locate, window_at, windows_at
+from a2c_smcp.cli.agent.visit import FAILED, NOT_THERE, WRONG, Visit, complain, exit_code, logger
+from a2c_smcp.cli.agent.watching import Watch
 from a2c_smcp.cli.arguments import read_arguments
 from a2c_smcp.cli.progress import wait_shown
 from a2c_smcp.cli.views import print_json, show
-from a2c_smcp.errors import InvalidDPEUriError, SMCPError, TimedOutError, error_for
+from a2c_smcp.errors import InvalidDPEUriError, NotFoundError, SMCPError, error_for
 from a2c_smcp.protocol.agent import page_count
 from a2c_smcp.smcp import DPEDocumentSummary, ResourceContents, ResourceTemplate
 from a2c_smcp.utils.dpe_uri import parse_dpe_uri
 from a2c_smcp.utils.text import printable
 
+if TYPE_CHECKING:
+    from a2c_smcp.cli.agent.output import Output
+    from a2c_smcp.utils.results import CallToolResult
+
 PAGES_AT_ONCE = 8
-SETTLE_SECONDS = 5.0
 
 
 async def computers(visit: Visit, as_json: bool) -> int:
@@ -44,22 +50,39 @@ async def computers(visit: Visit, as_json: bool) -> int:
     return FAILED if None in counts.values() else 0
 
 
-async def tools(visit: Visit, computer: str | None, as_json: bool) -> int:
-    """What they can do."""
+async def tools(visit: Visit, computer: str | None, tool: str | None, as_json: bool) -> int:
+    """What they can do; of one tool, all that is known."""
+    if computer is not None and tool is not None:
+        visit.chosen(computer)
+        found = await visit.tool(computer, tool)
+        if as_json:
+            print_json(found)
+        else:
+            show(*views.tool(computer, found))
+        return 0
     offered, code = await _of_each(visit, computer, visit.tools)
     if as_json:
         print_json(offered if computer is None else offered[computer])
     else:
-        show(views.tools(offered))
+        show(*views.tools(offered))
+        if sys.stdout.isatty():
+            show(Text("tools COMPUTER TOOL shows the parameters of one", "dim"))
     return code
 
 
 async def call(
-    visit: Visit, computer: str, tool: str, words: list[str], params: str | None, seconds: float, as_json: bool
+    visit: Visit,
+    computer: str,
+    tool: str,
+    words: list[str],
+    params: str | None,
+    seconds: float,
+    output: Output | None,
+    as_json: bool,
 ) -> int:
     """One call."""
     visit.chosen(computer)
-    schema = await visit.tool(computer, tool)
+    schema = (await visit.tool(computer, tool))["params_schema"]
     try:
         parameters = read_arguments(words, params, schema)
     except ValueError as error:
@@ -67,22 +90,40 @@ async def call(
         return WRONG
     async with wait_shown(printable(f"{computer} runs {tool}, or asks its owner; Ctrl-C cancels it")):
         found = await visit.agent.emit_tool_call(computer, tool, parameters, seconds)
+    if output is not None and not found.is_error:
+        return _write_result(found, output, as_json)
     if as_json:
-        from a2c_smcp.utils.results import to_wire
-
-        print_json(to_wire(found))
+        print_json(found.to_json())
     else:
         show(*shared.result(found))
     return 0 if found.error_code is None else exit_code(error_for(found.error_code))
+
+
+def _write_result(found: CallToolResult, output: Output, as_json: bool) -> int:
+    """Write the files; what is in none of them is shown."""
+    from a2c_smcp.cli.agent.output import files_of_result
+
+    written = output.write(files_of_result(found))
+    if written is None:
+        return FAILED
+    if output.is_stdout:
+        return 0
+    rest = [part for part in found.content if part.type == "resource_link" or (part.type == "text" and found.files)]
+    unwritten = found.model_copy(update={"content": rest, "structured_content": None})
+    if as_json:
+        print_json({"files": [each.to_json() for each in written], "text": unwritten.text})
+    else:
+        show(*shared.result(unwritten))
+    return 0
 
 
 async def desktop(visit: Visit, computer: str | None, size: int | None, window: str | None, as_json: bool) -> int:
     """What the windows show."""
 
     async def look(each: str) -> list[str]:
-        answer = await visit.agent.get_desktop_from_computer(
-            each, size=size, window=window, timeout=visit.options.timeout
-        )
+        if window is not None:
+            return (await windows_at(visit, each, window))[: None if size is None else max(size, 0)]
+        answer = await visit.agent.get_desktop_from_computer(each, size=size, timeout=visit.options.timeout)
         return answer["desktops"]
 
     found, code = await _of_each(visit, computer, look)
@@ -92,7 +133,10 @@ async def desktop(visit: Visit, computer: str | None, size: int | None, window: 
     for each, windows in found.items():
         if len(found) > 1:
             show(f"[bold]{shared.escape(each)}[/]")
-        show(*(map(shared.window, windows) if windows else ["no windows"]))
+        for shown in windows:
+            show(*shared.window(shown))
+        if not windows:
+            show("no windows")
     return code
 
 
@@ -118,18 +162,36 @@ async def finder(
         print_json({each: {"documents": listed, "total_count": total} for each, (listed, total) in found.items()})
     else:
         listed = [(each, document) for each, (documents, _) in found.items() for document in documents]
-        show(views.documents(listed, sum(total for _, total in found.values())))
+        show(*shared.documents(listed, sum(total for _, total in found.values()), " (--all shows the rest)"))
     return code
 
 
-async def read(visit: Visit, computer: str | None, uri: str, markdown: bool, as_json: bool) -> int:
+async def read(
+    visit: Visit, computer: str | None, called: str, markdown: bool, output: Output | None, as_json: bool
+) -> int:
     """One resource."""
+    place = await locate(visit, computer, called)
+    if place is None:
+        return NOT_THERE
     is_raw = markdown or not sys.stdout.isatty()
-    wanted = shared.as_markdown(uri, index=not markdown) if not as_json else uri
-    seconds = visit.options.timeout
-    where, answer = await visit.find(computer, uri, lambda each: visit.agent.read_contents(each, wanted, seconds))
-    contents = answer["contents"]
-    if as_json:
+    is_data = as_json and output is None
+    wanted = shared.as_markdown(place.uri, index=not markdown) if not is_data else place.uri
+    try:
+        where, contents = await _read(visit, place.computer, wanted)
+    except NotFoundError:
+        window = await window_at(visit, place.computer, place.uri)
+        if window is None:
+            raise
+        where, contents = await _read(visit, window.computer, window.uri)
+    if output is not None:
+        from a2c_smcp.cli.agent.output import files_of_resource
+
+        written = output.write(files_of_resource([_unwrapped(part) for part in contents]))
+        if written is None:
+            return FAILED
+        if as_json and not output.is_stdout:
+            print_json({"files": [each.to_json() for each in written]})
+    elif as_json:
         print_json(contents)
     elif is_raw and (texts := [words for part in contents if (words := _words(part.get("text"))) is not None]):
         for words in texts:
@@ -137,6 +199,13 @@ async def read(visit: Visit, computer: str | None, uri: str, markdown: bool, as_
     else:
         show(*shared.resource(await _as_it_is(visit, where, wanted, contents)))
     return 0
+
+
+async def _read(visit: Visit, computer: str | None, uri: str) -> tuple[str, list[ResourceContents]]:
+    """What is at an address, and which Computer has it."""
+    seconds = visit.options.timeout
+    where, answer = await visit.find(computer, uri, lambda each: visit.agent.read_contents(each, uri, seconds))
+    return where, answer["contents"]
 
 
 async def _as_it_is(visit: Visit, where: str, wanted: str, contents: list[ResourceContents]) -> list[ResourceContents]:
@@ -149,13 +218,17 @@ async def _as_it_is(visit: Visit, where: str, wanted: str, contents: list[Resour
     return plain if is_same else contents
 
 
-async def tree(visit: Visit, computer: str | None, uri: str, as_json: bool) -> int:
+async def tree(visit: Visit, computer: str | None, called: str, as_json: bool) -> int:
     """A document, its pages and their elements."""
+    place = await locate(visit, computer, called)
+    if place is None:
+        return NOT_THERE
+    uri = place.uri
     if parse_dpe_uri(uri).doc_ref is None:
         raise InvalidDPEUriError(f"{uri} is the address of a catalogue; that of a document is expected")
     seconds = visit.options.timeout
     where, document = await visit.find(
-        computer, uri, lambda each: visit.agent.read_document_metadata(each, uri, seconds)
+        place.computer, uri, lambda each: visit.agent.read_document_metadata(each, uri, seconds)
     )
     slots = asyncio.Semaphore(PAGES_AT_ONCE)
 
@@ -193,7 +266,7 @@ async def templates(visit: Visit, computer: str | None, mcp_server: str | None, 
     if as_json:
         print_json(found)
     else:
-        show(views.templates(found))
+        show(*views.templates(found))
     return code
 
 
@@ -216,25 +289,25 @@ async def config(visit: Visit, computer: str) -> int:
 
 
 async def watch(visit: Visit, count: int | None, as_json: bool) -> int:
-    """Changes, until there were enough."""
-    with contextlib.suppress(TimedOutError):
-        await visit.agent.wait_for(timeout=SETTLE_SECONDS)  # what is there already is no change
-    changes = visit.agent.changes()
-    logger.info("watching")
-    if not as_json and sys.stderr.isatty():
-        here = printable(", ".join(visit.agent.computers) or "nobody")
-        print(f"watching {visit.options.office} ({here}); Ctrl-C ends it", file=sys.stderr)
+    """What happens, until that was enough."""
     seen = 0
-    async for change in changes:
-        if as_json:
-            fields = {"kind": change.kind, "computer": change.computer, "data": change.data}
-            print(shared.as_json(fields), flush=True)
-        else:
-            show(views.change(change))
-            sys.stdout.flush()
-        seen += 1
-        if count is not None and seen >= count:
-            break
+    async with Watch(visit) as watching:
+        logger.info("watching")
+        if not as_json and sys.stderr.isatty():
+            here = printable(", ".join(visit.agent.computers) or "nobody")
+            print(f"watching {visit.options.office} ({here}); Ctrl-C ends it", file=sys.stderr)
+        async for news in watching:
+            if as_json:
+                print(shared.as_json(news.to_json()), flush=True)
+            else:
+                lines = list(views.news(news))
+                if not lines:
+                    continue
+                show(*lines)
+                sys.stdout.flush()
+            seen += 1
+            if count is not None and seen >= count:
+                break
     return 0
 
 
@@ -266,3 +339,10 @@ def _words(text: str | None) -> str | None:
     envelope = cast("dict[str, Any]", body)
     words = envelope.get("content_markdown", envelope.get("content_text"))
     return words if isinstance(words, str) else None
+
+
+def _unwrapped(part: ResourceContents) -> ResourceContents:
+    """A part with the text in its envelope, if it is in one."""
+    text = part.get("text")
+    words = _words(text)
+    return part if words is None or words == text else {**part, "text": words, "mimeType": "text/markdown"}

@@ -7,8 +7,8 @@ import logging
 import re
 import shlex
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Iterable
-from typing import Any, cast
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
@@ -20,6 +20,9 @@ from a2c_smcp.cli.console import Console, Pipe, Terminal, history_file
 from a2c_smcp.cli.shell import CommandShell, UsageError, commands_of, usage_of
 from a2c_smcp.errors import TimedOutError
 from a2c_smcp.utils.text import printable
+
+if TYPE_CHECKING:
+    from a2c_smcp.cli.agent.output import Output
 
 CALL_SECONDS = 600
 GREETING_SECONDS = 1.0
@@ -62,15 +65,17 @@ class Shell(CommandShell):
         Who is in the office."""
         await self._do(one_shot.computers(self._visit, False))
 
-    async def do_tools(self, computer: str | None = None) -> None:
-        """tools [COMPUTER]
-        The tools of all Computers, or of one."""
-        await self._do(one_shot.tools(self._visit, computer, False))
+    async def do_tools(self, computer: str | None = None, tool: str | None = None) -> None:
+        """tools [COMPUTER [TOOL]]
+        The tools of all Computers, or of one; or one tool with its parameters."""
+        await self._do(one_shot.tools(self._visit, computer, tool, False))
 
     async def do_call(self, computer: str, tool: str, *arguments: str) -> None:
-        """call COMPUTER TOOL [KEY=VALUE…|JSON]
-        Call a tool."""
-        await self._do(one_shot.call(self._visit, computer, tool, list(arguments), None, CALL_SECONDS, False))
+        """call COMPUTER TOOL [KEY=VALUE…|JSON] [-o FILE]
+        Call a tool; -o writes its pictures and files."""
+        words, output = self._output(arguments, self.do_call)
+        work = one_shot.call(self._visit, computer, tool, words, None, CALL_SECONDS, output, False)
+        await self._do(work)
 
     async def do_desktop(self, *words: str) -> None:
         """desktop [COMPUTER] [SIZE]
@@ -85,24 +90,28 @@ class Shell(CommandShell):
     async def do_finder(self, *words: str) -> None:
         """finder [KEYWORD…] [--type TYPE] [--all]
         The documents that match."""
-        keywords, file_type = [word for word in words if word != "--all"], None
-        if "--type" in keywords:
-            at = keywords.index("--type")
-            if at + 1 >= len(keywords):
-                raise UsageError("usage: " + usage_of(self.do_finder))
-            file_type = keywords[at + 1]
-            del keywords[at : at + 2]
+        keywords, file_type = _without_option([word for word in words if word != "--all"], ("--type",), self.do_finder)
         await self._do(one_shot.finder(self._visit, None, keywords or None, file_type, "--all" in words, False))
 
-    async def do_read(self, uri: str) -> None:
-        """read URI
+    async def do_read(self, address: str, *words: str) -> None:
+        """read ADDRESS|TITLE [-o FILE]
         A document, page, element, window or any other resource."""
-        await self._do(one_shot.read(self._visit, None, uri, False, False))
+        rest, output = self._output(words, self.do_read)
+        if rest:
+            raise UsageError("usage: " + usage_of(self.do_read))
+        await self._do(one_shot.read(self._visit, None, address, False, output, False))
 
-    async def do_tree(self, uri: str) -> None:
-        """tree URI
+    async def do_tree(self, address: str) -> None:
+        """tree ADDRESS|TITLE
         A document as a tree."""
-        await self._do(one_shot.tree(self._visit, None, uri, False))
+        await self._do(one_shot.tree(self._visit, None, address, False))
+
+    def _output(self, words: Sequence[str], command: Any) -> tuple[list[str], Output | None]:
+        """The words without `-o FILE`, and where to write if it is there."""
+        from a2c_smcp.cli.agent.output import Output
+
+        rest, file = _without_option(words, ("-o", "--output"), command)
+        return rest, Output(file) if file is not None else None
 
     async def do_templates(self, computer: str | None = None) -> None:
         """templates [COMPUTER]
@@ -118,6 +127,20 @@ class Shell(CommandShell):
         """watch
         What changes, as it comes; Ctrl-C ends it."""
         await one_shot.watch(self._visit, None, False)
+
+
+def _without_option(words: Sequence[str], names: Sequence[str], command: Any) -> tuple[list[str], str | None]:
+    """The other words, and the one that follows the option.
+
+    Raises:
+        UsageError: nothing follows it.
+    """
+    at = next((number for number, word in enumerate(words) if word in names), None)
+    if at is None:
+        return list(words), None
+    if at + 1 == len(words):
+        raise UsageError("usage: " + usage_of(command))
+    return [*words[:at], *words[at + 2 :]], words[at + 1]
 
 
 class AgentCompleter(Completer):
@@ -151,7 +174,7 @@ class AgentCompleter(Completer):
                 return [*(usage_of(command).split()[0] for command in commands_of(Shell)), "quit"]
             case ["tools" | "call" | "desktop" | "config" | "templates"]:
                 return agent.computers
-            case ["call", computer]:
+            case ["call" | "tools", computer]:
                 return [tool["name"] for tool in agent.tools.get(computer, [])]
             case ["call", computer, name, *_]:
                 schemas = [tool["params_schema"] for tool in agent.tools.get(computer, []) if tool["name"] == name]

@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+import shlex
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from itertools import groupby
 from typing import Any, cast
 
 from rich.console import RenderableType
+from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 from rich.tree import Tree
 
-from a2c_smcp.cli.views import escape
-from a2c_smcp.protocol.upkeep import Change
-from a2c_smcp.smcp import DPEDocumentSummary, ResourceTemplate, SMCPTool
+from a2c_smcp.cli.agent.watching import News
+from a2c_smcp.cli.schema import Parameter, parameters
+from a2c_smcp.cli.views import escape, with_address
+from a2c_smcp.smcp import ResourceTemplate, SMCPTool
 from a2c_smcp.utils.text import printable
 from a2c_smcp.utils.tool_meta import tool_meta
 
-_WORDS = {
-    "enter": "came",
-    "leave": "left",
-    "tools": "has tools",
-    "config": "has another configuration",
-    "desktop": "shows something else",
-    "finder": "has other documents",
+_EVENTS = {
+    "enter": " came",
+    "leave": " left",
     "disconnected": "the connection to the Server is lost; trying to come back",
     "rejoined": "back in the office",
 }
-
+_THINGS = {"tools": "tools", "config": "MCP servers and inputs", "desktop": "windows", "finder": "documents"}
+MOST_LINES = 5
+"""Things of a kind that have a line each when they change; of more, the names are listed."""
+MOST_NAMES = 10
+WIDEST_NAME = 40
+_SENTENCE = re.compile(r".*?(?:[。！？]|(?<!e\.g)(?<!i\.e)[.!?](?=\s+[A-Z]|$))")
 
 NOBODY = "no Computer is in the office"
 
@@ -40,25 +46,54 @@ def computers(tools: Mapping[str, int | None]) -> RenderableType:
     return table if table.row_count else NOBODY
 
 
-def tools(offered: Mapping[str, list[SMCPTool]]) -> RenderableType:
-    """The tools of Computers; parameters that may be left out are dim."""
-    table = Table(
-        Column("computer", no_wrap=True),
-        Column("tool", no_wrap=True),
-        "asks first",
-        Column("parameters", max_width=36),
-        Column("description", no_wrap=True, overflow="ellipsis", ratio=1),
-        box=None,
-        expand=True,
-    )
+def tools(offered: Mapping[str, list[SMCPTool]]) -> Iterable[RenderableType]:
+    """The tools of Computers: their names and what they are for, with a mark before those that ask first."""
     for computer, entries in offered.items():
+        yield Text(printable(computer), "bold")
+        table = Table.grid(Column(), Column(overflow="fold", max_width=WIDEST_NAME), Column(), padding=(0, 2, 0, 0))
         for tool in entries:
-            description = tool["description"].strip().partition("\n")[0]
-            asks = "no" if is_automatic(tool) else "yes"
-            table.add_row(
-                escape(computer), escape(tool["name"]), asks, _parameters(tool["params_schema"]), escape(description)
-            )
-    return table if table.row_count else "no tools"
+            mark = Text("" if is_automatic(tool) else "?", "yellow")
+            table.add_row(mark, Text(printable(tool["name"])), _first_sentence(tool["description"]))
+        yield table if entries else "   no tools"
+    if not all(is_automatic(tool) for entries in offered.values() for tool in entries):
+        yield Text("? asks the Computer's owner first", "dim")
+
+
+def tool(computer: str, entry: SMCPTool) -> Iterable[RenderableType]:
+    """One tool: what it is for, its parameters, and how it is called."""
+    yield Text.assemble((printable(entry["name"]), "bold"), f" on {printable(computer)}")
+    if description := entry["description"].strip():
+        yield _block(description, 0)
+    if not is_automatic(entry):
+        yield Text("asks the Computer's owner first", "yellow")
+    listed = list(parameters(entry["params_schema"]))
+    yield Text("\nParameters" if listed else "\nno parameters", "bold" if listed else "")
+    yield from _fields(listed)
+    if returned := list(parameters(entry["return_schema"] or {})):
+        yield Text("\nResult", "bold")
+        yield from _fields(returned)
+    needed = [f"{shlex.quote(each.name)}=…" for each in listed if each.is_required and each.depth == 0]
+    words = ["a2c agent call", shlex.quote(computer), shlex.quote(entry["name"]), *needed]
+    yield Text(f"\n$ {printable(' '.join(words))}", "dim")
+
+
+def _fields(listed: Iterable[Parameter]) -> Iterable[RenderableType]:
+    for each in listed:
+        facts = printable(", ".join(each.facts))
+        yield _block(Text.assemble((printable(each.name), "cyan"), f"  {facts}"), 2 + 2 * each.depth)
+        if each.description:
+            yield _block(each.description, 6 + 2 * each.depth)
+
+
+def _block(text: str | Text, indent: int) -> RenderableType:
+    """Text that is wrapped at words, and set in."""
+    return Padding(Text(printable(text)) if isinstance(text, str) else text, (0, 0, 0, indent), expand=False)
+
+
+def _first_sentence(text: str) -> Text:
+    paragraph = " ".join(text.strip().partition("\n\n")[0].split())
+    found = _SENTENCE.match(paragraph)
+    return Text(printable(found[0] if found else paragraph))
 
 
 def is_automatic(tool: SMCPTool) -> bool:
@@ -66,33 +101,14 @@ def is_automatic(tool: SMCPTool) -> bool:
     return tool_meta(tool).get("auto_apply") is True
 
 
-def _parameters(schema: dict[str, Any]) -> str:
-    required = cast("list[Any]", found) if isinstance(found := schema.get("required"), list) else []
-    properties = cast("dict[str, Any]", found) if isinstance(found := schema.get("properties"), dict) else {}
-    return " ".join(escape(name) if name in required else f"[dim]{escape(name)}[/]" for name in properties)
-
-
-def documents(found: list[tuple[str, DPEDocumentSummary]], total: int) -> RenderableType:
-    """Documents, and where they are."""
-    if not found:
-        return f"none of {total}" if total else "no documents"
-    table = Table("title", "type", "pages", "changed", "computer", Column("uri", overflow="fold"), box=None)
-    for computer, entry in found:
-        changed = str(entry.get("last_modified") or "")[:10]
-        cells = (entry["title"], entry["file_type"], str(entry["page_count"]), changed, computer, entry["uri"])
-        table.add_row(*map(escape, cells))
-    table.caption = f"{len(found)} of {total}" + (" (--all shows the rest)" if len(found) < total else "")
-    return table
-
-
-def templates(found: Mapping[str, list[ResourceTemplate]]) -> RenderableType:
+def templates(found: Mapping[str, list[ResourceTemplate]]) -> Iterable[RenderableType]:
     """Which addresses can be read, and of which MCP server."""
-    table = Table("computer", "mcp server", "name", Column("template", overflow="fold"), box=None)
     for computer, listed in found.items():
         for entry in listed:
-            cells = (computer, entry["mcp_server"], entry.get("title") or entry["name"], entry["uriTemplate"])
-            table.add_row(*map(escape, cells))
-    return table if table.row_count else "no resource templates"
+            title = entry.get("title") or entry["name"]
+            yield with_address(title, f"{entry['mcp_server']} on {computer}", entry["uriTemplate"])
+    if not any(found.values()):
+        yield "no resource templates"
 
 
 def tree(document: Mapping[str, Any], pages: list[dict[str, Any]]) -> RenderableType:
@@ -128,11 +144,30 @@ def _gist(content: Any) -> str:
     return ""
 
 
-def change(news: Change) -> RenderableType:
-    """One change, in one line."""
-    when = datetime.now().strftime("%H:%M:%S")
-    words = _WORDS[news.kind]
-    if news.kind == "tools" and news.data is not None:
-        words = f"has {len(news.data)} tools now"
-    line = Text(f"{when}  ", "dim")
-    return line.append(printable(f"{news.computer} {words}" if news.computer is not None else words), "default")
+def news(heard: News) -> Iterable[RenderableType]:
+    """What happened, a line for each thing; nothing if all is as it was."""
+    for words in _told(heard):
+        line = Text(f"{datetime.now():%H:%M:%S}  ", "dim")
+        yield line.append(printable(f"{heard.computer or ''}{words}"), "default")
+
+
+def _told(heard: News) -> Iterable[str]:
+    if heard.kind in _EVENTS:
+        yield _EVENTS[heard.kind]
+        return
+    things = _THINGS[heard.kind]
+    if heard.failure is not None:
+        yield f" has other {things}, and does not say which: {heard.failure}"
+    elif heard.total is not None:
+        yield f" has {heard.total} {things} now"
+    elif heard.kind == "finder" and not heard.differences:  # what a document holds is not in the list
+        yield " has changed documents; their list is the same as before"
+    for (how, what), group in groupby(heard.differences, lambda each: (each.how, each.item.what)):
+        items = [difference.item for difference in group]
+        if len(items) <= MOST_LINES:
+            for item in items:
+                address = f" ({item.uri})" if item.uri not in (None, item.name) else ""
+                yield f": {what} {item.name}{address} {how}"
+        else:
+            names = ", ".join(item.name for item in items[:MOST_NAMES])
+            yield f": {len(items)} {what}s {how}: {names}{' …' if len(items) > MOST_NAMES else ''}"

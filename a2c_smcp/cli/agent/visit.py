@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import logging
 import sys
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from a2c_smcp.agent.auth import DefaultAgentAuthProvider
 from a2c_smcp.agent.client import AsyncSMCPAgentClient
 from a2c_smcp.cli.agent.command import Options
+from a2c_smcp.cli.errors import did_you_mean
 from a2c_smcp.errors import (
     DocumentNotFoundError,
     ElementNotFoundError,
@@ -20,7 +20,6 @@ from a2c_smcp.errors import (
     NotAuthenticatedError,
     NotConnectedError,
     NotFoundError,
-    OfficeFullError,
     PageOutOfRangeError,
     SMCPError,
     TimedOutError,
@@ -73,15 +72,15 @@ class Visit:
         """The tools of a Computer, asked for now."""
         return (await self.agent.get_tools_from_computer(computer, self.options.timeout))["tools"]
 
-    async def tool(self, computer: str, name: str) -> dict[str, Any]:
-        """The schema of a tool's parameters.
+    async def tool(self, computer: str, name: str) -> SMCPTool:
+        """One tool of a Computer.
 
         Raises:
             ToolNotFoundError: there is no such tool; those of similar names are suggested.
         """
-        known = _schemas(self.agent.tools.get(computer, []))
+        known = _by_name(self.agent.tools.get(computer, []))
         if name not in known:
-            known = _schemas(await self.tools(computer))
+            known = _by_name(await self.tools(computer))
         if name not in known:
             raise ToolNotFoundError(f"{computer} has no tool {name}{did_you_mean(name, known)}")
         return known[name]
@@ -149,20 +148,12 @@ def complain(message: str) -> None:
     print(f"a2c: {printable(message)}", file=sys.stderr)
 
 
-def _schemas(tools: list[SMCPTool]) -> dict[str, dict[str, Any]]:
-    return {tool["name"]: tool["params_schema"] for tool in tools}
-
-
-def did_you_mean(word: str, choices: Any) -> str:
-    """A hint at what may have been meant; empty when nothing is near."""
-    near = difflib.get_close_matches(word, list(choices), 3, 0.5)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
+def _by_name(tools: list[SMCPTool]) -> dict[str, SMCPTool]:
+    return {tool["name"]: tool for tool in tools}
 
 
 def _why_not_in(error: SMCPError, options: Options) -> str:
     match error:
-        case OfficeFullError():
-            return f"office {options.office} has an Agent already, and takes only one ({error.code})"
         case NotAuthenticatedError() | ForbiddenError():
             return f"{error.message}; is A2C_API_KEY right? ({error.code})"
         case _:

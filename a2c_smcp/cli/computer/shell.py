@@ -161,7 +161,7 @@ class Shell(CommandShell):
         if len(uris) > 1:
             raise UsageError("usage: " + usage_of(self.do_desktop))
         for shown in await self._computer.get_desktop(size, uris[0] if uris else None):
-            show(window(shown))
+            show(*window(shown))
 
     async def do_documents(self) -> None:
         """documents
@@ -180,7 +180,8 @@ class Shell(CommandShell):
                 raise UsageError("usage: " + usage_of(self.do_finder))
             file_type = keywords[at + 1]
             del keywords[at : at + 2]
-        show(documents(*await self._computer.get_finder(keywords or None, file_type)))
+        page, total = await self._computer.get_finder(keywords or None, file_type)
+        show(*documents([(entry["server"], entry) for entry in page], total))
 
     async def do_read(self, uri: str) -> None:
         """read URI

@@ -23,13 +23,6 @@ ROOM = 1_000_000_000
 NO_ROOM = 50_000_000
 
 _OF_AN_EXTRA = re.compile(r"(?P<package>[\w.-]+).*;.*\bextra\s*==\s*['\"](?P<extra>[\w-]+)['\"]")
-_PURPOSES = {
-    "documents": "serving a folder of files (`a2c documents`)",
-    "keyring": "passwords in the system's keyring (`--keyring`)",
-    "langchain": "an office's tools for LangChain",
-    "openai-agents": "an office's tools for OpenAI Agents",
-    "vrl": "VRL scripts on the results of tools",
-}
 
 
 async def check_software(case: Case, report: Report) -> None:
@@ -48,13 +41,14 @@ async def check_software(case: Case, report: Report) -> None:
     missing = {extra: [name for name in names if not _is_installed(name)] for extra, names in packages.items()}
     if complete := sorted(extra for extra, names in missing.items() if not names):
         report.ok(f"extras that are installed: {', '.join(complete)}")
+    absent: list[str] = []
     for extra, names in sorted(missing.items()):
-        install = how_to_install(extra)
         if names and len(names) < len(packages[extra]):
-            report.warn(f"extra {extra} lacks {', '.join(names)}", install)
+            report.warn(f"extra {extra} lacks {', '.join(names)}", how_to_install(extra))
         elif names:
-            purpose = f": {_PURPOSES[extra]}" if extra in _PURPOSES else ""
-            report.note(f"extra {extra} is not installed{purpose}", install)
+            absent.append(extra)
+    if absent:
+        report.note(f"optional, and not installed: {', '.join(absent)}; {how_to_install(absent[0])} adds one")
 
 
 def _is_installed(name: str) -> bool:

@@ -27,6 +27,7 @@ _SYMBOLS = {
     Level.WARNING: ("!", "yellow"),
     Level.PROBLEM: ("✗", "red"),
 }
+_URGENT = (Level.PROBLEM, Level.WARNING)
 
 
 async def run_with_progress(examination: Examination) -> None:
@@ -54,14 +55,18 @@ def _progress(examination: Examination) -> Table:
 
 
 def findings(found: Sequence[Finding]) -> Iterable[RenderableType]:
-    """Group by group, each finding with what to do; at the end, how many of which kind."""
-    for group, members in groupby(found, lambda finding: finding.group):
-        yield Text(printable(group), "bold")
-        for finding in members:
-            yield from _finding(finding)
+    """Problems, then warnings, then the rest, group by group; at the end, how many of which kind."""
+    urgent = [finding for level in _URGENT for finding in found if finding.level is level]
+    rest = [finding for finding in found if finding.level not in _URGENT]
+    for part in (urgent, rest):
+        for group, members in groupby(part, lambda finding: finding.group):
+            yield Text(printable(group), "bold")
+            for finding in members:
+                yield from _finding(finding)
+        if part:
+            yield Text()
     counts = Counter(finding.level for finding in found)
     yield Text.assemble(
-        "\n",
         (count(counts[Level.PROBLEM], "problem"), "red" if counts[Level.PROBLEM] else ""),
         ", ",
         (count(counts[Level.WARNING], "warning"), "yellow" if counts[Level.WARNING] else ""),

@@ -73,7 +73,8 @@ def up(
         typer.Option(help="The Computer's name.", show_default="this machine's name", rich_help_panel=_OFFICE),
     ] = None,
     tour: Annotated[
-        bool, typer.Option("--tour", help="Have an Agent show you around; without a terminal, end after that.")
+        bool,
+        typer.Option("--tour", help="Have an Agent show you around, step by step; without a terminal, end after that."),
     ] = False,
 ) -> None:
     """Start everything on this machine: a Server, and a Computer that offers your documents. Be its Agent.

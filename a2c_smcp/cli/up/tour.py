@@ -8,6 +8,7 @@ import logging
 import os
 import re
 import shlex
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -22,6 +23,7 @@ from rich.text import Text
 from a2c_smcp.agent.client import AsyncSMCPAgentClient, Changes
 from a2c_smcp.cli import views
 from a2c_smcp.cli.agent import views as agent_views
+from a2c_smcp.cli.console import enter_pressed
 from a2c_smcp.cli.up.plan import Plan
 from a2c_smcp.cli.up.view import program_name
 from a2c_smcp.errors import SMCPError
@@ -39,10 +41,11 @@ QUIET_SECONDS = 1.0
 MOST_LINES = 24
 """Lines shown of a page or an element."""
 MOST_WINDOWS = 4
+MOST_DOCUMENTS = 8
 NOTE = "a2c-tour.md"
 PICTURE = """\
-  Agent ──dials out──▶  Server  ◀──dials out── Computer ──┬── MCP server: documents
-  asks and is told      the office                         └── MCP server: machine, and yours
+  Agent ──dials out──▶ Server ◀──dials out── Computer ─┬─ MCP server documents
+  asks and is told     the office                      └─ machine, and yours
 """
 _TELLING = ("chart", "table", "formula", "image", "list")
 """Elements that show more than text does, the best first."""
@@ -69,6 +72,8 @@ class Tour:
         self._uri = ""
         self._page = 0
         self._number = 0
+        self._has_reader = console.is_terminal and sys.stdin.isatty()
+        """Whether somebody reads along, and says when to go on."""
         self.failures = 0
 
     async def walk(self) -> None:
@@ -80,7 +85,7 @@ class Tour:
             "After the $ stands what you would type to see the same."
         )
         self._console.print()
-        for title, step in (
+        steps: tuple[tuple[str, Callable[[], Awaitable[None]]], ...] = (
             ("Who is here", self._meet),
             ("What they can do", self._list_tools),
             ("What their windows show: the Desktop", self._look_at_desktop),
@@ -90,8 +95,19 @@ class Tour:
             ("A page of it", self._read_page),
             ("One element of that page", self._read_element),
             ("A file changes, and the Agent hears of it", self._change_file),
-        ):
+        )
+        for title, step in steps:
             await self._step(title, step)
+            if self._number < len(steps):
+                await self._wait_for_reader()
+
+    async def _wait_for_reader(self) -> None:
+        """Go on when Enter is pressed. After the end of input (Ctrl-D) nobody can, and the tour goes on by itself."""
+        if not self._has_reader:
+            return
+        self._console.print(Text("Enter: next step; Ctrl-D: all of them; Ctrl-C: end ", "dim"), end="")
+        self._has_reader = await enter_pressed()
+        self._console.print("" if self._has_reader else "\n")
 
     async def _step(self, title: str, step: Callable[[], Awaitable[None]]) -> None:
         self._number += 1
@@ -122,7 +138,10 @@ class Tour:
     def _say(self, text: str, *parts: RenderableType) -> None:
         self._console.print(Text(printable(text)))
         for part in parts:
-            self._console.print(Padding(part, (0, 0, 0, 2), expand=False))
+            if isinstance(part, Text) and part.no_wrap:  # an address is there to be copied: it is not folded
+                self._console.print(Text("\n").join(Text("  ").append(line) for line in part.split()), soft_wrap=True)
+            else:
+                self._console.print(Padding(part, (0, 0, 0, 2), expand=False))
 
     # ------------------------------------------------------------------------------------------------------------ steps
 
@@ -139,7 +158,7 @@ class Tour:
         tools = self._agent.tools
         if not any(tools.values()):
             raise StepFailed("there are no tools")
-        self._say("The tools of all MCP servers, as one list for each Computer:", agent_views.tools(tools))
+        self._say("The tools of all MCP servers, as one list for each Computer:", *agent_views.tools(tools))
 
     async def _look_at_desktop(self) -> None:
         self._do("desktop")
@@ -148,7 +167,7 @@ class Tour:
             raise StepFailed("no MCP server shows a window")
         self._say(
             "Every window:// resource, in order of importance. It is there without a call, and current:",
-            *map(views.window, answer["desktops"]),
+            *(part for shown in answer["desktops"] for part in views.window(shown)),
         )
 
     async def _look_at_catalogue(self) -> None:
@@ -166,7 +185,7 @@ class Tour:
         self._documents = answer["documents"]
         self._say(
             "Every dpe:// document, each with its type and number of pages. No file left the Computer for this:",
-            views.documents(self._documents, answer["total_count"]),
+            *views.documents([(computer, each) for each in self._documents[:MOST_DOCUMENTS]], answer["total_count"]),
         )
 
     async def _call(self) -> None:

@@ -1,0 +1,99 @@
+"""`--output`: what a tool gives, or a resource holds, written into files."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from a2c_smcp.cli.agent.visit import complain
+from a2c_smcp.smcp import ResourceContents
+from a2c_smcp.utils.results import CallToolResult, File, resource_file, save_files
+from a2c_smcp.utils.text import printable
+
+
+@dataclass(frozen=True)
+class Written:
+    """A file that was written."""
+
+    path: str
+    mime_type: str
+    size: int
+
+    def to_json(self) -> dict[str, Any]:
+        """For a program."""
+        return {"path": self.path, "mimeType": self.mime_type, "bytes": self.size}
+
+
+class Output:
+    """Where to write: a file, `-` for standard output, or a folder, which exists or is written with a `/` at its end.
+
+    Raises:
+        OSError: nothing can be written there. It is said before anything is asked for.
+    """
+
+    def __init__(self, target: str) -> None:
+        self.is_stdout = target == "-"
+        self._path = Path(target).expanduser()
+        self._is_folder = target.endswith(("/", os.sep)) or self._path.is_dir()
+        if not (self._is_folder or self.is_stdout or self._path.parent.is_dir()):
+            raise FileNotFoundError(f"{self._path.parent}: there is no such folder")
+
+    def write(self, files: list[File]) -> list[Written] | None:
+        """Write the files, and say on standard error which; None, after a word about it, if that fails.
+
+        A file that was there is replaced; in a folder, where files have names of their own, it is not.
+        """
+        if self.is_stdout:
+            sys.stdout.flush()
+            for file in files:
+                sys.stdout.buffer.write(file.data)
+            sys.stdout.buffer.flush()
+            return []
+        try:
+            paths = self._save(files)
+        except OSError as error:
+            complain(f"cannot write {error.filename or self._path}: {error.strerror or error}")
+            return None
+        written = [Written(str(path), file.mime_type, len(file.data)) for path, file in zip(paths, files, strict=True)]
+        for each in written:
+            print(printable(f"wrote {each.path} ({each.mime_type}, {each.size:,} bytes)"), file=sys.stderr)
+        return written
+
+    def _save(self, files: list[File]) -> list[Path]:
+        if self._is_folder:
+            return save_files(files, self._path)
+        paths = [self._numbered(number, file.name) for number, file in enumerate(files, 1)]
+        for path, file in zip(paths, files, strict=True):
+            path.write_bytes(file.data)
+        return paths
+
+    def _numbered(self, number: int, name: str) -> Path:
+        """The path that was asked for; of a second file, the path with its number and its own ending."""
+        if number == 1:
+            return self._path
+        return self._path.with_name(f"{self._path.stem}-{number}{Path(name).suffix or self._path.suffix}")
+
+
+def files_of_result(result: CallToolResult) -> list[File]:
+    """The files of a result; if it has none, its text, or its data."""
+    if files := result.files:
+        return files
+    if not result.text and result.structured_content is not None:
+        data = json.dumps(result.structured_content, indent=2, ensure_ascii=False)
+        return [File("result.json", "application/json", data.encode())]
+    return [File("result.txt", "text/plain", result.text.encode())]
+
+
+def files_of_resource(contents: list[ResourceContents]) -> list[File]:
+    """What a resource holds."""
+    return [
+        resource_file(part["uri"], part.get("mimeType"), text)
+        if (text := part.get("text")) is not None
+        else resource_file(part["uri"], part.get("mimeType"), base64.b64decode(part.get("blob", "")))
+        for part in contents
+    ]
