@@ -152,3 +152,15 @@ def test_every_example_says_what_it_is() -> None:
     for path in examples.files():
         assert examples.about(path), path
         assert f"(../examples/{path.name})" in page
+
+
+def test_every_threat_on_the_security_page_names_tests_that_exist() -> None:
+    page = (DOCS / "security.md").read_text("utf-8")
+    rows = [line.split("|") for line in page.partition("## Threats")[2].partition("\n## ")[0].splitlines()]
+    threats = [row[1].strip() for row in rows if len(row) == 5 and not row[1].startswith("-")][1:]
+    tests = {row[1].strip(): re.findall(r"`(test_\w+)`", row[2]) for row in rows if len(row) == 4}
+    known = "\n".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    assert len(threats) > 10
+    for threat in threats:
+        assert tests.get(threat), f"no test is named for: {threat}"
+        assert [name for name in tests[threat] if f"def {name}(" not in known] == []

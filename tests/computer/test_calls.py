@@ -374,6 +374,14 @@ async def test_a_server_may_use_another_encoding_and_directory_and_environment(t
         assert text_of(await computer.call("env", name="PYTEST_CURRENT_TEST")) == ""
 
 
+async def test_a_server_sees_no_secret_of_another_and_no_key_of_the_computer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A2C_API_KEY", "the Computer's")
+    async with hosting(raw("one", env={"TOKEN": "of one"}), raw("two", "--prefix", "two_")) as computer:
+        assert text_of(await computer.call("env", name="TOKEN")) == "of one"
+        for name in ("TOKEN", "A2C_API_KEY"):
+            assert text_of(await computer.call("two_env", name=name)) == ""
+
+
 # ------------------------------------------------------------------------------------------------------------- starting
 
 
