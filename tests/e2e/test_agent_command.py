@@ -176,6 +176,21 @@ def test_an_office_without_computers_has_none_to_ask(place: Place) -> None:
         assert "no Computer is in the office empty (404)" in refused.stderr
 
 
+@pytest.mark.anyio
+async def test_a_command_waits_for_the_computer_and_the_tool_that_it_needs(place: Place) -> None:
+    async with crowd(people_of(place.server)) as people:
+        early = await people.member("computer", "early", "waiting", answer)
+        with place.start("--wait", "30", "call", "late", "echo", "text=hi", office="waiting") as waiting:
+            assert (await early.hear("notify:enter_office"))["agent"] == "a2c-agent"
+            await people.member("computer", "late", "waiting", answer)
+            assert await asyncio.to_thread(waiting.process.wait, PATIENCE) == EXIT_CODES["done"]
+            assert waiting.text == "hi\n"
+    in_vain = place.agent("--wait", "0.1", "tools", "nobody")
+    assert in_vain.returncode == EXIT_CODES["timed out"]
+    assert "Computer 'nobody' is not in the office" in in_vain.stderr
+    assert "no Computer joined empty within 0.1 s" in place.agent("--wait", "0.1", "tools", office="empty").stderr
+
+
 D1, KINDS = "dpe://shelf/d00001", ["page", "element"]
 
 FOR_SCRIPTS: list[tuple[list[str], Callable[[Any], bool]]] = [

@@ -49,6 +49,7 @@ class Options:
     api_key_header: str
     ca_file: Path | None
     timeout: float
+    wait: float
     log_level: str | None
 
 
@@ -79,6 +80,14 @@ def agent(
             "The old name --timeout still works here.",
         ),
     ] = 20,
+    wait: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            help="Wait so long for the Computer and the tool that the command names, or for any Computer.",
+        ),
+    ] = 0,
     old_timeout: Annotated[float | None, typer.Option("--timeout", min=0.1, hidden=True)] = None,
     log_level: Annotated[
         str | None,
@@ -109,6 +118,7 @@ def agent(
         api_key_header=api_key_header,
         ca_file=ca_file,
         timeout=timeout if old_timeout is None else old_timeout,
+        wait=wait,
         log_level=log_level.lower() if log_level is not None else None,
     )
     if context.invoked_subcommand is None:
@@ -138,7 +148,7 @@ def tools(
     """
     from a2c_smcp.cli.agent import one_shot
 
-    _run(context.obj, lambda visit: one_shot.tools(visit, computer, tool, as_json))
+    _run(context.obj, lambda visit: one_shot.tools(visit, computer, tool, as_json), computer=computer, tool=tool)
 
 
 @app.command()
@@ -163,7 +173,12 @@ def call(
     from a2c_smcp.cli.agent import one_shot
 
     to = _output(output)
-    _run(context.obj, lambda visit: one_shot.call(visit, computer, tool, arguments or [], params, timeout, to, as_json))
+    _run(
+        context.obj,
+        lambda visit: one_shot.call(visit, computer, tool, arguments or [], params, timeout, to, as_json),
+        computer=computer,
+        tool=tool,
+    )
 
 
 @app.command()
@@ -179,7 +194,7 @@ def desktop(
     """What the windows of the Computers show."""
     from a2c_smcp.cli.agent import one_shot
 
-    _run(context.obj, lambda visit: one_shot.desktop(visit, computer, size, window, as_json))
+    _run(context.obj, lambda visit: one_shot.desktop(visit, computer, size, window, as_json), computer=computer)
 
 
 @app.command()
@@ -194,7 +209,11 @@ def finder(
     """The documents that match."""
     from a2c_smcp.cli.agent import one_shot
 
-    _run(context.obj, lambda visit: one_shot.finder(visit, computer, keywords, file_type, everything, as_json))
+    _run(
+        context.obj,
+        lambda visit: one_shot.finder(visit, computer, keywords, file_type, everything, as_json),
+        computer=computer,
+    )
 
 
 @app.command()
@@ -220,7 +239,7 @@ def read(
     from a2c_smcp.cli.agent import one_shot
 
     to = _output(output)
-    _run(context.obj, lambda visit: one_shot.read(visit, computer, called, markdown, to, as_json))
+    _run(context.obj, lambda visit: one_shot.read(visit, computer, called, markdown, to, as_json), computer=computer)
 
 
 @app.command()
@@ -235,7 +254,7 @@ def tree(
     """A document as a tree: its pages and their elements."""
     from a2c_smcp.cli.agent import one_shot
 
-    _run(context.obj, lambda visit: one_shot.tree(visit, computer, called, as_json))
+    _run(context.obj, lambda visit: one_shot.tree(visit, computer, called, as_json), computer=computer)
 
 
 @app.command()
@@ -248,7 +267,7 @@ def templates(
     """The resource templates of the Computers' MCP servers: which addresses can be read."""
     from a2c_smcp.cli.agent import one_shot
 
-    _run(context.obj, lambda visit: one_shot.templates(visit, computer, mcp_server, as_json))
+    _run(context.obj, lambda visit: one_shot.templates(visit, computer, mcp_server, as_json), computer=computer)
 
 
 @app.command()
@@ -264,7 +283,7 @@ def complete(
     """
     from a2c_smcp.cli.agent import one_shot
 
-    _run(context.obj, lambda visit: one_shot.complete(visit, computer, start, as_json))
+    _run(context.obj, lambda visit: one_shot.complete(visit, computer, start, as_json), computer=computer)
 
 
 @app.command()
@@ -276,7 +295,7 @@ def config(
     """A Computer's configuration as JSON, without its secrets."""
     from a2c_smcp.cli.agent import one_shot
 
-    _run(context.obj, lambda visit: one_shot.config(visit, computer))
+    _run(context.obj, lambda visit: one_shot.config(visit, computer), computer=computer)
 
 
 @app.command()
@@ -305,8 +324,15 @@ def _output(target: str | None) -> Output | None:
         fail(f"--output {target}: {error}", 2)
 
 
-def _run(options: Options, main: Callable[[Visit], Awaitable[int]], log_level: str = "error") -> None:
-    """Join the office, do something there, and leave."""
+def _run(
+    options: Options,
+    main: Callable[[Visit], Awaitable[int]],
+    log_level: str = "error",
+    *,
+    computer: str | None = None,
+    tool: str | None = None,
+) -> None:
+    """Join the office, do something there, and leave. `computer` and `tool` are what --wait waits for."""
     from a2c_smcp.cli.agent.visit import visiting
     from a2c_smcp.cli.running import run_until_done
     from a2c_smcp.utils.logger import configure_logging
@@ -320,4 +346,4 @@ def _run(options: Options, main: Callable[[Visit], Awaitable[int]], log_level: s
     if log_level not in ("debug", "info", "warning", "error"):
         fail("--log-level is debug, info, warning or error", 2)
     configure_logging(log_level, "human")
-    run_until_done(visiting(options, main))
+    run_until_done(visiting(options, main, computer, tool))

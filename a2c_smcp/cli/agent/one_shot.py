@@ -19,8 +19,8 @@ from a2c_smcp.cli.arguments import read_arguments
 from a2c_smcp.cli.progress import wait_shown
 from a2c_smcp.cli.views import print_json, show
 from a2c_smcp.errors import InvalidDPEUriError, NotFoundError, SMCPError, error_for
-from a2c_smcp.protocol.agent import page_count
-from a2c_smcp.smcp import DPEDocumentSummary, ResourceContents, ResourceTemplate
+from a2c_smcp.protocol.agent import DEFAULT_LIMIT, page_count
+from a2c_smcp.smcp import GetFinderRet, ResourceContents, ResourceTemplate
 from a2c_smcp.utils.dpe_uri import parse_dpe_uri
 from a2c_smcp.utils.text import printable
 
@@ -150,19 +150,24 @@ async def finder(
 ) -> int:
     """The documents that match."""
 
-    async def find(each: str) -> tuple[list[DPEDocumentSummary], int]:
+    async def find(each: str) -> GetFinderRet:
+        limit = 0 if everything else DEFAULT_LIMIT
+        answer = await visit.agent.get_finder(each, keywords, file_type, limit=limit, timeout=visit.options.timeout)
         if everything:
-            listed = [found async for found in visit.agent.iter_documents(each, keywords, file_type)]
-            return listed, len(listed)
-        answer = await visit.agent.get_finder(each, keywords, file_type, timeout=visit.options.timeout)
-        return answer["documents"], answer["total_count"]
+            answer["documents"] = [found async for found in visit.agent.iter_documents(each, keywords, file_type)]
+            answer["total_count"] = len(answer["documents"])
+        return answer
 
     found, code = await _of_each(visit, computer, find)
     if as_json:
-        print_json({each: {"documents": listed, "total_count": total} for each, (listed, total) in found.items()})
+        print_json({each: {key: answer[key] for key in answer if key != "req_id"} for each, answer in found.items()})
     else:
-        listed = [(each, document) for each, (documents, _) in found.items() for document in documents]
-        show(*shared.documents(listed, sum(total for _, total in found.values()), " (--all shows the rest)"))
+        listed = [(each, document) for each, answer in found.items() for document in answer["documents"]]
+        total = sum(answer["total_count"] for answer in found.values())
+        show(*shared.documents(listed, total, " (--all shows the rest)"))
+    for each, answer in found.items():
+        if unindexed := answer.get("unindexed_count"):
+            complain(f"{each} leaves {unindexed} more documents out: its index is full")
     return code
 
 

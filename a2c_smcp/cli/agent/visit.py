@@ -12,6 +12,7 @@ from a2c_smcp.agent.auth import DefaultAgentAuthProvider
 from a2c_smcp.agent.client import AsyncSMCPAgentClient
 from a2c_smcp.cli.agent.command import Options
 from a2c_smcp.cli.errors import did_you_mean
+from a2c_smcp.cli.progress import wait_shown
 from a2c_smcp.errors import (
     DocumentNotFoundError,
     ElementNotFoundError,
@@ -68,6 +69,28 @@ class Visit:
         here = self.agent.computers
         return did_you_mean(computer, here) or (f"; there are {', '.join(here)}" if here else "; there is none")
 
+    async def wait(self, computer: str | None, tool: str | None) -> None:
+        """Wait for a Computer and its tool, or for any Computer, as long as the person who typed the command wants.
+
+        Raises:
+            TimedOutError: it does not come.
+        """
+        seconds = self.options.wait
+        if not seconds:
+            return
+        what = f"tool {tool} of {computer}" if tool is not None else computer or "a Computer"
+        async with wait_shown(printable(f"waiting for {what} in {self.options.office}; Ctrl-C ends it")):
+            if computer is not None:
+                await self.agent.wait_for(computer, tool, seconds)
+                return
+            try:
+                changes = self.agent.changes()
+                async with asyncio.timeout(seconds):
+                    while not self.agent.computers:
+                        await anext(changes)
+            except TimeoutError:
+                raise TimedOutError(f"no Computer joined {self.options.office} within {seconds:g} s") from None
+
     async def tools(self, computer: str) -> list[SMCPTool]:
         """The tools of a Computer, asked for now."""
         return (await self.agent.get_tools_from_computer(computer, self.options.timeout))["tools"]
@@ -112,8 +135,10 @@ class Visit:
         raise problem
 
 
-async def visiting(options: Options, main: Callable[[Visit], Awaitable[int]]) -> int:
-    """Join, do it, leave; the exit code."""
+async def visiting(
+    options: Options, main: Callable[[Visit], Awaitable[int]], computer: str | None = None, tool: str | None = None
+) -> int:
+    """Join, wait for what it needs, do it, leave; the exit code."""
     visit = Visit(options)
     try:
         try:
@@ -122,6 +147,7 @@ async def visiting(options: Options, main: Callable[[Visit], Awaitable[int]]) ->
         except SMCPError as error:
             complain(_why_not_in(error, options))
             return NOT_IN
+        await visit.wait(computer, tool)
         return await main(visit)
     except SMCPError as error:
         complain(f"{error.message} ({error.code})")
