@@ -359,7 +359,7 @@ async def failures(caplog: pytest.LogCaptureFixture, here: Office) -> list[tuple
             *(getattr(record, key, None) for key in ("event", "code", "req_id")),
         )
         for record in caplog.records
-        if hasattr(record, "event")
+        if hasattr(record, "code")
     ]
 
 

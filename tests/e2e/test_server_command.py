@@ -317,7 +317,7 @@ def test_sighup_reloads_limits_keys_and_certificate(tmp_path: Path) -> None:
 
         config.write_text(settings + "request_burst = 0\n")
         server.process.send_signal(signal.SIGHUP)
-        server.wait_for(r"nothing was changed: .*server\.toml, line 3: request_burst: ")
+        server.wait_for(r"nothing was changed: .*server\.toml: line 3: request_burst: ")
         config.write_text(settings + "request_burst = \n")
         server.process.send_signal(signal.SIGHUP)
         server.wait_for(r"nothing was changed: .*server\.toml: .*line 3")

@@ -464,4 +464,5 @@ def test_sighup_at_the_prompt_reloads(tmp_path: Path) -> None:
         shell.process.send_signal(signal.SIGHUP)
         shell.see("added: more")
         shell.see("2 of 2 MCP servers ready")
+        shell.see_prompt()
         assert shell.leave() == 0

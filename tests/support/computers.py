@@ -201,11 +201,13 @@ def free_port() -> int:
 
 
 def descendants() -> set[int]:
-    """Every process that this one started, directly or not, and that lives."""
+    """Every process that this one started, directly or not, and that lives; but those of `tests.support.warm`, which
+    live as long as the tests."""
     found: set[int] = set()
     for child in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
-            if child.status() != psutil.STATUS_ZOMBIE:
+            is_kept = any("multiprocessing." in word for word in child.cmdline())
+            if child.status() != psutil.STATUS_ZOMBIE and not is_kept:
                 found.add(child.pid)
     return found
 

@@ -7,12 +7,15 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+import psutil
 import pytest
 
 from a2c_smcp.agent import AsyncSMCPAgentClient, DefaultAgentAuthProvider, SMCPAgentClient
 from a2c_smcp.errors import NotConnectedError
 from tests.agent.forms import Driven, Form
+from tests.computer.hosting import eventually
 from tests.support.certificates import Authority
 from tests.support.process import a2c, server_process
 from tests.support.running import PATIENCE
@@ -50,6 +53,12 @@ async def test_an_agent_that_trusts_the_authority_connects_again_and_again(
             await client.connect_to_server(secured.url, transports=[transport])
             await client.join_office()
             await client.disconnect()
+    await eventually(lambda: not connections_to(secured.url))  # TLS says goodbye after the client has disconnected
+
+
+def connections_to(url: str) -> list[Any]:
+    port = urlsplit(url).port
+    return [each for each in psutil.Process().net_connections("tcp") if each.raddr and each.raddr.port == port]
 
 
 @pytest.mark.parametrize("form", ["async", "sync"])
