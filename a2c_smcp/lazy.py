@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -17,3 +19,13 @@ def lazily(package: str, names: Mapping[str, Iterable[str]]) -> Callable[[str], 
         return getattr(importlib.import_module(homes[name]), name)
 
     return load
+
+
+def import_soon(module: str) -> None:
+    """Import a module in a thread: by the time it is needed, it is there, or has begun to be."""
+
+    def work() -> None:
+        with contextlib.suppress(ImportError):  # whoever needs it hears of that
+            importlib.import_module(module)
+
+    threading.Thread(target=work, name=f"import {module}", daemon=True).start()

@@ -85,6 +85,18 @@ def test_what_supervises_an_office_leaves_the_libraries_to_its_parts() -> None:
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
 
 
+@pytest.mark.parametrize("module", ["agent.client", "agent.sync_client", "computer.socketio.client", "server.serving"])
+def test_libraries_of_a_client_are_imported_when_it_connects(module: str) -> None:
+    heavy = ("aiohttp", "requests", "websocket")
+    check = (
+        f"import sys, a2c_smcp.{module}; early = any(m in sys.modules for m in {heavy});"
+        "import engineio.client as sync, engineio.async_client as asynchronous;"
+        "sync.requests.Session, sync.websocket.WebSocket, asynchronous.aiohttp.ClientError;"
+        f"late = all(m in sys.modules for m in {heavy}); sys.exit(early or not late)"
+    )
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
+
+
 @pytest.mark.parametrize("package", ["agent", "computer", "server"])
 def test_every_public_name_is_there_and_no_other(package: str) -> None:
     module = importlib.import_module(f"a2c_smcp.{package}")

@@ -12,8 +12,6 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakSet
 
-import socketio  # noqa: F401  # pyright: ignore[reportUnusedImport]  # first: deep in the stack it takes longer
-
 from a2c_smcp.agent.auth import AgentAuthProvider, DefaultAgentAuthProvider
 from a2c_smcp.agent.base import CALL_SECONDS, REQUEST_SECONDS, SETTLE_SECONDS, AgentBase, typed
 from a2c_smcp.agent.mailbox import Mailbox

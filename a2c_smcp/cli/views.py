@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 from rich.console import Console, RenderableType
-from rich.markdown import Markdown
 from rich.markup import escape as escape_markup
 from rich.panel import Panel
 from rich.table import Table
@@ -145,8 +144,10 @@ def resource(contents: list[ResourceContents]) -> Iterable[RenderableType]:
             yield Text(printable(words))
 
 
-def _markdown(text: str) -> Markdown:
+def _markdown(text: str) -> RenderableType:
     """Markdown whose lines stay lines: a document's text has its line breaks where they were."""
+    from rich.markdown import Markdown  # slow to import, and most commands show none
+
     lines: list[str] = []
     is_code = False
     for line in printable(text).split("\n"):

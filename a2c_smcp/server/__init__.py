@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from a2c_smcp.utils import light_socketio as _  # isort: skip  # noqa: F401  # before any module here imports socketio
+
 from a2c_smcp.lazy import lazily
 from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.protocol.limits import Limits

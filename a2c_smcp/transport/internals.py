@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import logging
 import queue
 import ssl
+import sys
 import threading
 import time
 from functools import partial
 from typing import Any, NoReturn
 
-import aiohttp
 import engineio
 import engineio.exceptions
-import requests
 import socketio
-import websocket
 from socketio.exceptions import ConnectionError as SocketIOConnectionError
 from socketio.packet import ACK, DISCONNECT, EVENT
 
@@ -42,21 +41,23 @@ class NoServerError(engineio.exceptions.ConnectionError):
     """Something answers at the address, and it is no Server, or none that lets us in."""
 
 
-_HTTP_ANSWERS = (aiohttp.ClientResponseError, websocket.WebSocketBadStatusException)
-"""What a WebSocket is refused with by something that speaks HTTP."""
-
-
-def _raise_understood(error: Exception, is_answered: bool = False) -> NoReturn:
+def _raise_understood(error: Exception, http_answer: type[Exception], is_answered: bool = False) -> NoReturn:
     """Whatever the library stumbles over in a wrong answer is a connection that failed; where something answered, the
-    error says so."""
+    error says so. A WebSocket is refused with `http_answer` by something that speaks HTTP."""
     is_failure = isinstance(error, engineio.exceptions.ConnectionError)
-    if is_failure and not is_answered and not isinstance(error.__context__, _HTTP_ANSWERS):
+    if is_failure and not is_answered and not isinstance(error.__context__, http_answer):
         raise error
     details = error.args[1:2] if is_failure else ()
     raise NoServerError("what answers there is no A2C Server", *details) from error
 
 
 # -------------------------------------------------------------------------------------------------------------- asyncio
+
+
+def _http_answer_to_async() -> type[Exception]:
+    from aiohttp import ClientResponseError
+
+    return ClientResponseError
 
 
 class AsyncEngine(engineio.AsyncClient):
@@ -86,7 +87,9 @@ class AsyncEngine(engineio.AsyncClient):
     def _open_session(self) -> None:
         """Have the library's HTTP session, of every connection, trust whom we trust."""
         if self.trust is not None and (self.http is None or self.http.closed):
-            self.http = aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=self.trust))
+            from aiohttp import ClientSession, TCPConnector
+
+            self.http = ClientSession(connector=TCPConnector(ssl=self.trust))
 
     async def _connect_polling(self, url: str, headers: Any, engineio_path: str) -> None:
         self._is_answered = False
@@ -95,7 +98,7 @@ class AsyncEngine(engineio.AsyncClient):
             await super()._connect_polling(url, headers, engineio_path)
         except Exception as error:
             await self._reset()
-            _raise_understood(error, self._is_answered)
+            _raise_understood(error, _http_answer_to_async(), self._is_answered)
 
     async def _connect_websocket(self, url: str, headers: Any, engineio_path: str) -> bool:
         is_upgrade = bool(self.sid)
@@ -106,7 +109,7 @@ class AsyncEngine(engineio.AsyncClient):
             if is_upgrade:
                 return False  # long-polling goes on
             await self._reset()
-            _raise_understood(error)
+            _raise_understood(error, _http_answer_to_async())
         if is_connected:  # the tasks that read and write have not begun
             self.ws = _WebSocket(self, self.ws)
         return is_connected
@@ -199,6 +202,8 @@ class AsyncInternals(socketio.AsyncClient):
         namespaces = options["namespaces"]
         wanted = {namespaces} if isinstance(namespaces, str) else set(namespaces)
         self._refusal = None
+        if "aiohttp" not in sys.modules:  # it takes a tenth of a second
+            await asyncio.to_thread(importlib.import_module, "aiohttp")
         await super().connect(url, *args, wait=False, **options)
         if seconds is None:
             return
@@ -311,12 +316,24 @@ class _PacketQueue(queue.Queue[Any]):
         return super().get(block=False)
 
 
-class _TrustingSession(requests.Session):
+def _trusting_session(ca_file: str) -> Any:
     """A session whose `verify` counts, also where the environment (REQUESTS_CA_BUNDLE) names other authorities."""
+    from requests import Session
 
-    def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> Any:
-        verify = self.verify if verify is None else verify
-        return super().merge_environment_settings(url, proxies, stream, verify, cert)
+    class TrustingSession(Session):
+        def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> Any:
+            verify = self.verify if verify is None else verify
+            return super().merge_environment_settings(url, proxies, stream, verify, cert)
+
+    session = TrustingSession()
+    session.verify = ca_file
+    return session
+
+
+def _http_answer_to_sync() -> type[Exception]:
+    from websocket import WebSocketBadStatusException
+
+    return WebSocketBadStatusException
 
 
 class SyncEngine(engineio.Client):
@@ -340,8 +357,7 @@ class SyncEngine(engineio.Client):
     def _open_session(self) -> None:
         """As above."""
         if self.ca_file is not None and self.http is None:
-            self.http = _TrustingSession()
-            self.http.verify = self.ca_file
+            self.http = _trusting_session(self.ca_file)
 
     def _connect_polling(self, url: str, headers: Any, engineio_path: str) -> None:
         self._is_answered = False
@@ -350,7 +366,7 @@ class SyncEngine(engineio.Client):
             super()._connect_polling(url, headers, engineio_path)
         except Exception as error:
             self._reset()
-            _raise_understood(error, self._is_answered)
+            _raise_understood(error, _http_answer_to_sync(), self._is_answered)
 
     def _connect_websocket(self, url: str, headers: Any, engineio_path: str) -> Any:
         is_upgrade = bool(self.sid)
@@ -361,7 +377,7 @@ class SyncEngine(engineio.Client):
             if is_upgrade:
                 return False
             self._reset()
-            _raise_understood(error)
+            _raise_understood(error, _http_answer_to_sync())
 
     def _send_request(self, *args: Any, **options: Any) -> Any:
         response = super()._send_request(*args, **options)
@@ -369,9 +385,11 @@ class SyncEngine(engineio.Client):
         return response
 
     def _write_loop(self) -> None:
+        from websocket import WebSocketException
+
         try:
             super()._write_loop()
-        except websocket.WebSocketException as error:  # the network took nothing for too long; the library overlooks it
+        except WebSocketException as error:  # the network took nothing for too long; the library overlooks it
             logger.info("sending failed: %s", error)
             self.write_loop_task = None
 

@@ -12,6 +12,7 @@ import typer
 
 from a2c_smcp.cli.ca_file import ca_file_option, check_ca_file
 from a2c_smcp.cli.errors import fail
+from a2c_smcp.lazy import import_soon
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -333,6 +334,9 @@ def _run(
     tool: str | None = None,
 ) -> None:
     """Join the office, do something there, and leave. `computer` and `tool` are what --wait waits for."""
+    from a2c_smcp.utils import light_socketio as _  # noqa: F401  # it would wait for aiohttp
+
+    import_soon("aiohttp")  # a quarter of what such a command takes
     from a2c_smcp.cli.agent.visit import visiting
     from a2c_smcp.cli.running import run_until_done
     from a2c_smcp.utils.logger import configure_logging
