@@ -90,7 +90,10 @@ def floor_app(packet_class: type[Packet]) -> socketio.ASGIApp:
 
 def serve(kind: str) -> None:
     """Serve on a free port, and print it."""
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr)
+    complaints = logging.StreamHandler(sys.stderr)
+    complaints.setLevel(logging.WARNING)
+    unread = logging.StreamHandler(open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  # what a Server logs costs time
+    logging.basicConfig(level=logging.INFO, handlers=[complaints, unread])
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     app: Any = create_app(limits=_LIMITS) if kind == "ours" else floor_app(FLOORS[kind])
     settings = ServerSettings.load({"host": HOST, "max_message_bytes": _LIMITS.message_bytes})
