@@ -1,5 +1,5 @@
 """Imports point one way: smcp, errors, utils <- protocol <- server | agent | computer <- cli; wire <- server;
-protocol <- transport <- agent | computer."""
+protocol <- transport <- agent | computer; errors, utils <- a2c_documents <- cli."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parent.parent / "a2c_smcp"
+ROOT = Path(__file__).parent.parent
+PACKAGE, DOCUMENTS = ROOT / "a2c_smcp", ROOT / "a2c_documents"
 BASE = {"smcp", "errors", "types", "utils", ""}
 ALLOWED = {
     "smcp": {"types"},
@@ -24,9 +25,8 @@ ALLOWED = {
     "server": BASE | {"protocol", "wire"},
     "agent": BASE | {"protocol", "transport"},
     "computer": BASE | {"protocol", "transport"},
-    "documents": {"utils", "errors", "types", ""},
     "": {""},
-    "cli": BASE | {"protocol", "wire", "server", "agent", "computer", "documents"},
+    "cli": BASE | {"protocol", "wire", "server", "agent", "computer"},
 }
 CORE_REFUSES = {"socketio", "engineio", "mcp", "asyncio", "redis", "uvicorn", "threading"}
 modules = sorted(PACKAGE.rglob("*.py"))
@@ -56,6 +56,13 @@ def test_imports_point_one_way(path: Path) -> None:
     part = part_of("a2c_smcp." + ".".join(relative.parts)) if relative.parts != ("__init__",) else ""
     ours = {part_of(name) for name in imports(path) if name.split(".")[0] == "a2c_smcp"}
     assert ours <= ALLOWED[part] | {part}
+    assert part == "cli" or not any(name.startswith("a2c_documents") for name in imports(path))
+
+
+@pytest.mark.parametrize("path", sorted(DOCUMENTS.rglob("*.py")), ids=lambda path: str(path.relative_to(DOCUMENTS)))
+def test_documents_need_addresses_errors_and_helpers_of_the_protocol(path: Path) -> None:
+    ours = {part_of(name) for name in imports(path) if name.split(".")[0] == "a2c_smcp"}
+    assert ours <= {"utils", "errors", ""}
 
 
 CORES = [path for core in ("protocol", "wire") for path in sorted((PACKAGE / core).glob("*.py"))]

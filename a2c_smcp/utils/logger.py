@@ -26,7 +26,7 @@ class HumanFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """One line, and the traceback if there is one."""
         clock = time.strftime("%H:%M:%S", time.localtime(record.created))
-        name = record.name.removeprefix("a2c_smcp.")
+        name = record.name.removeprefix("a2c_smcp.").removeprefix("a2c_")
         context = "".join(f"  {key}={value}" for key, value in _context(record).items() if key == "req_id")
         line = one_line(f"{clock} {record.levelname:<7} {name}  {record.getMessage()}{context}")
         return line + (_indented(self.formatException(record.exc_info)) if record.exc_info else "")

@@ -6,8 +6,8 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from a2c_smcp.documents.model import Element, Page, Source
-from a2c_smcp.documents.parsers.opendocument.document import open_odp, open_odt
+from a2c_documents.model import Element, Page, Source
+from a2c_documents.parsers.opendocument.document import open_odp, open_odt
 
 _SPACES = {
     **{

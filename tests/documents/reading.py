@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from a2c_smcp.documents.model import Element, Facts, Parser
+from a2c_documents.model import Element, Facts, Parser
 
 
 @dataclass

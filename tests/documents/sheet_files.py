@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from a2c_smcp.documents.model import Element, Page, Source
-from a2c_smcp.documents.parsers.sheets.document import open_sheets
+from a2c_documents.model import Element, Page, Source
+from a2c_documents.parsers.sheets.document import open_sheets
 
 openpyxl: Any = importlib.import_module("openpyxl")
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from a2c_smcp.documents.folder import Folder
-from a2c_smcp.documents.library import Library
-from a2c_smcp.documents.memory import Memory
-from a2c_smcp.documents.reading import read
-from a2c_smcp.documents.store import Store
-from a2c_smcp.documents.workers import Workers
+from a2c_documents.folder import Folder
+from a2c_documents.library import Library
+from a2c_documents.memory import Memory
+from a2c_documents.reading import read
+from a2c_documents.store import Store
+from a2c_documents.workers import Workers
 from a2c_smcp.errors import DocumentNotFoundError
 from tests.documents.conftest import CountingWorkers, MakeLibrary
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.documents.model import UnreadableFileError
-from a2c_smcp.documents.paging import size_of
-from a2c_smcp.documents.parsers.data.document import open_data
+from a2c_documents.model import UnreadableFileError
+from a2c_documents.paging import size_of
+from a2c_documents.parsers.data.document import open_data
 from tests.documents.reading import Read, read
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.documents.model import MAX_SUMMARY, Source, UnreadableFileError
-from a2c_smcp.documents.paging import MAX_PAGE_BYTES, size_of
-from a2c_smcp.documents.parsers.delimited import open_delimited
+from a2c_documents.model import MAX_SUMMARY, Source, UnreadableFileError
+from a2c_documents.paging import MAX_PAGE_BYTES, size_of
+from a2c_documents.parsers.delimited import open_delimited
 
 LINES = "Name;City\nJosé;Zürich\nAnn;Köln\n"
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from a2c_smcp.documents.model import Source, UnreadableFileError
-from a2c_smcp.documents.parsers.epub.document import open_epub
+from a2c_documents.model import Source, UnreadableFileError
+from a2c_documents.parsers.epub.document import open_epub
 
 CONTAINER = (
     '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'

@@ -11,10 +11,10 @@ from typing import Any, cast
 import psutil
 import pytest
 
-from a2c_smcp.documents import registry, worker
-from a2c_smcp.documents.folder import Folder
-from a2c_smcp.documents.library import Library
-from a2c_smcp.documents.store import Failure, Store
+from a2c_documents import registry, worker
+from a2c_documents.folder import Folder
+from a2c_documents.library import Library
+from a2c_documents.store import Failure, Store
 from tests.documents.conftest import CountingWorkers, MakeLibrary
 
 pytestmark = [

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from PIL import Image, PngImagePlugin
 
-from a2c_smcp.documents.model import Source, UnreadableFileError
-from a2c_smcp.documents.parsers.images.document import open_image, open_svg
+from a2c_documents.model import Source, UnreadableFileError
+from a2c_documents.parsers.images.document import open_image, open_svg
 
 
 def content(source: Source) -> list[Any]:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.documents import reading
-from a2c_smcp.documents.model import UnreadableFileError
-from a2c_smcp.documents.parsers.mail.attachments import MAX_FILE
-from a2c_smcp.documents.parsers.mail.document import open_mail
+from a2c_documents import reading
+from a2c_documents.model import UnreadableFileError
+from a2c_documents.parsers.mail.attachments import MAX_FILE
+from a2c_documents.parsers.mail.document import open_mail
 from a2c_smcp.errors import ElementNotFoundError
 from tests.documents.conftest import MakeLibrary
 from tests.documents.reading import Read, read

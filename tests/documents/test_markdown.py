@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from a2c_smcp.documents import reading
-from a2c_smcp.documents.model import UnreadableFileError
-from a2c_smcp.documents.paging import size_of
-from a2c_smcp.documents.parsers.markdown.document import markdown_elements, open_markdown
+from a2c_documents import reading
+from a2c_documents.model import UnreadableFileError
+from a2c_documents.paging import size_of
+from a2c_documents.parsers.markdown.document import markdown_elements, open_markdown
 from tests.documents.conftest import MakeLibrary
 from tests.documents.reading import Read, read
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from a2c_smcp.documents.model import UnreadableFileError
-from a2c_smcp.documents.parsers.sheets.document import open_sheets
+from a2c_documents.model import UnreadableFileError
+from a2c_documents.parsers.sheets.document import open_sheets
 from tests.documents.old_workbooks import SPACES, Value, properties, record, write_ods, write_xls, write_xlsb
 from tests.documents.sheet_files import again, close_opened, of
 

@@ -17,9 +17,9 @@ pytest.importorskip("PIL")
 
 from PIL import Image
 
-from a2c_smcp.documents.model import Element, Page, Source, UnreadableFileError
-from a2c_smcp.documents.parsers.pdf.document import open_pdf
-from a2c_smcp.documents.reading import read
+from a2c_documents.model import Element, Page, Source, UnreadableFileError
+from a2c_documents.parsers.pdf.document import open_pdf
+from a2c_documents.reading import read
 from tests.documents.conftest import MakeLibrary
 from tests.documents.pdf_files import PdfFile, jpeg, line, paragraph, rule
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.documents.render import as_markdown, as_text, summary_of
+from a2c_documents.render import as_markdown, as_text, summary_of
 from a2c_smcp.utils.dpe_uri import ELEMENT_TYPES
 
 

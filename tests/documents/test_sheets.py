@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.documents.model import Source, UnreadableFileError
-from a2c_smcp.documents.paging import MAX_PAGE_BYTES, size_of
-from a2c_smcp.documents.parsers.sheets.document import open_sheets
+from a2c_documents.model import Source, UnreadableFileError
+from a2c_documents.paging import MAX_PAGE_BYTES, size_of
+from a2c_documents.parsers.sheets.document import open_sheets
 from tests.documents.old_workbooks import compound
 from tests.documents.sheet_files import (
     MAIN,

@@ -15,8 +15,8 @@ from typing import IO, Any
 import pytest
 from PIL import Image
 
-from a2c_smcp.documents.model import UnreadableFileError
-from a2c_smcp.documents.parsers.sheets.document import open_sheets
+from a2c_documents.model import UnreadableFileError
+from a2c_documents.parsers.sheets.document import open_sheets
 from tests.documents.old_workbooks import packed_file
 from tests.documents.sheet_files import (
     KINDS,

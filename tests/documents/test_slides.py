@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from a2c_smcp.documents.model import Element, Source, UnreadableFileError
-from a2c_smcp.documents.parsers.slides.document import open_slides
+from a2c_documents.model import Element, Source, UnreadableFileError
+from a2c_documents.parsers.slides.document import open_slides
 
 pptx: Any = importlib.import_module("pptx")
 chart_data: Any = importlib.import_module("pptx.chart.data")

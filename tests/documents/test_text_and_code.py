@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from a2c_smcp.documents.model import UnreadableFileError
-from a2c_smcp.documents.paging import size_of
-from a2c_smcp.documents.parsers.code.document import open_code
-from a2c_smcp.documents.parsers.text import open_text
+from a2c_documents.model import UnreadableFileError
+from a2c_documents.paging import size_of
+from a2c_documents.parsers.code.document import open_code
+from a2c_documents.parsers.text import open_text
 from tests.documents.reading import Read, read
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.documents.model import UnreadableFileError
-from a2c_smcp.documents.paging import MAX_PAGE_BYTES, size_of
-from a2c_smcp.documents.parsers.word.document import open_word
+from a2c_documents.model import UnreadableFileError
+from a2c_documents.paging import MAX_PAGE_BYTES, size_of
+from a2c_documents.parsers.word.document import open_word
 from tests.documents.word_files import elements, p, pages, part, relations, shown, word_file
 
 BREAK = '<w:r><w:br w:type="page"/></w:r>'

@@ -6,8 +6,8 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from a2c_smcp.documents.model import Element, Page
-from a2c_smcp.documents.parsers.word.document import open_word
+from a2c_documents.model import Element, Page
+from a2c_documents.parsers.word.document import open_word
 
 _OFFICE = "http://schemas.openxmlformats.org/"
 _SPACES = {

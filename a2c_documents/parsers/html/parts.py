@@ -1,0 +1,160 @@
+"""Single things on a web page: pictures, players, formulas, code, fields of forms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from a2c_documents.model import Element, note
+from a2c_documents.parsers.common.pictures import picture_element
+from a2c_documents.parsers.html.furniture import attribute
+
+MAX_OPTIONS = 200
+_SPACES = re.compile(r"[ \t\r\f\u200b\ufeff]+")
+_EDGE = " \t\r\n\f\u00a0\u200b\ufeff"
+_LANGUAGE = re.compile(r"(?:^|[\s-])(?:language|lang|highlight-source|highlight|brush:?)[-:\s]\s?([A-Za-z0-9+#_.]+)")
+_NO_LANGUAGES = frozenset(("default", "none", "text", "plaintext", "source"))
+_RENAMED = {"ipython3": "python", "python3": "python", "pycon": "python", "console": "bash", "shell": "bash"}
+_LINE_TAGS = frozenset(("br", "div", "p", "li", "tr"))
+_NOT_CODE = frozenset(("button", "script", "style", "template"))
+_VIDEO = re.compile(r"youtube|youtu\.be|vimeo|/embed/video|dailymotion", re.IGNORECASE)
+
+
+def tidy(words: str) -> str:
+    """As a browser shows it: single blanks, lines without blanks at their ends, no empty lines."""
+    lines = (_SPACES.sub(" ", line).strip(_EDGE) for line in words.split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+def below(root: Any) -> Iterator[Any]:
+    """Every node below one, in order; without recursion."""
+    node, above = root.first_child, 0
+    while node is not None:
+        yield node
+        child = node.first_child
+        if child is not None and node.tag not in _NOT_CODE:
+            node, above = child, above + 1
+            continue
+        while node.next is None and above:
+            node, above = node.parent, above - 1
+        node = node.next
+
+
+def text_of(root: Any) -> str:
+    """All words below a node, in one line."""
+    return tidy(" ".join((node.text_content or "").replace("\n", " ") for node in below(root) if node.tag == "-text"))
+
+
+def raw_text(root: Any) -> str:
+    """The words below a node with their blanks and lines, as code needs them."""
+    found: list[str] = []
+    hidden: Any = None
+    for node in below(root):
+        if node.tag == "-text":
+            if hidden is None or node.parent.mem_id != hidden:
+                found.append(node.text_content or "")
+        elif node.tag in _LINE_TAGS and found and not found[-1].endswith("\n"):
+            found.append("\n")
+        elif "linenos" in attribute(node, "class") or "lineno" in attribute(node, "class"):
+            hidden = node.mem_id
+    return "".join(found)
+
+
+def language_of(pre: Any) -> str:
+    """The language that a class names: on the block, on the code in it, or on what is around it."""
+    child = pre.first_child
+    near = [pre, child if child is not None and child.is_element_node else None, pre.parent]
+    near.append(pre.parent.parent if pre.parent is not None else None)
+    for node in near:
+        if node is None or not node.is_element_node:
+            continue
+        if named := attribute(node, "data-lang") or attribute(node, "data-language"):
+            return named.lower()
+        for found in _LANGUAGE.finditer(attribute(node, "class")):
+            name = found[1].lower()
+            language = _RENAMED.get(name, name)
+            if language not in _NO_LANGUAGES:
+                return language
+    return ""
+
+
+def image_of(node: Any) -> Element | None:
+    """A picture; nothing for those that only count visitors or decorate."""
+    if node.tag == "svg":
+        title = next((text_of(found) for found in below(node) if found.tag == "title"), "")
+        alt = title or attribute(node, "aria-label").strip()
+        return picture_element("", alt) if alt else None
+    src = next((found for name in ("data-src", "data-original", "src") if (found := attribute(node, name).strip())), "")
+    src = src or attribute(node, "srcset").split(",")[0].strip().split(" ")[0]
+    alt = tidy(attribute(node, "alt")).replace("\n", " ")
+    width, height = _pixels(node, "width"), _pixels(node, "height")
+    if not (src or alt) or (width is not None and width <= 1) or (height is not None and height <= 1):
+        return None
+    shown = picture_element(src, alt, attribute(node, "title").strip())
+    if width and height:
+        shown.metadata["size"] = [width, height]
+    return shown
+
+
+def _pixels(node: Any, name: str) -> int | None:
+    value = attribute(node, name).strip().removesuffix("px")
+    return int(value) if value.isdecimal() and len(value) < 7 else None
+
+
+def embedded(node: Any, absolute: Callable[[str], str]) -> Element | None:
+    """A player, or another page in this one."""
+    src = attribute(node, "src") or attribute(node, "data") or attribute(node, "data-src")
+    if not src:
+        src = next((attribute(found, "src") for found in below(node) if found.tag == "source"), "")
+    src = "" if src.startswith(("data:", "javascript:", "about:")) else absolute(src.strip())
+    label = attribute(node, "title") or attribute(node, "aria-label")
+    if not (src or label):
+        return None
+    category = node.tag if node.tag in ("audio", "video") else "video" if _VIDEO.search(src) else "widget"
+    if kind := attribute(node, "type").partition("/")[0]:
+        category = kind if kind in ("audio", "video", "image") else category
+    if category == "image":
+        return picture_element(src, label)
+    return note(category, label.strip() or src, url=src)
+
+
+def math_of(node: Any) -> tuple[str, bool]:
+    """A formula as TeX where it is given, and whether it stands in a line of text."""
+    tex = attribute(node, "alttext")
+    for found in below(node):
+        if found.tag == "annotation" and "tex" in attribute(found, "encoding").lower():
+            tex = text_of(found)
+    inline = attribute(node, "display") != "block" and attribute(node, "mode") != "display"
+    return tex.strip() or text_of(node), inline
+
+
+def form_field(node: Any) -> dict[str, Any] | None:
+    """One field. What nobody sees, and what nobody should, is left out."""
+    kind = attribute(node, "type").lower() or ("text" if node.tag == "input" else node.tag)
+    if kind in ("hidden", "image") or (node.tag == "button" and not text_of(node)):
+        return None
+    label = attribute(node, "aria-label") or attribute(node, "placeholder") or attribute(node, "title")
+    if kind in ("submit", "reset", "button"):
+        label = label or text_of(node) or attribute(node, "value") or kind
+    field: dict[str, Any] = {"name": attribute(node, "name"), "type": kind, "label": label.strip()}
+    value = attribute(node, "value")
+    if node.tag == "select":
+        options = [found for found in below(node) if found.tag == "option"]
+        field["options"] = [text_of(found) for found in options[:MAX_OPTIONS]]
+        value = next((text_of(found) for found in options if "selected" in found.attributes), "")
+    elif node.tag == "textarea":
+        value = raw_text(node)
+    if kind in ("checkbox", "radio"):
+        field["checked"] = "checked" in node.attributes
+    field["value"] = "" if kind == "password" else value
+    field["id"] = attribute(node, "id")
+    return field
+
+
+def form_element(fields: list[dict[str, Any]], labels: dict[str, str], action: str = "") -> Element:
+    """A form with its fields, each with the label that belongs to it."""
+    for field in fields:
+        field["label"] = labels.get(field.pop("id", ""), "") or field["label"]
+    words = ", ".join(str(field["label"] or field["name"] or field["type"]) for field in fields)
+    return note("form", words, fields=fields, **({"action": action} if action else {}))

@@ -1,0 +1,184 @@
+"""What has been read of a web page and where it goes: into a paragraph, a list's item, a table's cell."""
+
+from __future__ import annotations
+
+from a2c_documents.model import Element, heading
+from a2c_documents.parsers.common.flow import MAX_LINKS, Flow, Link
+from a2c_documents.parsers.html.parts import tidy
+from a2c_documents.parsers.html.tables import Cell, Row, table_element
+
+
+class _Table:
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self.caption = ""
+        self.after: list[Element] = []
+        """Pictures and the like from its cells: a cell holds text only."""
+
+
+class Writer:
+    """Collects words until a paragraph ends.
+
+    In a cell of a table everything is text: blocks are lines, lists have dashes, a table has bars.
+    """
+
+    def __init__(self) -> None:
+        self.flow = Flow()
+        self.level = 0
+        """Of the heading that is being read; 0 for none."""
+        self.anchor = ""
+        self.quotes = 0
+        self.ended = 0
+        """How many paragraphs have ended: whoever remembers a place among the words can tell whether it still holds."""
+        self._words: list[str] = []
+        self._links: list[Link] = []
+        self._waiting: list[Element] = []
+        self._tables: list[_Table | None] = []
+        self._cell: Cell | None = None
+
+    @property
+    def in_cell(self) -> bool:
+        """Everything is text here."""
+        return self._cell is not None
+
+    # ---------------------------------------------------------------------------------------------------------- words
+
+    def say(self, words: str) -> None:
+        """Words of the paragraph."""
+        self._words.append(words)
+
+    def mark(self) -> tuple[int, int]:
+        """This place among the words."""
+        return self.ended, len(self._words)
+
+    def since(self, mark: tuple[int, int], *, take: bool = False) -> str:
+        """The words since a place, if they are still of the same paragraph. `take` removes them."""
+        ended, start = mark
+        if ended != self.ended:
+            return ""
+        words = tidy("".join(self._words[start:]))
+        if take:
+            del self._words[start:]
+        return words
+
+    def refer(self, words: str, url: str) -> None:
+        """These words of the paragraph are a link."""
+        self._links.append({"text": words, "url": url})
+
+    def end(self) -> None:
+        """The paragraph ends."""
+        if self._cell is not None:
+            if self._words and not self._words[-1].endswith(("\n", "- ")):
+                self._words.append("\n")
+            return
+        if not self._words and not self._waiting:
+            return
+        self.ended += 1
+        words, links, waiting = tidy("".join(self._words)), self._links, self._waiting
+        self._words, self._links, self._waiting = [], [], []
+        if words and self.level:
+            metadata = {"anchor": self.anchor} if self.anchor else {}
+            self.flow.emit(heading(words.replace("\n", " "), self.level, **metadata))
+        elif words:
+            metadata = {"quote": True} if self.quotes else {}
+            self.flow.paragraph(words, links, None, **metadata)
+        for element in waiting:
+            self.flow.emit(element)
+
+    # ------------------------------------------------------------------------------------------------------- elements
+
+    def put(self, element: Element) -> None:
+        """Something that ends a paragraph."""
+        self.end()
+        if self.in_cell:
+            self._words.append(plain(element))
+            self._behind_table(element)
+        else:
+            self.flow.emit(element)
+
+    def inside(self, element: Element) -> None:
+        """A picture inside a paragraph: it follows it."""
+        if self.in_cell:
+            self._words.append(f" {element.content['alt']} ")
+            self._behind_table(element)
+        else:
+            self._waiting.append(element)
+
+    def _behind_table(self, element: Element) -> None:
+        table = next((table for table in reversed(self._tables) if table is not None), None)
+        if table is not None and element.category not in ("separator", "code", "formula", "link"):
+            table.after.append(element)
+
+    # --------------------------------------------------------------------------------------------------------- tables
+
+    def open_table(self, *, layout: bool) -> None:
+        """A table begins. One for layout, or in a cell, is none."""
+        self.end()
+        self._tables.append(None if layout or self.in_cell else _Table())
+
+    def close_table(self) -> None:
+        """The table ends."""
+        self.end()
+        table = self._tables.pop()
+        if table is None:
+            return
+        links, self._links = self._links, []
+        if (found := table_element(table.rows, table.caption)) is not None:
+            if links:
+                found.metadata["links"] = links[:MAX_LINKS]
+            self.flow.emit(found)
+        for element in table.after:
+            self.flow.emit(element)
+
+    @property
+    def table(self) -> _Table | None:
+        """The table whose cells come next."""
+        return self._tables[-1] if self._tables and not self.in_cell else None
+
+    def open_row(self, *, head: bool) -> None:
+        """A row begins."""
+        self.end()
+        if (table := self.table) is not None:
+            table.rows.append(Row(head=head))
+
+    def open_cell(self, cell: Cell) -> bool:
+        """A cell begins; whether it is one of a real table."""
+        if self.in_cell:
+            last = next((words for words in reversed(self._words) if words.strip(" ")), "\n")
+            if not last.endswith("\n"):
+                self._words.append(" | ")
+            return False
+        self.end()
+        if (table := self.table) is None:
+            return False
+        if not table.rows:
+            table.rows.append(Row())
+        table.rows[-1].cells.append(cell)
+        self._cell = cell
+        return True
+
+    def close_cell(self) -> None:
+        """The cell ends."""
+        if self._cell is not None:
+            self._cell.words = tidy("".join(self._words))
+            self._words, self._cell = [], None
+
+    def close_caption(self) -> None:
+        """The words are the table's caption; they also stand above it."""
+        if (table := self.table) is not None:
+            table.caption = tidy("".join(self._words)).replace("\n", " ")
+        self.end()
+
+    def finished(self) -> list[Element]:
+        """Everything."""
+        self.end()
+        self.flow.close()
+        return self.flow.elements
+
+
+def plain(element: Element) -> str:
+    """An element's words alone."""
+    content = element.content
+    if element.category == "list":
+        return "\n".join(item if isinstance(item, str) else str(item.get("text", "")) for item in content["items"])
+    return str(content.get("text") or content.get("code") or content.get("expression") or "")

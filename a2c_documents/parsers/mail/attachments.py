@@ -1,0 +1,134 @@
+"""What is attached to a message: a link to the file itself, and below it what the file says, where that is text."""
+
+from __future__ import annotations
+
+import io
+import mimetypes
+from collections.abc import Callable, Iterable, Iterator
+from email.message import Message
+from pathlib import Path
+
+from a2c_documents.model import Element, Facts, UnreadableFileError, code, image, link, note
+from a2c_documents.paging import size_of
+from a2c_documents.parsers.common.lines import paragraphs, split_lines
+from a2c_documents.parsers.common.reading import check_text
+from a2c_documents.parsers.data.document import data_elements
+from a2c_documents.parsers.delimited import DelimitedSource
+from a2c_documents.parsers.html.document import html_elements
+from a2c_documents.parsers.mail.parts import children, file_name, header, payload, words_of
+from a2c_documents.parsers.markdown.document import markdown_elements
+from a2c_documents.parsers.markdown.front_matter import split_front_matter
+from a2c_documents.pieces import pieces_of
+from a2c_documents.registry import FORMATS, LANGUAGES, suffix_of
+from a2c_documents.wording import size_words
+
+MAX_FILE = 25_000_000
+"""Bytes of a file that is handed out."""
+MAX_READ = 1_000_000
+"""Bytes of a file that is read."""
+MAX_SHOWN = 60_000
+"""Bytes of JSON for what all files of a mail say: the page is the mail's."""
+
+
+class Attachments:
+    """Shows what is attached, one after another, as long as there is room."""
+
+    def __init__(self) -> None:
+        self._room = MAX_SHOWN
+
+    def elements(self, part: Message, *, is_in_text: bool = False) -> Iterator[Element]:
+        """The link; then the picture unless it is in the text already, or what the file says."""
+        name, kind, size = attachment_name(part), part.get_content_type(), len(payload(part))
+        about = f"{kind}, {size_words(size)}"
+        shown = link(f"{name} ({about})", "", name=name, mime_type=kind, size=size)
+        shown.summary = f"Attachment {name}, {about}"
+        if 0 < size <= MAX_FILE:
+            shown.file = file_of(part)
+        yield shown
+        if kind.startswith("image/") and not is_in_text:
+            seen = image(name)
+            seen.picture = file_of(part)
+            yield seen
+        elif 0 < size <= MAX_READ and self._room > 0:
+            yield from self._fitting(_said(part, name), name)
+
+    def _fitting(self, elements: Iterable[Element], name: str) -> Iterator[Element]:
+        """As much as there is room for."""
+        for piece in (piece for element in elements for piece in pieces_of(element, MAX_SHOWN // 2)):
+            self._room -= size_of(piece)
+            if self._room < 0:
+                yield note("annotation", f"The rest of {name} is in the file itself.")
+                return
+            if piece.category == "heading":  # it stands below the mail's own
+                piece.content["level"] = min(6, piece.content["level"] + 1)
+            piece.metadata = {"attachment": name, **piece.metadata}
+            yield piece
+
+
+def attachment_name(part: Message) -> str:
+    """What a file is called; one without a name by what it is."""
+    if name := file_name(part):
+        return name
+    subject = next((header(inner, "Subject") for inner in children(part)), "")
+    return f"{subject or 'unnamed'}{mimetypes.guess_extension(part.get_content_type()) or ''}"
+
+
+def file_of(part: Message) -> Callable[[], tuple[str, bytes]]:
+    """The type and bytes of a file, decoded when they are wanted."""
+    return lambda: (part.get_content_type(), payload(part))
+
+
+def _said(part: Message, name: str) -> Iterator[Element]:
+    """What a file says; nothing where it is not text."""
+    kind, suffix = part.get_content_type(), suffix_of(Path(name))
+    if suffix not in FORMATS and suffix not in LANGUAGES:
+        suffix = (mimetypes.guess_extension(kind) or "").lstrip(".")
+    if suffix in FORMATS:
+        read = _READERS.get(FORMATS[suffix].module)
+    else:
+        read = _code if suffix in LANGUAGES else _text if kind.startswith(("text/", "message/")) else None
+    if read is None:
+        return
+    try:
+        check_text(payload(part), "text")
+        yield from read(words_of(part), suffix)
+    except UnreadableFileError as error:
+        yield note("annotation", f"{name} cannot be shown: {error}.")
+
+
+def _text(words: str, suffix: str) -> Iterable[Element]:
+    return paragraphs(split_lines(words), suffix=suffix)
+
+
+def _code(words: str, suffix: str) -> Iterable[Element]:
+    return [code(words.rstrip(), LANGUAGES.get(suffix, ""))]
+
+
+def _table(words: str, suffix: str) -> Iterable[Element]:
+    source = DelimitedSource(io.BytesIO(words.encode()), suffix)
+    return (element for index in range(len(source.page_titles)) for element in source.page(index).elements)
+
+
+def _markdown(words: str, suffix: str) -> Iterable[Element]:
+    _, skipped = split_front_matter(words)
+    return markdown_elements("\n".join(words.split("\n")[skipped:]), first_line=skipped + 1)
+
+
+def _html(words: str, suffix: str) -> Iterable[Element]:
+    return html_elements(words)
+
+
+def _data(words: str, suffix: str) -> Iterable[Element]:
+    if suffix in ("jsonl", "ndjson"):
+        return [code(words.rstrip(), "json")]
+    return data_elements(words, "yaml" if suffix == "yml" else suffix, Facts())
+
+
+_READERS: dict[str, Callable[[str, str], Iterable[Element]]] = {
+    "text": _text,
+    "delimited": _table,
+    "markdown.document": _markdown,
+    "html.document": _html,
+    "data.document": _data,
+}
+"""By the module that reads such a file when it is a document of its own."""

@@ -1,0 +1,94 @@
+"""The file system inside files before 2007 and inside embedded objects, looked over before anybody follows its chains.
+
+A chain of sectors that leads into itself or out of the file would keep a library busy for ever.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from a2c_documents.parsers.office.xml import DamagedPartError
+
+MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_HEADER = 512
+_LAST_SECTOR = 0xFFFFFFFA
+"""Numbers from here on are no sectors: an end, a free one."""
+_SECTOR_SHIFTS = (9, 12)
+_ENTRY, _SMALL_SECTOR = 128, 64
+_STREAM, _ROOT = 2, 5
+_DAMAGED = "a part of it is missing"
+
+
+def streams_of(raw: bytes, *names: str) -> dict[str, bytes]:
+    """The streams of these names, in lower case, that a file has; every chain in it is followed once.
+
+    Raises:
+        DamagedPartError: it is no such file, or a chain leads nowhere or into itself.
+    """
+    if len(raw) < _HEADER or not raw.startswith(MAGIC):
+        raise DamagedPartError(_DAMAGED)
+    (shift,) = struct.unpack_from("<H", raw, 30)
+    if shift not in _SECTOR_SHIFTS:
+        raise DamagedPartError(_DAMAGED)
+    sector = 1 << shift
+    table = _table(raw, sector)
+    directory, cutoff, small = (struct.unpack_from("<I", raw, place)[0] for place in (48, 56, 60))
+    entries = _joined(raw, _chain(table, directory), sector, sector)
+    small_table: list[int] = []
+    if small < _LAST_SECTOR:
+        words = _joined(raw, _chain(table, small), sector, sector)
+        small_table = list(struct.unpack(f"<{len(words) // 4}I", words[: len(words) // 4 * 4]))
+    small_stream = b""
+    found: dict[str, bytes] = {}
+    for place in range(0, len(entries) - _ENTRY + 1, _ENTRY):
+        kind = entries[place + 66]
+        name = entries[place : place + 64].decode("utf-16-le", "replace").partition("\0")[0].lower()
+        start, size = struct.unpack_from("<II", entries, place + 116)
+        if kind not in (_STREAM, _ROOT) or start >= _LAST_SECTOR or (kind == _STREAM and not size):
+            continue
+        is_small = kind == _STREAM and size < cutoff
+        chain = _chain(small_table if is_small else table, start)
+        if kind == _ROOT:
+            small_stream = _joined(raw, chain, sector, sector)
+        elif name in names:
+            whole = _joined(small_stream, chain, _SMALL_SECTOR, 0) if is_small else _joined(raw, chain, sector, sector)
+            found[name] = whole[:size]
+    return found
+
+
+def _joined(raw: bytes, chain: list[int], sector: int, skipped: int) -> bytes:
+    return b"".join(raw[skipped + number * sector : skipped + (number + 1) * sector] for number in chain)
+
+
+def _table(raw: bytes, sector: int) -> list[int]:
+    """Which sector follows which."""
+    count, first_more, more = struct.unpack_from("<I", raw, 44)[0], *struct.unpack_from("<II", raw, 68)
+    numbers = [number for number in struct.unpack_from("<109I", raw, 76) if number < _LAST_SECTOR]
+    sectors = len(raw) // sector
+    for _ in range(min(more, sectors)):
+        if first_more >= _LAST_SECTOR:
+            break
+        words = _sector(raw, first_more, sector)
+        numbers.extend(number for number in words[:-1] if number < _LAST_SECTOR)
+        first_more = words[-1]
+    if count > sectors or len(numbers) < count:
+        raise DamagedPartError(_DAMAGED)
+    return [word for number in numbers[:count] for word in _sector(raw, number, sector)]
+
+
+def _sector(raw: bytes, number: int, sector: int) -> tuple[int, ...]:
+    start = (number + 1) * sector
+    if start + sector > len(raw):
+        raise DamagedPartError(_DAMAGED)
+    return struct.unpack_from(f"<{sector // 4}I", raw, start)
+
+
+def _chain(table: list[int], start: int) -> list[int]:
+    """The sectors from one on. More than there are means that the chain leads into itself."""
+    found: list[int] = []
+    while start < _LAST_SECTOR:
+        if start >= len(table) or len(found) > len(table):
+            raise DamagedPartError(_DAMAGED)
+        found.append(start)
+        start = table[start]
+    return found

@@ -1,0 +1,144 @@
+"""Lists: what stands before an item, and which items are one list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from a2c_documents.model import Element, list_of
+from a2c_documents.parsers.office.pages import Step
+
+DEEPEST = 8
+MAX_CHARACTERS = 50_000
+"""Of one list. A longer one goes on as a further list, so that pages can break between them."""
+_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"),
+          (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What stands before an item: `label` as a person sees it, the number behind it, and the list it belongs to."""
+
+    label: str
+    number: int
+    ordered: bool
+    list_id: str
+
+    def line(self, words: str, depth: int) -> str:
+        """An item as a line of text, where there is no room for a list."""
+        return f"{'  ' * depth}{self.label or '•'} {words}"
+
+
+CONTENTS = Mark("", 0, False, "contents")
+"""The mark of a line in a table of contents."""
+
+
+def numeral(number: int, style: str) -> str:
+    """A number as a list shows it."""
+    if style in ("lowerLetter", "upperLetter") and 0 < number < 10_000:
+        letter = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+        return letter[:50] if style == "lowerLetter" else letter[:50].upper()
+    if style in ("lowerRoman", "upperRoman") and 0 < number < 5_000:
+        roman = ""
+        for worth, sign in _ROMAN:
+            roman += sign * (number // worth)
+            number %= worth
+        return roman if style == "lowerRoman" else roman.upper()
+    if style == "decimalZero":
+        return f"{number:02d}"
+    return "" if style == "none" else str(number)
+
+
+# ---------------------------------------------------------------------------------------------------------------- items
+
+
+@dataclass(slots=True)
+class Items:
+    """Items that follow each other and are one list, and what they brought along."""
+
+    rows: list[tuple[int, str, Mark]] = field(default_factory=list[tuple[int, str, Mark]])
+    links: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    after: list[Step] = field(default_factory=list[Step])
+    _size: int = 0
+    _top: int = DEEPEST
+    _last: Mark | None = None
+    """The last item on the top level."""
+
+    def takes(self, depth: int, mark: Mark) -> bool:
+        """Whether an item continues this list: on its top level it must be of the same list, and count on."""
+        if self._size > MAX_CHARACTERS:
+            return False
+        if depth > self._top or self._last is None:
+            return True
+        counts_on = not mark.ordered or depth < self._top or mark.number > self._last.number
+        return self._last.list_id == mark.list_id and counts_on
+
+    def add(self, depth: int, words: str, mark: Mark) -> None:
+        """A further item."""
+        self.rows.append((depth, words, mark))
+        self._size += len(words) + 20
+        if depth <= self._top:
+            self._top, self._last = depth, mark
+
+    def extend(self, words: str) -> None:
+        """More words of the last item."""
+        depth, before, mark = self.rows[-1]
+        self.rows[-1] = (depth, f"{before}\n{words}", mark)
+
+    def element(self) -> Element:
+        """The list, nested. Where counting does not give the labels, they are part of the words."""
+        rows = [(depth, words, mark.ordered) for depth, words, mark in self.rows]
+        for number, places in enumerate(_lists_of(depth for depth, _, _ in rows)):
+            marks = [self.rows[place][2] for place in places]
+            if not _is_counted(marks, marks[0].number if number == 0 else 1):
+                for place, mark in zip(places, marks, strict=True):
+                    depth, words, _ = rows[place]
+                    rows[place] = depth, f"{mark.label} {words}".strip(), False
+        first = self.rows[0][2]
+        result = list_of(nested(rows), ordered=rows[0][2])
+        if rows[0][2] and first.number != 1:
+            result.metadata["start"] = first.number
+        ordered = [mark for _, _, mark in self.rows if mark.ordered]
+        if any(mark.label.rstrip(".") != str(mark.number) for mark in ordered):
+            result.metadata["labels"] = [mark.label for mark in ordered]
+        if self.links:
+            result.metadata["links"] = self.links
+        return result
+
+
+def _is_counted(marks: list[Mark], start: int) -> bool:
+    """Whether the labels of a list are what anybody shows who counts its items: 1., 2., 3."""
+    return all(not mark.ordered or mark.label.rstrip(".)") == str(number) for number, mark in enumerate(marks, start))
+
+
+def _lists_of(depths: Iterable[int]) -> list[list[int]]:
+    """Which items are one list when they are nested, by their places; the outermost list is the first."""
+    found: list[list[int]] = []
+    open_lists: list[tuple[int, list[int]]] = []
+    for place, depth in enumerate(depths):
+        while len(open_lists) > 1 and depth < open_lists[-1][0]:
+            open_lists.pop()
+        if not open_lists or depth > open_lists[-1][0]:
+            open_lists.append((depth, []))
+            found.append(open_lists[-1][1])
+        open_lists[-1][1].append(place)
+    return found
+
+
+def nested(rows: Iterable[tuple[int, str, bool]]) -> list[Any]:
+    """Items from their depth, their words, and whether they are numbered: a text, or a text with items of its own."""
+    lists: list[tuple[int, list[Any]]] = []
+    for depth, words, ordered in rows:
+        while len(lists) > 1 and depth < lists[-1][0]:
+            lists.pop()
+        if not lists:
+            lists.append((depth, []))
+        top, items = lists[-1]
+        if depth > top and items:
+            owner: Any = items[-1]
+            if isinstance(owner, str):
+                items[-1] = owner = dict[str, Any](text=owner, items=[], ordered=ordered)
+            lists.append((depth, owner["items"]))
+        lists[-1][1].append(words)
+    return lists[0][1] if lists else []

@@ -1,0 +1,98 @@
+"""The XML of Office files by short names, `w:p`: the same for the strict and the transitional kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from a2c_documents.parsers.office.xml import attribute
+
+_OFFICE = "http://schemas.openxmlformats.org/"
+_STRICT = "http://purl.oclc.org/ooxml/"
+_MICROSOFT = "http://schemas.microsoft.com/office/"
+_PREFIXES = {
+    f"{_OFFICE}wordprocessingml/2006/main": "w",
+    f"{_STRICT}wordprocessingml/main": "w",
+    f"{_OFFICE}drawingml/2006/wordprocessingDrawing": "wp",
+    f"{_STRICT}drawingml/wordprocessingDrawing": "wp",
+    f"{_OFFICE}drawingml/2006/main": "a",
+    f"{_STRICT}drawingml/main": "a",
+    f"{_OFFICE}drawingml/2006/picture": "pic",
+    f"{_STRICT}drawingml/picture": "pic",
+    f"{_OFFICE}drawingml/2006/chart": "c",
+    f"{_STRICT}drawingml/chart": "c",
+    f"{_OFFICE}drawingml/2006/diagram": "dgm",
+    f"{_STRICT}drawingml/diagram": "dgm",
+    f"{_OFFICE}officeDocument/2006/math": "m",
+    f"{_STRICT}officeDocument/math": "m",
+    f"{_OFFICE}markup-compatibility/2006": "mc",
+    f"{_MICROSOFT}word/2010/wordml": "w14",
+    f"{_MICROSOFT}word/2010/wordprocessingShape": "wps",
+    f"{_MICROSOFT}word/2010/wordprocessingGroup": "wpg",
+    f"{_MICROSOFT}word/2010/wordprocessingCanvas": "wpc",
+    f"{_MICROSOFT}drawing/2014/chartex": "cx",
+    "urn:schemas-microsoft-com:vml": "v",
+    "urn:schemas-microsoft-com:office:office": "o",
+}
+_short: dict[str, str] = {}
+
+
+def tag(element: Any) -> str:
+    """The name of an element, `w:p`; its last part where the namespace is another, empty for what is no element."""
+    name = element.tag
+    if not isinstance(name, str):
+        return ""
+    short = _short.get(name)
+    if short is None:
+        space, _, last = name.rpartition("}")
+        prefix = _PREFIXES.get(space[1:])
+        short = f"{prefix}:{last}" if prefix else last
+        if len(_short) < 5_000:
+            _short[name] = short
+    return short
+
+
+def children(element: Any | None, name: str) -> Iterator[Any]:
+    """The children of that name."""
+    for node in element if element is not None else ():
+        if tag(node) == name:
+            yield node
+
+
+def child(element: Any | None, *path: str) -> Any | None:
+    """The first child of that name, and its first child of the next name …"""
+    for name in path:
+        element = next(children(element, name), None)
+    return element
+
+
+def inside(element: Any, *names: str) -> Iterator[Any]:
+    """Everything below an element that has one of the names, in order."""
+    return (node for node in element.iter() if tag(node) in names)
+
+
+def value(element: Any | None, *path: str) -> str:
+    """The `val` of a child; empty if there is none."""
+    node = child(element, *path)
+    return attribute(node, "val") if node is not None else ""
+
+
+def is_on(element: Any | None, *path: str) -> bool:
+    """Whether a switch is there and not off."""
+    node = child(element, *path)
+    return node is not None and attribute(node, "val", "1").lower() not in ("0", "false", "off")
+
+
+def own_text(element: Any) -> str:
+    """The text of an element, without what stands for an entity."""
+    if not len(element):
+        return element.text or ""
+    return (element.text or "") + "".join(node.tail or "" for node in element)
+
+
+def chosen(alternatives: Any) -> list[Any]:
+    """What counts of an `mc:AlternateContent`: its first choice. The fallback says the same again for old readers."""
+    first = child(alternatives, "mc:Choice")
+    if first is None:
+        first = child(alternatives, "mc:Fallback")
+    return list(first) if first is not None else []

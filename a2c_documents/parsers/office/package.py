@@ -1,0 +1,186 @@
+"""The inside of Office files and books: parts of an archive, and what they say about each other."""
+
+from __future__ import annotations
+
+import lzma
+import mimetypes
+import posixpath
+import zipfile
+import zlib
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import unquote
+
+from a2c_documents.model import UnreadableFileError
+from a2c_documents.parsers.office.archive import open_archive, unpacked_size
+from a2c_documents.parsers.office.xml import MAX_XML, DamagedPartError, attribute, parse_xml
+
+MAX_PART = 60_000_000
+"""Bytes of a part that is read as a whole."""
+DAMAGE = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, NotImplementedError, RuntimeError,
+)  # fmt: skip
+"""What unpacking a damaged archive raises."""
+_TYPES = {
+    "emf": "image/emf", "wmf": "image/wmf", "svg": "image/svg+xml", "webp": "image/webp", "wdp": "image/vnd.ms-photo",
+    "m4a": "audio/mp4", "m4v": "video/mp4", "wmv": "video/x-ms-wmv", "wma": "audio/x-ms-wma",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """What one part says about another: the last word of the relation's type, and where it leads."""
+
+    kind: str
+    target: str
+    external: bool
+
+
+class Package:
+    """An open archive. Names of parts are compared as Office compares them, without case.
+
+    Raises:
+        UnreadableFileError: it is no archive, a damaged or protected one, or a bomb.
+    """
+
+    def __init__(self, path: Path, what: str) -> None:
+        self.path = path
+        self._archive = open_archive(path, what)
+        self._members = {_plain(member.filename): member for member in self._archive.infolist()}
+        self._relations: dict[str, dict[str, Relation]] = {}
+        self.lost: dict[str, str] = {}
+        """Parts of which nobody can tell any more what they relate to, and why."""
+
+    def __contains__(self, name: str) -> bool:
+        return name.lower() in self._members
+
+    @property
+    def unpacked(self) -> int:
+        """The bytes of all parts together, unpacked."""
+        return unpacked_size(self._archive)
+
+    def size(self, name: str) -> int:
+        """The bytes of a part, unpacked; 0 if it is not there."""
+        member = self._members.get(name.lower())
+        return member.file_size if member is not None else 0
+
+    def open(self, name: str) -> IO[bytes]:
+        """A part to be unpacked piece by piece. Reading from it may raise any `DAMAGE`.
+
+        Raises:
+            DamagedPartError: it is missing, or cannot be unpacked.
+        """
+        member = self._members.get(name.lower())
+        if member is None:
+            raise DamagedPartError(f"{name or 'a part'} is missing from the file")
+        try:
+            return self._archive.open(member)
+        except DAMAGE as error:
+            raise DamagedPartError(f"{name} cannot be unpacked: {error}") from None
+
+    def read(self, name: str, limit: int = MAX_PART) -> bytes:
+        """A part as a whole.
+
+        Raises:
+            DamagedPartError: it is missing, cannot be unpacked, or has more bytes than the limit.
+        """
+        with self.open(name) as file:
+            try:
+                raw = file.read(limit + 1)
+            except DAMAGE as error:
+                raise DamagedPartError(f"{name} cannot be unpacked: {error}") from None
+        if len(raw) > limit:
+            raise DamagedPartError(f"{name} is too large to read")
+        return raw
+
+    def xml(self, name: str, *, recover: bool = False) -> Any:
+        """The tree of a part.
+
+        Raises:
+            DamagedPartError: it is missing, or no XML.
+        """
+        return parse_xml(self.read(name, MAX_XML), recover=recover)
+
+    def optional(self, name: str) -> Any | None:
+        """The tree of a part that a file can do without; None if it is missing or damaged."""
+        try:
+            return self.xml(name) if name in self else None
+        except DamagedPartError:
+            return None
+
+    def relations(self, name: str) -> dict[str, Relation]:
+        """What a part says about others, by id. Nothing, where that is `lost`."""
+        if name not in self._relations:
+            self._relations[name] = self._read_relations(name)
+        return self._relations[name]
+
+    def _read_relations(self, name: str) -> dict[str, Relation]:
+        folder, file = posixpath.split(name)
+        where = posixpath.join(folder, "_rels", f"{file}.rels")
+        found: dict[str, Relation] = {}
+        try:
+            root = self.xml(where) if where in self else ()
+        except DamagedPartError as error:
+            self.lost[name] = str(error)
+            return found
+        for entry in root:
+            target, external = attribute(entry, "Target"), attribute(entry, "TargetMode").lower() == "external"
+            kind = attribute(entry, "Type").rpartition("/")[2]
+            found[attribute(entry, "Id")] = Relation(kind, target if external else resolve(name, target), external)
+        return found
+
+    def related(self, name: str, kind: str) -> str:
+        """The first part that another one relates to in this way; empty if there is none."""
+        relations = self.relations(name).values()
+        return next((one.target for one in relations if one.kind == kind and not one.external), "")
+
+    def main_part(self, usual: str) -> str:
+        """The part that everything begins with; the usual one, where the file does not lead to it."""
+        main = self.related("", "officeDocument")
+        return main if main in self else usual
+
+    def picture(self, name: str) -> partial[tuple[str, bytes]]:
+        """How to get a picture's type and bytes, whether this is still open or not."""
+        return partial(_read_picture, self.path, name)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._archive.close()
+
+
+def resolve(base: str, target: str) -> str:
+    """Where a path leads that stands in the part `base`."""
+    target = unquote(target.partition("#")[0])
+    if not target:
+        return base
+    return posixpath.normpath(posixpath.join("/", posixpath.dirname(base), target)).lstrip("/")
+
+
+def type_of(name: str) -> str:
+    """The MIME type that a part's name suggests."""
+    suffix = name.rpartition(".")[2].lower()
+    return _TYPES.get(suffix) or mimetypes.guess_type(f"x.{suffix}")[0] or "application/octet-stream"
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("\\", "/").lstrip("/")
+
+
+def _read_picture(path: Path, name: str) -> tuple[str, bytes]:
+    """Type and bytes of a picture in an archive.
+
+    Raises:
+        UnreadableFileError: it is not there any more, or damaged.
+    """
+    try:
+        package = Package(path, "file")
+    except OSError as error:
+        raise UnreadableFileError(f"the picture {name} cannot be read: {error}") from None
+    try:
+        return type_of(name), package.read(name)
+    except DamagedPartError as error:
+        raise UnreadableFileError(f"the picture {name} cannot be read: {error}") from None
+    finally:
+        package.close()

@@ -1,0 +1,167 @@
+"""Where the pages of a text document are: at its hard page breaks; else, or where that is long, at its top headings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from a2c_documents.model import Element, Page
+from a2c_documents.paging import size_of
+from a2c_documents.wording import shortened
+
+LONG = 20_000
+"""Bytes of a page from which on it is worth dividing further: about ten printed pages."""
+MAX_TITLE = 80
+
+
+@dataclass(slots=True)
+class Step:
+    """A step through the document: an element, or what happens between two of them."""
+
+    what: str
+    """flow, note (it stands at the foot of its page), break (a new page begins), section (a new section begins)."""
+    element: Element | None = None
+    section: int = 0
+
+
+@dataclass(slots=True)
+class Furniture:
+    """Headers and footers of a section: those of its first page, and those of the others."""
+
+    first: list[Element] = field(default_factory=list[Element])
+    others: list[Element] = field(default_factory=list[Element])
+
+
+def with_bars(words: str) -> str:
+    """The words of a header or footer: what tabs put to the left, the middle and the right is divided by bars."""
+    lines = (" | ".join(filter(None, map(str.strip, line.split("\t")))) for line in words.split("\n"))
+    return "\n".join(filter(None, lines))
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A page in the making."""
+
+    flow: list[Element] = field(default_factory=list[Element])
+    notes: list[Element] = field(default_factory=list[Element])
+    sections: list[int] = field(default_factory=list[int])
+    title: str = ""
+
+    def take(self, step: Step) -> None:
+        """Put something on the page."""
+        if step.what == "section":
+            self.sections.append(step.section)
+        elif step.element is not None:
+            (self.notes if step.what == "note" else self.flow).append(step.element)
+
+
+def cut(steps: Sequence[Step], furniture: Callable[[int], Furniture]) -> list[Page]:
+    """The pages, each with the headers of its section first, its notes at the end, and the footers last."""
+    broken = _at_breaks(steps)
+    drafts: list[_Draft] = []
+    for part in broken:
+        drafts.extend(_at_headings(part, must=len(broken) == 1))
+    pages = [Page(draft.title or title_of(draft.flow) or f"Page {number}") for number, draft in enumerate(drafts, 1)]
+    for index, (draft, page) in enumerate(zip(drafts, pages, strict=True)):
+        around = _around(drafts, index, furniture)
+        page.elements = [
+            *(element for element in around if element.category != "footer"),
+            *draft.flow,
+            *draft.notes,
+            *(element for element in around if element.category == "footer"),
+        ]
+    return pages
+
+
+def title_of(flow: Sequence[Element]) -> str:
+    """The first heading of a page, else its first words."""
+    headings = [element for element in flow if element.category == "heading"]
+    # A subtitle above the title is still only a subtitle.
+    headings.sort(key=lambda element: element.metadata.get("style") == "subtitle")
+    words = next((words for element in (*headings, *flow) if (words := _words(element))), "")
+    return shortened(" ".join(words.split()), MAX_TITLE)
+
+
+def _words(element: Element) -> str:
+    content = element.content
+    if element.category == "list":
+        first = content["items"][0] if content["items"] else ""
+        return first if isinstance(first, str) else str(first["text"])
+    if element.category == "table":
+        return " ".join(content["headers"])
+    if element.category in ("header", "footer", "separator", "annotation"):
+        return ""
+    keys = ("text", "title", "alt", "description", "expression", "code")
+    return next((str(content[key]) for key in keys if content.get(key)), "")
+
+
+def _at_breaks(steps: Sequence[Step]) -> list[list[Step]]:
+    parts: list[list[Step]] = [[]]
+    for step in steps:
+        if step.what != "break":
+            parts[-1].append(step)
+        elif any(known.what == "flow" for known in parts[-1]):
+            parts.append([])
+    if len(parts) > 1 and not any(step.what == "flow" for step in parts[-1]):
+        # What is left after the last break is no page, but its notes and headers must not be lost.
+        parts[-2].extend(parts.pop())
+    return parts
+
+
+def _at_headings(steps: list[Step], *, must: bool) -> list[_Draft]:
+    """Divide at the top headings; if there is one only, at the next level, where it is long."""
+    levels = Counter(_level(step) for step in steps if _level(step))
+    long = sum(size_of(step.element) for step in steps if step.element is not None) > LONG
+    top = min(levels, default=0)
+    if levels[top] == 1:
+        top = min((level for level in levels if level > top), default=0) if long else 0
+    if not (must or long):
+        top = 0
+    drafts = [_Draft()]
+    waiting: list[Step] = []
+    for step in steps:
+        if step.what == "section":
+            # A section begins with what comes next, which may be a heading.
+            waiting.append(step)
+            continue
+        if top and 0 < _level(step) <= top:
+            alone = all(element.category == "heading" for element in drafts[-1].flow)
+            if not alone or (drafts[-1].title and _level(step) == top):
+                drafts.append(_Draft())
+            if step.element is not None and (_level(step) == top or not drafts[-1].title):
+                drafts[-1].title = title_of([step.element])
+        for waited in (*waiting, step):
+            drafts[-1].take(waited)
+        waiting = []
+    for waited in waiting:
+        drafts[-1].take(waited)
+    return drafts
+
+
+def _level(step: Step) -> int:
+    """The level of a heading, 0 for anything else: a document's title heads all of it and divides nothing."""
+    element = step.element
+    if element is None or element.category != "heading" or element.metadata.get("style") in ("title", "subtitle"):
+        return 0
+    return int(element.content["level"])
+
+
+def _around(drafts: list[_Draft], index: int, furniture: Callable[[int], Furniture]) -> list[Element]:
+    found: list[Element] = []
+    for section in drafts[index].sections:
+        own = _unrepeated(section, furniture)
+        found.extend(own.first)
+        alone = index + 1 == len(drafts) or drafts[index + 1].sections
+        if alone or section != drafts[index].sections[-1]:
+            found.extend(own.others)
+    if index and drafts[index - 1].sections and not drafts[index].sections:
+        found.extend(_unrepeated(drafts[index - 1].sections[-1], furniture).others)
+    return found
+
+
+def _unrepeated(section: int, furniture: Callable[[int], Furniture]) -> Furniture:
+    """The headers and footers of a section but for those that the section before has as well."""
+    own, before = furniture(section), furniture(section - 1) if section else Furniture()
+    known = [*before.first, *before.others]
+    return Furniture(*([element for element in part if element not in known] for part in (own.first, own.others)))

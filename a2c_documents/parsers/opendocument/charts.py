@@ -1,0 +1,109 @@
+"""Charts of OpenDocument: the numbers are in a table inside the chart, whichever cells they came from."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from a2c_documents.parsers.office.charts import MAX_POINTS, MAX_SERIES, Chart, Series, Values
+from a2c_documents.parsers.office.tables import column_of
+from a2c_documents.parsers.office.xml import attribute, local, number, words_of
+from a2c_documents.parsers.opendocument.addresses import reference_of
+
+_NAMES = {"circle": "pie", "ring": "doughnut", "filled-radar": "radar", "gantt": "bar"}
+_LOCAL = re.compile(r"local-table\.\$?([A-Z]{1,3})\$?\d")
+
+
+def chart_of(root: Any, **metadata: Any) -> Chart | None:
+    """The chart in the content of an embedded object; None if there is none."""
+    drawn = next((node for node in root.iter("{*}chart") if attribute(node, "class")), None)
+    if drawn is None:
+        return None
+    title = " ".join(words_of(line) for line in drawn.iterfind("{*}title/{*}p"))
+    table = _Table(drawn)
+    told = list(drawn.iterfind(".//{*}plot-area/{*}series"))[:MAX_SERIES]
+    series = [table.series(one, drawn, place) for place, one in enumerate(told, 1)] or table.all_series()
+    return Chart(_kinds(root, drawn, told), title, series, metadata)
+
+
+class _Table:
+    """The table inside a chart: names above, categories on the left, a column of values for each series."""
+
+    def __init__(self, drawn: Any) -> None:
+        rows = [
+            [cell for cell in row if local(cell) == "table-cell"] for row in drawn.iterfind(".//{*}table//{*}table-row")
+        ]
+        self._names = [_words(cell) for cell in rows[0]] if rows else []
+        self._columns = [
+            [row[place] if place < len(row) else None for row in rows[1 : MAX_POINTS + 1]]
+            for place in range(max(map(len, rows), default=0))
+        ]
+        self._sources = {
+            words: place
+            for place, column in enumerate(self._columns)
+            if column and column[0] is not None and (words := words_of(column[0].find(".//{*}desc")))
+        }
+
+    def series(self, node: Any, drawn: Any, usual: int) -> Series:
+        """What a series says; `usual` is its column where the file does not lead to another one."""
+        source = attribute(node, "values-cell-range-address")
+        place = self._place(source, usual)
+        below = node.find("{*}domain")
+        below = below if below is not None else drawn.find(".//{*}axis/{*}categories")
+        categories = Values()
+        if below is not None:
+            categories = self._values(self._place(attribute(below, "cell-range-address"), 0))
+        return Series(self._name(node, place), self._values(place, source), categories)
+
+    def all_series(self) -> list[Series]:
+        """Every column as a series, where the chart does not say which are."""
+        columns = range(1, min(len(self._columns), MAX_SERIES))
+        return [Series(self._named(place), self._values(place), self._values(0)) for place in columns]
+
+    def _place(self, address: str, usual: int) -> int:
+        found = _LOCAL.match(address)
+        return column_of(found[1]) if found else self._sources.get(address, usual)
+
+    def _name(self, node: Any, place: int) -> str:
+        return attribute(node, "label-string").strip('"') or self._named(place)
+
+    def _named(self, place: int) -> str:
+        return self._names[place] if place < len(self._names) else ""
+
+    def _values(self, place: int, source: str = "") -> Values:
+        result = Values(source="" if _LOCAL.match(source) else reference_of(source))
+        for cell in self._columns[place] if place < len(self._columns) else ():
+            words = _words(cell) if cell is not None else ""
+            value = number(attribute(cell, "value") or words, float("nan"))
+            is_number = value == value
+            result.values.append(value if is_number else words or None)
+            result.shown.append(words or (f"{value:g}" if is_number else ""))
+        return result
+
+
+def _words(cell: Any) -> str:
+    """The words of a cell without what describes where they come from."""
+    return " ".join(filter(None, (words_of(line) for line in cell.iterfind("{*}p"))))
+
+
+def _kinds(root: Any, drawn: Any, series: list[Any]) -> list[str]:
+    """ "clustered column", "stacked bar", "line": series may be drawn in different ways."""
+    style = attribute(drawn.find("{*}plot-area"), "style-name")
+    said: dict[str, str] = {}
+    for node in root.iterfind(".//{*}style") if style else ():
+        if attribute(node, "name") == style:
+            said = {key.rpartition("}")[2]: value for part in node for key, value in part.items()}
+    usual = attribute(drawn, "class")
+    return [_kind(attribute(one, "class") or usual, said) for one in series] or [_kind(usual, said)]
+
+
+def _kind(name: str, said: dict[str, str]) -> str:
+    name = name.rpartition(":")[2]
+    name = _NAMES.get(name, name)
+    stacked = (
+        "100% stacked " if said.get("percentage") == "true" else "stacked " if said.get("stacked") == "true" else ""
+    )
+    if name == "bar":
+        name = "bar" if said.get("vertical") == "true" else "column"
+        stacked = stacked or "clustered "
+    return ("3-D " if said.get("three-dimensional") == "true" else "") + stacked + name

@@ -1,0 +1,121 @@
+"""Styles of OpenDocument: where pages break, which lists are numbered, what is a title or code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from a2c_documents.parsers.office.lists import numeral
+from a2c_documents.parsers.office.style_names import kind_of
+from a2c_documents.parsers.office.xml import attribute, local, whole
+
+OUTLINE = "outline-style"
+"""The name of the list that the chapters of a document are."""
+_NUMBERED = ("list-level-style-number", "outline-level-style")
+_NUMERALS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
+
+
+class Styles:
+    """Styles by name, from the styles and from the content: what one leaves open comes from its parent."""
+
+    def __init__(self, roots: Iterable[Any | None]) -> None:
+        self._styles: dict[str, Any] = {}
+        self._text_styles: dict[str, Any] = {}
+        self._slide_styles: dict[str, Any] = {}
+        self._lists: dict[str, dict[int, Any]] = {}
+        for root in roots:
+            for node in root.iter("{*}style", "{*}list-style", "{*}outline-style") if root is not None else ():
+                name = attribute(node, "name")
+                if local(node) in ("list-style", "outline-style"):
+                    self._lists[OUTLINE if local(node) == "outline-style" else name] = {
+                        whole(attribute(level, "level"), 1): level for level in node
+                    }
+                elif attribute(node, "family") == "text":
+                    self._text_styles[name] = node
+                elif attribute(node, "family") == "drawing-page":
+                    self._slide_styles[name] = node
+                elif attribute(node, "family") in ("paragraph", "graphic", "presentation", "table"):
+                    self._styles[name] = node
+
+    def _chain(self, name: str) -> Iterable[Any]:
+        seen: set[str] = set()
+        while name in self._styles and name not in seen:
+            seen.add(name)
+            yield self._styles[name]
+            name = attribute(self._styles[name], "parent-style-name")
+
+    def kind(self, name: str) -> str:
+        """title, subtitle, caption, code; or nothing special."""
+        for style in self._chain(name):
+            shown = (attribute(style, "display-name") or attribute(style, "name")).replace("_20_", " ").casefold()
+            if shown in ("illustration", "figure", "drawing") or shown.endswith("caption"):
+                return "caption"
+            if (kind := kind_of(shown)[0]) in ("title", "subtitle", "caption", "code"):
+                return kind
+        return ""
+
+    def breaks(self, name: str) -> tuple[bool, bool]:
+        """Whether a new page begins before and after a paragraph."""
+        before = after = ""
+        for style in self._chain(name):
+            if attribute(style, "master-page-name") and not before:
+                before = "page"
+            for node in style:
+                if local(node) in ("paragraph-properties", "table-properties"):
+                    before = before or attribute(node, "break-before")
+                    after = after or attribute(node, "break-after")
+        return before == "page", after == "page"
+
+    def master(self, name: str) -> str:
+        """The page style that begins with a paragraph."""
+        return next((found for style in self._chain(name) if (found := attribute(style, "master-page-name"))), "")
+
+    def shown_name(self, name: str) -> str:
+        """The name of a style as people know it; of one that was made on the way, its parent's."""
+        chain = list(self._chain(name))
+        styles = [style for style in chain if local(style.getparent()) != "automatic-styles"] or chain
+        shown = attribute(styles[0], "display-name") or attribute(styles[0], "name") if styles else name
+        return shown.replace("_20_", " ")
+
+    def is_hidden(self, text_style: str) -> bool:
+        """Whether words of a style are not shown."""
+        style = self._text_styles.get(text_style)
+        return style is not None and any(attribute(node, "display") == "none" for node in style)
+
+    def slide(self, name: str) -> dict[str, str]:
+        """What a style says about slides: whether they are hidden, and which footers they show."""
+        nodes = self._slide_styles.get(name, ())
+        return {key.rpartition("}")[2]: str(value) for node in nodes for key, value in node.items()}
+
+    def has_rule(self, name: str) -> bool:
+        """Whether an empty paragraph is a line across the page."""
+        for style in self._chain(name):
+            for node in style:
+                drawn = attribute(node, "border-bottom") or attribute(node, "border-top")
+                if local(node) == "paragraph-properties" and drawn:
+                    return drawn != "none"
+        return False
+
+    def ordered(self, list_style: str, depth: int) -> bool:
+        """Whether a level of a list is numbered."""
+        level = self._lists.get(list_style, {}).get(depth + 1)
+        return level is not None and local(level) in _NUMBERED and bool(attribute(level, "num-format"))
+
+    def start(self, list_style: str, depth: int) -> int:
+        """The first number of a level."""
+        level = self._lists.get(list_style, {}).get(depth + 1)
+        return whole(attribute(level, "start-value") or 1, 1)
+
+    def label(self, list_style: str, depth: int, numbers: Mapping[int, int]) -> str:
+        """What stands before an item of a level, of which these are the numbers of all levels."""
+        levels = self._lists.get(list_style, {})
+        level = levels.get(depth + 1)
+        shown = max(1, min(depth + 1, whole(attribute(level, "display-levels") or 1, 1)))
+        parts: list[str] = []
+        for above in range(depth - shown + 1, depth + 1):
+            style = attribute(levels.get(above + 1), "num-format")
+            if style:
+                parts.append(
+                    numeral(numbers.get(above, self.start(list_style, above)), _NUMERALS.get(style, "decimal"))
+                )
+        return f"{attribute(level, 'num-prefix')}{'.'.join(parts)}{attribute(level, 'num-suffix')}".strip()

@@ -1,0 +1,70 @@
+"""Tables of OpenDocument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from a2c_documents.model import Element
+from a2c_documents.parsers.office.tables import Grid
+from a2c_documents.parsers.office.xml import attribute, local, whole
+
+MAX_COLUMNS = 256
+MAX_REPEATED = 100
+_AROUND = ("table-rows", "table-row-group")
+
+
+def read_table(element: Any, words: Callable[[Any], str]) -> Element | None:
+    """A table; `words` gives the text of a cell."""
+    grid = Grid()
+    for in_header, row in _rows(element):
+        if in_header and grid.header_rows == len(grid.rows):
+            grid.header_rows += 1
+        cells = _cells(row, grid, words)
+        repeated = whole(attribute(row, "number-rows-repeated") or 1, 1) if any(cells) else 1
+        grid.rows.extend(list(cells) for _ in range(max(1, min(MAX_REPEATED, repeated))))
+    return grid.element(first_is_header=True)
+
+
+def only_cell(element: Any) -> Any | None:
+    """The cell of a table that has just one: a frame around a text."""
+    rows = list(_rows(element))
+    cells = [cell for cell in rows[0][1] if local(cell) == "table-cell"] if len(rows) == 1 else []
+    return cells[0] if len(cells) == 1 else None
+
+
+def inner_cells(element: Any) -> Iterator[tuple[bool, Any]]:
+    """The cells of a table inside a cell, each with whether it is the first of its row."""
+    for _, row in _rows(element):
+        for index, cell in enumerate(part for part in row if local(part) == "table-cell"):
+            yield index == 0, cell
+
+
+def _rows(element: Any) -> Iterator[tuple[bool, Any]]:
+    stack: list[tuple[bool, Any]] = [(False, node) for node in reversed(element)]
+    while stack:
+        in_header, node = stack.pop()
+        name = local(node)
+        if name == "table-row":
+            yield in_header, node
+        elif name == "table-header-rows" or name in _AROUND:
+            stack.extend((in_header or name == "table-header-rows", part) for part in reversed(node))
+
+
+def _cells(row: Any, grid: Grid, words: Callable[[Any], str]) -> list[str]:
+    cells: list[str] = []
+    top = len(grid.rows)
+    for cell in row:
+        name = local(cell)
+        if name not in ("table-cell", "covered-table-cell") or len(cells) >= MAX_COLUMNS:
+            continue
+        room = MAX_COLUMNS - len(cells)
+        repeated = max(1, min(room, whole(attribute(cell, "number-columns-repeated") or 1, 1)))
+        wide = max(1, min(room, whole(attribute(cell, "number-columns-spanned") or 1, 1)))
+        high = max(1, whole(attribute(cell, "number-rows-spanned") or 1, 1))
+        if wide > 1 or high > 1:
+            grid.merged.append((top, len(cells), top + high - 1, len(cells) + wide - 1))
+        cells.extend([words(cell) if name == "table-cell" else ""] * repeated)
+    while cells and not cells[-1] and len(cells) > max((len(known) for known in grid.rows), default=len(cells)):
+        cells.pop()
+    return cells

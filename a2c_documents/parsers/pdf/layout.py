@@ -1,0 +1,250 @@
+"""The reading order of a page: rows of words, columns of rows. It knows positions only, neither headings nor lists."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from operator import attrgetter
+
+from a2c_documents.parsers.pdf.frame import Box
+from a2c_documents.parsers.pdf.words import Item, is_rtl
+
+GUTTER = 0.7
+"""Of a letter's size: a gap between two columns is at least as wide; between two words it is rarely so."""
+CELL_GAP = 1.1
+"""Of a letter's size: a gap between two cells of a table that has no lines."""
+_MAX_DEPTH = 8
+_MIN_ROWS = 3
+_BASE, _LEFT = attrgetter("base", "x0"), attrgetter("x0")
+_CJK = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]")
+
+
+@dataclass(slots=True)
+class Row:
+    """Words that stand on one line, over the whole width that was asked about."""
+
+    base: float
+    size: float
+    items: list[Item] = field(default_factory=list[Item])
+
+    @property
+    def block(self) -> Item | None:
+        """The block that stands here instead of words."""
+        return self.items[0] if self.items[0].block is not None else None
+
+
+@dataclass(slots=True)
+class Segment:
+    """Words of a row without a wide gap between them."""
+
+    x0: float
+    x1: float
+    items: list[Item]
+    _words: str | None = None
+
+    @property
+    def words(self) -> str:
+        """Their text; it is asked for again and again while the columns of a table are looked for."""
+        if self._words is None:
+            self._words = words_of(self.items)
+        return self._words
+
+
+def rows_of(items: Iterable[Item]) -> list[Row]:
+    """Rows from top to bottom; raised and lowered letters are in the row of their word."""
+    rows: list[Row] = []
+    row: Row | None = None
+    for item in sorted(items, key=_BASE):
+        if item.block is not None:
+            rows.append(Row(item.base, item.size, [item]))
+            row = None
+            continue
+        step = item.base - row.base if row is not None else 0.0
+        if (
+            row is not None
+            and step <= 0.5 * (item.size if item.size > row.size else row.size)
+            and (step < 0.2 * item.size or not _is_below(item, row))
+        ):
+            row.items.append(item)
+            if item.size > row.size:
+                row.base, row.size = item.base, item.size
+        else:
+            row = Row(item.base, item.size, [item])
+            rows.append(row)
+    return rows
+
+
+def _is_below(item: Item, row: Row) -> bool:
+    """Whether a word that stands a little lower is below another, and so in a line of its own."""
+    width = item.x1 - item.x0
+    return any(min(item.x1, other.x1) - max(item.x0, other.x0) > 0.3 * width for other in row.items)
+
+
+def segments_of(items: Sequence[Item], gap: float, cuts: Sequence[float] = ()) -> list[Segment]:
+    """The parts of a row with more than `gap` letters' widths between them, or with a line between them.
+
+    `cuts` are where such lines are, from left to right.
+    """
+    segments: list[Segment] = []
+    last: Segment | None = None
+    before: Item | None = None
+    for item in sorted(items, key=_LEFT):
+        if (
+            last is not None
+            and before is not None
+            and item.x0 - last.x1 < gap * (item.size if item.size < before.size else before.size)
+            and not (cuts and _is_between(cuts, before, item))
+        ):
+            last.items.append(item)
+            if item.x1 > last.x1:
+                last.x1 = item.x1
+        else:
+            last = Segment(item.x0, item.x1, [item])
+            segments.append(last)
+        before = item
+    return segments
+
+
+def _is_between(cuts: Sequence[float], first: Item, second: Item) -> bool:
+    left, right = (first.x0 + first.x1) / 2, (second.x0 + second.x1) / 2
+    return bisect_right(cuts, left) < bisect_left(cuts, right)
+
+
+def words_of(items: Sequence[Item]) -> str:
+    """The text of a line. Words from right to left come in the order of the file, as that is the order of reading."""
+    if len(items) == 1:
+        return items[0].text
+    rtl = any(is_rtl(item.text) for item in items)
+    ordered = sorted(items, key=lambda item: item.order if rtl else item.x0)
+    text = ""
+    for item in ordered:
+        text = join(text, item.text)
+    return text
+
+
+def join(text: str, more: str) -> str:
+    """Two words, with a space where their script has one."""
+    if not text or not more:
+        return text or more
+    return text + more if _CJK.match(text[-1]) and _CJK.match(more[0]) else f"{text} {more}"
+
+
+def bounds(items: Sequence[Item]) -> Box:
+    """The box around all of them."""
+    return (
+        min(item.x0 for item in items),
+        min(item.top for item in items),
+        max(item.x1 for item in items),
+        max(item.bottom for item in items),
+    )
+
+
+def columns_of(items: Sequence[Item], *, rtl: bool = False) -> list[list[Item]]:
+    """The page in pieces that are read one after the other, each of one column."""
+    pieces: list[list[Item]] = []
+    todo = [(list(items), 0)]
+    while todo:
+        part, depth = todo.pop()
+        if not part:
+            continue
+        split = _split(part, rtl=rtl) if depth < _MAX_DEPTH else None
+        if split is None:
+            pieces.append(part)
+        else:
+            todo += [(piece, depth + 1) for piece in reversed(split)]
+    return pieces
+
+
+# -------------------------------------------------------------------------------------------------------------- gutters
+
+
+def _split(items: list[Item], *, rtl: bool) -> list[list[Item]] | None:
+    """Above, left, right, below: around the gutter that most rows have; None where there is none."""
+    rows = rows_of(items)
+    if len(rows) < _MIN_ROWS:
+        return None
+    parts = [segments_of(row.items, GUTTER) for row in rows]
+    sizes = sorted(row.size for row in rows if row.block is None) or [10.0]
+    em = sizes[len(sizes) // 2]
+    begins = [[segment.x0 for segment in row] for row in parts]
+    best: tuple[int, float, int, int] | None = None
+    for x in _edges(parts):
+        # How many segments of each row are left of the edge: they stand in order, and none reaches into the next.
+        lefts = [bisect_left(starts, x - 2) for starts in begins]
+        begun = [bisect_right(starts, x + 3) - left for starts, left in zip(begins, lefts, strict=True)]
+        for start, stop in _open_rows(parts, lefts, x - GUTTER * em + 0.5):
+            if sum(lefts[start:stop]) < _MIN_ROWS or sum(begun[start:stop]) < _MIN_ROWS:
+                continue
+            score = _score(parts[start:stop], lefts[start:stop], begun[start:stop], em, len(rows))
+            if score and (best is None or score > best[0]):
+                best = score, x, start, stop
+    if best is None:
+        return None
+    _, x, start, stop = best
+    middle = [item for row in rows[start:stop] for item in row.items]
+    left = [item for item in middle if item.x0 < x - 2]
+    right = [item for item in middle if item.x0 >= x - 2]
+    above = [item for row in rows[:start] for item in row.items]
+    below = [item for row in rows[stop:] for item in row.items]
+    return [above, right, left, below] if rtl else [above, left, right, below]
+
+
+def _edges(parts: list[list[Segment]]) -> list[float]:
+    """Where many rows begin again after a gap: the left edges of columns."""
+    counted = Counter(round(segment.x0) for row in parts for segment in row)
+    edges: list[float] = []
+    for x, count in counted.most_common(24):
+        near = [other for other in (x - 1, x, x + 1) if counted[other]]
+        if count + sum(counted[other] for other in near if other != x) >= _MIN_ROWS:
+            edges.append(float(min(near)))
+    return sorted(set(edges))
+
+
+def _open_rows(parts: list[list[Segment]], lefts: list[int], gutter: float) -> list[tuple[int, int]]:
+    """The stretches of rows in which nothing that begins left of an edge reaches into the gutter before it."""
+    stretches: list[tuple[int, int]] = []
+    start = 0
+    for index, (row, left) in enumerate(zip(parts, lefts, strict=True)):
+        if left and row[left - 1].x1 > gutter:
+            if index - start >= _MIN_ROWS:
+                stretches.append((start, index))
+            start = index + 1
+    if len(parts) - start >= _MIN_ROWS:
+        stretches.append((start, len(parts)))
+    return stretches
+
+
+def _score(parts: list[list[Segment]], lefts: list[int], begun: list[int], em: float, total: int) -> int:
+    """How much text begins at the right column's edge, if both sides are running text; else 0.
+
+    Not how many rows: a column of page numbers has as many as a text beside it.
+    """
+    rows = list(zip(parts, lefts, begun, strict=True))
+    right = [segment for row, at, _ in rows for segment in row[at:]]
+    if not _is_prose(right, em, 8):
+        return 0
+    left = [segment for row, at, _ in rows for segment in row[:at]]
+    if _is_prose(left, em, 8):
+        return round(sum(segment.x1 - segment.x0 for row, at, count in rows for segment in row[at : at + count]))
+    # A note in the margin: a few short lines, close together, beside a text that fills the page.
+    in_margin = len(left) >= 4 and len(left) * 2 <= sum(begun) and len(parts) * 10 >= total * 9
+    return 1 if in_margin and _is_prose(left, em, 3.5) and _is_close(left, em) else 0
+
+
+def _is_prose(segments: list[Segment], em: float, width: float) -> bool:
+    """Whether most of the words stand in lines that fill a column; the cells of a table do not."""
+    blocks = [segment for segment in segments if segment.items[0].block is not None]
+    if blocks and len(blocks) == len(segments):
+        return True
+    widths = sorted(segment.x1 - segment.x0 for segment in segments if segment.items[0].block is None)
+    full = widths[(len(widths) - 1) * 9 // 10]
+    return full >= width * em and sum(value for value in widths if value >= 0.6 * full) >= 0.5 * sum(widths)
+
+
+def _is_close(segments: list[Segment], em: float) -> bool:
+    bases = [segment.items[0].base for segment in segments]
+    return all(second - first < 1.8 * em for first, second in pairwise(bases))

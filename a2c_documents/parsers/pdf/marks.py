@@ -1,0 +1,162 @@
+"""What lies on a PDF page and is no part of its text: links, comments, the fields of a form."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+from dataclasses import dataclass, field
+from typing import Any
+
+from a2c_documents.model import Element, link, note
+from a2c_documents.parsers.pdf.frame import Box, Matrix, box_in
+from a2c_documents.parsers.pdf.strings import Strings
+
+_MAX_MARKS = 2_000
+_FIELD_TYPES = {1: "button", 2: "checkbox", 3: "radio", 4: "choice", 5: "list", 6: "text", 7: "signature"}
+
+
+@dataclass(slots=True)
+class Mark:
+    """An element that belongs to a place on the page."""
+
+    element: Element
+    boxes: list[Box]
+    """More than one where it goes on in the next line."""
+    marks_words: bool = False
+    """It is about the words below it, and has to be told which they are."""
+
+
+@dataclass(slots=True)
+class Marks:
+    """All of a page."""
+
+    places: list[Mark] = field(default_factory=list[Mark])
+    form: Element | None = None
+    cut: bool = False
+
+
+def read_marks(page: Any, form: Any, frame: Matrix) -> Marks:
+    """Links and comments in the order of the file, and the form. `form` is pdfium's handle, None without fields."""
+    pdfium: Any = importlib.import_module("pypdfium2.raw")
+    marks = Marks()
+    strings = Strings()
+    count = pdfium.FPDFPage_GetAnnotCount(page.raw)
+    marks.cut = count > _MAX_MARKS
+    fields: list[dict[str, Any]] = []
+    radios: dict[str, dict[str, Any]] = {}
+    for index in range(min(count, _MAX_MARKS)):
+        annotation = pdfium.FPDFPage_GetAnnot(page.raw, index)
+        if not annotation:
+            continue
+        try:
+            kind = pdfium.FPDFAnnot_GetSubtype(annotation)
+            if kind == pdfium.FPDF_ANNOT_WIDGET:
+                _add_field(pdfium, strings, form, annotation, fields, radios)
+            elif kind == pdfium.FPDF_ANNOT_LINK:
+                _add_link(pdfium, page, annotation, frame, marks)
+            elif kind != pdfium.FPDF_ANNOT_POPUP:
+                _add_comment(pdfium, strings, annotation, kind, frame, marks)
+        finally:
+            pdfium.FPDFPage_CloseAnnot(annotation)
+    if fields:
+        filled = sum(1 for entry in fields if entry["value"])
+        what = "field" if len(fields) == 1 else "fields"
+        marks.form = note("form", f"Form with {len(fields)} {what}, {filled} filled", fields=fields)
+    return marks
+
+
+# --------------------------------------------------------------------------------------------------------------- fields
+
+
+def _add_field(
+    pdfium: Any,
+    strings: Strings,
+    form: Any,
+    annotation: Any,
+    fields: list[dict[str, Any]],
+    radios: dict[str, dict[str, Any]],
+) -> None:
+    if form is None:
+        return
+    kind = _FIELD_TYPES.get(pdfium.FPDFAnnot_GetFormFieldType(form, annotation), "other")
+    if kind == "button":
+        return
+    name = strings.ask(pdfium.FPDFAnnot_GetFormFieldName, form, annotation)
+    value: str | bool
+    if kind in ("checkbox", "radio"):
+        checked = bool(pdfium.FPDFAnnot_IsChecked(form, annotation))
+        value = checked
+        if kind == "radio":
+            # One field of many buttons: its value is what the pressed one stands for.
+            own = strings.ask(pdfium.FPDFAnnot_GetFormFieldExportValue, form, annotation)
+            known = radios.get(name)
+            if known is not None:
+                known["value"] = own if checked else known["value"]
+                return
+            value = own if checked else ""
+    else:
+        value = strings.ask(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)
+    entry: dict[str, Any] = {"name": name, "type": kind, "value": value}
+    label = strings.ask(pdfium.FPDFAnnot_GetFormFieldAlternateName, form, annotation)
+    if label and label != name:
+        entry["label"] = label
+    if kind == "radio":
+        radios[name] = entry
+    fields.append(entry)
+
+
+# ------------------------------------------------------------------------------------------------------ links, comments
+
+
+def _add_link(pdfium: Any, page: Any, annotation: Any, frame: Matrix, marks: Marks) -> None:
+    target = pdfium.FPDFAnnot_GetLink(annotation)
+    action = pdfium.FPDFLink_GetAction(target) if target else None
+    if not action or pdfium.FPDFAction_GetType(action) != pdfium.PDFACTION_URI:
+        return
+    size = pdfium.FPDFAction_GetURIPath(page.pdf.raw, action, None, 0)
+    buffer = ctypes.create_string_buffer(max(size, 1))
+    pdfium.FPDFAction_GetURIPath(page.pdf.raw, action, buffer, size)
+    url = buffer.value.decode("utf-8", "replace").strip()
+    corners = _corners(pdfium, annotation)
+    if not url or corners is None:
+        return
+    box = box_in(frame, *corners)
+    last = marks.places[-1] if marks.places else None
+    if last is not None and last.element.content.get("url") == url and _goes_on(last.boxes[-1], box):
+        last.boxes.append(box)
+    else:
+        marks.places.append(Mark(link(url, url), [box], marks_words=True))
+
+
+def _goes_on(above: Box, box: Box) -> bool:
+    """Whether a link goes on here: in the next line, or right beside."""
+    height = max(box[3] - box[1], 1.0)
+    beside = abs(box[1] - above[1]) < height / 2
+    return abs(box[0] - above[2]) < height if beside else abs(box[1] - above[1]) < 2 * height
+
+
+def _add_comment(pdfium: Any, strings: Strings, annotation: Any, kind: int, frame: Matrix, marks: Marks) -> None:
+    words = strings.ask(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents").strip()
+    corners = _corners(pdfium, annotation)
+    box = box_in(frame, *corners) if corners is not None else (0.0, 0.0, 0.0, 0.0)
+    extra: dict[str, Any] = {}
+    author = strings.ask(pdfium.FPDFAnnot_GetStringValue, annotation, b"T").strip()
+    if author:
+        extra["author"] = author
+    markup = (
+        pdfium.FPDF_ANNOT_HIGHLIGHT,
+        pdfium.FPDF_ANNOT_UNDERLINE,
+        pdfium.FPDF_ANNOT_STRIKEOUT,
+        pdfium.FPDF_ANNOT_SQUIGGLY,
+    )
+    if kind == pdfium.FPDF_ANNOT_FILEATTACHMENT:
+        words = words or "A file is attached here"
+    if words or kind in markup:
+        marks.places.append(Mark(note("annotation", words or "Marked", **extra), [box], marks_words=kind in markup))
+
+
+def _corners(pdfium: Any, annotation: Any) -> Box | None:
+    box = pdfium.FS_RECTF()
+    if not pdfium.FPDFAnnot_GetRect(annotation, box):
+        return None
+    return min(box.left, box.right), min(box.bottom, box.top), max(box.left, box.right), max(box.bottom, box.top)

@@ -1,0 +1,202 @@
+"""One PDF page as elements: words, lines, pictures and marks put together in reading order."""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from a2c_documents.model import Element, note, text
+from a2c_documents.paging import MAX_PAGE_BYTES, size_of
+from a2c_documents.parsers.pdf.figures import PAGE_WIDE, figures_of
+from a2c_documents.parsers.pdf.frame import Box, area, common, frame_of
+from a2c_documents.parsers.pdf.layout import columns_of, join, words_of
+from a2c_documents.parsers.pdf.marks import Mark, read_marks
+from a2c_documents.parsers.pdf.objects import Drawn, read_objects
+from a2c_documents.parsers.pdf.pictures import MAX_PICTURES, drawing_of, pictures_of
+from a2c_documents.parsers.pdf.reader import read_words
+from a2c_documents.parsers.pdf.tables import ruled_tables
+from a2c_documents.parsers.pdf.text import Block, blocks_of, plain_titles, style_of, take_edges
+from a2c_documents.parsers.pdf.vertical import read_downwards
+from a2c_documents.parsers.pdf.words import DOWN, Item, Words, parted
+
+_MAX_MARKED = 500
+_LONG = 20_000
+"""Characters of a page that is worth measuring."""
+NO_TEXT = "This page has no text layer: it is a picture, and its words can only be seen."
+
+
+def read_page(
+    path: Path, document: Any, page: Any, index: int, titles: Sequence[tuple[str, int]], form: Any
+) -> list[Element]:
+    """The elements of a page that pdfium has loaded. `titles` are those of the outline that point at it."""
+    frame = frame_of(page)
+    textpage = page.get_textpage()
+    try:
+        words = read_words(textpage, frame)
+    finally:
+        textpage.close()
+    marks = read_marks(page, form, frame)
+    drawn = read_objects(page, frame)
+    if drawn.texts and (not words.items or words.direction == DOWN):
+        words = read_downwards(path, index) or words
+    width, height = page.get_size()
+    pictures = pictures_of(document, page, index, drawn)
+    if not words.items and not words.sideways:
+        elements = _without_words(document, index, (0.0, 0.0, width, height), drawn, pictures)
+    else:
+        drawing = partial(drawing_of, document, index)
+        elements = _with_words(words, drawn, pictures, drawing, plain_titles(titles), (width, height), marks.places)
+        marks.places = []
+    elements += [_placed(mark.element, list(mark.boxes[0])) for mark in marks.places]
+    if marks.form is not None:
+        elements.append(marks.form)
+    long = marks.form is not None or sum(len(item.text) for item in words.items) > _LONG
+    kept = _bounded(elements) if long else elements
+    cut = words.cut or drawn.cut or marks.cut or len(drawn.pictures) > MAX_PICTURES
+    if cut or len(kept) < len(elements):
+        kept.append(note("annotation", "There is more on this page than can be shown: some of it is left out."))
+    return kept
+
+
+def _bounded(elements: list[Element]) -> list[Element]:
+    """As many elements as a page may have. Others continue on a further page; a PDF's pages have their numbers."""
+    room = MAX_PAGE_BYTES
+    for number, element in enumerate(elements):
+        room -= size_of(element)
+        if room < 0:
+            return elements[:number]
+    return elements
+
+
+def _without_words(
+    document: Any, index: int, whole: Box, drawn: Drawn, pictures: list[tuple[Element, Box]]
+) -> list[Element]:
+    if not pictures and not drawn.shapes:
+        return [note("annotation", "This page is empty.")]
+    if len(pictures) == 1 and len(drawn.shapes) < 10:
+        scan = pictures[0][0]
+    else:
+        scan = drawing_of(document, index, whole, "The page as it looks")
+    scan.content["description"] = scan.content["description"] or "The page as a picture"
+    return [scan, note("annotation", NO_TEXT)]
+
+
+def _with_words(
+    words: Words,
+    drawn: Drawn,
+    pictures: list[tuple[Element, Box]],
+    drawing: Callable[[Box, str], Element],
+    titles: dict[str, int],
+    size: tuple[float, float],
+    marks: list[Mark],
+) -> list[Element]:
+    style = style_of(words.items, titles)
+    across = [words.framed(line) for line in drawn.across]
+    upright = [words.framed(line) for line in drawn.upright]
+    if words.direction % 2:
+        across, upright = upright, across
+    _, top, _, bottom = words.framed((0.0, 0.0, *size))
+    before: list[Block] = []
+    items = _cut(words.items, upright)
+    tables = ruled_tables(items, across, upright)
+    for figure in figures_of(drawn, words, items, tables, size):
+        tables = [table for table in tables if common(table.box, figure.box) < 0.5 * area(table.box)]
+        items = _without(items, figure.labels)
+        words.sideways = _without(words.sideways, figure.labels)
+        pictures.append((drawing(figure.box, figure.description), figure.box))
+    for table in tables:
+        items = [*_without(items, table.items), _standing(table.element, table.box)]
+    for element, box in pictures:
+        framed = words.framed(box)
+        # A picture that text is printed on is the page's background, and must not part its columns.
+        behind = sum(1 for item in items if item.block is None and _inside(item, framed)) > 3
+        if behind or area(box) > PAGE_WIDE * size[0] * size[1]:
+            before.append(Block(element, framed))
+        else:
+            items.append(_standing(element, framed))
+    header, items, footer = take_edges(items, top, bottom, style)
+    blocks = header + before
+    for column in columns_of(items, rtl=words.rtl):
+        blocks += blocks_of(column, style)
+    elements = _interleaved(words, blocks + footer, marks)
+    if words.sideways:
+        # Turned text is a stamp or a label: it is read last, as it belongs to no line.
+        elements.append(text(" ".join(item.text for item in words.sideways), direction="sideways"))
+    return elements
+
+
+def _cut(items: list[Item], upright: list[Box]) -> list[Item]:
+    """Words with a line between them, apart: they are in two cells, however close they stand."""
+    if not upright:
+        return items
+    places = sorted((line[0], line[1], line[3]) for line in upright)
+    cut: list[Item] = []
+    for item in items:
+        if len(item.pieces) < 2:
+            cut.append(item)
+            continue
+        inner = places[bisect(places, (item.x0,)) : bisect(places, (item.x1,))]
+        crossed = any(top <= item.base and bottom >= item.top for _, top, bottom in inner)
+        cut += parted(item) if crossed else [item]
+    return cut
+
+
+def _without(items: list[Item], taken: list[Item]) -> list[Item]:
+    held = {id(item) for item in taken}
+    return [item for item in items if id(item) not in held]
+
+
+def _standing(element: Element, box: Box) -> Item:
+    """A block that takes part in the order of the page. It stands where it begins, as words beside it do."""
+    x0, top, x1, bottom = box
+    return Item("", x0, top, x1, bottom, top, 1.0, block=element)
+
+
+def _inside(item: Item, box: Box) -> bool:
+    x, y = (item.x0 + item.x1) / 2, (item.top + item.bottom) / 2
+    return box[0] < x < box[2] and box[1] < y < box[3]
+
+
+def _interleaved(words: Words, blocks: list[Block], marks: list[Mark]) -> list[Element]:
+    """The elements of the page; a link and a comment come after the block they lie on, or else at the end."""
+    followers: dict[int, list[Element]] = {}
+    for mark in marks:
+        boxes = sorted((words.framed(box) for box in mark.boxes), key=lambda box: box[1])
+        x0, y0, x1, y1 = boxes[-1]
+        x, y = (x0 + x1) / 2, (y0 + y1) / 2
+        if mark.marks_words:
+            _tell(mark.element, [_words_in(words, box) for box in boxes])
+        on = [i for i, block in enumerate(blocks)
+              if block.box[0] - 3 <= x <= block.box[2] + 3 and block.box[1] - 3 <= y <= block.box[3] + 3]  # fmt: skip
+        at = on[-1] if on else len(blocks)
+        followers.setdefault(at, []).append(_placed(mark.element, list(mark.boxes[0])))
+    elements: list[Element] = []
+    for number, block in enumerate(blocks):
+        elements.append(_placed(block.element, words.shown(block.box)))
+        elements += followers.get(number, [])
+    return elements + followers.get(len(blocks), [])
+
+
+def _words_in(words: Words, box: Box) -> str:
+    near = [item for item in words.items if box[1] < (item.top + item.bottom) / 2 < box[3]]
+    return words_of([word for item in near for word in parted(item) if _inside(word, box)])
+
+
+def _tell(element: Element, lines: list[str]) -> None:
+    """Say which words a link or a highlight is on."""
+    said = ""
+    for line in lines:
+        goes_on = element.category == "link" and said + line in element.content["url"]
+        said = said + line if goes_on else join(said, line)
+    if said and element.category == "link":
+        element.content["text"] = said[:_MAX_MARKED]
+    elif said:
+        element.content["marked"] = said[:_MAX_MARKED]
+
+
+def _placed(element: Element, box: list[float]) -> Element:
+    element.metadata["box"] = [round(side, 1) for side in box]
+    return element

@@ -1,0 +1,208 @@
+"""Where the tables of a sheet are: cells are divided at empty rows and columns into blocks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from a2c_documents.parsers.sheets.grid import DATE, NUMBER, TEXT, Area, Cell
+
+MAX_BLOCKS = 300
+"""A sheet that falls into more is no sheet of tables; it is shown as one."""
+_YEAR = re.compile(r"(?:18|19|20|21)[0-9][0-9](?:[-/][0-9]{2,4})?$")
+_LONG_HEADER = 120
+_MOST_HEADERS = 4
+_SMALL = 2_000
+"""Cells of a rectangle that may be as empty as it likes."""
+_NOTHING = Cell("")
+
+
+@dataclass(slots=True)
+class Block:
+    """A rectangle of cells in rows, empty ones included."""
+
+    area: Area
+    rows: list[list[Cell]]
+    merged: list[Area] = field(default_factory=list[Area])
+
+    @property
+    def width(self) -> int:
+        """Its columns."""
+        return self.area.right - self.area.left + 1
+
+    def without_first(self) -> Block:
+        """What is left below its first row."""
+        return Block(self.area._replace(top=self.area.top + 1), self.rows[1:], self.merged)
+
+    def without_last(self) -> Block:
+        """What is left above its last row."""
+        return Block(self.area._replace(bottom=self.area.bottom - 1), self.rows[:-1], self.merged)
+
+    def narrowed(self) -> Block:
+        """Its first column alone, where nothing but merged cells make it wider; else itself."""
+        if any(filled(row[1:]) for row in self.rows):
+            return self
+        return Block(self.area._replace(right=self.area.left), [row[:1] for row in self.rows], self.merged)
+
+
+def filled(row: list[Cell]) -> list[Cell]:
+    """The cells of a row that have something in them."""
+    return [cell for cell in row if cell.text or cell.formula]
+
+
+def block_of(cells: dict[tuple[int, int], Cell], area: Area, merged: list[Area]) -> Block:
+    """The cells of one rectangle."""
+    rows = [
+        [cells.get((row, column), _NOTHING) for column in range(area.left, area.right + 1)]
+        for row in range(area.top, area.bottom + 1)
+    ]
+    return Block(area, rows, [one for one in merged if one.meets(area)])
+
+
+def is_sparse(area: Area, cells: dict[tuple[int, int], Cell]) -> bool:
+    """Whether a rectangle is so empty that it is no table: a few cells can span millions."""
+    size = (area.bottom - area.top + 1) * (area.right - area.left + 1)
+    if size <= _SMALL:
+        return False
+    return size > 20 * sum(area.holds(place) for place in cells)
+
+
+def areas_of(
+    cells: dict[tuple[int, int], Cell], merged: list[Area], hidden: tuple[Collection[int], Collection[int]] = ((), ())
+) -> list[Area]:
+    """Where the blocks are, in reading order. A merged cell fills all that it covers.
+
+    `hidden` are rows and columns that nobody sees: they divide nothing.
+    """
+    if not cells:
+        return []
+    bounds = _bounds(list(cells))
+    places = set(cells)
+    for area in merged:
+        if (area.top, area.left) in cells:
+            bottom, right = min(area.bottom, bounds.bottom), min(area.right, bounds.right)
+            places.update(
+                (row, column) for row in range(area.top, bottom + 1) for column in range(area.left, right + 1)
+            )
+    found: list[Area] = []
+    waiting = [sorted(places)]
+    while waiting:
+        part = waiting.pop()
+        pieces = _cut(part, 0, hidden[0]) or _cut(part, 1, hidden[1])
+        if pieces:
+            waiting.extend(pieces)
+        else:
+            found.append(_bounds(part))
+        if len(found) + len(waiting) > MAX_BLOCKS:
+            found = _bands(sorted(places))
+            break
+    return sorted(found)
+
+
+def _cut(places: list[tuple[int, int]], axis: int, hidden: Collection[int] = ()) -> list[list[tuple[int, int]]]:
+    """The parts between empty rows (axis 0) or columns (axis 1); nothing where there are none."""
+    used = sorted({place[axis] for place in places})
+    part_of: dict[int, int] = {}
+    number = 0
+    for before, line in zip([used[0], *used], used, strict=False):
+        number += line > before + 1 and any(gap not in hidden for gap in range(before + 1, line))
+        part_of[line] = number
+    if number == 0:
+        return []
+    parts: list[list[tuple[int, int]]] = [[] for _ in range(number + 1)]
+    for place in places:
+        parts[part_of[place[axis]]].append(place)
+    return parts
+
+
+def _bands(places: list[tuple[int, int]]) -> list[Area]:
+    """One table for all; or one for each group of rows, where that would be mostly empty."""
+    whole = _bounds(places)
+    if (whole.bottom - whole.top + 1) * (whole.right - whole.left + 1) <= 20 * len(places):
+        return [whole]
+    return [_bounds(part) for part in _cut(places, 0) or [places]]
+
+
+def _bounds(places: list[tuple[int, int]]) -> Area:
+    rows, columns = [row for row, _ in places], [column for _, column in places]
+    return Area(min(rows), min(columns), max(rows), max(columns))
+
+
+# -------------------------------------------------------------------------------------------------------------- headers
+
+
+def header_rows(block: Block) -> int:
+    """How many of the first rows are headers: none, one, or more where groups or further lines belong to the names."""
+    grouped = bool(_groups(block))
+    if len(block.rows) < 2 or not _is_header(block.rows[0], block.width, grouped=grouped):
+        return 0
+    count = 1
+    if grouped and len(block.rows) > 2 and _is_header(block.rows[1], block.width, grouped=True):
+        count = 2
+    while count < _MOST_HEADERS and count + 1 < len(block.rows) and _goes_on(block, count):
+        count += 1
+    return count
+
+
+def _goes_on(block: Block, count: int) -> bool:
+    """Whether a row is a further line of the names above it: texts over numbers, and nothing in the first column."""
+    row, below = block.rows[count], block.rows[count + 1]
+    present = filled(row)
+    if not present or row[0].text or any(cell.kind != TEXT or cell.formula for cell in present):
+        return False
+    if not any(below) or not filled(below[:1]):
+        return bool(filled(below)) and count + 2 < len(block.rows) and _goes_on(block, count + 1)
+    return any(over.text and under.kind not in (TEXT, DATE) for over, under in zip(row, below, strict=True))
+
+
+def _groups(block: Block) -> list[Area]:
+    """Cells of the first row that are merged across some columns of the block."""
+    top, _, _, right = block.area
+    return [area for area in block.merged if area.top == area.bottom == top and min(area.right, right) > area.left]
+
+
+def _is_header(row: list[Cell], width: int, *, grouped: bool) -> bool:
+    present = filled(row)
+    if not present or (len(present) * 2 < width and not grouped) or any(cell.formula for cell in present):
+        return _is_row_of_years(row)
+    if any(cell.kind != TEXT or len(cell.text) > _LONG_HEADER for cell in present):
+        return _is_row_of_years(row)
+    return True
+
+
+def _is_row_of_years(row: list[Cell]) -> bool:
+    """Whether it is years or dates behind a name, as in "Region | 2023 | 2024"; or nothing but years in order, or
+    months by name."""
+    present = filled(row)
+    times = [cell for cell in present if cell.kind == DATE or (cell.kind == NUMBER and _YEAR.match(cell.text))]
+    if len(times) < 2 or any(cell.kind != TEXT for cell in present if cell not in times):
+        return False
+    if row[0].kind == TEXT or not row[0].text:
+        return True
+    texts = [cell.text for cell in times]
+    if all(text[:1].isalpha() for text in texts):
+        return len(times) > 2 and len(set(texts)) == len(texts)
+    return len(times) > 2 and (texts == sorted(set(texts)) or texts == sorted(set(texts), reverse=True))
+
+
+def headers_of(block: Block, count: int) -> list[str]:
+    """The names of the columns; a merged name stands over each column that it covers."""
+    rows = [_spread(block, number) for number in range(count)]
+    if not rows:
+        return []
+    between = " / " if _groups(block) else " "
+    return [between.join(dict.fromkeys(part.strip() for part in parts if part)) for parts in zip(*rows, strict=True)]
+
+
+def _spread(block: Block, number: int) -> list[str]:
+    texts = [cell.text for cell in block.rows[number]]
+    row = block.area.top + number
+    for area in block.merged:
+        if area.top <= row <= area.bottom:
+            first = max(area.left - block.area.left, 0)
+            source = area.top - block.area.top
+            words = block.rows[source][first].text if 0 <= source < len(block.rows) and first < len(texts) else ""
+            for column in range(first, min(area.right - block.area.left + 1, len(texts))):
+                texts[column] = texts[column] or words
+    return texts

@@ -1,0 +1,196 @@
+"""Workbooks of older kinds (xls) and binary ones (xlsb): calamine gives values, merged cells and what is hidden."""
+
+from __future__ import annotations
+
+import datetime
+import importlib
+import io
+from pathlib import Path
+from typing import Any
+
+from a2c_documents.model import Facts, UnreadableFileError
+from a2c_documents.parsers.office.compound import streams_of
+from a2c_documents.parsers.office.formats import shown
+from a2c_documents.parsers.office.properties import STREAM, facts_of
+from a2c_documents.parsers.office.xml import DamagedPartError
+from a2c_documents.parsers.sheets.biff import Records
+from a2c_documents.parsers.sheets.biff_sheet import SheetRecords
+from a2c_documents.parsers.sheets.grid import (
+    BOOLEAN,
+    DATE,
+    ERROR,
+    MAX_COLUMNS,
+    MAX_ROWS,
+    NUMBER,
+    Area,
+    Cell,
+    Region,
+    SheetInfo,
+    details_of,
+    pages_of,
+)
+
+_Rows = dict[int, list[tuple[int, Any]]]
+"""The cells of each row that has any: column and value."""
+_KEPT_ROWS = 200_000
+_ERRORS = frozenset(("#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!", "#DATA!", "#GETTING_DATA"))
+
+
+class CalamineBook:
+    """An open workbook. A sheet is loaded as a whole, and kept unless there are very many rows."""
+
+    def __init__(self, path: Path, facts: Facts | None = None) -> None:
+        self._calamine: Any = importlib.import_module("python_calamine")
+        raw = path.read_bytes()
+        self._records: Records | None = None
+        if not raw.startswith(b"PK"):
+            stream, facts = _streams(raw)
+            self._records = Records(stream)
+        try:
+            # By its bytes: given a path, calamine believes the name.
+            self._book: Any = self._calamine.CalamineWorkbook.from_filelike(io.BytesIO(raw))
+        except self._calamine.PasswordError:
+            raise UnreadableFileError("this workbook is protected by a password") from None
+        except (self._calamine.CalamineError, OSError, ValueError) as error:
+            raise UnreadableFileError(_reason(error)) from None
+        except BaseException as error:
+            raise _if_panic(error) from None
+        self._metadata: list[Any] = list(self._book.sheets_metadata)
+        self._loaded: dict[int, tuple[_Rows, list[Area]]] = {}
+        self._told: tuple[int, SheetRecords] | None = None
+        self._broken: dict[int, str] = {}
+        self.sheets: list[SheetInfo] = []
+        for number, sheet in enumerate(self._metadata):
+            info = SheetInfo(str(sheet.name), _hidden(sheet))
+            info.pages = self._pages(number)
+            self.sheets.append(info)
+        if not self.sheets:
+            raise UnreadableFileError("this workbook has no sheets")
+        self.facts = facts or Facts()
+        self.facts.details |= details_of(self.sheets)
+
+    def close(self) -> None:
+        """Let go of the workbook."""
+        self._loaded.clear()
+        self._book.close()
+
+    def region(self, sheet: int, first: int, last: int) -> Region:
+        """The rows from `first` to `last`, and what lies over them as far as it is known."""
+        rows, merged = self._load(sheet)
+        told = self._records_of(sheet)
+        if (first, last) == self.sheets[sheet].pages[-1]:
+            # Comments and errors may stand below the last value.
+            last = MAX_ROWS
+        region = Region(problems=[self._broken[sheet]] if sheet in self._broken and first == 0 else [])
+        # The rows there are, or the rows asked for: whichever are fewer.
+        numbers = [row for row in rows if first <= row <= last] if len(rows) < last - first else range(first, last + 1)
+        for number in numbers:
+            for column, value in rows.get(number, ()):
+                region.cells[number, column] = _cell(value, told.formats.get((number, column), ""))
+        for place, words in told.errors.items():
+            if first <= place[0] <= last:
+                region.cells[place] = Cell(words, ERROR)
+        region.merged = [area for area in merged if area.top <= last and area.bottom >= first]
+        region.hidden_rows = [row for row in told.hidden_rows if first <= row <= last]
+        region.hidden_columns = told.hidden_columns
+        region.links = {place: url for place, url in told.links.items() if place in region.cells}
+        region.comments = [one for one in told.comments() if first <= one[0] <= last]
+        region.edges = told.edges if first == 0 else []
+        return region
+
+    def _records_of(self, sheet: int) -> SheetRecords:
+        if self._records is None:
+            return SheetRecords((), is_modern=True)
+        if self._told is None or self._told[0] != sheet:
+            self._told = (sheet, self._records.sheet(self.sheets[sheet].name))
+        return self._told[1]
+
+    def _pages(self, number: int) -> list[tuple[int, int]]:
+        rows, _ = self._load(number)
+        return pages_of((row, len(cells)) for row, cells in rows.items())
+
+    def _load(self, number: int) -> tuple[_Rows, list[Area]]:
+        if number not in self._loaded:
+            rows: _Rows = {}
+            merged: list[Area] = []
+            try:
+                sheet = self._book.get_sheet_by_index(number)
+                rows = _filled(sheet)
+                merged = [Area(*start, *end) for start, end in sheet.merged_cell_ranges or ()]
+            except UnreadableFileError as error:
+                self._broken[number] = f"This sheet cannot be read: {error}."
+            except (self._calamine.CalamineError, OSError, ValueError) as error:
+                if "WorksheetNotFound" not in type(error).__name__:
+                    self._broken[number] = f"This sheet cannot be read: {_reason(error)}."
+            except BaseException as error:
+                self._broken[number] = f"This sheet cannot be read: {_if_panic(error)}."
+            if sum(len(rows) for rows, _ in self._loaded.values()) > _KEPT_ROWS:
+                self._loaded.clear()
+            self._loaded[number] = (rows, merged)
+        return self._loaded[number]
+
+
+def _streams(raw: bytes) -> tuple[bytes, Facts]:
+    """The workbook inside an older file, and what the file says of itself. A file whose chains lead nowhere is not
+    given to calamine at all."""
+    try:
+        streams = streams_of(raw, "workbook", "book", "encryptedpackage", STREAM)
+    except DamagedPartError as error:
+        raise UnreadableFileError(f"this workbook is damaged: {error}") from None
+    if "encryptedpackage" in streams:
+        raise UnreadableFileError("this workbook is protected by a password")
+    found = streams.get("workbook") or streams.get("book")
+    if not found:
+        raise UnreadableFileError("this is no workbook, or a damaged one")
+    return found, facts_of(streams.get(STREAM, b""))
+
+
+def _filled(sheet: Any) -> _Rows:
+    """The cells of a sheet that have something in them."""
+    if sheet.start is None or sheet.end is None:
+        return {}
+    if sheet.end[0] >= MAX_ROWS or sheet.end[1] >= MAX_COLUMNS:
+        raise UnreadableFileError("it says a size that no sheet can have")
+    left, found = sheet.start[1], _Rows()
+    for number, row in enumerate(sheet.iter_rows()):
+        cells = [(column, value) for column, value in enumerate(row, left) if value != "" and value is not None]
+        if cells:
+            found[number] = cells
+    return found
+
+
+def _if_panic(error: BaseException) -> UnreadableFileError:
+    """What a damaged file does to a library in Rust is no ordinary exception; anything else is none of ours."""
+    if type(error).__name__ != "PanicException":
+        raise error
+    return UnreadableFileError("this workbook is damaged")
+
+
+def _reason(error: BaseException) -> str:
+    words = str(error)
+    if "password" in words.lower() or "encrypt" in words.lower():
+        return "this workbook is protected by a password"
+    return f"this is no workbook, or a damaged one: {words[:200]}"
+
+
+def _hidden(sheet: Any) -> str:
+    visible = str(getattr(sheet, "visible", "")).rpartition(".")[2]
+    return {"Hidden": "hidden", "VeryHidden": "very hidden"}.get(visible, "")
+
+
+def _cell(value: Any, code: str) -> Cell:
+    if isinstance(value, bool):
+        return Cell("TRUE" if value else "FALSE", BOOLEAN)
+    if isinstance(value, int | float):
+        words, dated = shown(float(value), code)
+        return Cell(words, DATE if dated else NUMBER)
+    if isinstance(value, datetime.datetime):
+        return Cell(value.isoformat(" ", "seconds"), DATE)
+    if isinstance(value, datetime.date):
+        return Cell(value.isoformat(), DATE)
+    if isinstance(value, datetime.time):
+        return Cell(value.isoformat("seconds"), DATE)
+    if isinstance(value, datetime.timedelta):
+        seconds = round(value.total_seconds())
+        return Cell(f"{seconds // 3_600}:{seconds // 60 % 60:02}:{seconds % 60:02}", DATE)
+    return Cell(str(value), ERROR if value in _ERRORS else "text")

@@ -1,0 +1,284 @@
+"""Blocks of cells as elements: titles, tables with headers, single values and formulas, in reading order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from a2c_documents.model import Element, formula, heading, link, table, text
+from a2c_documents.parsers.office.tables import letters
+from a2c_documents.parsers.sheets.blocks import (
+    Block,
+    areas_of,
+    block_of,
+    filled,
+    header_rows,
+    headers_of,
+    is_sparse,
+)
+from a2c_documents.parsers.sheets.fit import fitted
+from a2c_documents.parsers.sheets.grid import (
+    DATE,
+    TEXT,
+    Area,
+    Cell,
+    NamedTable,
+    Region,
+    area_of,
+    ref_of,
+    spans,
+)
+
+MAX_FORMULAS = 200
+_SHORT = 100
+"""Characters of a title at most."""
+_NOTE = 60
+"""Characters from which a lone cell below a table is a note to it."""
+_LINES = 3
+"""Rows of a single column that are lines and no table."""
+_NEAR = 3
+"""Rows between things that belong together, at most."""
+
+
+class Continued(NamedTuple):
+    """A table that goes on from the page before: its columns and their names."""
+
+    left: int
+    right: int
+    headers: list[str]
+
+
+class Placed(NamedTuple):
+    """An element, and the cell it begins in."""
+
+    row: int
+    column: int
+    element: Element
+
+
+def elements_of(region: Region, first: int, continued: Continued | None = None) -> list[Element]:
+    """The elements of one page that begins with row `first`."""
+    cells = visible(region)
+    placed = [Placed(row, column, element) for row, column, element in region.floating]
+    for named in region.tables:
+        placed.extend(_named(cells, named, region))
+    rest = _continued(cells, first, continued)
+    if continued is not None and rest is not None:
+        block = block_of(cells, rest, region.merged)
+        placed.append(Placed(first, rest.left, _table(block, continued.headers, 0, region, continued=True)))
+        _take(cells, rest)
+    areas = areas_of(cells, region.merged, (region.hidden_rows, region.hidden_columns))
+    tables: list[Element] = []
+    for number, area in enumerate(areas):
+        if is_sparse(area, cells):
+            placed.append(_listed(cells, area))
+        else:
+            block = block_of(cells, area, region.merged).narrowed()
+            above = _is_above_table(area, areas[number + 1 :], region)
+            placed.extend(_block(block, region, tables, above_table=above))
+    placed.sort(key=lambda one: one[:2])
+    body = [one.element for one in placed]
+    comments = [element for _, _, element in sorted(region.comments, key=lambda one: one[:2])]
+    header = [element for element in region.edges if element.category == "header"]
+    footer = [element for element in region.edges if element.category != "header"]
+    return fitted([*header, *body, *comments, *footer])
+
+
+def last_table(region: Region, last: int) -> Continued | None:
+    """The table that reaches the last row of a page, for the page that follows."""
+    cells = visible(region)
+    for named in region.tables:
+        _take(cells, named.area)
+    for area in areas_of(cells, region.merged, (region.hidden_rows, region.hidden_columns)):
+        if area.bottom >= last and area.right > area.left and not is_sparse(area, cells):
+            _, block = _titled(block_of(cells, area, region.merged).narrowed(), region)
+            count = header_rows(block) if block.width > 1 else 0
+            if count:
+                return Continued(block.area.left, block.area.right, headers_of(block, count))
+    return None
+
+
+def visible(region: Region) -> dict[tuple[int, int], Cell]:
+    """The cells that have something to see in them."""
+    return {place: cell for place, cell in region.cells.items() if cell.formula or cell.text.strip()}
+
+
+# --------------------------------------------------------------------------------------------------------- named tables
+
+
+def _named(cells: dict[tuple[int, int], Cell], named: NamedTable, region: Region) -> Iterable[Placed]:
+    """The part of an Excel table that is on this page."""
+    inside = [place for place in cells if named.area.holds(place)]
+    if not inside:
+        return
+    rows = [row for row, _ in inside]
+    area = named.area._replace(top=min(rows), bottom=max(rows))
+    if is_sparse(area, cells):
+        return
+    block = block_of(cells, area, region.merged)
+    count = max(0, named.area.top + named.header_rows - area.top) if area.top == named.area.top else 0
+    headers = list(named.headers) if len(named.headers) == block.width else headers_of(block, count)
+    element = _table(block, headers, count, region, continued=area.top > named.area.top)
+    element.metadata["table"] = named.name
+    _take(cells, area)
+    yield Placed(area.top, area.left, element)
+
+
+def _continued(cells: dict[tuple[int, int], Cell], first: int, continued: Continued | None) -> Area | None:
+    """The rows at the start of a page that go on with a table: up to an empty row, and nothing beside them."""
+    if continued is None:
+        return None
+    rows: dict[int, set[int]] = {}
+    for row, column in cells:
+        if continued.left - 1 <= column <= continued.right + 1:
+            rows.setdefault(row, set()).add(column)
+    last = first - 1
+    while last + 1 in rows:
+        last += 1
+        if continued.left - 1 in rows[last] or continued.right + 1 in rows[last]:
+            return None
+    return Area(first, continued.left, last, continued.right) if last >= first else None
+
+
+def _take(cells: dict[tuple[int, int], Cell], area: Area) -> None:
+    for place in [place for place in cells if area.holds(place)]:
+        del cells[place]
+
+
+# --------------------------------------------------------------------------------------------------------------- blocks
+
+
+def _block(block: Block, region: Region, tables: list[Element], *, above_table: bool) -> Iterable[Placed]:
+    """The elements of one block: titles above, the table, notes below. `tables` are those before it."""
+    titles, block = _titled(block, region)
+    yield from titles
+    notes: list[Placed] = []
+    while len(block.rows) > 1 and block.width > 1 and _is_note_row(block):
+        last = Block(block.area._replace(top=block.area.bottom), block.rows[-1:], block.merged)
+        notes.append(_single(last, last.rows[0], region, is_title=False))
+        block = block.without_last()
+    if len(filled([cell for row in block.rows for cell in row])) == 1:
+        yield _single(block, next(row for row in block.rows if filled(row)), region, is_title=above_table)
+    elif block.width == 1 and (len(block.rows) <= _LINES or any(len(row[0].text) > _SHORT for row in block.rows)):
+        for number, row in enumerate(block.rows):
+            if filled(row):
+                top = block.area.top + number
+                one = Block(block.area._replace(top=top, bottom=top), [row], block.merged)
+                yield _single(one, row, region, is_title=number == 0 and (above_table or block.area.top == 0))
+    else:
+        count = header_rows(block)
+        above = _table_above(block, tables) if count == 0 else None
+        headers = headers_of(block, count) if above is None else above.content["headers"]
+        element = _table(block, headers, count, region)
+        if above is not None:
+            element.metadata["headers_from"] = above.metadata.get("headers_from", above.metadata["source_range"])
+        tables.append(element)
+        yield Placed(block.area.top, block.area.left, element)
+    yield from reversed(notes)
+
+
+def _table_above(block: Block, tables: list[Element]) -> Element | None:
+    """The table right above that has names for the same columns: an empty row often divides what belongs together."""
+    for element in reversed(tables):
+        area = area_of(element.metadata["source_range"])
+        if area is not None and (area.left, area.right) == (block.area.left, block.area.right):
+            named = element.metadata["header_rows"] or "headers_from" in element.metadata
+            return element if named and 0 < block.area.top - area.bottom <= _NEAR else None
+    return None
+
+
+def _titled(block: Block, region: Region) -> tuple[list[Placed], Block]:
+    """What stands above a table, and the rest of its block: the first line is its title, further ones explain it."""
+    titles: list[Placed] = []
+    while len(block.rows) > 1 and _is_title_row(block):
+        titles.append(_single(block, block.rows[0], region, is_title=not titles))
+        block = block.without_first()
+    return titles, block
+
+
+def _is_title_row(block: Block) -> bool:
+    """Whether the first row is one text or date, with more columns below it: a title and no row of the table."""
+    present = filled(block.rows[0])
+    if block.width < 2 or len(present) != 1 or present[0].kind not in (TEXT, DATE) or present[0].formula:
+        return False
+    return any(len(filled(row)) > 1 for row in block.rows[1:4])
+
+
+def _is_note_row(block: Block) -> bool:
+    present = filled(block.rows[-1])
+    return len(present) == 1 and present[0] == block.rows[-1][0] and len(present[0].text) > _NOTE
+
+
+def _is_above_table(area: Area, later: Sequence[Area], region: Region) -> bool:
+    """Whether an area stands right above another one that is wider, or above a table of its own name."""
+    below = [other for other in later if other.right > other.left] + [named.area for named in region.tables]
+    return any(
+        0 < other.top - area.bottom <= _NEAR and other.left <= area.right + 1 and area.left <= other.right
+        for other in below
+    )
+
+
+def _listed(cells: dict[tuple[int, int], Cell], area: Area) -> Placed:
+    """Cells that are too far apart for a table, each with its name."""
+    rows = [[ref_of(*place), cells[place].text] for place in sorted(cells) if area.holds(place)]
+    return Placed(area.top, area.left, table(["Cell", "Value"], rows, source_range=area.ref, sparse=True))
+
+
+def _single(block: Block, row: list[Cell], region: Region, *, is_title: bool) -> Placed:
+    """One cell: a title, a text, a link, or a formula with its value."""
+    column = next(number for number, cell in enumerate(row) if cell.text or cell.formula)
+    cell = row[column]
+    top, left = block.area.top, block.area.left + column
+    where: dict[str, Any] = {"source_range": ref_of(top, left)}
+    if (merged := [area.ref for area in block.merged if (area.top, area.left) == (top, left)]) != []:
+        where["merged"] = merged
+    if cell.formula:
+        element = formula(cell.formula, cell.text if cell.text != cell.formula else "", **where)
+    elif (top, left) in region.links:
+        element = link(cell.text, region.links[top, left], **where)
+    elif is_title and len(cell.text) <= _SHORT and cell.kind == TEXT and "\n" not in cell.text:
+        element = heading(cell.text, 1 if top == 0 else 2, **where)
+    else:
+        element = text(cell.text, **where)
+    return Placed(top, left, element)
+
+
+def _table(block: Block, headers: list[str], count: int, region: Region, *, continued: bool = False) -> Element:
+    """A block as a table, with everything about its cells that the texts do not say."""
+    area = block.area
+    names = headers or [letters(column) for column in range(area.left, area.right + 1)]
+    body = block.rows[count:]
+    element = table(names, [[cell.text for cell in row] for row in body], source_range=area.ref)
+    metadata = element.metadata
+    metadata["header_rows"] = count
+    if continued:
+        metadata["continued"] = True
+    if merged := [one.ref for one in block.merged if one.meets(area)]:
+        metadata["merged"] = merged[:100]
+    formulas = [
+        (ref_of(area.top + number, area.left + column), cell.formula)
+        for number, row in enumerate(block.rows)
+        for column, cell in enumerate(row)
+        if cell.formula
+    ]
+    if formulas:
+        metadata["formulas"] = dict(formulas[:MAX_FORMULAS])
+        metadata["formula_count"] = len(formulas)
+    links = {ref_of(*place): url for place, url in region.links.items() if area.holds(place)}
+    if links:
+        metadata["links"] = dict(list(links.items())[:MAX_FORMULAS])
+    if rows := [row for row in region.hidden_rows if area.top <= row <= area.bottom]:
+        metadata["hidden_rows"] = spans(rows)
+    if columns := [column for column in region.hidden_columns if area.left <= column <= area.right]:
+        metadata["hidden_columns"] = spans(columns, "columns")
+    return element
+
+
+def table_of_block(block: Block, header_count: int | None = None) -> list[Element]:
+    """A block that is known to be one table, as in a file of rows: titles above it, and the table."""
+    titles: list[Placed] = []
+    if header_count is None:
+        titles, block = _titled(block, Region())
+        header_count = header_rows(block)
+    made = _table(block, headers_of(block, header_count), header_count, Region())
+    return [*(title.element for title in titles), made]

@@ -1,0 +1,195 @@
+"""Presentations: a page is a slide. Slides are read one by one, straight from the archive."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from a2c_documents.model import Element, Facts, Page, Source, UnreadableFileError, heading, link, note
+from a2c_documents.paging import MAX_PAGE_BYTES, paginate
+from a2c_documents.parsers.office.comments import speaker_notes
+from a2c_documents.parsers.office.facts import core_facts
+from a2c_documents.parsers.office.lazy import Later, LazySource
+from a2c_documents.parsers.office.package import Package
+from a2c_documents.parsers.office.xml import DamagedPartError, attribute, number
+from a2c_documents.parsers.slides.comments import comments_of
+from a2c_documents.parsers.slides.frames import Place, frame_elements, picture_elements
+from a2c_documents.parsers.slides.shapes import TITLES, Design, Shape, shapes_of
+from a2c_documents.parsers.slides.text import paragraphs_of, plain, text_elements
+from a2c_documents.wording import shortened
+
+MAX_SLIDES = 20_000
+MAX_KEPT = 10_000_000
+"""Bytes of slides that were read for their titles and are kept until their pages are asked for."""
+_MAX_TITLE = 120
+_FOOTERS = {"ftr": "footer", "dt": "footer", "hdr": "header"}
+
+
+def open_slides(path: Path) -> Source:
+    """Open a presentation.
+
+    Raises:
+        UnreadableFileError: it is no presentation, or a damaged or protected one.
+    """
+    package = Package(path, "presentation")
+    try:
+        deck = _Deck(package)
+        pages = [page for number_, name in enumerate(deck.slides, 1) for page in deck.pages(number_, name)]
+    except DamagedPartError as error:
+        package.close()
+        raise UnreadableFileError(f"this is no presentation, or a damaged one: {error}") from None
+    return LazySource(_facts(package, deck), pages, package.close)
+
+
+def _facts(package: Package, deck: _Deck) -> Facts:
+    facts = core_facts(package)
+    facts.details = {"slides": len(deck.slides), "size": deck.size}
+    return facts
+
+
+class _Deck:
+    """What the slides of a presentation share: their order, their designs, who commented."""
+
+    def __init__(self, package: Package) -> None:
+        self.package = package
+        main = package.main_part("ppt/presentation.xml")
+        root, self.relations = package.xml(main), package.relations(main)
+        listed = [self.relations.get(_relation_id(one)) for one in root.iterfind("{*}sldIdLst/{*}sldId")]
+        self.slides = [one.target if one is not None else "" for one in listed][:MAX_SLIDES]
+        size = root.find("{*}sldSz")
+        self.size = [number(size.get(key)) / 12_700 for key in ("cx", "cy")] if size is not None else []
+        self._designs: dict[str, Design] = {}
+        self._trees: dict[int, Any] = {}
+        self._room = MAX_KEPT
+
+    def pages(self, slide: int, name: str) -> list[Page | Later]:
+        """A slide as a page, which is read later unless it is so long that it may be several."""
+        if self.package.size(name) > MAX_PAGE_BYTES:
+            return list(paginate([self.page(slide, name)]))
+        try:
+            tree = self.package.xml(name)
+        except DamagedPartError:
+            return [Later(f"Slide {slide}", partial(self.page, slide, name))]
+        if self._room > 0:
+            self._room -= self.package.size(name)
+            self._trees[slide] = tree
+        shapes = shapes_of(tree, self._design(name))
+        return [Later(_title(shapes, slide), partial(self.page, slide, name))]
+
+    def page(self, slide: int, name: str) -> Page:
+        """Everything on a slide."""
+        try:
+            tree = self._trees.pop(slide, None)
+            tree = self.package.xml(name) if tree is None else tree
+        except DamagedPartError as error:
+            return Page(f"Slide {slide}", [note("annotation", f"This slide cannot be read: {error}")])
+        place = Place(self.package, self.package.relations(name))
+        design = self._design(name)
+        shapes = shapes_of(tree, design)
+        elements: list[Element] = []
+        if tree.get("show") in ("0", "false"):
+            elements.append(note("annotation", "This slide is hidden.", kind="hidden"))
+        if name in self.package.lost:
+            reason = self.package.lost[name]
+            elements.append(note("annotation", f"Pictures and links of this slide may be missing: {reason}"))
+        for shape in shapes:
+            if shape.placeholder not in _FOOTERS and shape.placeholder != "sldNum":
+                elements.extend(_elements(shape, place, design, slide))
+        elements.extend(element for shape in shapes for element in _footer(shape, slide))
+        elements.extend(self._remarks(place))
+        for element in elements:
+            element.metadata.setdefault("slide", slide)
+        return Page(_title(shapes, slide), elements)
+
+    def _design(self, name: str) -> Design:
+        layout = self.package.related(name, "slideLayout")
+        if layout not in self._designs:
+            self._designs[layout] = Design(self.package, layout)
+        return self._designs[layout]
+
+    def _remarks(self, place: Place) -> list[Element]:
+        """Speaker notes and comments."""
+        remarks: list[Element] = []
+        for relation in place.relations.values():
+            if relation.kind == "notesSlide":
+                remarks.extend(_notes(self.package, relation.target))
+        for relation in place.relations.values():
+            if relation.kind == "comments":
+                remarks.extend(comments_of(self.package, relation.target, self.relations))
+        return remarks
+
+
+def _relation_id(entry: Any) -> str:
+    """Not the plain `id` that an entry of the list has as well."""
+    return next((str(value) for key, value in entry.items() if key.endswith("}id")), "")
+
+
+def _notes(package: Package, name: str) -> list[Element]:
+    try:
+        root = package.xml(name)
+    except DamagedPartError as error:
+        return [note("annotation", f"The notes cannot be read: {error}")]
+    found: list[str] = []
+    for shape in root.iterfind(".//{*}sp"):
+        mark = shape.find("{*}nvSpPr/{*}nvPr/{*}ph")
+        if mark is not None and attribute(mark, "type") == "body":
+            found.append(plain(shape.find("{*}txBody")))
+    words = "\n".join(filter(None, found))
+    return [speaker_notes(words)] if words else []
+
+
+def _title(shapes: list[Shape], slide: int) -> str:
+    """The slide's title, else its first text, else its number."""
+    ordered = [shape for shape in shapes if shape.placeholder in TITLES] + shapes
+    for shape in ordered:
+        if shape.placeholder not in _FOOTERS and shape.placeholder != "sldNum" and shape.kind == "sp":
+            words = plain(shape.element.find("{*}txBody"))
+            words = " ".join((words if shape.placeholder in TITLES else words.partition("\n")[0]).split())
+            if words:
+                return shortened(words, _MAX_TITLE)
+    return f"Slide {slide}"
+
+
+def _metadata(shape: Shape, slide: int) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"slide": slide, "shape": shape.name}
+    if shape.box is not None:
+        left, top, width, height = shape.box
+        metadata["box"] = [left, top, round(left + width, 2), round(top + height, 2)]
+    return metadata
+
+
+def _footer(shape: Shape, slide: int) -> list[Element]:
+    category = _FOOTERS.get(shape.placeholder or "")
+    words = plain(shape.element.find("{*}txBody")) if category else ""
+    if not category or not words:
+        return []
+    element = note(category, words)
+    element.metadata = _metadata(shape, slide)
+    return [element]
+
+
+def _elements(shape: Shape, place: Place, design: Design, slide: int) -> list[Element]:
+    metadata = _metadata(shape, slide)
+    elements: list[Element] = []
+    if shape.kind == "graphicFrame":
+        elements = frame_elements(shape, place, metadata)
+    elif shape.kind == "pic" or shape.element.find("{*}spPr/{*}blipFill/{*}blip") is not None:
+        elements = picture_elements(shape, place, metadata)
+    body = shape.element.find("{*}txBody")
+    if shape.placeholder in TITLES:
+        words = " ".join(plain(body).split())
+        elements += [heading(words, 1, **metadata)] if words else []
+    elif body is not None:
+        styles = [style for style in _styles(shape, design) if style is not None]
+        elements += text_elements(list(paragraphs_of(body, styles, place.relations)), metadata)
+    mark = shape.element.find("{*}*/{*}cNvPr/{*}hlinkClick")
+    target = place.relations.get(attribute(mark, "id")) if mark is not None else None
+    if target is not None and target.external:
+        elements.append(link(shape.alt or " ".join(plain(body).split()) or shape.name, target.target, **metadata))
+    return elements
+
+
+def _styles(shape: Shape, design: Design) -> list[Any]:
+    inherited = design.placeholders(shape.placeholder, shape.index) if shape.placeholder is not None else []
+    return [one.find("{*}txBody/{*}lstStyle") for one in inherited] + [design.styles(shape.placeholder)]

@@ -1,0 +1,166 @@
+"""The shapes of a slide in the order in which a person reads them, and what they inherit from the slide's design."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from a2c_documents.parsers.office.package import Package
+from a2c_documents.parsers.office.reading_order import Extent, around, in_reading_order
+from a2c_documents.parsers.office.xml import attribute, local, number
+
+_KINDS = frozenset({"sp", "pic", "graphicFrame", "cxnSp"})
+_POINT = 12_700
+"""English Metric Units, in which files measure."""
+_BASIC = {"obj": "body", "subTitle": "body", "ctrTitle": "title", "": "body"}
+"""What a master calls a placeholder that layouts and slides call otherwise."""
+TITLES = frozenset({"title", "ctrTitle"})
+
+Transform = tuple[float, float, float, float]
+"""Scale and shift, horizontally and vertically, from a group's own units to the slide's."""
+
+
+@dataclass(slots=True)
+class Shape:
+    """A shape that is no group: its tree, its place, and which placeholder of the design it fills."""
+
+    element: Any
+    kind: str
+    name: str
+    alt: str
+    box: list[float] | None
+    placeholder: str | None
+    index: str
+
+
+class Design:
+    """A layout and its master: where placeholders are, and how their text is set."""
+
+    def __init__(self, package: Package, layout: str) -> None:
+        # The design is no content: a slide can be read without it.
+        self._layout = package.optional(layout)
+        self._master = package.optional(package.related(layout, "slideMaster"))
+
+    def placeholders(self, kind: str, index: str) -> list[Any]:
+        """What a placeholder inherits from, nearest first."""
+        found: list[Any] = []
+        for _, mark, shape in _placeholders(self._layout):
+            if attribute(mark, "idx", "0") == index or (kind in TITLES and attribute(mark, "type") in TITLES):
+                found.append(shape)
+                kind = attribute(mark, "type") or kind
+                break
+        wanted = _BASIC.get(kind, kind)
+        found.extend(shape for name, _, shape in _placeholders(self._master) if name == wanted)
+        return found
+
+    def styles(self, kind: str | None) -> Any | None:
+        """The master's styles for a kind of text."""
+        name = "otherStyle" if kind is None else "titleStyle" if kind in TITLES else "bodyStyle"
+        return self._master.find(f"{{*}}txStyles/{{*}}{name}") if self._master is not None else None
+
+
+def _placeholders(root: Any | None) -> Iterator[tuple[str, Any, Any]]:
+    for shape in root.iterfind(".//{*}spTree/{*}sp") if root is not None else ():
+        mark = shape.find("{*}nvSpPr/{*}nvPr/{*}ph")
+        if mark is not None:
+            yield attribute(mark, "type"), mark, shape
+
+
+# -------------------------------------------------------------------------------------------------------- reading order
+
+
+def shapes_of(slide: Any, design: Design) -> list[Shape]:
+    """The shapes of a slide: its title, then placeholders as the design orders them, others where they stand."""
+    tree = slide.find(".//{*}spTree")
+    titles: list[Shape] = []
+    filled: list[tuple[Extent, list[Shape]]] = []
+    free: list[tuple[Extent, list[Shape]]] = []
+    for child in _children(tree) if tree is not None else ():
+        group = list(_flat(child, design))
+        if not group:
+            continue
+        placeholder = group[0].placeholder if local(child) != "grpSp" else None
+        if placeholder in TITLES:
+            titles.extend(group)
+        else:
+            extent = around([_extent(shape.box) for shape in group if shape.box is not None])
+            (free if placeholder is None else filled).append((extent, group))
+    return [*titles, *(shape for _, group in in_reading_order(filled, free) for shape in group)]
+
+
+def _extent(box: list[float]) -> Extent:
+    left, top, width, height = box
+    return left, top, left + width, top + height
+
+
+# ----------------------------------------------------------------------------------------------------------------- walk
+
+
+def _children(parent: Any) -> Iterator[Any]:
+    """Shapes in a tree or group; of alternatives, the first that can be understood."""
+    for child in parent:
+        if local(child) != "AlternateContent":
+            yield child
+            continue
+        for choice in child:
+            known = [shape for shape in choice if local(shape) in _KINDS or local(shape) == "grpSp"]
+            if known:
+                yield from known
+                break
+
+
+def _flat(top: Any, design: Design) -> Iterator[Shape]:
+    """A shape, or what is in a group, in the order of the tree."""
+    waiting: list[tuple[Any, Transform]] = [(top, (1, 0, 1, 0))]
+    while waiting:
+        element, transform = waiting.pop()
+        kind = local(element)
+        if kind == "grpSp":
+            inner = _inside(element, transform)
+            waiting.extend((child, inner) for child in reversed(list(_children(element))))
+        elif kind in _KINDS:
+            yield _shape(element, kind, transform, design)
+
+
+def _shape(element: Any, kind: str, transform: Transform, design: Design) -> Shape:
+    properties, mark = element.find("{*}*/{*}cNvPr"), element.find("{*}*/{*}nvPr/{*}ph")
+    placeholder = attribute(mark, "type") if mark is not None else None
+    index = attribute(mark, "idx", "0") if mark is not None else ""
+    name = attribute(properties, "name") if properties is not None else ""
+    alt = (attribute(properties, "descr") or attribute(properties, "title")) if properties is not None else ""
+    frame = _frame(element)
+    if frame is None and placeholder is not None:
+        frame = next(filter(None, map(_frame, design.placeholders(placeholder, index))), None)
+    return Shape(element, kind, name, alt.strip(), _box(frame, transform) if frame else None, placeholder, index)
+
+
+def _frame(element: Any) -> tuple[float, float, float, float] | None:
+    """Left, upper edge, width and height as the file has them."""
+    for where in ("{*}spPr/{*}xfrm", "{*}xfrm", "{*}grpSpPr/{*}xfrm"):
+        place = element.find(where)
+        off, size = (place.find("{*}off"), place.find("{*}ext")) if place is not None else (None, None)
+        if off is not None and size is not None:
+            return number(off.get("x")), number(off.get("y")), number(size.get("cx")), number(size.get("cy"))
+    return None
+
+
+def _box(frame: tuple[float, float, float, float], transform: Transform) -> list[float]:
+    scale_x, shift_x, scale_y, shift_y = transform
+    left, top, width, height = frame
+    measures = (left * scale_x + shift_x, top * scale_y + shift_y, width * scale_x, height * scale_y)
+    return [round(measure / _POINT, 1) for measure in measures]
+
+
+def _inside(group: Any, outer: Transform) -> Transform:
+    """From the units inside a group to the slide's."""
+    frame, place = _frame(group), group.find("{*}grpSpPr/{*}xfrm")
+    start, size = (place.find("{*}chOff"), place.find("{*}chExt")) if place is not None else (None, None)
+    if frame is None or start is None or size is None:
+        return outer
+    wide, high = number(size.get("cx")), number(size.get("cy"))
+    scale_x, scale_y = (frame[2] / wide if wide else 1.0), (frame[3] / high if high else 1.0)
+    shift_x, shift_y = frame[0] - number(start.get("x")) * scale_x, frame[1] - number(start.get("y")) * scale_y
+    return (
+        outer[0] * scale_x, outer[0] * shift_x + outer[1], outer[2] * scale_y, outer[2] * shift_y + outer[3]
+    )  # fmt: skip

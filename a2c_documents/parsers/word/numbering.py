@@ -1,0 +1,121 @@
+"""The lists of a Word document: which number a paragraph has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from a2c_documents.parsers.office.lists import CONTENTS, DEEPEST, Mark, numeral
+from a2c_documents.parsers.office.ooxml import child, children, is_on, value
+from a2c_documents.parsers.office.xml import attribute, whole
+from a2c_documents.parsers.word.styles import Look, Styles
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """How one level of a list is numbered."""
+
+    style: str = "decimal"
+    pattern: str = ""
+    start: int = 1
+    paragraph_style: str = ""
+    restarts: bool = True
+    plain_numbers: bool = False
+
+
+class Numbering:
+    """The lists of a document, counted on as its paragraphs come by."""
+
+    def __init__(self, root: Any | None, styles: Styles) -> None:
+        self._abstract = {attribute(node, "abstractNumId"): node for node in children(root, "w:abstractNum")}
+        self._lists = {attribute(node, "numId"): node for node in children(root, "w:num")}
+        self._styles = styles
+        self._levels: dict[str, tuple[str, dict[int, Level], dict[int, int]]] = {}
+        self._counts: dict[str, dict[int, int]] = {}
+        self._begun: set[tuple[str, int]] = set()
+
+    def level_of(self, list_id: str, style_id: str) -> int:
+        """The level that belongs to a style; 0 where the list does not say."""
+        _, levels, _ = self._read(list_id)
+        return next((depth for depth, level in levels.items() if level.paragraph_style == style_id), 0)
+
+    def mark(self, properties: Any | None, look: Look, style_id: str) -> tuple[Mark | None, int]:
+        """What stands before a paragraph if it is an item of a list, and how deep it is in there. It is counted."""
+        if look.kind == "contents":
+            return CONTENTS, look.level
+        numbered = child(properties, "w:numPr")
+        list_id = value(numbered, "w:numId") or look.list_id
+        if not list_id or list_id == "0":
+            return None, 0
+        depth = value(numbered, "w:ilvl")
+        if depth:
+            level = whole(depth)
+        else:
+            level = look.list_level if look.list_level is not None else self.level_of(list_id, style_id)
+        level = max(0, min(level, DEEPEST))
+        return self.step(list_id, level), level
+
+    def step(self, list_id: str, depth: int) -> Mark | None:
+        """Count on: the mark of the next paragraph of a list. None, if there is no such list."""
+        if list_id not in self._lists:
+            return None
+        shared, levels, starts = self._read(list_id)
+        level = levels.get(depth, Level())
+        counts = self._counts.setdefault(shared, {})
+        if depth in starts and (list_id, depth) not in self._begun:
+            counts[depth] = starts[depth]
+        else:
+            counts[depth] = counts[depth] + 1 if depth in counts else level.start
+        self._begun.add((list_id, depth))
+        for deeper in [number for number in counts if number > depth and levels.get(number, Level()).restarts]:
+            del counts[deeper]
+        if level.style == "none" and not level.pattern.strip():
+            return None
+        ordered = level.style not in ("bullet", "none")
+        label = self._label(level, levels, counts) if ordered else ""
+        return Mark(label, counts[depth], ordered, f"{shared}/{ordered}")
+
+    def _label(self, level: Level, levels: dict[int, Level], counts: dict[int, int]) -> str:
+        label = level.pattern
+        for depth in range(DEEPEST + 1):
+            if f"%{depth + 1}" in label:
+                above = levels.get(depth, Level())
+                style = "decimal" if level.plain_numbers else above.style
+                label = label.replace(f"%{depth + 1}", numeral(counts.get(depth, above.start), style))
+        return label.strip()
+
+    def _read(self, list_id: str) -> tuple[str, dict[int, Level], dict[int, int]]:
+        if list_id not in self._levels:
+            self._levels[list_id] = self._read_levels(list_id)
+        return self._levels[list_id]
+
+    def _read_levels(self, list_id: str) -> tuple[str, dict[int, Level], dict[int, int]]:
+        entry = self._lists.get(list_id)
+        shared = value(entry, "w:abstractNumId")
+        abstract = self._abstract.get(shared)
+        for _ in range(5):
+            linked = self._styles.list_of(value(abstract, "w:numStyleLink"))
+            if not linked:
+                break
+            shared = value(self._lists.get(linked), "w:abstractNumId")
+            abstract = self._abstract.get(shared)
+        levels = {whole(attribute(node, "ilvl")): _level(node) for node in children(abstract, "w:lvl")}
+        starts: dict[int, int] = {}
+        for override in children(entry, "w:lvlOverride"):
+            depth = whole(attribute(override, "ilvl"))
+            if (changed := child(override, "w:lvl")) is not None:
+                levels[depth] = _level(changed)
+            if begin := value(override, "w:startOverride"):
+                starts[depth] = whole(begin, 1)
+        return shared, levels, starts
+
+
+def _level(node: Any) -> Level:
+    return Level(
+        value(node, "w:numFmt") or "decimal",
+        value(node, "w:lvlText"),
+        whole(value(node, "w:start") or 1, 1),
+        value(node, "w:pStyle"),
+        value(node, "w:lvlRestart") != "0",
+        is_on(node, "w:isLgl"),
+    )

@@ -1,0 +1,110 @@
+"""Tables of Word: cells that reach over columns and rows, tables in cells, rows that were deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from a2c_documents.model import Element
+from a2c_documents.parsers.office.ooxml import child, children, is_on, tag, value
+from a2c_documents.parsers.office.tables import Grid
+from a2c_documents.parsers.office.xml import attribute, whole
+
+MAX_COLUMNS = 63
+"""Word has no more."""
+_AROUND = ("w:sdt", "w:sdtContent", "w:customXml", "w:ins", "w:smartTag", "w:moveTo")
+
+
+@dataclass(slots=True)
+class _Span:
+    """A cell on its way down: where it began, how far it came, how wide it is."""
+
+    first: int
+    last: int
+    width: int
+
+
+def read_table(element: Any, words: Callable[[Any], str], deleted: Callable[[], None]) -> Element | None:
+    """A table; `words` gives the text of a cell, `deleted` hears of rows that are left out."""
+    grid = Grid()
+    spans: dict[int, _Span] = {}
+    for row in _inside(element, "w:tr"):
+        properties = child(row, "w:trPr")
+        if child(properties, "w:del") is not None:
+            deleted()
+            continue
+        if is_on(properties, "w:tblHeader") and grid.header_rows == len(grid.rows):
+            grid.header_rows += 1
+        grid.rows.append(_row(row, properties, grid, spans, words))
+    for column in list(spans):
+        _close(grid, spans, column)
+    return grid.element(first_is_header=_first_row_marked(element))
+
+
+def _row(row: Any, properties: Any, grid: Grid, spans: dict[int, _Span], words: Callable[[Any], str]) -> list[str]:
+    index = len(grid.rows)
+    cells = [""] * max(0, min(MAX_COLUMNS, whole(value(properties, "w:gridBefore"))))
+    for cell in _inside(row, "w:tc"):
+        shape = child(cell, "w:tcPr")
+        column = len(cells)
+        if column >= MAX_COLUMNS:
+            break
+        if child(shape, "w:cellDel") is not None:
+            continue
+        width = max(1, min(MAX_COLUMNS - column, whole(value(shape, "w:gridSpan") or 1, 1)))
+        merge = child(shape, "w:vMerge")
+        span = spans.get(column)
+        if merge is not None and attribute(merge, "val", "continue") == "continue" and span and span.last == index - 1:
+            span.last = index
+            cells += [""] * width
+            continue
+        _close(grid, spans, column)
+        spans[column] = _Span(index, index, width)
+        cells += [words(cell)] + [""] * (width - 1)
+    return cells
+
+
+def only_cell(element: Any) -> Any | None:
+    """The cell of a table that has just one: a frame around a text, and no table to anybody."""
+    rows = list(_inside(element, "w:tr"))
+    cells = list(_inside(rows[0], "w:tc")) if len(rows) == 1 else []
+    return cells[0] if len(cells) == 1 else None
+
+
+def cells_of(element: Any) -> Iterator[tuple[bool, Any]]:
+    """The cells of a table inside a cell, each with whether it is the first of its row."""
+    for row in _inside(element, "w:tr"):
+        for index, cell in enumerate(_inside(row, "w:tc")):
+            yield index == 0, cell
+
+
+def _inside(element: Any, name: str) -> Iterator[Any]:
+    """The rows or cells of a table, also those that controls or changes are drawn around."""
+    stack = list(reversed(element))
+    while stack:
+        node = stack.pop()
+        kind = tag(node)
+        if kind == name:
+            yield node
+        elif kind in _AROUND:
+            stack.extend(reversed(node))
+
+
+def _first_row_marked(element: Any) -> bool:
+    look = next(children(child(element, "w:tblPr"), "w:tblLook"), None)
+    if look is None:
+        return True
+    told = attribute(look, "firstRow")
+    if told:
+        return told in ("1", "true", "on")
+    try:
+        return bool(int(attribute(look, "val") or "20", 16) & 0x20)
+    except ValueError:
+        return True
+
+
+def _close(grid: Grid, spans: dict[int, _Span], column: int) -> None:
+    span = spans.pop(column, None)
+    if span is not None and (span.last > span.first or span.width > 1):
+        grid.merged.append((span.first, column, span.last, column + span.width - 1))

@@ -1,0 +1,149 @@
+"""Which parser opens which file. A format is one module or folder in `parsers/` and its line here; it is loaded when
+needed."""
+
+from __future__ import annotations
+
+import importlib
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from a2c_documents.model import Parser
+
+SNIFFED = 4_096
+VERSION = 2
+"""Of what all parsers have in common: raised whenever elements, pages or summaries are made in another way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A kind of file: its module in `parsers/`, the function there, and the version of what it gives."""
+
+    module: str
+    function: str
+    version: int = 1
+    """Raised whenever the parser gives something else: what was kept of an earlier version is not used any more."""
+
+    @property
+    def parser(self) -> Parser:
+        """The function that opens such files."""
+        return getattr(importlib.import_module(f"a2c_documents.parsers.{self.module}"), self.function)
+
+
+UNKNOWN = Format("unknown", "open_unknown")
+TEXT = Format("text", "open_text", version=2)
+CODE = Format("code.document", "open_code", version=2)
+DATA = Format("data.document", "open_data", version=2)
+HTML = Format("html.document", "open_html")
+IMAGE = Format("images.document", "open_image", version=2)
+MEDIA = Format("media.document", "open_media", 2)
+PDF = Format("pdf.document", "open_pdf", version=2)
+WORD = Format("word.document", "open_word", version=2)
+SHEETS = Format("sheets.document", "open_sheets", version=2)
+SLIDES = Format("slides.document", "open_slides", version=2)
+EPUB = Format("epub.document", "open_epub")
+MAIL = Format("mail.document", "open_mail", version=2)
+MARKDOWN = Format("markdown.document", "open_markdown", version=2)
+DELIMITED = Format("delimited", "open_delimited", version=2)
+OPEN_TEXT = Format("opendocument.document", "open_odt", version=2)
+OPEN_SLIDES = Format("opendocument.document", "open_odp", version=2)
+
+FORMATS: dict[str, Format] = {
+    "pdf": PDF,
+    "docx": WORD, "docm": WORD, "dotx": WORD,
+    "xlsx": SHEETS, "xlsm": SHEETS, "xlsb": SHEETS, "xls": SHEETS, "ods": SHEETS,
+    "pptx": SLIDES, "pptm": SLIDES, "ppsx": SLIDES,
+    "odt": OPEN_TEXT, "odp": OPEN_SLIDES,
+    "md": MARKDOWN, "markdown": MARKDOWN,
+    "html": HTML, "htm": HTML, "xhtml": HTML,
+    "csv": DELIMITED, "tsv": DELIMITED,
+    "txt": TEXT, "text": TEXT, "log": TEXT, "rst": TEXT, "tex": TEXT, "org": TEXT, "adoc": TEXT,
+    "json": DATA, "jsonl": DATA, "ndjson": DATA, "yaml": DATA, "yml": DATA, "toml": DATA, "xml": DATA,
+    "eml": MAIL,
+    "ipynb": Format("notebook.document", "open_notebook", version=2),
+    "epub": EPUB,
+    **dict.fromkeys(("png", "jpg", "jpeg", "gif", "webp", "tif", "tiff", "bmp", "ico"), IMAGE),
+    "svg": Format("images.document", "open_svg", version=2),
+    **dict.fromkeys(("mp3", "wav", "flac", "ogg", "oga", "opus", "m4a", "m4b", "aac", "aif", "aiff", "mka"), MEDIA),
+    **dict.fromkeys(("mp4", "m4v", "mov", "3gp", "mkv", "webm", "ogv", "avi", "mpg", "mpeg", "mid"), MEDIA),
+}  # fmt: skip
+
+LANGUAGES: dict[str, str] = {
+    "py": "python", "pyi": "python", "js": "javascript", "mjs": "javascript", "cjs": "javascript", "jsx": "jsx",
+    "ts": "typescript", "tsx": "tsx", "java": "java", "kt": "kotlin", "scala": "scala", "go": "go", "rs": "rust",
+    "c": "c", "h": "c", "cc": "cpp", "cpp": "cpp", "cxx": "cpp", "hpp": "cpp", "cs": "csharp", "swift": "swift",
+    "m": "objective-c", "rb": "ruby", "php": "php", "pl": "perl", "lua": "lua", "r": "r", "jl": "julia", "sh": "bash",
+    "bash": "bash", "zsh": "zsh", "fish": "fish", "ps1": "powershell", "bat": "batch", "sql": "sql", "css": "css",
+    "scss": "scss", "less": "less", "vue": "vue", "svelte": "svelte", "dart": "dart", "ex": "elixir", "exs": "elixir",
+    "erl": "erlang", "hs": "haskell", "clj": "clojure", "ml": "ocaml", "fs": "fsharp", "nim": "nim", "zig": "zig",
+    "groovy": "groovy", "gradle": "groovy", "proto": "protobuf", "graphql": "graphql", "tf": "terraform", "ini": "ini",
+    "cfg": "ini", "conf": "ini", "properties": "properties", "vb": "vbnet", "asm": "asm", "diff": "diff",
+    "patch": "diff",
+}  # fmt: skip
+NAMES: dict[str, str] = {"makefile": "make", "dockerfile": "dockerfile", "jenkinsfile": "groovy", "gnumakefile": "make"}
+"""Files without a suffix that are known by name, and their language."""
+
+_MAGIC: tuple[tuple[bytes, Format], ...] = (
+    (b"%PDF-", PDF),
+    (b"\x89PNG\r\n\x1a\n", IMAGE),
+    (b"\xff\xd8\xff", IMAGE),
+    (b"GIF8", IMAGE),
+    (b"II*\x00", IMAGE),
+    (b"MM\x00*", IMAGE),
+)
+_ZIP_FORMATS = {
+    "word/document.xml": WORD,
+    "xl/workbook.xml": SHEETS,
+    "xl/workbook.bin": SHEETS,
+    "ppt/presentation.xml": SLIDES,
+    "META-INF/container.xml": EPUB,
+}
+
+
+def fingerprint() -> int:
+    """A number of 31 bits that is another one as soon as any parser gives something else."""
+    formats = sorted((suffix, known.module, known.function, known.version) for suffix, known in FORMATS.items())
+    return zlib.crc32(repr((VERSION, CODE.version, UNKNOWN.version, formats)).encode()) & 0x7FFF_FFFF
+
+
+def suffix_of(path: Path) -> str:
+    """The type of a file by its name: `xlsx`."""
+    return path.suffix.lower().lstrip(".") or path.name.lower().lstrip(".")
+
+
+def format_of(path: Path) -> Format:
+    """How to read a file: by its name, unless its first bytes say that it is something else.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    suffix = suffix_of(path)
+    with path.open("rb") as file:
+        start = file.read(SNIFFED)
+    found = next((known for magic, known in _MAGIC if start.startswith(magic)), None)
+    if found is None and start.startswith(b"RIFF") and start[8:12] == b"WEBP":
+        found = IMAGE
+    if found is None and start.startswith(b"PK\x03\x04"):
+        found = _inside_zip(path)
+    named = FORMATS.get(suffix) or (CODE if suffix in LANGUAGES or suffix in NAMES else None)
+    if found is not None and (named is None or found.module != named.module):
+        return found if not (named is not None and named.module == "opendocument.document") else named
+    if named is not None:
+        return named
+    return TEXT if start and _looks_like_text(start) else UNKNOWN
+
+
+def _inside_zip(path: Path) -> Format | None:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = set(archive.namelist())
+    except (zipfile.BadZipFile, OSError, ValueError):
+        return None
+    return next((known for name, known in _ZIP_FORMATS.items() if name in names), None)
+
+
+def _looks_like_text(start: bytes) -> bool:
+    if start.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
+        return True
+    return b"\x00" not in start and sum(byte < 9 or 13 < byte < 32 for byte in start) * 50 < len(start)
