@@ -44,6 +44,8 @@ class MemoryServer:
         self.reads: list[str] = []
         self.nulls = False
         self.failing_lists = 0
+        self.lists_nothing = False
+        """Whether it does not answer when it is asked what it has."""
         self.held = asyncio.Event()
         self.held.set()
         self.view: ResourceView | None = None
@@ -61,6 +63,8 @@ class MemoryServer:
         match message["method"]:
             case "initialize":
                 reply["result"] = HELLO
+            case "resources/list" if self.lists_nothing:
+                return
             case "resources/list" if self.failing_lists:
                 self.failing_lists -= 1
                 reply["error"] = {"code": -32000, "message": "try again"}
@@ -353,6 +357,32 @@ async def test_windows_that_do_not_fit_into_the_answer_are_not_read() -> None:
             assert caught.value.details == {"max_bytes": 10_000, "windows": 500}
             assert len(server.reads) <= 10 + 2 * items.READERS
         assert len(await look(view, 9, max_bytes=10_000)) == 9
+
+
+@pytest.mark.anyio
+async def test_a_server_that_does_not_list_hides_no_windows_of_another() -> None:
+    good, silent = MemoryServer(), MemoryServer()
+    good.contents["window://m/a"] = "here"
+    silent.lists_nothing = True
+    async with viewing(good) as shown_view, viewing(silent) as silent_view:
+        desktop = DesktopAggregator(lambda: [silent_view, shown_view])
+        assert await desktop.look(None, None, None, patience=0.5) == ["window://m/a\n\nhere"]
+
+
+@pytest.mark.anyio
+async def test_a_document_that_will_never_fit_is_not_read_again_and_again() -> None:
+    server = MemoryServer()
+    server.contents["dpe://m/huge"] = json.dumps({"title": "x" * 20_000, "page_count": 1})
+    async with viewing(server, room=10_000) as view:
+        finder = FinderAggregator(lambda: [view])
+        await eventually(lambda: view.documents.items and view.documents.items["dpe://m/huge"].is_watched)
+        for _ in range(3):
+            assert await finder.collect_documents(PATIENCE) == []
+        assert (finder.left_out, len(server.reads)) == (1, 1)
+        server.put("dpe://m/huge", document("small now"))
+        await eventually(lambda: not view.documents.items["dpe://m/huge"].is_fresh)
+        assert len(await finder.collect_documents(PATIENCE)) == 1
+        assert finder.left_out == 0
 
 
 @pytest.mark.anyio

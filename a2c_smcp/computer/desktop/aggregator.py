@@ -41,7 +41,8 @@ class DesktopAggregator:
             TooLargeError: the windows hold more than `max_bytes`.
         """
         deadline = now() + patience
-        await asyncio.gather(*(view.be_listed(deadline) for view in self._views()))
+        # Half of the time, so that a server that does not list leaves the windows of the others their time.
+        await asyncio.gather(*(view.be_listed(now() + patience / 2) for view in self._views()))
         screens = {view.server: _screen(view.windows, window_uri) for view in self._views()}
         look = _Look()
         while True:

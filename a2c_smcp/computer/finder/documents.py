@@ -11,7 +11,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import anyio
@@ -89,7 +88,8 @@ class Documents:
         self._by_host: dict[str, dict[str, DocumentItem]] = {}
         self._stale: dict[DocumentItem, None] = {}
         """Those that are to be read, or that nobody watches: the cost of a request does not depend on the others."""
-        self._left_out: dict[DocumentItem, None] = {}
+        self._left_out: dict[DocumentItem, int] = {}
+        """Those for which there is no room, and how much each needs, as far as that is known."""
         self._rounds: set[asyncio.Task[None]] = set()
         self._missed_at: int | None = None
         """The revision that a request was answered with although more was being read."""
@@ -182,9 +182,14 @@ class Documents:
     def _let_in(self) -> None:
         """Read documents that were left out, when there is room for them again."""
         if self._left_out and self._room.free > REFILL * self._room.limit:
-            for item in list(islice(self._left_out, self._room.free // SMALLEST)):
-                del self._left_out[item]
-                self.outdate(item)
+            free = self._room.free
+            for item, size in list(self._left_out.items()):
+                if free < SMALLEST:
+                    return
+                if size <= free:  # one that needs more would be read in vain, for every request
+                    free -= size
+                    del self._left_out[item]
+                    self.outdate(item)
 
     async def _read_all(self, wanted: list[DocumentItem]) -> None:
         try:
@@ -259,8 +264,9 @@ class Documents:
         filed.place = item.place
         self._take_out(item)
         if not self._room.take(filed.size):
-            self._leave_out(item)
+            self._leave_out(item, filed.size)
             return
+        self._left_out.pop(item, None)
         item.filed = filed
         self.shelf.put(filed)
         if self._missed_at is not None and now() - self._told_at >= TELLING_PAUSE:
@@ -277,18 +283,18 @@ class Documents:
         if self.items.get(item.uri) is not item:
             return False
         if item.filed is None and self._room.free < SMALLEST:
-            self._leave_out(item)
+            self._leave_out(item, SMALLEST)
             return False
         return True
 
-    def _leave_out(self, item: DocumentItem) -> None:
+    def _leave_out(self, item: DocumentItem, size: int) -> None:
         if not self._left_out:
             logger.warning(
                 "the Finder is full: documents of %s are left out (its index is limited to %d MB, index_bytes)",
                 self._server,
                 self._room.limit // 1_000_000,
             )
-        self._left_out[item] = None
+        self._left_out[item] = size
         self._stale.pop(item, None)
 
     def _drop(self, item: DocumentItem) -> None:
