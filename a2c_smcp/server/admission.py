@@ -19,7 +19,7 @@ LONGEST_DELAY = 5.0
 FORGIVEN_AFTER = 60.0
 """Seconds without a rejection after which an address starts again."""
 MOST_ADDRESSES = 10_000
-"""Addresses that are remembered before the forgiven ones are dropped."""
+"""Addresses that are remembered. Of more, the one that was silent for longest is forgotten, which takes no search."""
 
 
 class Guesses:
@@ -34,9 +34,10 @@ class Guesses:
         with self._lock:
             count, last = self._counts.get(address, (0, now))
             count = 1 if now - last > FORGIVEN_AFTER else count + 1
+            self._counts.pop(address, None)
             self._counts[address] = count, now
             if len(self._counts) > MOST_ADDRESSES:
-                self._counts = {key: each for key, each in self._counts.items() if now - each[1] <= FORGIVEN_AFTER}
+                del self._counts[next(iter(self._counts))]
         return 0.0 if count <= FREE_GUESSES else min(0.1 * 2 ** min(count - FREE_GUESSES, 10), LONGEST_DELAY)
 
 

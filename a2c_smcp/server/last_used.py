@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 
 WRITE_SECONDS = 60.0
 """Between two writes of the file."""
+CLOSE_SECONDS = 5.0
+"""For the last write, when the Server stops: a disk that hangs does not keep it."""
 
 
 class LastUsed:
@@ -53,7 +55,7 @@ class LastUsed:
         """Write what is noted, and stop."""
         self._is_closed.set()
         if (writer := self._writer) is not None:
-            writer.join()
+            writer.join(CLOSE_SECONDS)
 
     def _write_from_time_to_time(self) -> None:
         while True:

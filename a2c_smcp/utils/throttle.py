@@ -8,7 +8,7 @@ import time
 WINDOW = 1.0
 """Seconds in which the lines of a source are counted."""
 MOST_SOURCES = 10_000
-"""Sources that are remembered before those are dropped whose window has passed."""
+"""Sources that are remembered. Of more, the one that was silent for longest is forgotten, which takes no search."""
 
 
 class Throttle:
@@ -28,7 +28,8 @@ class Throttle:
             if now - began >= WINDOW:
                 left_out = max(0, count - self._most)
                 began, count = now, 0
+            self._windows.pop(source, None)
             self._windows[source] = began, count + 1
             if len(self._windows) > MOST_SOURCES:
-                self._windows = {key: each for key, each in self._windows.items() if now - each[0] < WINDOW}
+                del self._windows[next(iter(self._windows))]
         return left_out if count < self._most else None
