@@ -142,6 +142,7 @@ class AsyncSMCPAgentClient(AgentBase, OfficeClient):
             raise typed(error) from None
         finally:
             self._upkeep.leave()
+            self._progress.set()
 
     async def disconnect(self) -> None:
         """Disconnect from the Server and do not reconnect. Requests that wait for an answer fail."""

@@ -143,6 +143,7 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         finally:
             with self._progress:
                 self._upkeep.leave()
+                self._progress.notify_all()
 
     def disconnect(self) -> None:
         """Disconnect from the Server and do not reconnect. Requests that wait for an answer fail."""

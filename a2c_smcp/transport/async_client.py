@@ -22,7 +22,7 @@ from a2c_smcp.protocol.client import ClientWorld, Seat, check_seconds, come_back
 from a2c_smcp.protocol.flow import Flow, ResultT, run_async
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.transport.internals import AsyncInternals
-from a2c_smcp.transport.membership import CONNECT_SECONDS, Membership, World, arguments, reaching, with_defaults
+from a2c_smcp.transport.membership import CONNECT_SECONDS, Membership, arguments, reaching, with_defaults, world_of
 from a2c_smcp.transport.packet import Unreadable
 from a2c_smcp.utils.trust import trusting
 
@@ -56,18 +56,7 @@ class OfficeClient(Membership, AsyncInternals):
             self.ca_file = str(ca_file)
             self.eio.trust = trusting(ca_file)
         self._take_no_seat()
-        self._world = World(
-            self,
-            seat_of=lambda: self._seat,
-            ask=self._ask,
-            tell=self._tell,
-            pause=self._pause,
-            rest=self._rest,
-            redial=self._redial,
-            goes_on=self._goes_on,
-            retake=self._retake,
-            load=self._load,
-        )
+        self._world = world_of(self)
         self._pending: dict[int, asyncio.Future[Any]] = {}
         self._coming_back: asyncio.Task[None] | None = None
         self._rejoining: asyncio.Task[None] | None = None

@@ -159,6 +159,22 @@ class World:
         self.member.office_id = office_id
 
 
+def world_of(client: Any) -> World:
+    """The inside of either client, for the flows."""
+    return World(
+        client,
+        seat_of=lambda: client._seat,
+        ask=client._ask,
+        tell=client._tell,
+        pause=client._pause,
+        rest=client._rest,
+        redial=client._redial,
+        goes_on=client._goes_on,
+        retake=client._retake,
+        load=client._load,
+    )
+
+
 def arguments(data: Any) -> list[Any]:
     """What is sent with an event: several arguments in a tuple, one, or none."""
     if isinstance(data, tuple):

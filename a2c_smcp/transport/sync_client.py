@@ -23,7 +23,7 @@ from a2c_smcp.protocol.client import ClientWorld, Seat, check_seconds, come_back
 from a2c_smcp.protocol.flow import Flow, ResultT, run
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.transport.internals import BROKEN, SyncInternals
-from a2c_smcp.transport.membership import CONNECT_SECONDS, Membership, World, arguments, reaching, with_defaults
+from a2c_smcp.transport.membership import CONNECT_SECONDS, Membership, arguments, reaching, with_defaults, world_of
 from a2c_smcp.transport.packet import Unreadable
 from a2c_smcp.utils.trust import trusting
 
@@ -94,18 +94,7 @@ class SyncOfficeClient(Membership, SyncInternals):
             trusting(ca_file)  # what is wrong with it is told now, not when it is used
             self.ca_file = self.eio.ca_file = str(ca_file)
         self._take_no_seat()
-        self._world = World(
-            self,
-            seat_of=lambda: self._seat,
-            ask=self._ask,
-            tell=self._tell,
-            pause=self._pause,
-            rest=self._rest,
-            redial=self._redial,
-            goes_on=self._goes_on,
-            retake=self._retake,
-            load=self._load,
-        )
+        self._world = world_of(self)
         self._pending: dict[int, _Pending] = {}
         self._coming_back: threading.Thread | None = None
         self._is_over = threading.Event()

@@ -64,11 +64,12 @@ async def test_waiting_ends_in_time_and_says_what_is_missing(scene: Stage) -> No
         await agent.wait_for("pc", "nothing", -1)
 
 
-async def test_waiting_ends_when_the_agent_disconnects(scene: Stage) -> None:
+@pytest.mark.parametrize("way", ["disconnect", "leave_office"])
+async def test_waiting_ends_when_the_agent_leaves(scene: Stage, way: str) -> None:
     agent = await scene.agent()
     waiting = asyncio.ensure_future(agent.wait_for("pc", timeout=PATIENCE))
     await asyncio.sleep(0)
-    await agent.disconnect()
+    await getattr(agent, way)()
     with pytest.raises(NotInOfficeError):
         await waiting
 

@@ -88,6 +88,8 @@ class Visit:
                 async with asyncio.timeout(seconds):
                     while not self.agent.computers:
                         await anext(changes)
+            except StopAsyncIteration:
+                raise NotConnectedError from None
             except TimeoutError:
                 raise TimedOutError(f"no Computer joined {self.options.office} within {seconds:g} s") from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.mcp_clients.config_file import ConfigError, LoadedConfig, load_config
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
 from a2c_smcp.computer.types import ServerState
+from a2c_smcp.errors import NotFoundError
 from a2c_smcp.utils.problems import Problem
 
 logger = logging.getLogger("a2c.computer")
@@ -118,9 +120,13 @@ class Reloader:
         self._servers = {server.name for server in loaded.servers}
         self._inputs = {wanted.id for wanted in loaded.inputs}
         await asyncio.gather(
-            *(self._computer.aremove_server(name) for name in changes.removed),
+            *map(self._remove, changes.removed),
             *(self._computer.aadd_or_aupdate_server(server) for server in loaded.servers),
         )
+
+    async def _remove(self, name: str) -> None:
+        with contextlib.suppress(NotFoundError):  # its owner was faster, at the prompt
+            await self._computer.aremove_server(name)
 
 
 def log_ready(computer: Computer) -> None:
