@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from a2c_smcp.utils.json_schema import as_object, referred
+
 _COMBINATORS = ("anyOf", "oneOf", "allOf")
 _CHOICE_NAMES = ("computer", "target_computer", "a2c_computer")
 
@@ -15,11 +17,11 @@ def object_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     Properties of alternatives are offered side by side, and none of them is required.
     """
     fitting = {key: value for key, value in schema.items() if key not in ("$schema", "$id", *_COMBINATORS)}
-    properties = _object(fitting.get("properties"))
+    properties = as_object(fitting.get("properties"))
     for combinator in _COMBINATORS:
         branches = schema.get(combinator)
         for branch in cast("list[Any]", branches) if isinstance(branches, list) else []:
-            properties = _object(_resolved(branch, schema).get("properties")) | properties
+            properties = as_object(_resolved(branch, schema).get("properties")) | properties
     fitting["type"] = "object"
     fitting["properties"] = properties
     required = fitting.get("required")
@@ -54,15 +56,6 @@ def _free_name(properties: Mapping[str, Any]) -> str:
 
 def _resolved(branch: Any, schema: Mapping[str, Any]) -> dict[str, Any]:
     """An alternative, or what it refers to inside the same schema."""
-    found = _object(branch)
-    reference = found.get("$ref")
-    if not isinstance(reference, str) or not reference.startswith("#/"):
-        return found
-    place: Any = schema
-    for step in reference[2:].split("/"):
-        place = _object(place).get(step.replace("~1", "/").replace("~0", "~"))
-    return _object(place)
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return dict(cast("dict[str, Any]", value)) if isinstance(value, dict) else {}
+    found = as_object(branch)
+    target = referred(found, schema)
+    return found if target is None else target

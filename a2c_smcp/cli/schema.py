@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from a2c_smcp.utils.json_schema import as_object, referred
+
 _ALTERNATIVES = ("anyOf", "oneOf")
 _COMBINATORS = (*_ALTERNATIVES, "allOf", "$ref", "if")
 _LIMITS = ("format", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems")
@@ -30,7 +32,7 @@ class Parameter:
 
 def properties_of(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters by name, each with its schema."""
-    return _object(schema.get("properties"))
+    return as_object(schema.get("properties"))
 
 
 def required_by(schema: Mapping[str, Any]) -> list[str]:
@@ -104,18 +106,13 @@ def _variants(schema: dict[str, Any], root: Mapping[str, Any]) -> Iterator[dict[
 
 def _resolved(schema: Any, root: Mapping[str, Any]) -> dict[str, Any]:
     """A schema, or the one it refers to inside the same document; what stands beside the reference counts first."""
-    found = _object(schema)
-    reference = found.get("$ref")
-    if not isinstance(reference, str) or not reference.startswith("#/"):
-        return found
-    place: Any = root
-    for step in reference[2:].split("/"):
-        place = _object(place).get(step.replace("~1", "/").replace("~0", "~"))
-    return {**{key: value for key, value in _object(place).items() if key != "$ref"}, **found}
+    found = as_object(schema)
+    target = referred(found, root)
+    return found if target is None else {**{key: value for key, value in target.items() if key != "$ref"}, **found}
 
 
 def _patterns(schema: Mapping[str, Any]) -> list[str]:
-    return list(_object(schema.get("patternProperties")))
+    return list(as_object(schema.get("patternProperties")))
 
 
 def _matches(pattern: str, name: str) -> bool:
@@ -127,10 +124,6 @@ def _matches(pattern: str, name: str) -> bool:
 
 def _shown(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _list(value: Any) -> list[Any]:
