@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 from a2c_smcp.agent.auth import AgentAuthProvider
 from a2c_smcp.errors import NotInOfficeError, OfficeRefusedError, SMCPError, TimedOutError, error_for
-from a2c_smcp.protocol import agent as requests
-from a2c_smcp.protocol.client import ClientWorld
+from a2c_smcp.protocol import requests
 from a2c_smcp.protocol.flow import Flow
+from a2c_smcp.protocol.seat import ClientWorld
 from a2c_smcp.protocol.upkeep import Change, Fetch, Kind, Upkeep
 from a2c_smcp.smcp import NOTIFY_PREFIX, GetComputerConfigRet, GetFinderRet, SMCPTool
 from a2c_smcp.transport.membership import Membership

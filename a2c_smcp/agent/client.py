@@ -17,8 +17,8 @@ from a2c_smcp.agent.base import CALL_SECONDS, REQUEST_SECONDS, SETTLE_SECONDS, A
 from a2c_smcp.agent.mailbox import Mailbox
 from a2c_smcp.agent.types import AgentEventHandler, AsyncAgentEventHandler
 from a2c_smcp.errors import OfficeRefusedError, SMCPError, TimedOutError
-from a2c_smcp.protocol import agent as requests
-from a2c_smcp.protocol.client import check_seconds
+from a2c_smcp.protocol import requests
+from a2c_smcp.protocol.seat import check_seconds
 from a2c_smcp.protocol.upkeep import Actions, Change, Fetch, Kind
 from a2c_smcp.smcp import (
     NOTIFY_PREFIX,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from a2c_smcp.agent import content
 from a2c_smcp.agent.content import Answer
 from a2c_smcp.errors import DocumentNotFoundError
-from a2c_smcp.protocol.agent import LARGEST_LIMIT
 from a2c_smcp.protocol.flow import Do, Flow
+from a2c_smcp.protocol.requests import LARGEST_LIMIT
 from a2c_smcp.smcp import GetFinderRet
 from a2c_smcp.utils.dpe_uri import is_dpe_uri, parse_dpe_uri
 

@@ -44,7 +44,7 @@ from a2c_smcp.protocol.effects import (
 from a2c_smcp.protocol.flow import Flow
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.office import Member, Move, admit, dismiss
-from a2c_smcp.protocol.wire import check_payload, check_timeout
+from a2c_smcp.protocol.payloads import check_payload, check_timeout
 from a2c_smcp.smcp import CLIENT_PREFIX, NOTIFY_PREFIX
 from a2c_smcp.types import Role
 

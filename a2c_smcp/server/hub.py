@@ -32,9 +32,9 @@ from a2c_smcp.protocol.effects import Call, Written
 from a2c_smcp.protocol.flow import Flow
 from a2c_smcp.protocol.limits import Limits, TokenBucket
 from a2c_smcp.server.admission import GrantWatch, Guesses
-from a2c_smcp.server.base import BUCKET, NamespaceCore
 from a2c_smcp.server.connections import AddressCounter, client_of
 from a2c_smcp.server.driving import start
+from a2c_smcp.server.edge import BUCKET, NamespaceCore
 from a2c_smcp.server.http import (
     BAD_METHOD,
     FOREIGN,

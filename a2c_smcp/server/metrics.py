@@ -13,8 +13,8 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from a2c_smcp.errors import SMCPError, is_known_code
-from a2c_smcp.protocol.wire import KNOWN_EVENTS
-from a2c_smcp.server.base import NamespaceCore
+from a2c_smcp.protocol.payloads import KNOWN_EVENTS
+from a2c_smcp.server.edge import NamespaceCore
 from a2c_smcp.server.registry import MemoryRegistry
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"

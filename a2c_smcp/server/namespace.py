@@ -14,7 +14,7 @@ from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.server.asgi import AsyncHub
 from a2c_smcp.server.auth import AnonymousAuthenticationProvider, AuthenticationProvider, Headers
-from a2c_smcp.server.base import AUTHENTICATION_SECONDS, NamespaceCore, Observer
+from a2c_smcp.server.edge import AUTHENTICATION_SECONDS, NamespaceCore, Observer
 from a2c_smcp.server.handlers import ProtocolHandlers
 from a2c_smcp.server.hub import HubWorld, read_ack
 from a2c_smcp.server.reply import Reply

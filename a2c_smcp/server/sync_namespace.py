@@ -15,8 +15,8 @@ from a2c_smcp.protocol.effects import Registry, World, Written
 from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.server.auth import AnonymousSyncAuthenticationProvider, Headers, SyncAuthenticationProvider
-from a2c_smcp.server.base import AUTHENTICATION_SECONDS, NamespaceCore, Observer
 from a2c_smcp.server.driving import run_blocking
+from a2c_smcp.server.edge import AUTHENTICATION_SECONDS, NamespaceCore, Observer
 from a2c_smcp.server.handlers import ProtocolHandlers
 from a2c_smcp.server.hub import HubWorld, read_ack
 from a2c_smcp.server.reply import Reply

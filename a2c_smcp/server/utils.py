@@ -9,7 +9,7 @@ from socketio import AsyncServer, Server
 from a2c_smcp.protocol.effects import ReadRoster
 from a2c_smcp.protocol.flow import Flow, run, run_async
 from a2c_smcp.server.asgi import AsyncHub
-from a2c_smcp.server.base import NamespaceCore
+from a2c_smcp.server.edge import NamespaceCore
 from a2c_smcp.server.threads import ThreadHub
 from a2c_smcp.server.types import OFFICE_ID, ComputerSession, Session
 from a2c_smcp.smcp import SMCP_NAMESPACE

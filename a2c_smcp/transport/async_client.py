@@ -18,9 +18,9 @@ from socketio.exceptions import DisconnectedError as SocketIODisconnectedError
 from socketio.exceptions import TimeoutError as SocketIOTimeoutError
 
 from a2c_smcp.errors import InvalidAnswerError, NotConnectedError, TimedOutError
-from a2c_smcp.protocol.client import ClientWorld, Seat, check_seconds, come_back, enter, join, leave, rejoin
 from a2c_smcp.protocol.flow import Flow, ResultT, run_async
 from a2c_smcp.protocol.limits import Limits
+from a2c_smcp.protocol.seat import ClientWorld, Seat, check_seconds, come_back, enter, join, leave, rejoin
 from a2c_smcp.transport.internals import AsyncInternals
 from a2c_smcp.transport.membership import CONNECT_SECONDS, Membership, arguments, reaching, with_defaults, world_of
 from a2c_smcp.transport.packet import Unreadable

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 from socketio.exceptions import ConnectionError as SocketIOConnectionError
 
 from a2c_smcp import errors
-from a2c_smcp.protocol.client import FIRST_DELAY, LONGEST_DELAY, Seat
 from a2c_smcp.protocol.flow import Do, Flow, MaybeAwaitable
+from a2c_smcp.protocol.seat import FIRST_DELAY, LONGEST_DELAY, Seat
 from a2c_smcp.smcp import SMCP_NAMESPACE
 from a2c_smcp.transport.internals import NoServerError
 from a2c_smcp.transport.packet import SMCPPacket

@@ -21,7 +21,7 @@ _CONTEXT = (
 
 
 class HumanFormatter(logging.Formatter):
-    """`12:30:01 INFO    server.base  text  req_id=…`."""
+    """`12:30:01 INFO    server.edge  text  req_id=…`."""
 
     def format(self, record: logging.LogRecord) -> str:
         """One line, and the traceback if there is one."""

@@ -14,7 +14,7 @@ from a2c_smcp.computer.mcp_clients.config_file import parse_config
 from a2c_smcp.errors import from_payload, is_known_code
 from a2c_smcp.protocol import answers
 from a2c_smcp.protocol.limits import Limits
-from a2c_smcp.protocol.wire import KNOWN_EVENTS, check_payload, check_timeout
+from a2c_smcp.protocol.payloads import KNOWN_EVENTS, check_payload, check_timeout
 from a2c_smcp.server.key_file import read_keys
 from a2c_smcp.server.settings import ServerSettings
 from a2c_smcp.utils.results import from_wire

@@ -42,7 +42,7 @@ async def converse(visit: Visit) -> int:
     print(f"In office {visit.options.office} as {visit.agent.name}, with {names}.")
     print("Type help for the commands, Ctrl-D to leave.")
     if visit.options.log_level is None:  # that the connection is back is worth as much as that it was lost
-        logging.getLogger("a2c_smcp.protocol.client").setLevel(logging.INFO)
+        logging.getLogger("a2c_smcp.protocol.seat").setLevel(logging.INFO)
     with contextlib.suppress(TimedOutError):
         await visit.agent.wait_for(timeout=GREETING_SECONDS)  # so that the first Tab knows their tools
     history = history_file("agent", lambda line: "{" in line or "=" in line)

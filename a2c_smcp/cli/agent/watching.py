@@ -16,7 +16,7 @@ from a2c_smcp.agent.base import SETTLE_SECONDS
 from a2c_smcp.agent.client import Changes
 from a2c_smcp.cli.agent.visit import Visit, logger
 from a2c_smcp.errors import SMCPError, TimedOutError
-from a2c_smcp.protocol.agent import LARGEST_LIMIT
+from a2c_smcp.protocol.requests import LARGEST_LIMIT
 from a2c_smcp.protocol.upkeep import Change, ChangeKind, Kind
 
 FETCHED: tuple[Kind, ...] = ("config", "desktop", "finder")

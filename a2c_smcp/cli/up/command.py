@@ -129,7 +129,7 @@ def _check_names(office_id: str, computer: str) -> None:
     """End the command if no Server takes these."""
     from a2c_smcp.errors import MalformedRequestError
     from a2c_smcp.protocol.limits import Limits
-    from a2c_smcp.protocol.wire import check_payload
+    from a2c_smcp.protocol.payloads import check_payload
     from a2c_smcp.smcp import JOIN_OFFICE_EVENT, EnterOfficeReq
 
     try:

@@ -23,7 +23,7 @@ from a2c_smcp.errors import (
 )
 from a2c_smcp.protocol.answers import refusal
 from a2c_smcp.protocol.limits import Limits
-from a2c_smcp.protocol.wire import check_payload, check_timeout
+from a2c_smcp.protocol.payloads import check_payload, check_timeout
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
     CLIENT_PREFIX,

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from a2c_smcp.errors import NotConnectedError, OfficeRefusedError, SMCPError, TimedOutError
-from a2c_smcp.protocol import agent as requests
-from a2c_smcp.protocol.client import Seat, come_back, enter, rejoin
+from a2c_smcp.protocol import requests
 from a2c_smcp.protocol.flow import run
+from a2c_smcp.protocol.seat import Seat, come_back, enter, rejoin
 from a2c_smcp.types import Role
 
 

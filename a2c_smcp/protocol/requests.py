@@ -30,8 +30,8 @@ from a2c_smcp.protocol.answers import (
     read_tools,
     retry_after,
 )
-from a2c_smcp.protocol.client import Ask, ClientWorld, Load, Pause, Tell, check_seconds
 from a2c_smcp.protocol.flow import AnswerT, Flow
+from a2c_smcp.protocol.seat import Ask, ClientWorld, Load, Pause, Tell, check_seconds
 from a2c_smcp.utils.dpe_uri import extend_dpe_uri, is_dpe_uri, parse_dpe_uri, without_query
 from a2c_smcp.utils.failures import log_failure
 

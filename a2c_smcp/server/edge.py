@@ -1,0 +1,368 @@
+"""What the async and the sync namespace share: the way of an event through the Server, as flows.
+
+Nothing here waits, and nothing here decides about offices: that is `protocol.server`. This is the edge: connect,
+disconnect, dispatch, limits, records, shutdown. The two namespaces are its drivers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, Protocol, TypeAlias
+
+from socketio.base_namespace import BaseServerNamespace
+from socketio.exceptions import ConnectionRefusedError
+
+from a2c_smcp import smcp
+from a2c_smcp.errors import (
+    ForbiddenError,
+    InternalError,
+    MalformedRequestError,
+    NotAuthenticatedError,
+    RateLimitedError,
+    SMCPError,
+)
+from a2c_smcp.protocol.answers import failure_in, refusal, was_cancelled
+from a2c_smcp.protocol.effects import ReadMember, Registry, World, Written
+from a2c_smcp.protocol.flow import Do, Flow, MaybeAwaitable
+from a2c_smcp.protocol.grants import EVERYTHING, Grant
+from a2c_smcp.protocol.limits import Limits, TokenBucket
+from a2c_smcp.protocol.office import Member
+from a2c_smcp.protocol.server import Answer, Request, answer, depart
+from a2c_smcp.server.auth import Headers
+from a2c_smcp.server.connections import Connections, client_of
+from a2c_smcp.server.handlers import Handler
+from a2c_smcp.server.in_flight import InFlight
+from a2c_smcp.server.journal import CANCELLED, OK, Journal
+from a2c_smcp.server.registry import MemoryRegistry
+from a2c_smcp.server.reply import Reply
+from a2c_smcp.smcp import CLIENT_PREFIX
+from a2c_smcp.utils.text import printable
+
+logger = logging.getLogger(__name__)
+
+EdgeFlow: TypeAlias = Flow[World, Any]
+
+AUTHENTICATION_SECONDS = 10.0
+"""For an authentication provider to decide."""
+SHORTEST_WAIT = 0.01
+"""Seconds that a client over its rate limit is told to wait, at least."""
+BUCKET = "a2c.bucket"
+"""Where a shell puts the bucket of a transport into the environ of its connection."""
+_MOVES = frozenset((smcp.JOIN_OFFICE_EVENT, smcp.LEAVE_OFFICE_EVENT))
+_LIFECYCLE = frozenset(("connect", "disconnect"))
+
+
+class Observer(Protocol):
+    """Counts what is answered; metrics are one."""
+
+    wants_office: bool
+    """Whether `answered` is to get the office: to look that up costs a little for each request."""
+
+    def answered(self, event: str, outcome: str, seconds: float, office_id: str | None) -> None:
+        """A request was answered: `ok`, `cancelled`, or the code of an error, of the Server's or of a Computer's."""
+        ...
+
+    def rejected(self, error: SMCPError) -> None:
+        """The Server rejected a connection or a request."""
+        ...
+
+    def notified(self, event: str) -> None:
+        """The Server sent a notification, to an office or to one member."""
+        ...
+
+
+class NamespaceCore(ABC, BaseServerNamespace):
+    """The edge of the Server, without the waiting."""
+
+    server: Any
+
+    def __init__(
+        self, namespace: str, registry: Registry | None, limits: Limits | None, observer: Observer | None
+    ) -> None:
+        super().__init__(namespace)
+        self.registry: Registry = registry if registry is not None else MemoryRegistry()
+        self.limits = limits if limits is not None else Limits()
+        self.observer = observer
+        self.connections = Connections(self.limits)
+        self.in_flight = InFlight(self.limits.calls_in_flight)
+        self.journal = Journal()
+        self.draining = False
+        self._turn: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
+        """Held through a move, in threads: whoever hears that a name is free may take it at once."""
+        self._handlers = self._collect_handlers()
+
+    def limit(self, limits: Limits) -> None:
+        """Put other limits in force, for open connections too."""
+        self.limits = limits
+        self.connections.limit(limits)
+        self.in_flight.most = limits.calls_in_flight
+
+    # --------------------------------------------------------------------------------------- what a driver must provide
+
+    @cached_property
+    def world(self) -> World:
+        """What the flows may ask for, on the server that this namespace is registered on."""
+        return self._make_world()
+
+    @abstractmethod
+    def _make_world(self) -> World:
+        """The world of `self.server`, which is known by now."""
+
+    @abstractmethod
+    def _make_lock(self) -> Any:
+        """A lock with `acquire()`, which may have to be awaited, and `release()`."""
+
+    @abstractmethod
+    def _ask_provider(self, environ: dict[str, Any], auth: Any, headers: Headers) -> MaybeAwaitable[Grant | None]:
+        """The authentication provider's word."""
+
+    @abstractmethod
+    def _wait_for(self, replies: Sequence[Reply], seconds: float) -> MaybeAwaitable[None]:
+        """Wait until all replies are settled and acknowledged, at most so long."""
+
+    # -------------------------------------------------------------------------------------------------------- the flows
+
+    def connecting(self, sid: str, environ: dict[str, Any], *auth: Any) -> EdgeFlow:
+        """Call `on_connect`, of a subclass perhaps; whether the client is let in. Else nothing is left behind.
+
+        Raises:
+            ConnectionRefusedError: with a message and a code.
+        """
+        accepted: Any = False
+        try:
+            if self._is_own("on_connect"):
+                accepted = yield from self._let_in(sid, environ, *auth)
+            else:
+                accepted = yield from Do(self._handlers["connect"], sid, environ, *auth)
+        except ConnectionRefusedError:
+            raise
+        except Exception:
+            logger.exception("connect of %s failed", sid)
+            raise _refused_connection(InternalError()) from None
+        finally:
+            if accepted is False:
+                self.connections.remove(sid)
+        if accepted is not False and sid not in self.connections:  # a subclass that decides alone
+            self.connections.add(sid, None, EVERYTHING, self._make_lock(), self._bucket(environ))
+        return accepted is not False
+
+    def dispatch(
+        self, event: str, sid: str, args: Sequence[Any], text: str | None = None, unreadable: SMCPError | None = None
+    ) -> EdgeFlow:
+        """The way of every event; whatever happens, the sender gets an answer. `text` is the event as it came, and
+        `unreadable` why it could not be read."""
+        error = self._screen(event, sid, args) or unreadable
+        if error is None:
+            handler = self._handlers.get(event)
+            try:
+                if handler is not None:
+                    return (yield from Do(self._call_handler, handler, sid, *args))
+                return (yield from self._answer(event, sid, args[0] if args else None, text))
+            except Exception:
+                logger.exception("%s from %s failed", printable(event, 256), sid)
+                error = InternalError()
+        request = Request(event, sid, args[0] if args else None, self.limits)
+        yield from self._record(request, Answer(None, error), 0.0)
+        return refusal(event, error)
+
+    def triggered(self, event: Any, sid: str, *args: Any) -> EdgeFlow:
+        """An event as a Socket.IO server of the library's hands it over, its own and those of clients alike."""
+        if event == "connect" and self._is_connecting(sid, args):
+            return (yield from self.connecting(sid, *args))
+        if event == "disconnect" and sid in self.connections and self._is_reason(args):
+            yield from self.leaving(sid, *args)
+            return (yield from Do(self.server.disconnect, sid, self.namespace))  # a client may have sent it: so be it
+        return (yield from self.dispatch(event if isinstance(event, str) else "", sid, args))
+
+    def leaving(self, sid: str, *reason: Any) -> EdgeFlow:
+        """Call `on_disconnect`, of a subclass perhaps, with the reason if it takes one."""
+        if self._is_own("on_disconnect"):
+            yield from self._let_go(sid, *reason)
+            return
+        handler = self._handlers["disconnect"]
+        try:
+            inspect.signature(handler).bind(sid, *reason)
+        except TypeError:
+            reason = ()
+        try:
+            yield from Do(self._call_handler, handler, sid, *reason)
+        except Exception:
+            logger.exception("disconnect of %s failed", sid)
+        finally:
+            yield from self._let_go(sid, *reason)  # whatever a subclass did or left undone; twice does no harm
+
+    def _answer(self, event: str, sid: str, data: Any = None, text: str | None = None) -> EdgeFlow:
+        """Run the core's flow of an event and give its ack."""
+        started = time.perf_counter()
+        request = Request(event, sid, data, self.limits, text)
+        connection = self.connections.get(sid) if event in _MOVES else None
+        if connection is None:
+            outcome = yield from answer(request)
+        else:
+            yield from Do(connection.lock.acquire)
+            try:
+                with self._turn:
+                    before = yield from ReadMember(sid)
+                    outcome = yield from answer(request)
+                    after = yield from ReadMember(sid)
+            finally:
+                connection.lock.release()
+            if before != after:
+                self.journal.moved(before, after, connection)
+        yield from self._record(request, outcome, time.perf_counter() - started)
+        return outcome.ack
+
+    def _let_in(self, sid: str, environ: dict[str, Any], auth: Any = None) -> EdgeFlow:
+        """Decide about a connection.
+
+        Raises:
+            ConnectionRefusedError: with a message and a code.
+        """
+        address, headers = client_of(environ)
+        try:
+            if self.draining:
+                raise InternalError("the Server is shutting down")
+            self.connections.reserve(address)
+            try:
+                grant = yield from self._authenticate(environ, auth, headers)
+            except BaseException:
+                self.connections.release(address)
+                raise
+        except SMCPError as error:
+            self.reject_connection(error, address)
+            raise _refused_connection(error) from None
+        connection = self.connections.add(sid, address, grant, self._make_lock(), self._bucket(environ))
+        self.journal.connected(connection)
+        return True
+
+    def reject_connection(self, error: SMCPError, address: str | None) -> None:
+        """Log and count a connection that is rejected."""
+        self.journal.rejected_connection(error, address)
+        if self.observer is not None:
+            self.observer.rejected(error)
+
+    def _let_go(self, sid: str, reason: Any = None) -> EdgeFlow:
+        """The implicit leave: calls end at once, the office hears of it, the name is free."""
+        connection = self.connections.remove(sid)
+        self.in_flight.drop(sid)
+        with self._turn:
+            member = yield from ReadMember(sid)
+            yield from depart(sid)
+        if member is not None:
+            self.journal.moved(member, None, connection, str(reason or "the client disconnected"))
+
+    def _shut_down(self, grace: float) -> EdgeFlow:
+        """Refuse newcomers, let running calls end within `grace` seconds, then disconnect everybody with notice."""
+        self.draining = True
+        running = self.in_flight.replies()
+        if running:
+            logger.info("shutting down: waiting up to %g s for %d running calls", grace, len(running))
+            yield from Do(self._wait_for, running, grace)
+        unfinished = self.in_flight.replies()
+        for reply in unfinished:
+            reply.set_exception(InternalError("the Server is shutting down"))
+        if unfinished:
+            yield from Do(self._wait_for, unfinished, grace)  # until their refusals are sent
+        for sid in self.connections.sids():
+            yield from Do(self.server.disconnect, sid, self.namespace)
+
+    def _authenticate(self, environ: dict[str, Any], auth: Any, headers: Headers) -> Flow[World, Grant]:
+        try:
+            grant = yield from Do(self._ask_provider, environ, auth, headers)
+        except (NotAuthenticatedError, ForbiddenError):
+            raise
+        except Exception:
+            logger.exception("the authentication provider failed")
+            raise InternalError("authentication failed") from None
+        if grant is None:
+            raise NotAuthenticatedError()
+        return grant
+
+    # --------------------------------------------------------------------------------------------------------- the rest
+
+    def _is_connecting(self, sid: str, args: tuple[Any, ...]) -> bool:
+        """Whether a `connect` event is the library's; a client may send an event of that name at any time."""
+        return sid not in self.connections and bool(args) and args[0] is self.server.get_environ(sid, self.namespace)
+
+    def _is_reason(self, args: tuple[Any, ...]) -> bool:
+        return len(args) <= 1 and all(isinstance(reason, str) for reason in args)
+
+    def handles(self, event: str) -> bool:
+        """Whether a subclass has a handler of its own for an event."""
+        return event in self._handlers
+
+    @property
+    def is_extended(self) -> bool:
+        """Whether a subclass has handlers of its own: then events are begun one after another, as they come."""
+        return bool(self._handlers.keys() - _LIFECYCLE)
+
+    def _is_own(self, method: str) -> bool:
+        """Whether a method is ours, and not a subclass's."""
+        return getattr(type(self), method).__module__.startswith(__package__ or "a2c_smcp")
+
+    def _call_handler(self, handler: Callable[..., Any], *args: Any) -> Any:
+        """Call a method of the program's; a driver whose caller must not block has it called elsewhere."""
+        return handler(*args)
+
+    def _bucket(self, environ: dict[str, Any]) -> TokenBucket:
+        """What counts the requests of a connection: that of its transport, where that has one."""
+        return environ.get(BUCKET) or TokenBucket(self.limits.requests_per_second, self.limits.request_burst)
+
+    def _collect_handlers(self) -> dict[str, Callable[..., Any]]:
+        """Event -> bound `on_` method of a subclass; the protocol's own need no detour.
+
+        Made once: a method's name made of a client's event could reach any attribute.
+        """
+        handlers: dict[str, Callable[..., Any]] = {}
+        for attribute in dir(self):
+            if attribute.startswith("on_") and not isinstance(inspect.getattr_static(self, attribute), Handler):
+                event = attribute.removeprefix("on_")
+                if event.startswith(("client_", "server_")):
+                    event = event.replace("_", ":", 1)
+                handlers[event] = getattr(self, attribute)
+        return handlers
+
+    def _screen(self, event: str, sid: str, args: Sequence[Any]) -> SMCPError | None:
+        """What is wrong with an event before anybody looks at its meaning."""
+        connection = self.connections.get(sid)
+        if connection is not None and not connection.bucket.take(time.monotonic()):
+            details = {"retry_after": max(round(connection.bucket.wait, 3), SHORTEST_WAIT)}
+            return RateLimitedError(f"more than {self.limits.requests_per_second:g} requests a second", details=details)
+        if not event or event in _LIFECYCLE:
+            return MalformedRequestError("not an event of the protocol")
+        if self.draining and (event.startswith(CLIENT_PREFIX) or event == smcp.JOIN_OFFICE_EVENT):
+            return InternalError("the Server is shutting down")
+        if len(args) > 1:
+            return MalformedRequestError("payload: one object is expected")
+        return None
+
+    def _record(self, request: Request, answer: Answer, seconds: float) -> EdgeFlow:
+        """Log an answered request and count it; also one that the Computer answered with an error."""
+        ack = answer.ack.value if isinstance(answer.ack, Written) else answer.ack
+        failure = answer.error or failure_in(ack)
+        if answer.is_abandoned or (failure is not None and was_cancelled(ack)):
+            outcome, failure = CANCELLED, None  # as the sender wanted it
+        else:
+            outcome = OK if failure is None else str(failure.code)
+        is_rejected, observer = answer.error is not None, self.observer
+        is_logged = self.journal.wants(failure, is_rejected=is_rejected)
+        member: Member | None = None
+        if is_logged or (observer is not None and observer.wants_office):
+            member = yield from ReadMember(request.sid)
+        if observer is not None:
+            observer.answered(request.event, outcome, seconds, member.office_id if member is not None else None)
+            if answer.error is not None:
+                observer.rejected(answer.error)
+        if is_logged:
+            connection = self.connections.get(request.sid)
+            self.journal.answered(request, failure, outcome, seconds, member, connection, is_rejected=is_rejected)
+
+
+def _refused_connection(error: SMCPError) -> ConnectionRefusedError:
+    return ConnectionRefusedError(error.message, {"code": error.code})
