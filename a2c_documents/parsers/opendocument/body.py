@@ -9,8 +9,7 @@ from typing import Any
 
 from a2c_documents.model import MAX_SUMMARY, Element, heading
 from a2c_documents.parsers.office.lists import CONTENTS
-from a2c_documents.parsers.office.said import Box, Said, is_formula
-from a2c_documents.parsers.office.story import Story
+from a2c_documents.parsers.office.story import Box, Said, Story, is_formula
 from a2c_documents.parsers.office.xml import attribute, local, whole
 from a2c_documents.parsers.opendocument.cells import Cells
 from a2c_documents.parsers.opendocument.lists import Entry, Numbering, Place

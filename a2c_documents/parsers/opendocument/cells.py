@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from a2c_documents.model import Element
-from a2c_documents.parsers.office.said import Said, is_formula
+from a2c_documents.parsers.office.story import Said, is_formula
 from a2c_documents.parsers.office.tables import Lines, turns
 from a2c_documents.parsers.office.xml import local
 from a2c_documents.parsers.opendocument.lists import Numbering, Place

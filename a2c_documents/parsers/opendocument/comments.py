@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from a2c_documents.model import Element
 from a2c_documents.parsers.office.comments import Comment, thread_elements, threads
-from a2c_documents.parsers.office.said import MAX_ABOUT
+from a2c_documents.parsers.office.story import MAX_ABOUT
 
 MAX_OPEN = 200
 """Comments that are open at once."""

@@ -7,17 +7,12 @@ from typing import Any
 
 from a2c_documents.model import Page, PagesSource, Source, UnreadableFileError, note
 from a2c_documents.paging import paginate
+from a2c_documents.parsers.office.facts import opendocument_facts
 from a2c_documents.parsers.office.package import Package
 from a2c_documents.parsers.office.pages import Step, cut
 from a2c_documents.parsers.office.story import deletions_remark
-from a2c_documents.parsers.office.xml import (
-    MAX_XML,
-    DamagedPartError,
-    parse_xml,
-    without_entities,
-)
+from a2c_documents.parsers.office.xml import MAX_XML, DamagedPartError, parse_xml, without_entities
 from a2c_documents.parsers.opendocument.body import Body
-from a2c_documents.parsers.opendocument.facts import facts_of, is_encrypted
 from a2c_documents.parsers.opendocument.margins import Margins
 from a2c_documents.parsers.opendocument.objects import Objects
 from a2c_documents.parsers.opendocument.slides import Slides, slide_size
@@ -48,7 +43,7 @@ def open_odp(path: Path) -> Source:
 def _open(path: Path, what: str, kind: str) -> Source:
     package = Package(path, what)
     try:
-        if is_encrypted(package):
+        if package.is_encrypted:
             raise UnreadableFileError(f"this {what} is protected by a password")
         if package.size("content.xml") > MAX_XML:
             raise UnreadableFileError(f"this {what} is too long to be read")
@@ -66,7 +61,7 @@ def _open(path: Path, what: str, kind: str) -> Source:
             pages = _text_pages(body, common, styles, reader)
         if entities:
             pages[-1].elements.append(note("annotation", _ENTITIES))
-        facts = facts_of(package)
+        facts = opendocument_facts(package)
         if kind == "presentation":
             facts.details = {"slides": len(pages), "size": slide_size(common)}
         return PagesSource(facts, paginate(pages))

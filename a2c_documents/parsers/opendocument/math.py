@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from a2c_documents.parsers.office.latex import MAX_EXPRESSION, accent, join, letters, named, scripted
+from a2c_documents.parsers.office.equations import MAX_EXPRESSION, accent, join, letters, named, scripted
 from a2c_documents.parsers.office.xml import attribute, local
 
 _Parts = list[str]

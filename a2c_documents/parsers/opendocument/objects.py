@@ -8,9 +8,8 @@ from typing import Any
 
 from a2c_documents.model import Element, formula, image, note
 from a2c_documents.parsers.office.embedded import embedded_element
-from a2c_documents.parsers.office.lengths import pixels
 from a2c_documents.parsers.office.package import Package, Relation
-from a2c_documents.parsers.office.xml import DamagedPartError, attribute, local, words_of
+from a2c_documents.parsers.office.xml import DamagedPartError, attribute, local, pixels, words_of
 from a2c_documents.parsers.opendocument.charts import chart_of
 from a2c_documents.parsers.opendocument.math import linear
 

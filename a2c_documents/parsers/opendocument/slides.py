@@ -7,10 +7,9 @@ from typing import Any
 
 from a2c_documents.model import Element, Page, heading, note
 from a2c_documents.parsers.office.comments import speaker_notes
-from a2c_documents.parsers.office.lengths import points
 from a2c_documents.parsers.office.pages import title_of
 from a2c_documents.parsers.office.reading_order import NOWHERE, Extent, around, in_reading_order
-from a2c_documents.parsers.office.xml import attribute, found, local, words_of
+from a2c_documents.parsers.office.xml import attribute, found, local, points, words_of
 from a2c_documents.parsers.opendocument.body import Body
 from a2c_documents.parsers.opendocument.objects import SHAPES
 from a2c_documents.parsers.opendocument.styles import Styles

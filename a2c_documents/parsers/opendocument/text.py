@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from a2c_documents.model import Element, note
 from a2c_documents.parsers.office.comments import Comment
-from a2c_documents.parsers.office.said import MAX_DEPTH, Box, Said
+from a2c_documents.parsers.office.story import MAX_DEPTH, Box, Said
 from a2c_documents.parsers.office.xml import attribute, local, whole, words_of
 from a2c_documents.parsers.opendocument.comments import Remarks
 from a2c_documents.parsers.opendocument.fields import Entry, control, drop_down, field_mark, shown

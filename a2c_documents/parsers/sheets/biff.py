@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 
 from a2c_documents.model import UnreadableFileError
-from a2c_documents.parsers.office.formats import BUILT_IN
+from a2c_documents.parsers.office.number_formats import BUILT_IN
 from a2c_documents.parsers.sheets.biff_sheet import SheetRecords, words_at
 
 _EOF, _FILEPASS, _BOUND_SHEET = 0x0A, 0x2F, 0x85

@@ -10,8 +10,8 @@ from typing import Any
 
 from a2c_documents.model import Facts, UnreadableFileError
 from a2c_documents.parsers.office.compound import streams_of
-from a2c_documents.parsers.office.formats import shown
-from a2c_documents.parsers.office.properties import STREAM, facts_of
+from a2c_documents.parsers.office.facts import SUMMARY_STREAM, summary_facts
+from a2c_documents.parsers.office.number_formats import shown
 from a2c_documents.parsers.office.xml import DamagedPartError
 from a2c_documents.parsers.sheets.biff import Records
 from a2c_documents.parsers.sheets.biff_sheet import SheetRecords
@@ -134,7 +134,7 @@ def _streams(raw: bytes) -> tuple[bytes, Facts]:
     """The workbook inside an older file, and what the file says of itself. A file whose chains lead nowhere is not
     given to calamine at all."""
     try:
-        streams = streams_of(raw, "workbook", "book", "encryptedpackage", STREAM)
+        streams = streams_of(raw, "workbook", "book", "encryptedpackage", SUMMARY_STREAM)
     except DamagedPartError as error:
         raise UnreadableFileError(f"this workbook is damaged: {error}") from None
     if "encryptedpackage" in streams:
@@ -142,7 +142,7 @@ def _streams(raw: bytes) -> tuple[bytes, Facts]:
     found = streams.get("workbook") or streams.get("book")
     if not found:
         raise UnreadableFileError("this is no workbook, or a damaged one")
-    return found, facts_of(streams.get(STREAM, b""))
+    return found, summary_facts(streams.get(SUMMARY_STREAM, b""))
 
 
 def _filled(sheet: Any) -> _Rows:

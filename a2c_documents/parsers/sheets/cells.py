@@ -8,7 +8,7 @@ from bisect import bisect_right
 from html import unescape
 from typing import IO, Any
 
-from a2c_documents.parsers.office.formats import BUILT_IN, shown, shown_text
+from a2c_documents.parsers.office.number_formats import BUILT_IN, shown, shown_text
 from a2c_documents.parsers.office.package import DAMAGE, Package
 from a2c_documents.parsers.office.tables import column_of, letters
 from a2c_documents.parsers.office.xml import DamagedPartError, attribute, first, found, local, parse_xml

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from a2c_documents.model import Element, image, note, text
-from a2c_documents.parsers.office.chart_parts import chart_of
-from a2c_documents.parsers.office.charts import Chart
-from a2c_documents.parsers.office.diagrams import diagram_of
-from a2c_documents.parsers.office.lengths import drawn_pixels
+from a2c_documents.parsers.office.charts import Chart, chart_of
 from a2c_documents.parsers.office.package import Package
-from a2c_documents.parsers.office.xml import DamagedPartError, attribute, first, found, local
+from a2c_documents.parsers.office.smartart import diagram_of
+from a2c_documents.parsers.office.xml import DamagedPartError, attribute, drawn_pixels, first, found, local
 from a2c_documents.parsers.sheets.grid import MAX_COLUMNS, MAX_ROWS, Area
 
 MAX_SHAPES = 500

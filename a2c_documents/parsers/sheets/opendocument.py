@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from a2c_documents.model import UnreadableFileError
+from a2c_documents.parsers.office.facts import opendocument_facts
 from a2c_documents.parsers.office.package import Package
 from a2c_documents.parsers.office.xml import DamagedPartError, parse_xml
-from a2c_documents.parsers.opendocument.facts import facts_of, is_encrypted
 from a2c_documents.parsers.opendocument.objects import Objects
 from a2c_documents.parsers.sheets.grid import (
     MAX_CELLS,
@@ -69,13 +69,13 @@ class OpenDocumentBook:
     def __init__(self, package: Package) -> None:
         self._package = package
         self._objects = Objects(package)
-        if is_encrypted(package):
+        if package.is_encrypted:
             raise UnreadableFileError("this workbook is protected by a password")
         self._raw = package.read("content.xml", MAX_CONTENT)
         self.sheets: list[SheetInfo] = []
         self._inner: list[_Sheet] = []
         self._divide()
-        self.facts = facts_of(package)
+        self.facts = opendocument_facts(package)
         self.facts.details |= details_of(self.sheets)
 
     def close(self) -> None:

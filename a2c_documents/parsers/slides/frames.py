@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from a2c_documents.model import Element, image, link, note
-from a2c_documents.parsers.office.chart_parts import chart_of
-from a2c_documents.parsers.office.diagrams import diagram_of
+from a2c_documents.parsers.office.charts import chart_of
 from a2c_documents.parsers.office.embedded import embedded_element
 from a2c_documents.parsers.office.package import Package, Relation, type_of
+from a2c_documents.parsers.office.smartart import diagram_of
 from a2c_documents.parsers.office.tables import Grid
 from a2c_documents.parsers.office.xml import DamagedPartError, attribute, local, whole
 from a2c_documents.parsers.slides.shapes import Shape

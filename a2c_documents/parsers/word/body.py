@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from a2c_documents.model import MAX_SUMMARY, Element, formula, heading, link
+from a2c_documents.parsers.office.equations import latex_of
 from a2c_documents.parsers.office.lists import Mark
-from a2c_documents.parsers.office.omml import linear
 from a2c_documents.parsers.office.ooxml import child, chosen, tag, value
-from a2c_documents.parsers.office.said import Aside, Box, PageBreak, Said, in_words, is_formula
-from a2c_documents.parsers.office.story import Story
+from a2c_documents.parsers.office.story import Aside, Box, PageBreak, Said, Story, in_words, is_formula
 from a2c_documents.parsers.office.xml import attribute, whole
 from a2c_documents.parsers.word.cells import PASSED_OVER, Cells
 from a2c_documents.parsers.word.inline import Reader
@@ -55,7 +54,7 @@ class Body:
             elif name == "mc:AlternateContent":
                 stack.extend(reversed(chosen(node)))
             elif name in ("m:oMath", "m:oMathPara"):
-                self._story.put(formula(linear(node)))
+                self._story.put(formula(latex_of(node)))
             elif name == "w:altChunk":
                 self._chunk(node)
             elif name not in PASSED_OVER:

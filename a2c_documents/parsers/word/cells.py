@@ -7,7 +7,7 @@ from typing import Any
 from a2c_documents.model import Element
 from a2c_documents.parsers.office.lists import CONTENTS
 from a2c_documents.parsers.office.ooxml import child, chosen, tag, value
-from a2c_documents.parsers.office.said import Aside, Said, is_formula
+from a2c_documents.parsers.office.story import Aside, Said, is_formula
 from a2c_documents.parsers.office.tables import Lines, turns
 from a2c_documents.parsers.word.inline import Reader
 from a2c_documents.parsers.word.numbering import Numbering

@@ -13,14 +13,7 @@ from a2c_documents.parsers.office.ooxml import child, inside, is_on, tag
 from a2c_documents.parsers.office.package import Package
 from a2c_documents.parsers.office.pages import cut
 from a2c_documents.parsers.office.story import deletions_remark
-from a2c_documents.parsers.office.xml import (
-    MAX_XML,
-    DamagedPartError,
-    parse_xml,
-    whole,
-    without_entities,
-    words_of,
-)
+from a2c_documents.parsers.office.xml import MAX_XML, DamagedPartError, parse_xml, whole, without_entities, words_of
 from a2c_documents.parsers.word.body import Body
 from a2c_documents.parsers.word.inline import Asides, Reader
 from a2c_documents.parsers.word.notes import Margins, Notes

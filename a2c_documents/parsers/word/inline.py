@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any, ClassVar
 
 from a2c_documents.model import Element, formula
+from a2c_documents.parsers.office.equations import latex_of
 from a2c_documents.parsers.office.lists import numeral
-from a2c_documents.parsers.office.omml import linear
 from a2c_documents.parsers.office.ooxml import child, chosen, is_on, own_text, tag
 from a2c_documents.parsers.office.package import Package
-from a2c_documents.parsers.office.said import MAX_ABOUT, MAX_DEPTH, Aside, PageBreak, Said
+from a2c_documents.parsers.office.story import MAX_ABOUT, MAX_DEPTH, Aside, PageBreak, Said
 from a2c_documents.parsers.office.xml import attribute
 from a2c_documents.parsers.word.drawings import Drawings
 from a2c_documents.parsers.word.fields import Field, controls, entry_of, symbol, target_of
@@ -213,12 +213,12 @@ class Reader:
     # ---------------------------------------------------------------------------------------------- equations, drawings
 
     def _equation(self, node: Any) -> None:
-        if words := linear(node):
+        if words := latex_of(node):
             self._say(f"${words}$")
 
     def _display_equation(self, node: Any) -> None:
         for equation in node:
-            if tag(equation) == "m:oMath" and (words := linear(equation)):
+            if tag(equation) == "m:oMath" and (words := latex_of(equation)):
                 self._said.parts.append(formula(words))
 
     def _drawing(self, node: Any) -> None:

@@ -9,7 +9,7 @@ from a2c_documents.parsers.office.comments import Comment, thread_elements, thre
 from a2c_documents.parsers.office.ooxml import children, inside, is_on, tag
 from a2c_documents.parsers.office.package import Package
 from a2c_documents.parsers.office.pages import Furniture, with_bars
-from a2c_documents.parsers.office.said import Aside
+from a2c_documents.parsers.office.story import Aside
 from a2c_documents.parsers.office.xml import DamagedPartError, attribute
 from a2c_documents.parsers.word.inline import Asides, Reader
 
