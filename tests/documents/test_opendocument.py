@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from a2c_documents.model import UnreadableFileError
-from a2c_documents.parsers.opendocument.document import open_odp, open_odt
+from a2c_documents.parsers.opendocument.document import (open_odp, open_odt)
 from tests.documents.open_files import (
     COMMON,
     XMLNS,

@@ -1,4 +1,4 @@
-"""The text in shapes: paragraphs, bullets, links, formulas."""
+"""The text of shapes: paragraphs, bullets, links, formulas."""
 
 from __future__ import annotations
 

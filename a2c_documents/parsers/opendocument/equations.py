@@ -1,4 +1,4 @@
-"""Formulas of OpenDocument (MathML) as one line that reads like LaTeX."""
+"""OpenDocument formulas (MathML) as one line of LaTeX."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from a2c_documents.parsers.office.xml import attribute, local
 _Parts = list[str]
 
 
-def linear(formula: Any) -> str:
+def latex_of(formula: Any) -> str:
     """A formula in one line."""
     said: dict[Any, str] = {}
     # Children come before their parents in the reversed order: no recursion, however deep the formula is.
