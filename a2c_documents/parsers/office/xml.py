@@ -6,11 +6,12 @@ nothing else.
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
+
+from lxml import etree
 
 MAX_XML = 60_000_000
 """Bytes of one XML document."""
@@ -27,7 +28,6 @@ def parse_xml(raw: bytes, *, recover: bool = False) -> Any:
     Raises:
         DamagedPartError: it is no XML, or too much of it.
     """
-    etree: Any = importlib.import_module("lxml.etree")
     if len(raw) > MAX_XML:
         raise DamagedPartError(f"{len(raw) // 1_000_000} MB of XML are too much to read")
     try:
@@ -42,8 +42,7 @@ def parse_xml(raw: bytes, *, recover: bool = False) -> Any:
 
 
 @lru_cache
-def _parser(recover: bool) -> Any:
-    etree: Any = importlib.import_module("lxml.etree")
+def _parser(recover: bool) -> etree.XMLParser:
     return etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True,
         recover=recover,
