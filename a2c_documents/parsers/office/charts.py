@@ -8,7 +8,7 @@ from typing import Any
 
 from a2c_documents.model import Element, chart
 from a2c_documents.parsers.office.number_formats import shown
-from a2c_documents.parsers.office.xml import attribute, local, number, whole, words_of
+from a2c_documents.parsers.office.xml import Node, attribute, local, number, whole, words_of
 
 MAX_POINTS = 5_000
 """Values of a series that are read."""
@@ -97,13 +97,13 @@ def _told(values: Values) -> str:
 _GROUPINGS = {"clustered": "clustered ", "stacked": "stacked ", "percentStacked": "100% stacked "}
 
 
-def chart_of(root: Any, **metadata: Any) -> Chart:
+def chart_of(root: Node, **metadata: Any) -> Chart:
     """The chart in the root of a chart part."""
     kinds, series = _extended(root) if root.find(".//{*}plotAreaRegion") is not None else _classic(root)
     return Chart(kinds, _title(root, series), series[:MAX_SERIES], metadata)
 
 
-def _title(root: Any, series: list[Series]) -> str:
+def _title(root: Node, series: list[Series]) -> str:
     holder = root.find(".//{*}chart/{*}title")
     if holder is not None:
         rich = " ".join(words_of(paragraph) for paragraph in holder.iterfind(".//{*}p"))
@@ -119,9 +119,11 @@ def _title(root: Any, series: list[Series]) -> str:
 # -------------------------------------------------------------------------------------------------------------- classic
 
 
-def _classic(root: Any) -> tuple[list[str], list[Series]]:
+def _classic(root: Node) -> tuple[list[str], list[Series]]:
     area = root.find(".//{*}plotArea")
-    plots = [node for node in area if local(node).endswith("Chart")] if area is not None else []
+    if area is None:
+        return [], []
+    plots = [node for node in area if local(node).endswith("Chart")]
     series: list[Series] = []
     for plot in plots:
         codes = _axis_codes(area, plot)
@@ -129,7 +131,7 @@ def _classic(root: Any) -> tuple[list[str], list[Series]]:
     return [_kind(plot) for plot in plots], series
 
 
-def _axis_codes(area: Any, plot: Any) -> tuple[str, str]:
+def _axis_codes(area: Node, plot: Node) -> tuple[str, str]:
     """The number formats of the axis below a plot and of the one beside it, for numbers that bring none."""
     named = {attribute(axis.find("{*}axId"), "val"): axis for axis in area if local(axis).endswith("Ax")}
     ids = [attribute(node, "val") for node in plot.iterfind("{*}axId")]
@@ -143,7 +145,7 @@ def _axis_codes(area: Any, plot: Any) -> tuple[str, str]:
     return codes[0], codes[1]
 
 
-def _kind(plot: Any) -> str:
+def _kind(plot: Node) -> str:
     """ "clustered column", "stacked bar", "line", "3-D pie"."""
     name = local(plot).removesuffix("Chart")
     solid = name.endswith("3D")
@@ -156,7 +158,7 @@ def _kind(plot: Any) -> str:
     return ("3-D " if solid else "") + _GROUPINGS.get(grouping, "") + name
 
 
-def _series(node: Any, axis_codes: tuple[str, str]) -> Series:
+def _series(node: Node, axis_codes: tuple[str, str]) -> Series:
     parts = {local(child): child for child in node}
     name = parts.get("tx")
     return Series(
@@ -167,16 +169,16 @@ def _series(node: Any, axis_codes: tuple[str, str]) -> Series:
     )
 
 
-def _name(holder: Any | None) -> str:
+def _name(holder: Node | None) -> str:
     values = [words_of(value) for value in holder.iterfind(".//{*}v")] if holder is not None else []
     return " ".join(filter(None, values))
 
 
-def _source(holder: Any | None) -> str:
+def _source(holder: Node | None) -> str:
     return words_of(holder.find(".//{*}f")) if holder is not None else ""
 
 
-def _values(holder: Any | None, axis_code: str) -> Values:
+def _values(holder: Node | None, axis_code: str) -> Values:
     """The values that are kept for a reference, in the format that is kept beside them; else in that of their axis."""
     if holder is None:
         return Values()
@@ -194,7 +196,7 @@ def _values(holder: Any | None, axis_code: str) -> Values:
     return result
 
 
-def _points(holder: Any) -> Iterator[tuple[int, str]]:
+def _points(holder: Node) -> Iterator[tuple[int, str]]:
     """The points: index and value. Of several levels, the innermost."""
     level = holder.find(".//{*}lvl")
     for count, point in enumerate((level if level is not None else holder).iterfind(".//{*}pt")):
@@ -206,7 +208,7 @@ def _points(holder: Any) -> Iterator[tuple[int, str]]:
 # ---------------------------------------------------------------------------------------------------------------- newer
 
 
-def _extended(root: Any) -> tuple[list[str], list[Series]]:
+def _extended(root: Node) -> tuple[list[str], list[Series]]:
     data = {attribute(one, "id"): one for one in root.iterfind(".//{*}chartData/{*}data")}
     kinds: list[str] = []
     series: list[Series] = []
@@ -219,7 +221,7 @@ def _extended(root: Any) -> tuple[list[str], list[Series]]:
     return kinds, series
 
 
-def _dimension(holder: Any | None) -> Values:
+def _dimension(holder: Node | None) -> Values:
     if holder is None:
         return Values()
     result = Values(source=_source(holder))

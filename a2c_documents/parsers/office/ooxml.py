@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from a2c_documents.parsers.office.xml import attribute
+from a2c_documents.parsers.office.xml import Node, attribute
 
 _OFFICE = "http://schemas.openxmlformats.org/"
 _STRICT = "http://purl.oclc.org/ooxml/"
@@ -37,7 +36,7 @@ _PREFIXES = {
 _short: dict[str, str] = {}
 
 
-def tag(element: Any) -> str:
+def tag(element: Node) -> str:
     """The name of an element, `w:p`; its last part where the namespace is another, empty for what is no element."""
     name = element.tag
     if not isinstance(name, str):
@@ -52,45 +51,45 @@ def tag(element: Any) -> str:
     return short
 
 
-def children(element: Any | None, name: str) -> Iterator[Any]:
+def children(element: Node | None, name: str) -> Iterator[Node]:
     """The children of that name."""
     for node in element if element is not None else ():
         if tag(node) == name:
             yield node
 
 
-def child(element: Any | None, *path: str) -> Any | None:
+def child(element: Node | None, *path: str) -> Node | None:
     """The first child of that name, and its first child of the next name …"""
     for name in path:
         element = next(children(element, name), None)
     return element
 
 
-def inside(element: Any, *names: str) -> Iterator[Any]:
+def inside(element: Node, *names: str) -> Iterator[Node]:
     """Everything below an element that has one of the names, in order."""
     return (node for node in element.iter() if tag(node) in names)
 
 
-def value(element: Any | None, *path: str) -> str:
+def value(element: Node | None, *path: str) -> str:
     """The `val` of a child; empty if there is none."""
     node = child(element, *path)
     return attribute(node, "val") if node is not None else ""
 
 
-def is_on(element: Any | None, *path: str) -> bool:
+def is_on(element: Node | None, *path: str) -> bool:
     """Whether a switch is there and not off."""
     node = child(element, *path)
     return node is not None and attribute(node, "val", "1").lower() not in ("0", "false", "off")
 
 
-def own_text(element: Any) -> str:
+def own_text(element: Node) -> str:
     """The text of an element, without what stands for an entity."""
     if not len(element):
         return element.text or ""
     return (element.text or "") + "".join(node.tail or "" for node in element)
 
 
-def chosen(alternatives: Any) -> list[Any]:
+def chosen(alternatives: Node) -> list[Node]:
     """What counts of an `mc:AlternateContent`: its first choice. The fallback says the same again for old readers."""
     first = child(alternatives, "mc:Choice")
     if first is None:

@@ -15,12 +15,12 @@ import zlib
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 from urllib.parse import unquote
 
 from a2c_documents.model import UnreadableFileError
 from a2c_documents.parsers.office.compound import MAGIC
-from a2c_documents.parsers.office.xml import MAX_XML, DamagedPartError, attribute, parse_xml
+from a2c_documents.parsers.office.xml import MAX_XML, DamagedPartError, Node, attribute, parse_xml
 
 MAX_RATIO = 100
 HARMLESS = 400_000_000
@@ -151,7 +151,7 @@ class Package:
             raise DamagedPartError(f"{name} is too large to read")
         return raw
 
-    def xml(self, name: str, *, recover: bool = False) -> Any:
+    def xml(self, name: str, *, recover: bool = False) -> Node:
         """The tree of a part.
 
         Raises:
@@ -159,7 +159,7 @@ class Package:
         """
         return parse_xml(self.read(name, MAX_XML), recover=recover)
 
-    def optional(self, name: str) -> Any | None:
+    def optional(self, name: str) -> Node | None:
         """The tree of a part that a file can do without; None if it is missing or damaged."""
         try:
             return self.xml(name) if name in self else None

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from a2c_documents.model import Element, note
 from a2c_documents.parsers.office.lists import nested
-from a2c_documents.parsers.office.xml import attribute, whole, words_of
+from a2c_documents.parsers.office.xml import Node, attribute, whole, words_of
 
 _DEEPEST = 20
 
 
-def diagram_of(root: Any) -> Element:
+def diagram_of(root: Node) -> Element:
     """The diagram in the root of its data."""
     rows = _outline(root)
     lines = "\n".join("  " * depth + words for depth, words in rows)
@@ -19,7 +17,7 @@ def diagram_of(root: Any) -> Element:
     return note("diagram", lines or "A diagram without text.", items=items)
 
 
-def _outline(root: Any) -> list[tuple[int, str]]:
+def _outline(root: Node) -> list[tuple[int, str]]:
     points = {
         attribute(point, "modelId"): " ".join(filter(None, map(words_of, point.iterfind("{*}t/{*}p"))))
         for point in root.iterfind(".//{*}ptLst/{*}pt")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
 from a2c_documents.model import MAX_SUMMARY, Element, code, link, note, text
 from a2c_documents.parsers.office.lists import CONTENTS, Items, Mark
 from a2c_documents.parsers.office.pages import Step
+from a2c_documents.parsers.office.xml import Nodes
 from a2c_documents.wording import counted
 
 MAX_ABOUT = 300
@@ -21,7 +21,7 @@ MAX_DEPTH = 20
 class Box:
     """A text box, or a table in a frame: what is in it follows the paragraph that holds it."""
 
-    content: Sequence[Any]
+    content: Nodes
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
 from a2c_documents.model import Element, table
+from a2c_documents.parsers.office.xml import Node
 
 MAX_HEADER_ROWS = 8
 
@@ -104,7 +104,7 @@ class Lines:
         return "\n".join(stripped for line in self._lines if (stripped := line.rstrip(" |")))
 
 
-def turns(cells: Iterable[tuple[bool, Any]]) -> list[Any]:
+def turns(cells: Iterable[tuple[bool, Node]]) -> list[Node | bool]:
     """An inner table to be walked through: before each cell, and behind the last one, whether it stands beside another.
 
     Cells come with whether they are the first of their row.

@@ -7,12 +7,16 @@ nothing else.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Reversible
 from functools import lru_cache
 from typing import Any
 
 from lxml import etree
 
+Node = etree._Element  # pyright: ignore[reportPrivateUsage]
+"""An element of a tree. lxml has no public name for its class."""
+Nodes = Reversible[Node]
+"""An element as the sequence of its children, or a list of elements."""
 MAX_XML = 60_000_000
 """Bytes of one XML document."""
 _ENTITY = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z_:][A-Za-z0-9_:.-]{0,100};")
@@ -22,7 +26,7 @@ class DamagedPartError(Exception):
     """A part of a file that cannot be read. The message is for a person."""
 
 
-def parse_xml(raw: bytes, *, recover: bool = False) -> Any:
+def parse_xml(raw: bytes, *, recover: bool = False) -> Node:
     """The root of a tree of lxml; with `recover`, whatever can be saved of a document that is not well-formed.
 
     Raises:
@@ -60,13 +64,13 @@ def without_entities(raw: bytes) -> tuple[bytes, bool]:
     return (raw[:start] + _ENTITY.sub(b"", raw[end + 1 :]), True) if end > 0 else (raw, False)
 
 
-def local(element: Any) -> str:
+def local(element: Node) -> str:
     """The name of an element without its namespace; empty for what is no element (an entity, an instruction)."""
     tag = element.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
-def attribute(element: Any | None, name: str, default: str = "") -> str:
+def attribute(element: Node | None, name: str, default: str = "") -> str:
     """An attribute, whatever its namespace."""
     if element is None:
         return default
@@ -76,7 +80,7 @@ def attribute(element: Any | None, name: str, default: str = "") -> str:
     return next((str(value) for key, value in element.items() if key.rpartition("}")[2] == name), default)
 
 
-def found(element: Any | None, *names: str) -> Iterator[Any]:
+def found(element: Node | None, *names: str) -> Iterator[Node]:
     """All elements below one that have one of these names, whatever their namespace; not what is for old readers."""
     waiting = list(reversed(element)) if element is not None else []
     while waiting:
@@ -88,12 +92,12 @@ def found(element: Any | None, *names: str) -> Iterator[Any]:
             waiting.extend(reversed(one))
 
 
-def first(element: Any | None, *names: str) -> Any | None:
+def first(element: Node | None, *names: str) -> Node | None:
     """The first element below one with one of these names."""
     return next(found(element, *names), None)
 
 
-def words_of(element: Any | None) -> str:
+def words_of(element: Node | None) -> str:
     """All text inside an element, blanks collapsed."""
     return " ".join("".join(element.itertext()).split()) if element is not None else ""
 

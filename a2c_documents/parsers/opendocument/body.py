@@ -10,7 +10,7 @@ from typing import Any
 from a2c_documents.model import MAX_SUMMARY, Element, heading
 from a2c_documents.parsers.office.lists import CONTENTS
 from a2c_documents.parsers.office.story import Box, Said, Story, is_formula
-from a2c_documents.parsers.office.xml import attribute, local, whole
+from a2c_documents.parsers.office.xml import Node, attribute, local, whole
 from a2c_documents.parsers.opendocument.numbering import Entry, OdfNumbering, Place
 from a2c_documents.parsers.opendocument.objects import SHAPES
 from a2c_documents.parsers.opendocument.paragraphs import OdfReader
@@ -33,9 +33,9 @@ class OdfBody:
         self._styles = styles
         self._numbering = OdfNumbering(styles, joined=joined)
 
-    def read(self, container: Iterable[Any]) -> None:
+    def read(self, container: Iterable[Node]) -> None:
         """Everything in a container, in order."""
-        stack: list[tuple[Any, Place]] = [(node, Place()) for node in reversed(list(container))]
+        stack: list[tuple[Node, Place]] = [(node, Place()) for node in reversed(list(container))]
         while stack:
             node, place = stack.pop()
             name = local(node)
@@ -64,7 +64,7 @@ class OdfBody:
 
     # ------------------------------------------------------------------------------------------------------- paragraphs
 
-    def _paragraph(self, node: Any, name: str, place: Place) -> list[Box]:
+    def _paragraph(self, node: Node, name: str, place: Place) -> list[Box]:
         style = attribute(node, "style-name")
         before, after = self._styles.breaks(style)
         if before:
@@ -135,7 +135,7 @@ class OdfBody:
 
     # ----------------------------------------------------------------------------------------------------------- others
 
-    def _table(self, node: Any) -> None:
+    def _table(self, node: Node) -> None:
         if self._styles.breaks(attribute(node, "style-name"))[0]:
             self.story.break_page()
         cells = OdfCells(self._reader, self._numbering)
@@ -149,7 +149,7 @@ class OdfBody:
         if cells.fields:
             self.story.put_form("", cells.fields)
 
-    def _shape(self, node: Any) -> list[Box]:
+    def _shape(self, node: Node) -> list[Box]:
         """A shape that stands by itself: as if it were in a paragraph."""
         said = self._reader.shape(node)
         for part in said.parts:
@@ -157,7 +157,7 @@ class OdfBody:
                 self.story.put(part)
         return said.boxes
 
-    def _form(self, node: Any) -> None:
+    def _form(self, node: Node) -> None:
         fields: list[dict[str, Any]] = []
         for control in node.iterfind(".//{*}form/{*}*"):
             kind = local(control)

@@ -7,14 +7,14 @@ from typing import Any
 
 from a2c_documents.parsers.office.charts import MAX_POINTS, MAX_SERIES, Chart, Series, Values
 from a2c_documents.parsers.office.tables import column_of
-from a2c_documents.parsers.office.xml import attribute, local, number, words_of
+from a2c_documents.parsers.office.xml import Node, attribute, local, number, words_of
 from a2c_documents.parsers.opendocument.addresses import reference_of
 
 _NAMES = {"circle": "pie", "ring": "doughnut", "filled-radar": "radar", "gantt": "bar"}
 _LOCAL = re.compile(r"local-table\.\$?([A-Z]{1,3})\$?\d")
 
 
-def chart_of(root: Any, **metadata: Any) -> Chart | None:
+def chart_of(root: Node, **metadata: Any) -> Chart | None:
     """The chart in the content of an embedded object; None if there is none."""
     drawn = next((node for node in root.iter("{*}chart") if attribute(node, "class")), None)
     if drawn is None:
@@ -29,7 +29,7 @@ def chart_of(root: Any, **metadata: Any) -> Chart | None:
 class _Table:
     """The table inside a chart: names above, categories on the left, a column of values for each series."""
 
-    def __init__(self, drawn: Any) -> None:
+    def __init__(self, drawn: Node) -> None:
         rows = [
             [cell for cell in row if local(cell) == "table-cell"] for row in drawn.iterfind(".//{*}table//{*}table-row")
         ]
@@ -44,7 +44,7 @@ class _Table:
             if column and column[0] is not None and (words := words_of(column[0].find(".//{*}desc")))
         }
 
-    def series(self, node: Any, drawn: Any, usual: int) -> Series:
+    def series(self, node: Node, drawn: Node, usual: int) -> Series:
         """What a series says; `usual` is its column where the file does not lead to another one."""
         source = attribute(node, "values-cell-range-address")
         place = self._place(source, usual)
@@ -64,7 +64,7 @@ class _Table:
         found = _LOCAL.match(address)
         return column_of(found[1]) if found else self._sources.get(address, usual)
 
-    def _name(self, node: Any, place: int) -> str:
+    def _name(self, node: Node, place: int) -> str:
         return attribute(node, "label-string").strip('"') or self._named(place)
 
     def _named(self, place: int) -> str:
@@ -81,12 +81,12 @@ class _Table:
         return result
 
 
-def _words(cell: Any) -> str:
+def _words(cell: Node) -> str:
     """The words of a cell without what describes where they come from."""
     return " ".join(filter(None, (words_of(line) for line in cell.iterfind("{*}p"))))
 
 
-def _kinds(root: Any, drawn: Any, series: list[Any]) -> list[str]:
+def _kinds(root: Node, drawn: Node, series: list[Node]) -> list[str]:
     """ "clustered column", "stacked bar", "line": series may be drawn in different ways."""
     style = attribute(drawn.find("{*}plot-area"), "style-name")
     said: dict[str, str] = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from a2c_documents.model import Element, Page, PagesSource, Source, UnreadableFileError, note
 from a2c_documents.paging import paginate
@@ -12,7 +11,15 @@ from a2c_documents.parsers.office.facts import opendocument_facts
 from a2c_documents.parsers.office.package import Package
 from a2c_documents.parsers.office.pages import Furniture, Step, cut, with_bars
 from a2c_documents.parsers.office.story import deletions_remark
-from a2c_documents.parsers.office.xml import MAX_XML, DamagedPartError, attribute, local, parse_xml, without_entities
+from a2c_documents.parsers.office.xml import (
+    MAX_XML,
+    DamagedPartError,
+    Node,
+    attribute,
+    local,
+    parse_xml,
+    without_entities,
+)
 from a2c_documents.parsers.opendocument.body import OdfBody
 from a2c_documents.parsers.opendocument.objects import Objects
 from a2c_documents.parsers.opendocument.paragraphs import OdfReader
@@ -71,7 +78,7 @@ def _open(path: Path, what: str, kind: str) -> Source:
         package.close()
 
 
-def _text_pages(body: Any, common: Any | None, styles: OdfStyles, reader: OdfReader) -> list[Page]:
+def _text_pages(body: Node, common: Node | None, styles: OdfStyles, reader: OdfReader) -> list[Page]:
     text = OdfBody(reader, styles)
     text.read(body)
     steps = text.story.steps
@@ -92,7 +99,7 @@ def _text_pages(body: Any, common: Any | None, styles: OdfStyles, reader: OdfRea
 class OdfMargins:
     """What stands above and below the pages of each section."""
 
-    def __init__(self, styles: Any | None, sections: list[str], reader: OdfReader) -> None:
+    def __init__(self, styles: Node | None, sections: list[str], reader: OdfReader) -> None:
         nodes = styles.iter("{*}master-page") if styles is not None else ()
         self._masters = {attribute(node, "name"): node for node in nodes}
         self._sections = sections
@@ -118,7 +125,7 @@ class OdfMargins:
         result.others.extend(element for _, element in self._elements(after, "all pages but the first"))
         return result
 
-    def _elements(self, master: Any | None, usual: str) -> Iterator[tuple[str, Element]]:
+    def _elements(self, master: Node | None, usual: str) -> Iterator[tuple[str, Element]]:
         """Headers and footers of a page style, and whether they are on its first page."""
         nodes = [node for node in master if attribute(node, "display") != "false"] if master is not None else []
         kinds = {local(node) for node in nodes}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from a2c_documents.parsers.office.lists import DEEPEST, Mark
-from a2c_documents.parsers.office.xml import attribute, local, whole
+from a2c_documents.parsers.office.xml import Node, attribute, local, whole
 from a2c_documents.parsers.opendocument.styles import OUTLINE, OdfStyles
 
 
@@ -50,7 +49,7 @@ class OdfNumbering:
         self._by_id: dict[str, _Count] = {}
         self._outline = _Count("outline")
 
-    def entries(self, node: Any, place: Place) -> list[tuple[Any, Place]]:
+    def entries(self, node: Node, place: Place) -> list[tuple[Node, Place]]:
         """The items of a list, which is one of its own or inside an item of another."""
         outer = place.entry
         style = attribute(node, "style-name") or (outer.style if outer is not None else "")
@@ -72,7 +71,7 @@ class OdfNumbering:
         label = self._styles.label(entry.style, entry.depth, entry.count.numbers) if ordered else ""
         return Mark(label, number, ordered, f"{entry.count.list_id}/{ordered}")
 
-    def heading_label(self, node: Any, level: int, entry: Entry | None) -> str:
+    def heading_label(self, node: Node, level: int, entry: Entry | None) -> str:
         """The number of a heading: as an item of a list, else as the chapters of the document are numbered."""
         if entry is not None:
             mark = self.begin(entry) if not entry.begun else None
@@ -83,7 +82,7 @@ class OdfNumbering:
         self._step(self._outline, OUTLINE, depth, attribute(node, "start-value"))
         return self._styles.label(OUTLINE, depth, self._outline.numbers)
 
-    def _count(self, node: Any, style: str) -> _Count:
+    def _count(self, node: Node, style: str) -> _Count:
         if self._joined:
             return self._by_style.setdefault("", _Count("joined"))
         count = self._by_id.get(attribute(node, "continue-list", "none"))

@@ -9,7 +9,7 @@ from typing import Any
 from a2c_documents.model import Element, formula, image, note
 from a2c_documents.parsers.office.embedded import embedded_element
 from a2c_documents.parsers.office.package import Package, Relation
-from a2c_documents.parsers.office.xml import DamagedPartError, attribute, local, pixels, words_of
+from a2c_documents.parsers.office.xml import DamagedPartError, Node, Nodes, attribute, local, pixels, words_of
 from a2c_documents.parsers.opendocument.charts import chart_of
 from a2c_documents.parsers.opendocument.equations import latex_of
 
@@ -30,7 +30,7 @@ class Objects:
     def __init__(self, package: Package) -> None:
         self._package = package
 
-    def read(self, shape: Any) -> Iterator[Any]:
+    def read(self, shape: Node) -> Iterator[Element | Nodes]:
         """Elements, and the containers of paragraphs that are in a shape, in order. Groups are walked through."""
         stack = [shape]
         while stack:
@@ -43,7 +43,7 @@ class Objects:
             elif name in _WITH_WORDS and any(local(part) in ("p", "list") for part in node):
                 yield node
 
-    def _frame(self, frame: Any) -> Iterator[Any]:
+    def _frame(self, frame: Node) -> Iterator[Element | Nodes]:
         """The first thing in a frame that is understood; the others are replacements of it."""
         for node in frame:
             name = local(node)
@@ -63,7 +63,7 @@ class Objects:
                 yield [node]
                 return
 
-    def _picture(self, frame: Any, node: Any) -> Element:
+    def _picture(self, frame: Node, node: Node) -> Element:
         target = attribute(node, "href")
         alt = words_of(frame.find("{*}desc")) or words_of(frame.find("{*}title"))
         part = posixpath.normpath(target) if target else ""
@@ -74,7 +74,7 @@ class Objects:
             shown.picture = self._package.picture(part)
         return shown
 
-    def _object(self, frame: Any, node: Any) -> Iterator[Element]:
+    def _object(self, frame: Node, node: Node) -> Iterator[Element]:
         """A formula, a chart; of anything else what it is, and the picture that stands for it."""
         target = posixpath.normpath(attribute(node, "href") or ".").lstrip("/")
         content = f"{target}/content.xml"
@@ -99,20 +99,20 @@ class Objects:
             yield embedded_element(self._package, relation, program, **_where(frame))
 
 
-def _kind(root: Any | None) -> str:
+def _kind(root: Node | None) -> str:
     """What an embedded document is: text, spreadsheet …"""
     body = root.find(".//{*}body") if root is not None else None
     return local(body[0]) if body is not None and len(body) else ""
 
 
-def _media(frame: Any, node: Any) -> Element:
+def _media(frame: Node, node: Node) -> Element:
     kind = "audio" if attribute(node, "mime-type").startswith("audio") else "video"
     shown = note(kind, attribute(frame, "name"), url=attribute(node, "href"))
     shown.metadata.update(_where(frame))
     return shown
 
 
-def _where(frame: Any) -> dict[str, Any]:
+def _where(frame: Node) -> dict[str, Any]:
     """Name and place of a frame. The size is in pixels of 1/96 inch."""
     size = [pixels(attribute(frame, name)) for name in ("width", "height")]
     known: dict[str, Any] = {"shape": attribute(frame, "name"), "size": size if all(size) else None}

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from a2c_documents.model import Element, note
 from a2c_documents.parsers.office.comments import Comment, thread_elements, threads
 from a2c_documents.parsers.office.story import MAX_ABOUT, MAX_DEPTH, Box, Said
-from a2c_documents.parsers.office.xml import attribute, found, local, whole, words_of
+from a2c_documents.parsers.office.xml import Node, Nodes, attribute, found, local, whole, words_of
 from a2c_documents.parsers.opendocument.objects import SHAPES, Objects
 from a2c_documents.parsers.opendocument.styles import OdfStyles
 
@@ -35,18 +35,18 @@ class OdfReader:
         self._stack: list[Any] = []
         self._depth = 0
 
-    def paragraph(self, element: Any) -> Said:
+    def paragraph(self, element: Node) -> Said:
         """What a paragraph says."""
         self._stack = []
         self._into(element)
         return self._walk()
 
-    def shape(self, element: Any) -> Said:
+    def shape(self, element: Node) -> Said:
         """What a shape holds that stands in no paragraph."""
         self._stack = [element]
         return self._walk()
 
-    def comments(self, nodes: Iterable[Any]) -> list[Element]:
+    def comments(self, nodes: Iterable[Node]) -> list[Element]:
         """Comments that stand in no paragraph."""
         for place, node in enumerate(nodes):
             self._begin_comment(node, place)
@@ -72,7 +72,7 @@ class OdfReader:
         said.parts.extend(self._remarks.take())
         return said
 
-    def plain(self, container: Any) -> str:
+    def plain(self, container: Nodes) -> str:
         """All words of a container of paragraphs, line by line."""
         if self._depth >= MAX_DEPTH:
             return ""
@@ -80,7 +80,7 @@ class OdfReader:
         outer = self._said, self._stack, self._marks, self._remarks
         self._remarks = Remarks()
         lines: list[str] = []
-        stack: list[Any] = list(reversed(container))
+        stack: list[Node] = list(reversed(container))
         while stack:
             node = stack.pop()
             name = local(node)
@@ -96,9 +96,9 @@ class OdfReader:
 
     # ------------------------------------------------------------------------------------------------------------ words
 
-    def _into(self, node: Any) -> None:
+    def _into(self, node: Node) -> None:
         """Walk through an element: its text, and each child with the text behind it."""
-        steps: list[Any] = [_blanks_collapsed(node.text)] if node.text else []
+        steps: list[Node | str] = [_blanks_collapsed(node.text)] if node.text else []
         for part in node:
             steps.append(part)
             if part.tail:
@@ -109,27 +109,27 @@ class OdfReader:
         self._said.parts.append(words)
         self._remarks.hear(words)
 
-    def _span(self, node: Any) -> None:
+    def _span(self, node: Node) -> None:
         if not self._styles.is_hidden(attribute(node, "style-name")):
             self._into(node)
 
-    def _blanks(self, node: Any) -> None:
+    def _blanks(self, node: Node) -> None:
         self._say(" " * max(1, min(MAX_BLANKS, whole(attribute(node, "c") or 1, 1))))
 
-    def _tab(self, node: Any) -> None:
+    def _tab(self, node: Node) -> None:
         self._say("\t")
 
-    def _line(self, node: Any) -> None:
+    def _line(self, node: Node) -> None:
         self._say("\n")
 
-    def _link(self, node: Any) -> None:
+    def _link(self, node: Node) -> None:
         start, url = len(self._said.parts), attribute(node, "href")
         self._stack.append(partial(self._said.add_link, start, url))
         self._into(node)
 
     # -------------------------------------------------------------------------------------------------- notes, comments
 
-    def _note(self, node: Any) -> None:
+    def _note(self, node: Node) -> None:
         kind = attribute(node, "note-class") or "footnote"
         self._counts[kind] = self._counts.get(kind, 0) + 1
         mark = words_of(node.find("{*}note-citation")) or str(self._counts[kind])
@@ -138,10 +138,10 @@ class OdfReader:
         if body is not None:
             self._said.notes.append(note("annotation", self.plain(body), kind=kind, mark=mark))
 
-    def _comment(self, node: Any) -> None:
+    def _comment(self, node: Node) -> None:
         self._begin_comment(node, len(self._said.words()))
 
-    def _begin_comment(self, node: Any, place: int) -> None:
+    def _begin_comment(self, node: Node, place: int) -> None:
         words = self.plain([part for part in node if local(part) in ("p", "list")])
         author, date = (words_of(node.find(f"{{*}}{name}")) for name in ("creator", "date"))
         parent, resolved = attribute(node, "parent-name"), attribute(node, "resolved") == "true"
@@ -149,40 +149,40 @@ class OdfReader:
         if words:
             self._remarks.begin(comment, place)
 
-    def _comment_end(self, node: Any) -> None:
+    def _comment_end(self, node: Node) -> None:
         self._remarks.end(attribute(node, "name"))
 
     # ------------------------------------------------------------------------------------------------- fields, drawings
 
-    def _drop_down(self, node: Any) -> None:
+    def _drop_down(self, node: Node) -> None:
         self._said.fields.append(drop_down(node))
         self._into(node)
 
-    def _mark(self, node: Any) -> None:
+    def _mark(self, node: Node) -> None:
         """A field without words of its own."""
         if (entry := field_mark(node)) is not None:
             self._say(entry_words(entry))
             self._said.fields.append(entry)
 
-    def _mark_start(self, node: Any) -> None:
+    def _mark_start(self, node: Node) -> None:
         self._marks.append((field_mark(node), len(self._said.parts)))
 
-    def _mark_end(self, node: Any) -> None:
+    def _mark_end(self, node: Node) -> None:
         entry, start = self._marks.pop() if self._marks else (None, 0)
         if entry is not None:
             words = self._said.words(start).strip()
             self._said.fields.append(entry if entry["type"] == "checkbox" or not words else entry | {"value": words})
 
-    def _control(self, node: Any) -> None:
+    def _control(self, node: Node) -> None:
         if (entry := control(node)) is not None:
             self._said.fields.append(entry)
         self._into(node)
 
-    def _frame(self, node: Any) -> None:
+    def _frame(self, node: Node) -> None:
         for held in self._objects.read(node):
             self._said.parts.append(held if isinstance(held, Element) else Box(held))
 
-    _ACTS: ClassVar[dict[str, Callable[[OdfReader, Any], None]]] = {
+    _ACTS: ClassVar[dict[str, Callable[[OdfReader, Node], None]]] = {
         "span": _span,
         "s": _blanks,
         "tab": _tab,
@@ -271,7 +271,7 @@ _CONTROLS = {"checkbox": "checkbox", "dropdown": "choice", "combobox": "choice",
 FormEntry = dict[str, Any]
 
 
-def drop_down(node: Any) -> FormEntry:
+def drop_down(node: Node) -> FormEntry:
     """A field of which one of several words is chosen."""
     labels = [part for part in node if local(part) == "label"]
     chosen = next((part for part in labels if attribute(part, "current-selected") == "true"), None)
@@ -279,7 +279,7 @@ def drop_down(node: Any) -> FormEntry:
     return {"name": attribute(node, "name"), "type": "choice", "value": attribute(chosen, "value"), "options": options}
 
 
-def field_mark(node: Any) -> FormEntry | None:
+def field_mark(node: Node) -> FormEntry | None:
     """A field as Word has them; None for one that only computes something."""
     kind = _KINDS.get(attribute(node, "type").rpartition(".")[2])
     if kind is None:
@@ -301,7 +301,7 @@ def field_mark(node: Any) -> FormEntry | None:
     return entry
 
 
-def control(node: Any) -> FormEntry | None:
+def control(node: Node) -> FormEntry | None:
     """A content control of newer files; None for one that is only drawn around a text."""
     kind = next((kind for name, kind in _CONTROLS.items() if attribute(node, name) == "true"), None)
     if kind is None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from a2c_documents.parsers.office.lists import numeral
 from a2c_documents.parsers.office.style_names import kind_of
-from a2c_documents.parsers.office.xml import attribute, local, whole
+from a2c_documents.parsers.office.xml import Node, attribute, local, whole
 
 OUTLINE = "outline-style"
 """The name of the list that the chapters of a document are."""
@@ -18,11 +17,11 @@ _NUMERALS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "up
 class OdfStyles:
     """Styles by name, from the styles and from the content: what one leaves open comes from its parent."""
 
-    def __init__(self, roots: Iterable[Any | None]) -> None:
-        self._styles: dict[str, Any] = {}
-        self._text_styles: dict[str, Any] = {}
-        self._slide_styles: dict[str, Any] = {}
-        self._lists: dict[str, dict[int, Any]] = {}
+    def __init__(self, roots: Iterable[Node | None]) -> None:
+        self._styles: dict[str, Node] = {}
+        self._text_styles: dict[str, Node] = {}
+        self._slide_styles: dict[str, Node] = {}
+        self._lists: dict[str, dict[int, Node]] = {}
         for root in roots:
             for node in root.iter("{*}style", "{*}list-style", "{*}outline-style") if root is not None else ():
                 name = attribute(node, "name")
@@ -37,7 +36,7 @@ class OdfStyles:
                 elif attribute(node, "family") in ("paragraph", "graphic", "presentation", "table"):
                     self._styles[name] = node
 
-    def _chain(self, name: str) -> Iterable[Any]:
+    def _chain(self, name: str) -> Iterable[Node]:
         seen: set[str] = set()
         while name in self._styles and name not in seen:
             seen.add(name)
@@ -73,7 +72,7 @@ class OdfStyles:
     def shown_name(self, name: str) -> str:
         """The name of a style as people know it; of one that was made on the way, its parent's."""
         chain = list(self._chain(name))
-        styles = [style for style in chain if local(style.getparent()) != "automatic-styles"] or chain
+        styles = [style for style in chain if not _is_automatic(style)] or chain
         shown = attribute(styles[0], "display-name") or attribute(styles[0], "name") if styles else name
         return shown.replace("_20_", " ")
 
@@ -119,3 +118,9 @@ class OdfStyles:
                     numeral(numbers.get(above, self.start(list_style, above)), _NUMERALS.get(style, "decimal"))
                 )
         return f"{attribute(level, 'num-prefix')}{'.'.join(parts)}{attribute(level, 'num-suffix')}".strip()
+
+
+def _is_automatic(style: Node) -> bool:
+    """Whether the program made the style itself, for direct formatting."""
+    parent = style.getparent()
+    return parent is not None and local(parent) == "automatic-styles"

@@ -13,7 +13,7 @@ from a2c_documents.parsers.office.comments import Comment, speaker_notes, thread
 from a2c_documents.parsers.office.facts import core_facts
 from a2c_documents.parsers.office.lazy import Later, LazySource
 from a2c_documents.parsers.office.package import Package, Relation
-from a2c_documents.parsers.office.xml import DamagedPartError, attribute, number, words_of
+from a2c_documents.parsers.office.xml import DamagedPartError, Node, attribute, number, words_of
 from a2c_documents.parsers.slides.objects import SlidePart, frame_elements, picture_elements
 from a2c_documents.parsers.slides.paragraphs import paragraphs_of, plain, text_elements
 from a2c_documents.parsers.slides.shapes import TITLES, Design, Shape, shapes_of
@@ -60,7 +60,7 @@ class _Deck:
         size = root.find("{*}sldSz")
         self.size = [number(size.get(key)) / 12_700 for key in ("cx", "cy")] if size is not None else []
         self._designs: dict[str, Design] = {}
-        self._trees: dict[int, Any] = {}
+        self._trees: dict[int, Node] = {}
         self._room = MAX_KEPT
 
     def pages(self, slide: int, name: str) -> list[Page | Later]:
@@ -120,7 +120,7 @@ class _Deck:
         return remarks
 
 
-def _relation_id(entry: Any) -> str:
+def _relation_id(entry: Node) -> str:
     """Not the plain `id` that an entry of the list has as well."""
     return next((str(value) for key, value in entry.items() if key.endswith("}id")), "")
 
@@ -181,8 +181,7 @@ def _elements(shape: Shape, part: SlidePart, design: Design, slide: int) -> list
         words = " ".join(plain(body).split())
         elements += [heading(words, 1, **metadata)] if words else []
     elif body is not None:
-        styles = [style for style in _styles(shape, design) if style is not None]
-        elements += text_elements(list(paragraphs_of(body, styles, part.relations)), metadata)
+        elements += text_elements(list(paragraphs_of(body, _styles(shape, design), part.relations)), metadata)
     mark = shape.element.find("{*}*/{*}cNvPr/{*}hlinkClick")
     target = part.relations.get(attribute(mark, "id")) if mark is not None else None
     if target is not None and target.external:
@@ -190,9 +189,10 @@ def _elements(shape: Shape, part: SlidePart, design: Design, slide: int) -> list
     return elements
 
 
-def _styles(shape: Shape, design: Design) -> list[Any]:
+def _styles(shape: Shape, design: Design) -> list[Node]:
     inherited = design.placeholders(shape.placeholder, shape.index) if shape.placeholder is not None else []
-    return [one.find("{*}txBody/{*}lstStyle") for one in inherited] + [design.styles(shape.placeholder)]
+    styles = [one.find("{*}txBody/{*}lstStyle") for one in inherited] + [design.styles(shape.placeholder)]
+    return [style for style in styles if style is not None]
 
 
 # ------------------------------------------------------------------------------------------------------------- comments
@@ -217,7 +217,7 @@ def _authors(package: Package, relations: dict[str, Relation]) -> dict[str, str]
     return names
 
 
-def _comments(entry: Any, authors: dict[str, str]) -> Iterator[Comment]:
+def _comments(entry: Node, authors: dict[str, str]) -> Iterator[Comment]:
     """A comment, and the replies inside it; the older kind is known by its author and a number."""
     own = attribute(entry, "id") or _older_id(entry)
     yield _comment(entry, own, _older_id(entry.find(".//{*}parentCm")), authors)
@@ -225,12 +225,12 @@ def _comments(entry: Any, authors: dict[str, str]) -> Iterator[Comment]:
         yield _comment(reply, attribute(reply, "id"), own, authors)
 
 
-def _comment(entry: Any, own: str, parent: str, authors: dict[str, str]) -> Comment:
+def _comment(entry: Node, own: str, parent: str, authors: dict[str, str]) -> Comment:
     words = plain(entry.find("{*}txBody")) or words_of(entry.find("{*}text"))
     date = attribute(entry, "created") or attribute(entry, "dt")
     resolved = attribute(entry, "status") in ("resolved", "closed")
     return Comment(own, words, authors.get(attribute(entry, "authorId"), ""), date, parent, resolved)
 
 
-def _older_id(entry: Any | None) -> str:
+def _older_id(entry: Node | None) -> str:
     return f"{attribute(entry, 'authorId')}/{attribute(entry, 'idx')}" if entry is not None else ""

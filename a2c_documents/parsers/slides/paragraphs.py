@@ -10,7 +10,7 @@ from a2c_documents.model import Element, formula, link, list_of, text
 from a2c_documents.parsers.office.equations import latex_of
 from a2c_documents.parsers.office.lists import nested
 from a2c_documents.parsers.office.package import Relation
-from a2c_documents.parsers.office.xml import attribute, local, whole
+from a2c_documents.parsers.office.xml import Node, attribute, local, whole
 
 
 @dataclass(slots=True)
@@ -25,7 +25,7 @@ class Paragraph:
     only_formula: bool = False
 
 
-def paragraphs_of(body: Any | None, styles: list[Any], relations: dict[str, Relation]) -> Iterator[Paragraph]:
+def paragraphs_of(body: Node | None, styles: list[Node], relations: dict[str, Relation]) -> Iterator[Paragraph]:
     """The paragraphs of a text body that say something. `styles` tell which have bullets, nearest first."""
     if body is None:
         return
@@ -40,12 +40,12 @@ def paragraphs_of(body: Any | None, styles: list[Any], relations: dict[str, Rela
             yield paragraph
 
 
-def plain(body: Any | None) -> str:
+def plain(body: Node | None) -> str:
     """The text of a body, one line for each paragraph."""
     return "\n".join(paragraph.words for paragraph in paragraphs_of(body, [], {}))
 
 
-def _paragraph(element: Any, relations: dict[str, Relation]) -> Paragraph:
+def _paragraph(element: Node, relations: dict[str, Relation]) -> Paragraph:
     result = Paragraph("")
     words: list[str] = []
     other = False
@@ -79,7 +79,7 @@ def _add_link(links: list[tuple[str, str]], run: str, url: str) -> None:
         links.append((run, url))
 
 
-def _parts(element: Any) -> Iterator[Any]:
+def _parts(element: Node) -> Iterator[Node]:
     for part in element:
         if local(part) != "AlternateContent":
             yield part
@@ -87,7 +87,7 @@ def _parts(element: Any) -> Iterator[Any]:
             yield from part[0]
 
 
-def _bullet(properties: Any | None, level: int, chain: list[Any]) -> str:
+def _bullet(properties: Node | None, level: int, chain: list[Node]) -> str:
     steps = [properties] + [style.find(f"{{*}}lvl{level + 1}pPr") for style in chain]
     for step in steps:
         for mark in step if step is not None else ():

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from a2c_documents.parsers.office.package import Package
 from a2c_documents.parsers.office.reading_order import Extent, around, in_reading_order
-from a2c_documents.parsers.office.xml import attribute, local, number
+from a2c_documents.parsers.office.xml import Node, attribute, local, number
 
 _KINDS = frozenset({"sp", "pic", "graphicFrame", "cxnSp"})
 _POINT = 12_700
@@ -25,7 +24,7 @@ Transform = tuple[float, float, float, float]
 class Shape:
     """A shape that is no group: its tree, its place, and which placeholder of the design it fills."""
 
-    element: Any
+    element: Node
     kind: str
     name: str
     alt: str
@@ -42,9 +41,9 @@ class Design:
         self._layout = package.optional(layout)
         self._master = package.optional(package.related(layout, "slideMaster"))
 
-    def placeholders(self, kind: str, index: str) -> list[Any]:
+    def placeholders(self, kind: str, index: str) -> list[Node]:
         """What a placeholder inherits from, nearest first."""
-        found: list[Any] = []
+        found: list[Node] = []
         for _, mark, shape in _placeholders(self._layout):
             if attribute(mark, "idx", "0") == index or (kind in TITLES and attribute(mark, "type") in TITLES):
                 found.append(shape)
@@ -54,13 +53,13 @@ class Design:
         found.extend(shape for name, _, shape in _placeholders(self._master) if name == wanted)
         return found
 
-    def styles(self, kind: str | None) -> Any | None:
+    def styles(self, kind: str | None) -> Node | None:
         """The master's styles for a kind of text."""
         name = "otherStyle" if kind is None else "titleStyle" if kind in TITLES else "bodyStyle"
         return self._master.find(f"{{*}}txStyles/{{*}}{name}") if self._master is not None else None
 
 
-def _placeholders(root: Any | None) -> Iterator[tuple[str, Any, Any]]:
+def _placeholders(root: Node | None) -> Iterator[tuple[str, Node, Node]]:
     for shape in root.iterfind(".//{*}spTree/{*}sp") if root is not None else ():
         mark = shape.find("{*}nvSpPr/{*}nvPr/{*}ph")
         if mark is not None:
@@ -70,7 +69,7 @@ def _placeholders(root: Any | None) -> Iterator[tuple[str, Any, Any]]:
 # -------------------------------------------------------------------------------------------------------- reading order
 
 
-def shapes_of(slide: Any, design: Design) -> list[Shape]:
+def shapes_of(slide: Node, design: Design) -> list[Shape]:
     """The shapes of a slide: its title, then placeholders as the design orders them, others where they stand."""
     tree = slide.find(".//{*}spTree")
     titles: list[Shape] = []
@@ -97,7 +96,7 @@ def _extent(box: list[float]) -> Extent:
 # ----------------------------------------------------------------------------------------------------------------- walk
 
 
-def _children(parent: Any) -> Iterator[Any]:
+def _children(parent: Node) -> Iterator[Node]:
     """Shapes in a tree or group; of alternatives, the first that can be understood."""
     for child in parent:
         if local(child) != "AlternateContent":
@@ -110,9 +109,9 @@ def _children(parent: Any) -> Iterator[Any]:
                 break
 
 
-def _flat(top: Any, design: Design) -> Iterator[Shape]:
+def _flat(top: Node, design: Design) -> Iterator[Shape]:
     """A shape, or what is in a group, in the order of the tree."""
-    waiting: list[tuple[Any, Transform]] = [(top, (1, 0, 1, 0))]
+    waiting: list[tuple[Node, Transform]] = [(top, (1, 0, 1, 0))]
     while waiting:
         element, transform = waiting.pop()
         kind = local(element)
@@ -123,7 +122,7 @@ def _flat(top: Any, design: Design) -> Iterator[Shape]:
             yield _shape(element, kind, transform, design)
 
 
-def _shape(element: Any, kind: str, transform: Transform, design: Design) -> Shape:
+def _shape(element: Node, kind: str, transform: Transform, design: Design) -> Shape:
     properties, mark = element.find("{*}*/{*}cNvPr"), element.find("{*}*/{*}nvPr/{*}ph")
     placeholder = attribute(mark, "type") if mark is not None else None
     index = attribute(mark, "idx", "0") if mark is not None else ""
@@ -135,7 +134,7 @@ def _shape(element: Any, kind: str, transform: Transform, design: Design) -> Sha
     return Shape(element, kind, name, alt.strip(), _box(frame, transform) if frame else None, placeholder, index)
 
 
-def _frame(element: Any) -> tuple[float, float, float, float] | None:
+def _frame(element: Node) -> tuple[float, float, float, float] | None:
     """Left, upper edge, width and height as the file has them."""
     for where in ("{*}spPr/{*}xfrm", "{*}xfrm", "{*}grpSpPr/{*}xfrm"):
         place = element.find(where)
@@ -152,7 +151,7 @@ def _box(frame: tuple[float, float, float, float], transform: Transform) -> list
     return [round(measure / _POINT, 1) for measure in measures]
 
 
-def _inside(group: Any, outer: Transform) -> Transform:
+def _inside(group: Node, outer: Transform) -> Transform:
     """From the units inside a group to the slide's."""
     frame, place = _frame(group), group.find("{*}grpSpPr/{*}xfrm")
     start, size = (place.find("{*}chOff"), place.find("{*}chExt")) if place is not None else (None, None)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from a2c_documents.model import (
     MAX_SUMMARY,
     Element,
     Facts,
+    Page,
     PagesSource,
     Source,
     UnreadableFileError,
@@ -38,6 +38,7 @@ from a2c_documents.parsers.office.story import (
 from a2c_documents.parsers.office.xml import (
     MAX_XML,
     DamagedPartError,
+    Node,
     attribute,
     parse_xml,
     whole,
@@ -72,7 +73,7 @@ def open_word(path: Path) -> Source:
         package.close()
 
 
-def _pages(package: Package, main: str) -> list[Any]:
+def _pages(package: Package, main: str) -> list[Page]:
     if package.size(main) > MAX_XML:
         raise UnreadableFileError("this Word document is too long to be read")
     raw, entities = without_entities(package.read(main))
@@ -83,7 +84,7 @@ def _pages(package: Package, main: str) -> list[Any]:
     asides = Asides()
     styles = WordStyles(package.optional(package.related(main, "styles")))
     numbering = WordNumbering(package.optional(package.related(main, "numbering")), styles)
-    sections = [node for node in inside(body, "w:sectPr") if tag(node.getparent()) in ("w:pPr", "w:body")]
+    sections = [node for node in inside(body, "w:sectPr") if _begins_section(node)]
     margins = WordMargins(
         package, main, asides, sections,
         even=is_on(package.optional(package.related(main, "settings")), "w:evenAndOddHeaders"),
@@ -93,6 +94,12 @@ def _pages(package: Package, main: str) -> list[Any]:
     for remark in _remarks(package, asides, entities=entities):
         story.put_beside(remark, is_note=True)
     return cut(story.steps, margins.of)
+
+
+def _begins_section(properties: Node) -> bool:
+    """Whether section properties are in force: tracked changes keep a copy of the former ones deeper in the tree."""
+    parent = properties.getparent()
+    return parent is not None and tag(parent) in ("w:pPr", "w:body")
 
 
 def _remarks(package: Package, asides: Asides, *, entities: bool) -> Iterator[Element]:
@@ -124,7 +131,7 @@ class WordBody:
     """Walks the blocks of a body, without recursion, and says what it meets."""
 
     def __init__(
-        self, reader: WordReader, styles: WordStyles, numbering: WordNumbering, notes: Notes, sections: Sequence[Any]
+        self, reader: WordReader, styles: WordStyles, numbering: WordNumbering, notes: Notes, sections: Sequence[Node]
     ) -> None:
         self._reader = reader
         self._styles = styles
@@ -134,10 +141,10 @@ class WordBody:
         self._section = 0
         self._story = Story()
 
-    def read(self, body: Any) -> Story:
+    def read(self, body: Node) -> Story:
         """Everything in the body, in order."""
         self._story.begin_section(0)
-        stack: list[Any] = list(reversed(body))
+        stack: list[Node] = list(reversed(body))
         while stack:
             node = stack.pop()
             name = tag(node)
@@ -164,7 +171,7 @@ class WordBody:
 
     # ------------------------------------------------------------------------------------------------------- paragraphs
 
-    def _paragraph(self, element: Any) -> list[Box]:
+    def _paragraph(self, element: Node) -> list[Box]:
         properties = child(element, "w:pPr")
         style_id = value(properties, "w:pStyle")
         look = self._styles.look(style_id)
@@ -177,13 +184,13 @@ class WordBody:
             self._next_section()
         return said.boxes
 
-    def _look(self, look: Look, properties: Any, said: Said) -> Look:
+    def _look(self, look: Look, properties: Node | None, said: Said) -> Look:
         outline = value(properties, "w:outlineLvl")
         if look.kind or not outline or not 0 <= whole(outline, 9) < 9 or len(said.words()) > _LONGEST_HEADING:
             return look
         return Look(look.name, "heading", whole(outline) + 1, look.list_id, look.list_level)
 
-    def _say(self, said: Said, look: Look, style_id: str, properties: Any) -> None:
+    def _say(self, said: Said, look: Look, style_id: str, properties: Node | None) -> None:
         shown = said.words().strip()
         mark, depth = self._numbering.mark(properties, look, style_id) if shown else (None, 0)
         words: list[str] = []
@@ -205,7 +212,7 @@ class WordBody:
             elif not isinstance(part, Box):
                 others.append(part)
         self._words("".join(words), said, look, mark, depth, others)
-        if not said.parts and child(properties, "w:pBdr") is not None:
+        if not said.parts:
             self._rule(child(properties, "w:pBdr"))
 
     def _words(
@@ -239,13 +246,13 @@ class WordBody:
         elif not (said.fields and len(shown) <= MAX_SUMMARY):
             self._story.put_text(shown, said.links)
 
-    def _rule(self, borders: Any) -> None:
+    def _rule(self, borders: Node | None) -> None:
         if any(value(borders, side) not in ("", "none", "nil") for side in ("w:top", "w:bottom", "w:between")):
             self._story.put_rule()
 
     # ----------------------------------------------------------------------------------------------------------- others
 
-    def _table(self, element: Any) -> None:
+    def _table(self, element: Node) -> None:
         cells = WordCells(self._reader, self._styles, self._numbering)
         shown = read_table(element, cells.words, self._deleted)
         if shown is not None:
@@ -270,7 +277,7 @@ class WordBody:
             self._story.break_page()
         self._story.begin_section(self._section)
 
-    def _chunk(self, node: Any) -> None:
+    def _chunk(self, node: Node) -> None:
         relation = self._reader.relations.get(attribute(node, "id"))
         target = relation.target if relation is not None else ""
         self._story.put(link(f"Inserted file {target.rpartition('/')[2]}", target))
@@ -282,7 +289,7 @@ class WordBody:
 class WordMargins:
     """The headers and footers of the sections; not those that are only taken over from the section before."""
 
-    def __init__(self, package: Package, main: str, asides: Asides, sections: list[Any], *, even: bool) -> None:
+    def __init__(self, package: Package, main: str, asides: Asides, sections: list[Node], *, even: bool) -> None:
         self._package = package
         self._relations = package.relations(main)
         self._asides = asides
@@ -296,7 +303,7 @@ class WordMargins:
             self._made[section] = self._make(self._sections[section]) if section < len(self._sections) else Furniture()
         return self._made[section]
 
-    def _make(self, properties: Any) -> Furniture:
+    def _make(self, properties: Node) -> Furniture:
         references = {
             (tag(node).removeprefix("w:").removesuffix("Reference"), attribute(node, "type", "default")): node
             for node in properties
@@ -314,7 +321,7 @@ class WordMargins:
             (result.first if goes_first else result.others).extend(self._elements(node, category, pages))
         return result
 
-    def _elements(self, node: Any, category: str, pages: str) -> list[Element]:
+    def _elements(self, node: Node, category: str, pages: str) -> list[Element]:
         relation = self._relations.get(attribute(node, "id"))
         if relation is None or relation.external:
             return []

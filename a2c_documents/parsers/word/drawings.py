@@ -14,7 +14,7 @@ from a2c_documents.parsers.office.ooxml import child, chosen, inside, tag
 from a2c_documents.parsers.office.package import Package, Relation
 from a2c_documents.parsers.office.smartart import diagram_of
 from a2c_documents.parsers.office.story import Box
-from a2c_documents.parsers.office.xml import DamagedPartError, attribute, drawn_pixels, pixels
+from a2c_documents.parsers.office.xml import DamagedPartError, Node, Nodes, attribute, drawn_pixels, pixels
 
 _LENGTH = re.compile(r"(?:^|;)\s*(width|height):\s*([\d.]{1,12}[a-z]{2})", re.IGNORECASE)
 
@@ -42,12 +42,12 @@ class _Frame:
 class Drawings:
     """The drawings of one part; `plain` gives the words in a box."""
 
-    def __init__(self, package: Package, relations: Mapping[str, Relation], plain: Callable[[Any], str]) -> None:
+    def __init__(self, package: Package, relations: Mapping[str, Relation], plain: Callable[[Nodes], str]) -> None:
         self._package = package
         self._relations = relations
         self._plain = plain
 
-    def read(self, drawing: Any) -> list[Element | Box]:
+    def read(self, drawing: Node) -> list[Element | Box]:
         """What is in a drawing, in order. Several boxes that are drawn as one are a diagram."""
         found = list(self._walk(drawing))
         boxes = [part for part in found if isinstance(part, Box)]
@@ -56,8 +56,8 @@ class Drawings:
         words = "\n".join(filter(None, (self._plain(box.content) for box in boxes)))
         return [note("diagram", words), *(part for part in found if isinstance(part, Element))]
 
-    def _walk(self, drawing: Any) -> Iterator[Element | Box]:
-        stack: list[tuple[Any, _Frame]] = [(drawing, _Frame())]
+    def _walk(self, drawing: Node) -> Iterator[Element | Box]:
+        stack: list[tuple[Node, _Frame]] = [(drawing, _Frame())]
         while stack:
             node, frame = stack.pop()
             name = tag(node)
@@ -75,7 +75,7 @@ class Drawings:
             if name not in ("c:chart", "cx:chart", "dgm:relIds"):
                 stack.extend((part, frame) for part in reversed(node))
 
-    def _thing(self, name: str, node: Any, frame: _Frame) -> Iterator[Element]:
+    def _thing(self, name: str, node: Node, frame: _Frame) -> Iterator[Element]:
         """What an element of a drawing is by itself."""
         if name == "pic:pic":
             yield self._picture(child(node, "pic:blipFill", "a:blip"), frame)
@@ -95,7 +95,7 @@ class Drawings:
         elif name in ("v:rect", "v:shape") and attribute(node, "hr") in ("t", "true"):
             yield note("separator", "---")
 
-    def _frame(self, node: Any, outer: _Frame) -> _Frame:
+    def _frame(self, node: Node, outer: _Frame) -> _Frame:
         """The name, the words for people who cannot see it, and the size."""
         shape = next(inside(node, "wp:docPr", "pic:cNvPr", "wps:cNvPr"), None)
         extent = child(node, "wp:extent")
@@ -112,7 +112,7 @@ class Drawings:
         alt = outer.alt or attribute(shape, "descr") or attribute(shape, "title")
         return _Frame(outer.name or attribute(shape, "name"), alt, size, click.target if click else outer.url)
 
-    def _picture(self, blip: Any | None, frame: _Frame) -> Element:
+    def _picture(self, blip: Node | None, frame: _Frame) -> Element:
         names = ("embed", "id", "link", "href") if blip is not None else ()
         relation = next((found for name in names if (found := self._relations.get(attribute(blip, name)))), None)
         shown = image(frame.alt, url=relation.target if relation and relation.external else "", **frame.metadata)
@@ -123,13 +123,13 @@ class Drawings:
             shown.picture = self._package.picture(relation.target)
         return shown
 
-    def _chart(self, node: Any, frame: _Frame) -> Element:
+    def _chart(self, node: Node, frame: _Frame) -> Element:
         try:
             return chart_of(self._package.xml(self._target(node, "id")), **frame.metadata).element()
         except DamagedPartError as error:
             return note("annotation", f"A chart cannot be read: {error}")
 
-    def _diagram(self, node: Any, frame: _Frame) -> Element:
+    def _diagram(self, node: Node, frame: _Frame) -> Element:
         try:
             shown = diagram_of(self._package.xml(self._target(node, "dm")))
         except DamagedPartError as error:
@@ -137,14 +137,14 @@ class Drawings:
         shown.metadata.update(frame.metadata | ({"alt": frame.alt} if frame.alt else {}))
         return shown
 
-    def _target(self, node: Any, name: str) -> str:
+    def _target(self, node: Node, name: str) -> str:
         relation = self._relations.get(attribute(node, name))
         if relation is None or relation.external:
             raise DamagedPartError("it is not in the file")
         return relation.target
 
 
-def _old_frame(node: Any, outer: _Frame) -> _Frame:
+def _old_frame(node: Node, outer: _Frame) -> _Frame:
     lengths = {found[1].lower(): pixels(found[2]) for found in _LENGTH.finditer(attribute(node, "style")[:2_000])}
     size = (lengths.get("width", 0), lengths.get("height", 0))
     alt = outer.alt or attribute(node, "alt")

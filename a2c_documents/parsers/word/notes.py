@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from a2c_documents.model import Element, note
 from a2c_documents.parsers.office.comments import Comment, thread_elements, threads
 from a2c_documents.parsers.office.ooxml import children, inside
 from a2c_documents.parsers.office.package import Package
 from a2c_documents.parsers.office.story import Aside
-from a2c_documents.parsers.office.xml import DamagedPartError, attribute
+from a2c_documents.parsers.office.xml import DamagedPartError, Node, attribute
 from a2c_documents.parsers.word.paragraphs import Asides, WordReader
 
 _PARTS = {"footnote": "footnotes", "endnote": "endnotes", "comment": "comments"}
@@ -22,7 +20,7 @@ class Notes:
         self._package = package
         self._main = main
         self._asides = asides
-        self._read: dict[str, tuple[WordReader | None, dict[str, Any]]] = {}
+        self._read: dict[str, tuple[WordReader | None, dict[str, Node]]] = {}
         self._threads: dict[str, list[Comment]] | None = None
 
     def elements(self, aside: Aside) -> list[Element]:
@@ -49,7 +47,7 @@ class Notes:
         extended = self._package.optional(self._package.related(self._main, "commentsExtended"))
         replies = {attribute(node, "paraId"): node for node in extended} if extended is not None else {}
         by_paragraph: dict[str, str] = {}
-        found: list[tuple[Comment, Any]] = []
+        found: list[tuple[Comment, Node | None]] = []
         for key, entry in entries.items():
             last = next((attribute(line, "paraId") for line in reversed(list(inside(entry, "w:p")))), "")
             by_paragraph[last] = key
@@ -60,7 +58,7 @@ class Notes:
             comment.resolved = attribute(told, "done") in ("1", "true")
         return [comment for comment, _ in found]
 
-    def _entries(self, kind: str) -> tuple[WordReader | None, dict[str, Any]]:
+    def _entries(self, kind: str) -> tuple[WordReader | None, dict[str, Node]]:
         if kind not in self._read:
             target = self._package.related(self._main, _PARTS[kind])
             try:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from a2c_documents.parsers.office.lists import CONTENTS, DEEPEST, Mark, numeral
 from a2c_documents.parsers.office.ooxml import child, children, is_on, value
-from a2c_documents.parsers.office.xml import attribute, whole
+from a2c_documents.parsers.office.xml import Node, attribute, whole
 from a2c_documents.parsers.word.styles import Look, WordStyles
 
 
@@ -26,7 +25,7 @@ class Level:
 class WordNumbering:
     """The lists of a document, counted on as its paragraphs come by."""
 
-    def __init__(self, root: Any | None, styles: WordStyles) -> None:
+    def __init__(self, root: Node | None, styles: WordStyles) -> None:
         self._abstract = {attribute(node, "abstractNumId"): node for node in children(root, "w:abstractNum")}
         self._lists = {attribute(node, "numId"): node for node in children(root, "w:num")}
         self._styles = styles
@@ -39,7 +38,7 @@ class WordNumbering:
         _, levels, _ = self._read(list_id)
         return next((depth for depth, level in levels.items() if level.paragraph_style == style_id), 0)
 
-    def mark(self, properties: Any | None, look: Look, style_id: str) -> tuple[Mark | None, int]:
+    def mark(self, properties: Node | None, look: Look, style_id: str) -> tuple[Mark | None, int]:
         """What stands before a paragraph if it is an item of a list, and how deep it is in there. It is counted."""
         if look.kind == "contents":
             return CONTENTS, look.level
@@ -110,7 +109,7 @@ class WordNumbering:
         return shared, levels, starts
 
 
-def _level(node: Any) -> Level:
+def _level(node: Node) -> Level:
     return Level(
         value(node, "w:numFmt") or "decimal",
         value(node, "w:lvlText"),

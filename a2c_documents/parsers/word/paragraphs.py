@@ -14,7 +14,7 @@ from a2c_documents.parsers.office.lists import numeral
 from a2c_documents.parsers.office.ooxml import child, children, chosen, inside, is_on, own_text, tag, value
 from a2c_documents.parsers.office.package import Package
 from a2c_documents.parsers.office.story import MAX_ABOUT, MAX_DEPTH, Aside, PageBreak, Said
-from a2c_documents.parsers.office.xml import attribute, whole
+from a2c_documents.parsers.office.xml import Node, Nodes, attribute, whole
 from a2c_documents.parsers.word.drawings import Drawings
 
 MAX_OPEN = 200
@@ -68,7 +68,7 @@ class WordReader:
         self._pending: list[dict[str, Any]] = []
         self._stack: list[Any] = []
 
-    def paragraph(self, element: Any) -> Said:
+    def paragraph(self, element: Node) -> Said:
         """What a paragraph says. Everything below it is walked without recursion."""
         self._said = said = Said(fields=self._pending)
         self._pending = []
@@ -92,7 +92,7 @@ class WordReader:
         self._hear("\n")
         return said
 
-    def passing(self, node: Any) -> None:
+    def passing(self, node: Node) -> None:
         """Something that stands between paragraphs: the start or the end of a comment, a control around paragraphs."""
         name = tag(node)
         if name == "w:commentRangeStart":
@@ -102,7 +102,7 @@ class WordReader:
         elif name == "w:del":
             self.asides.deletions += 1
 
-    def plain(self, container: Any, others: list[Element] | None = None) -> str:
+    def plain(self, container: Nodes, others: list[Element] | None = None) -> str:
         """All words of a container of paragraphs, line by line; `others` takes the pictures and the like."""
         if self._depth >= MAX_DEPTH:
             return ""
@@ -110,14 +110,14 @@ class WordReader:
         outer = self._said, self._stack, self._pending
         self._pending = []
         lines: list[str] = []
-        stack: list[Any] = list(reversed(container))
+        stack: list[Node] = list(reversed(container))
         while stack:
             node = stack.pop()
             name = tag(node)
             if name == "w:p":
                 said = self.paragraph(node)
                 lines.append(said.words().strip())
-                stack.extend(box.content for box in reversed(said.boxes))
+                stack.extend(part for box in reversed(said.boxes) for part in reversed(box.content))
                 if others is not None:
                     others.extend(part for part in said.parts if isinstance(part, Element))
             elif name == "mc:AlternateContent":
@@ -141,28 +141,28 @@ class WordReader:
             if len(about) < MAX_ABOUT:
                 self._comments[known] = about + words
 
-    def _run(self, node: Any) -> None:
+    def _run(self, node: Node) -> None:
         properties = child(node, "w:rPr")
         if properties is None or not is_on(properties, "w:vanish"):
             self._stack.extend(reversed(node))
 
-    def _break(self, node: Any) -> None:
+    def _break(self, node: Node) -> None:
         if attribute(node, "type") == "page":
             self._said.parts.append(PageBreak())
         else:
             self._say("\n")
 
-    def _symbol(self, node: Any) -> None:
+    def _symbol(self, node: Node) -> None:
         self._say(symbol(attribute(node, "font"), attribute(node, "char")))
 
-    def _deleted(self, node: Any) -> None:
+    def _deleted(self, node: Node) -> None:
         if len(node):
             self.asides.deletions += 1
 
-    def _alternatives(self, node: Any) -> None:
+    def _alternatives(self, node: Node) -> None:
         self._stack.extend(reversed(chosen(node)))
 
-    def _link(self, node: Any) -> None:
+    def _link(self, node: Node) -> None:
         relation = self.relations.get(attribute(node, "id"))
         anchor = attribute(node, "anchor")
         url = (relation.target if relation is not None else "") + (f"#{anchor}" if anchor else "")
@@ -172,7 +172,7 @@ class WordReader:
 
     # ------------------------------------------------------------------------------------------------- fields, controls
 
-    def _field_mark(self, node: Any) -> None:
+    def _field_mark(self, node: Node) -> None:
         kind = attribute(node, "fldCharType")
         if kind == "begin" and len(self._fields) < MAX_FIELDS:
             self._fields.append(Field(entry=entry_of(child(node, "w:ffData"))))
@@ -197,50 +197,50 @@ class WordReader:
             self._said.add_link(opened.start, opened.url)
             opened.url = ""
 
-    def _field_code(self, node: Any) -> None:
+    def _field_code(self, node: Node) -> None:
         if self._fields and self._fields[-1].in_code:
             self._fields[-1].code += own_text(node)
 
-    def _simple_field(self, node: Any) -> None:
+    def _simple_field(self, node: Node) -> None:
         start, url = len(self._said.parts), target_of(attribute(node, "instr"))
         self._stack.append(_Close(partial(self._said.add_link, start, url)))
         self._stack.extend(reversed(node))
 
-    def _control(self, node: Any) -> None:
+    def _control(self, node: Node) -> None:
         self._said.fields.extend(controls(node))
         self._stack.extend(reversed(node))
 
     # ---------------------------------------------------------------------------------------------- equations, drawings
 
-    def _equation(self, node: Any) -> None:
+    def _equation(self, node: Node) -> None:
         if words := latex_of(node):
             self._say(f"${words}$")
 
-    def _display_equation(self, node: Any) -> None:
+    def _display_equation(self, node: Node) -> None:
         for equation in node:
             if tag(equation) == "m:oMath" and (words := latex_of(equation)):
                 self._said.parts.append(formula(words))
 
-    def _drawing(self, node: Any) -> None:
+    def _drawing(self, node: Node) -> None:
         self._said.parts.extend(self.drawings.read(node))
 
     # -------------------------------------------------------------------------------------------------- notes, comments
 
-    def _note(self, node: Any) -> None:
+    def _note(self, node: Node) -> None:
         kind = tag(node).removeprefix("w:").removesuffix("Reference")
         note_id = attribute(node, "id")
         self._say(f"[^{self.asides.mark(kind, note_id, str if kind == 'footnote' else _roman)}]")
         self._said.parts.append(Aside(kind, note_id))
 
-    def _start_comment(self, node: Any) -> None:
+    def _start_comment(self, node: Node) -> None:
         if len(self._comments) < MAX_OPEN:
             self._comments[attribute(node, "id")] = ""
 
-    def _comment(self, node: Any) -> None:
+    def _comment(self, node: Node) -> None:
         about = self._comments.pop(attribute(node, "id"), "")
         self._said.parts.append(Aside("comment", attribute(node, "id"), " ".join(about.split())[:MAX_ABOUT]))
 
-    _ACTS: ClassVar[dict[str, Callable[[WordReader, Any], None]]] = {
+    _ACTS: ClassVar[dict[str, Callable[[WordReader, Node], None]]] = {
         "w:r": _run,
         "w:br": _break,
         "w:sym": _symbol,
@@ -310,7 +310,7 @@ class Field:
         return entry if entry.get("type") == "checkbox" or not words else {**entry, "value": words}
 
 
-def entry_of(data: Any | None) -> dict[str, Any] | None:
+def entry_of(data: Node | None) -> dict[str, Any] | None:
     """What a person can enter into a field of the older kind."""
     if data is None:
         return None
@@ -326,7 +326,7 @@ def entry_of(data: Any | None) -> dict[str, Any] | None:
     return {**entry, "value": value(data, "w:textInput", "w:default")}
 
 
-def controls(control: Any) -> Iterator[dict[str, Any]]:
+def controls(control: Node) -> Iterator[dict[str, Any]]:
     """The field that a content control is. One that only repeats a property of the document is none."""
     properties = child(control, "w:sdtPr")
     found = next((node for name in _CONTROLS for node in children(properties, name)), None)
@@ -345,7 +345,7 @@ def controls(control: Any) -> Iterator[dict[str, Any]]:
     yield {**entry, "options": options} if options else entry
 
 
-def _binding(properties: Any) -> str:
+def _binding(properties: Node | None) -> str:
     node = child(properties, "w:dataBinding")
     return attribute(node, "prefixMappings") + attribute(node, "xpath") if node is not None else ""
 

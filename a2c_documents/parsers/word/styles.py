@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from a2c_documents.parsers.office.ooxml import child, children, is_on, value
 from a2c_documents.parsers.office.style_names import kind_of
-from a2c_documents.parsers.office.xml import attribute, whole
+from a2c_documents.parsers.office.xml import Node, attribute, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +25,8 @@ class Look:
 class WordStyles:
     """The paragraph styles of a document. What a style leaves open comes from the one that it is based on."""
 
-    def __init__(self, root: Any | None) -> None:
-        self._styles: dict[str, Any] = {}
+    def __init__(self, root: Node | None) -> None:
+        self._styles: dict[str, Node] = {}
         self._looks: dict[str, Look] = {}
         self._default = ""
         for style in children(root, "w:style"):
@@ -48,7 +47,7 @@ class WordStyles:
         return value(self._styles.get(style_id), "w:pPr", "w:numPr", "w:numId")
 
     def _read(self, style_id: str) -> Look:
-        chain: list[Any] = []
+        chain: list[Node] = []
         seen: set[str] = set()
         while style_id in self._styles and style_id not in seen:
             seen.add(style_id)
@@ -72,6 +71,6 @@ class WordStyles:
         )
 
 
-def _first(chain: list[Any], *path: str) -> str:
+def _first(chain: list[Node], *path: str) -> str:
     """What the first style of a chain says that says anything."""
     return next((found for style in chain if (found := value(style, "w:pPr", *path))), "")

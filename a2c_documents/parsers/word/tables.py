@@ -11,7 +11,7 @@ from a2c_documents.parsers.office.lists import CONTENTS
 from a2c_documents.parsers.office.ooxml import child, children, chosen, is_on, tag, value
 from a2c_documents.parsers.office.story import Aside, Said, is_formula
 from a2c_documents.parsers.office.tables import Grid, Lines, turns
-from a2c_documents.parsers.office.xml import attribute, whole
+from a2c_documents.parsers.office.xml import Node, attribute, whole
 from a2c_documents.parsers.word.numbering import WordNumbering
 from a2c_documents.parsers.word.paragraphs import WordReader
 from a2c_documents.parsers.word.styles import WordStyles
@@ -30,7 +30,7 @@ class _Span:
     width: int
 
 
-def read_table(element: Any, words: Callable[[Any], str], deleted: Callable[[], None]) -> Element | None:
+def read_table(element: Node, words: Callable[[Node], str], deleted: Callable[[], None]) -> Element | None:
     """A table; `words` gives the text of a cell, `deleted` hears of rows that are left out."""
     grid = Grid()
     spans: dict[int, _Span] = {}
@@ -47,7 +47,9 @@ def read_table(element: Any, words: Callable[[Any], str], deleted: Callable[[], 
     return grid.element(first_is_header=_first_row_marked(element))
 
 
-def _row(row: Any, properties: Any, grid: Grid, spans: dict[int, _Span], words: Callable[[Any], str]) -> list[str]:
+def _row(
+    row: Node, properties: Node | None, grid: Grid, spans: dict[int, _Span], words: Callable[[Node], str]
+) -> list[str]:
     index = len(grid.rows)
     cells = [""] * max(0, min(MAX_COLUMNS, whole(value(properties, "w:gridBefore"))))
     for cell in _inside(row, "w:tc"):
@@ -70,21 +72,21 @@ def _row(row: Any, properties: Any, grid: Grid, spans: dict[int, _Span], words: 
     return cells
 
 
-def only_cell(element: Any) -> Any | None:
+def only_cell(element: Node) -> Node | None:
     """The cell of a table that has just one: a frame around a text, and no table to anybody."""
     rows = list(_inside(element, "w:tr"))
     cells = list(_inside(rows[0], "w:tc")) if len(rows) == 1 else []
     return cells[0] if len(cells) == 1 else None
 
 
-def cells_of(element: Any) -> Iterator[tuple[bool, Any]]:
+def cells_of(element: Node) -> Iterator[tuple[bool, Node]]:
     """The cells of a table inside a cell, each with whether it is the first of its row."""
     for row in _inside(element, "w:tr"):
         for index, cell in enumerate(_inside(row, "w:tc")):
             yield index == 0, cell
 
 
-def _inside(element: Any, name: str) -> Iterator[Any]:
+def _inside(element: Node, name: str) -> Iterator[Node]:
     """The rows or cells of a table, also those that controls or changes are drawn around."""
     stack = list(reversed(element))
     while stack:
@@ -96,7 +98,7 @@ def _inside(element: Any, name: str) -> Iterator[Any]:
             stack.extend(reversed(node))
 
 
-def _first_row_marked(element: Any) -> bool:
+def _first_row_marked(element: Node) -> bool:
     look = next(children(child(element, "w:tblPr"), "w:tblLook"), None)
     if look is None:
         return True
@@ -132,10 +134,10 @@ class WordCells:
         self.others: list[Element | Aside] = []
         self.fields: list[dict[str, Any]] = []
 
-    def words(self, cell: Any) -> str:
+    def words(self, cell: Node) -> str:
         """The words of a cell, walked without recursion."""
         lines = Lines()
-        stack: list[Any] = list(reversed(cell))
+        stack: list[Node | bool] = list(reversed(cell))
         while stack:
             node = stack.pop()
             if isinstance(node, bool):
@@ -156,7 +158,7 @@ class WordCells:
                     stack.extend(reversed(node))
         return str(lines)
 
-    def _line(self, element: Any, said: Said) -> str:
+    def _line(self, element: Node, said: Said) -> str:
         others = [part for part in said.parts if isinstance(part, Element | Aside)]
         self.others.extend(part for part in others if not is_formula(part))
         self.fields.extend(said.fields)
