@@ -11,7 +11,7 @@ from a2c_documents.parsers.office.number_formats import shown
 from a2c_documents.parsers.office.xml import Node, attribute, local, number, whole, words_of
 
 MAX_POINTS = 5_000
-"""Values of a series that are read."""
+"""Limit for the values of a series."""
 MAX_SERIES = 100
 _NAMED_SERIES, _NAMED_CATEGORIES, _TOLD_VALUES = 12, 12, 12
 _GAP = "–"
@@ -19,18 +19,18 @@ _GAP = "–"
 
 @dataclass(slots=True)
 class Values:
-    """What a chart keeps of some cells: numbers or words, what they look like, and where they come from."""
+    """Values that a chart keeps of a range of cells: the numbers or texts, how they are shown, and the range."""
 
     values: list[float | str | None] = field(default_factory=list[float | str | None])
     shown: list[str] = field(default_factory=list[str])
     source: str = ""
     is_plain: bool = False
-    """Nothing is said beside the numbers of how they look: their cells may know."""
+    """The chart has no number format for these values; their cells may have one."""
 
 
 @dataclass(slots=True)
 class Series:
-    """A row of values with its name, and what stands below them."""
+    """A series: its name, its values and their categories."""
 
     name: str = ""
     values: Values = field(default_factory=Values)
@@ -40,7 +40,7 @@ class Series:
 
 @dataclass(slots=True)
 class Chart:
-    """A chart before it is an element: a sheet may still have the values that the chart itself does not keep."""
+    """A chart that is not an element yet: the sheet may still supply values that the chart itself does not keep."""
 
     kinds: Sequence[str]
     title: str
@@ -48,7 +48,7 @@ class Chart:
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def element(self) -> Element:
-        """The chart; all of its numbers are in the detail."""
+        """The chart as an element; its detail holds all numbers."""
         names = [one.name or f"Series {number}" for number, one in enumerate(self.series, 1)]
         kind = " and ".join(dict.fromkeys(filter(None, self.kinds))) or "chart"
         shared = self._categories()
@@ -98,7 +98,7 @@ _GROUPINGS = {"clustered": "clustered ", "stacked": "stacked ", "percentStacked"
 
 
 def chart_of(root: Node, **metadata: Any) -> Chart:
-    """The chart in the root of a chart part."""
+    """Read the chart in the root of a chart part."""
     kinds, series = _extended(root) if root.find(".//{*}plotAreaRegion") is not None else _classic(root)
     return Chart(kinds, _title(root, series), series[:MAX_SERIES], metadata)
 
@@ -112,7 +112,7 @@ def _title(root: Node, series: list[Series]) -> str:
             return title
     deleted = root.find(".//{*}autoTitleDeleted")
     left_to_office = deleted is None or attribute(deleted, "val", "1") in ("0", "false")
-    # A title that was left to Office is the name of the only series.
+    # With an automatic title, Office shows the name of the only series.
     return series[0].name if left_to_office and len(series) == 1 else ""
 
 
@@ -132,14 +132,15 @@ def _classic(root: Node) -> tuple[list[str], list[Series]]:
 
 
 def _axis_codes(area: Node, plot: Node) -> tuple[str, str]:
-    """The number formats of the axis below a plot and of the one beside it, for numbers that bring none."""
+    """The number formats of the category axis and the value axis of a plot, for values without a format of their
+    own."""
     named = {attribute(axis.find("{*}axId"), "val"): axis for axis in area if local(axis).endswith("Ax")}
     ids = [attribute(node, "val") for node in plot.iterfind("{*}axId")]
     axes = [named[name] for name in ids if name in named]
     values = next((axis for axis in reversed(axes) if local(axis) == "valAx"), None)
     below = next((axis for axis in axes if axis is not values), None)
     if attribute(plot.find("{*}grouping"), "val") == "percentStacked":
-        # Such an axis shows shares, and its format is one for shares.
+        # This axis shows percentages, and its format does not fit the values.
         values = None
     codes = [attribute(axis.find("{*}numFmt"), "formatCode") if axis is not None else "" for axis in (below, values)]
     return codes[0], codes[1]
@@ -179,9 +180,10 @@ def _source(holder: Node | None) -> str:
 
 
 def _values(holder: Node | None, axis_code: str) -> Values:
-    """The values that are kept for a reference, in the format that is kept beside them; else in that of their axis."""
+    """The cached values of a reference, in the format cached with them, or else in the format of their axis."""
     if holder is None:
         return Values()
+    # Office caches the values of a series in the chart itself, so a chart can be read without its workbook.
     code = words_of(holder.find(".//{*}formatCode"))
     is_plain = code in ("", "General")
     code = axis_code if is_plain else code
@@ -197,7 +199,7 @@ def _values(holder: Node | None, axis_code: str) -> Values:
 
 
 def _points(holder: Node) -> Iterator[tuple[int, str]]:
-    """The points: index and value. Of several levels, the innermost."""
+    """Index and value of each point. Categories with several levels give the innermost level."""
     level = holder.find(".//{*}lvl")
     for count, point in enumerate((level if level is not None else holder).iterfind(".//{*}pt")):
         if count >= MAX_POINTS:

@@ -10,7 +10,7 @@ from a2c_documents.parsers.office.ooxml import child, is_on, own_text, tag, valu
 from a2c_documents.parsers.office.xml import Node
 
 MAX_EXPRESSION = 20_000
-"""Characters of one equation."""
+"""Limit for the characters of one equation."""
 
 _GREEK = (
     "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi",
@@ -36,7 +36,7 @@ _SYMBOLS: dict[str, str] = {
     "⋯": "\\cdots", "⋮": "\\vdots", "⋱": "\\ddots", "ℏ": "\\hbar", "ℓ": "\\ell", "′": "'", "−": "-", "‖": "\\|",
     "⟨": "\\langle", "⟩": "\\rangle", "〈": "\\langle", "〉": "\\rangle", "⌊": "\\lfloor", "⌋": "\\rfloor",
     "⌈": "\\lceil", "⌉": "\\rceil", "{": "\\{", "}": "\\}", "\u2061": "", "\u2062": "", "\u2063": "", "\xa0": " ",
-    "❑": "",  # stands in a formula where something is missing
+    "❑": "",  # Office shows this sign where an operand is missing
 }  # fmt: skip
 _ACCENTS = {
     "\u0302": "hat", "^": "hat", "\u0303": "tilde", "~": "tilde", "\u0305": "overline", "\u0304": "bar", "¯": "bar",
@@ -52,12 +52,12 @@ _COMMAND_AT_END = re.compile(r"\\[A-Za-z]+\Z")
 
 
 def letters(words: str) -> str:
-    """Letters and signs of an equation."""
+    """Letters and signs of an equation as LaTeX."""
     return join(_SYMBOLS.get(sign, sign) for sign in _unstyled(words))
 
 
 def join(parts: Iterable[str]) -> str:
-    r"""Parts of an equation side by side; a letter after `\pi` needs a blank."""
+    r"""Parts of an equation side by side; a letter after `\\pi` needs a space."""
     result: list[str] = []
     last = ""
     for part in parts:
@@ -71,12 +71,12 @@ def join(parts: Iterable[str]) -> str:
 
 
 def grouped(words: str) -> str:
-    """The base of a power: in braces, unless it is one sign."""
+    """The base of a power: in braces unless it is a single sign."""
     return words if len(words) == 1 or re.fullmatch(r"\\[A-Za-z]+", words) else f"{{{words}}}"
 
 
 def scripted(base: str, below: str, above: str) -> str:
-    """A base with what stands at its foot and at its head, where there is any."""
+    """A base with its subscript and superscript, where it has them."""
     return grouped(base) + (f"_{{{below}}}" if below else "") + (f"^{{{above}}}" if above else "")
 
 
@@ -86,12 +86,12 @@ def named(words: str) -> str:
 
 
 def accent(sign: str, words: str) -> str:
-    """Something with an accent above or below it."""
+    """An expression with an accent above or below it."""
     return f"\\{_ACCENTS[sign]}{{{words}}}" if sign in _ACCENTS else f"\\overset{{{letters(sign)}}}{{{words}}}"
 
 
 def _unstyled(words: str) -> str:
-    """Letters that are only italic or bold are letters."""
+    """Replace italic and bold mathematical letters by plain letters."""
     if words.isascii():
         return words
     styled = ("\U0001d400", "\U0001d7ff")
@@ -105,9 +105,9 @@ _Parts = list[tuple[str, str]]
 
 
 def latex_of(equation: Node) -> str:
-    """An equation of Office in one line."""
+    """An Office equation as one line of LaTeX."""
     said: dict[Node, str] = {}
-    # Children come before their parents in the reversed order: no recursion, however deep the equation is.
+    # In reversed document order, children come before their parents: no recursion, whatever the depth of the equation.
     for node in reversed(list(equation.iter())):
         name = tag(node)
         if name == "m:t" or name == "w:t":
@@ -153,7 +153,7 @@ def _root(node: Node, parts: _Parts) -> str:
 
 
 def _big(node: Node, parts: _Parts) -> str:
-    """A sum, an integral …"""
+    """A large operator, such as a sum or an integral."""
     sign = value(node, "m:naryPr", "m:chr") or "∫"
     below, above = _get(parts, "m:sub"), _get(parts, "m:sup")
     bounds = (f"_{{{below}}}" if below else "") + (f"^{{{above}}}" if above else "")

@@ -10,7 +10,7 @@ _DEEPEST = 20
 
 
 def diagram_of(root: Node) -> Element:
-    """The diagram in the root of its data."""
+    """Read the diagram in the root of its data part."""
     rows = _outline(root)
     lines = "\n".join("  " * depth + words for depth, words in rows)
     items = nested((depth, words, False) for depth, words in rows)
@@ -31,6 +31,7 @@ def _outline(root: Node) -> list[tuple[int, str]]:
     owned = {point for lines in below.values() for _, point in lines}
     waiting = [(0, point) for point in reversed(points) if point not in owned]
     seen: set[str] = set()
+    # The file is untrusted: a point can be its own ancestor. Each point is visited once, without recursion.
     rows: list[tuple[int, str]] = []
     while waiting:
         depth, point = waiting.pop()
