@@ -1,4 +1,4 @@
-"""The text of an OpenDocument file, from its first paragraph to its last: also that of a box on a slide."""
+"""The blocks of an OpenDocument text, in order; also the text of a box on a slide."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _DEPTH = re.compile(r"([1-9])\Z")
 
 
 class OdfBody:
-    """Walks containers of paragraphs, without recursion, and says what it meets."""
+    """Walks containers of paragraphs without recursion and adds their elements to a story."""
 
     def __init__(self, reader: OdfReader, styles: OdfStyles, *, joined: bool = False) -> None:
         self.story = Story()
         self.masters: list[str] = []
-        """The page styles that sections of the document begin with, by the number of the section."""
+        """The page style of each section of the document."""
         self.deletions = 0
         self._reader = reader
         self._styles = styles
         self._numbering = OdfNumbering(styles, joined=joined)
 
     def read(self, container: Iterable[Node]) -> None:
-        """Everything in a container, in order."""
+        """Read a container."""
         stack: list[tuple[Node, Place]] = [(node, Place()) for node in reversed(list(container))]
         while stack:
             node, place = stack.pop()
@@ -116,7 +116,7 @@ class OdfBody:
             self.story.put_form(shown, said.fields)
 
     def _is_in_list(self, words: str, said: Said, entry: Entry) -> bool:
-        """Whether a paragraph belongs to an item, which it begins or continues."""
+        """Whether a paragraph starts or continues a list item."""
         if entry.begun:
             return entry.is_numbered and self.story.extends_item(words)
         mark = self._numbering.begin(entry)
@@ -150,7 +150,7 @@ class OdfBody:
             self.story.put_form("", cells.fields)
 
     def _shape(self, node: Node) -> list[Box]:
-        """A shape that stands by itself: as if it were in a paragraph."""
+        """Read a shape outside paragraphs as if it were in one."""
         said = self._reader.shape(node)
         for part in said.parts:
             if isinstance(part, Element):

@@ -83,7 +83,7 @@ def _text_pages(body: Node, common: Node | None, styles: OdfStyles, reader: OdfR
     text.read(body)
     steps = text.story.steps
     if not any(step.what == "section" for step in steps[:2]):
-        # The first paragraph names no page style: the document begins with the usual one.
+        # The first paragraph names no page style: the document starts with the default one.
         for step in steps:
             step.section += 1
         steps.insert(0, Step("section"))
@@ -97,25 +97,25 @@ def _text_pages(body: Node, common: Node | None, styles: OdfStyles, reader: OdfR
 
 
 class OdfMargins:
-    """What stands above and below the pages of each section."""
+    """The headers and footers of each section."""
 
     def __init__(self, styles: Node | None, sections: list[str], reader: OdfReader) -> None:
         nodes = styles.iter("{*}master-page") if styles is not None else ()
         self._masters = {attribute(node, "name"): node for node in nodes}
         self._sections = sections
-        """The page style that each section begins with."""
+        """The page style that each section starts with."""
         self._reader = reader
         self._made: dict[str, Furniture] = {}
 
     def of(self, section: int) -> Furniture:
-        """What a section has above and below its pages."""
+        """The headers and footers of a section."""
         name = self._sections[section]
         if name not in self._made:
             self._made[name] = self._make(name)
         return self._made[name]
 
     def _make(self, name: str) -> Furniture:
-        """The headers and footers of a page style, and those of the style of the pages after the first."""
+        """The headers and footers of a page style, and of the style that follows it after the first page."""
         master = self._masters.get(name)
         following = attribute(master, "next-style-name")
         after = self._masters.get(following) if following != name else None
@@ -126,7 +126,7 @@ class OdfMargins:
         return result
 
     def _elements(self, master: Node | None, usual: str) -> Iterator[tuple[str, Element]]:
-        """Headers and footers of a page style, and whether they are on its first page."""
+        """Headers and footers of a page style; the flag marks those on its first page."""
         nodes = [node for node in master if attribute(node, "display") != "false"] if master is not None else []
         kinds = {local(node) for node in nodes}
         for node in nodes:

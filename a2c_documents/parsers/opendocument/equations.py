@@ -11,9 +11,9 @@ _Parts = list[str]
 
 
 def latex_of(formula: Node) -> str:
-    """A formula in one line."""
+    """A formula as one line of LaTeX."""
     said: dict[Node, str] = {}
-    # Children come before their parents in the reversed order: no recursion, however deep the formula is.
+    # In reversed document order, children come before their parents: no recursion, whatever the depth of the formula.
     for node in reversed(list(formula.iter())):
         name = local(node)
         if not name or name in ("annotation", "annotation-xml", "mspace", "none", "mprescripts"):
@@ -54,12 +54,12 @@ def _both(node: Node, parts: _Parts) -> str:
 
 
 def _over(node: Node, parts: _Parts) -> str:
-    """An accent or a brace, or something above a sign."""
+    """An accent or brace, or an expression above the base."""
     return _accented(node, parts) or _above(node, parts)
 
 
 def _under(node: Node, parts: _Parts) -> str:
-    """A brace or a line, or something below a sign."""
+    """A brace or line, or an expression below the base."""
     return _accented(node, parts) or _below(node, parts)
 
 
@@ -86,7 +86,7 @@ def _row(node: Node, parts: _Parts) -> str:
 
 def _table(node: Node, parts: _Parts) -> str:
     if len(parts) == 1 and " & " not in parts[0]:
-        # One line alone is no matrix: programs put equations into tables to align them.
+        # A single row is not a matrix: programs put equations into tables to align them.
         return parts[0]
     return "\\begin{matrix} " + " \\\\ ".join(parts) + " \\end{matrix}"
 

@@ -1,4 +1,4 @@
-"""Frames of OpenDocument: pictures, charts, formulas, text boxes, films."""
+"""Frames and shapes of OpenDocument: pictures, charts, formulas, text boxes, films."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from a2c_documents.parsers.opendocument.equations import latex_of
 
 _WITH_WORDS = ("custom-shape", "rect", "ellipse", "path", "polygon", "polyline", "line", "connector")
 SHAPES = frozenset(("frame", "g", "a", *_WITH_WORDS))
-"""Names of elements that are shapes, or hold some."""
+"""Elements that are shapes or contain shapes."""
 _PROGRAMS = {
     "text": "opendocument.WriterDocument",
     "spreadsheet": "opendocument.CalcDocument",
@@ -25,13 +25,13 @@ _PROGRAMS = {
 
 
 class Objects:
-    """Reads what frames and shapes hold. Pictures and embedded documents are parts of the package."""
+    """Reads the content of frames and shapes. Pictures and embedded documents are parts of the package."""
 
     def __init__(self, package: Package) -> None:
         self._package = package
 
     def read(self, shape: Node) -> Iterator[Element | Nodes]:
-        """Elements, and the containers of paragraphs that are in a shape, in order. Groups are walked through."""
+        """The elements and the containers of paragraphs in a shape, in order; groups are flattened."""
         stack = [shape]
         while stack:
             node = stack.pop()
@@ -44,7 +44,7 @@ class Objects:
                 yield node
 
     def _frame(self, frame: Node) -> Iterator[Element | Nodes]:
-        """The first thing in a frame that is understood; the others are replacements of it."""
+        """The first child of a frame that is supported; the others are replacements for it."""
         for node in frame:
             name = local(node)
             if name == "text-box":
@@ -75,7 +75,7 @@ class Objects:
         return shown
 
     def _object(self, frame: Node, node: Node) -> Iterator[Element]:
-        """A formula, a chart; of anything else what it is, and the picture that stands for it."""
+        """A formula or chart; for other objects, the embedded file and its preview picture."""
         target = posixpath.normpath(attribute(node, "href") or ".").lstrip("/")
         content = f"{target}/content.xml"
         own = next((part for part in node if local(part) in ("math", "document")), None)
@@ -100,7 +100,7 @@ class Objects:
 
 
 def _kind(root: Node | None) -> str:
-    """What an embedded document is: text, spreadsheet …"""
+    """The type of an embedded document, such as text or spreadsheet."""
     body = root.find(".//{*}body") if root is not None else None
     return local(body[0]) if body is not None and len(body) else ""
 
@@ -113,7 +113,7 @@ def _media(frame: Node, node: Node) -> Element:
 
 
 def _where(frame: Node) -> dict[str, Any]:
-    """Name and place of a frame. The size is in pixels of 1/96 inch."""
+    """Name and position of a frame. The size is in pixels of 1/96 inch."""
     size = [pixels(attribute(frame, name)) for name in ("width", "height")]
     known: dict[str, Any] = {"shape": attribute(frame, "name"), "size": size if all(size) else None}
     return {key: value for key, value in known.items() if value}

@@ -1,4 +1,4 @@
-"""Slides of OpenDocument: title first, then what is on the slide, then what the speaker notes."""
+"""OpenDocument slides: the title, then the other content, then the speaker notes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Slides:
         self._told: dict[tuple[str, str], str] = {}
 
     def read(self, presentation: Node) -> list[Page]:
-        """All slides."""
+        """Read all slides."""
         for node in presentation:
             if local(node).endswith("-decl"):
                 self._told[local(node).removesuffix("-decl"), attribute(node, "name")] = words_of(node)
@@ -75,13 +75,13 @@ class Slides:
         return elements
 
     def _edges(self, slide: Node, style: dict[str, str]) -> list[Element]:
-        """Header, footer and date, as far as the slide shows them."""
+        """Header, footer and date, where the slide shows them."""
         shown = [kind for kind in _DECLARED if style.get(f"display-{kind}", "true") == "true"]
         told = [(kind, self._told.get((kind, attribute(slide, f"use-{kind}-name")), "")) for kind in shown]
         return [note(_DECLARED[kind], words) for kind, words in told if words]
 
     def _remarks(self, slide: Node) -> list[Element]:
-        """Speaker notes and comments."""
+        """Speaker notes and comments of a slide."""
         frames = [node for node in found(slide.find("{*}notes"), "frame") if attribute(node, "class") == "notes"]
         written = (self._reader.plain(frame) for frame in frames if attribute(frame, "placeholder") != "true")
         words = "\n".join(filter(None, written))
@@ -94,7 +94,7 @@ class Slides:
 
 
 def _extent(shape: Node) -> Extent:
-    """Where a shape is; a group is where its shapes are."""
+    """The area of a shape; a group covers the area of its shapes."""
     if local(shape) in ("g", "a"):
         inner = [_extent(node) for node in found(shape, *SHAPES - {"g", "a"})]
         return around([extent for extent in inner if extent != NOWHERE])
@@ -109,7 +109,7 @@ def _first_words(elements: list[Element]) -> str:
 
 
 def slide_size(styles: Node | None) -> list[float]:
-    """Width and height of the slides, in points; empty if the file does not say."""
+    """Width and height of the slides in points; empty if the file does not state them."""
     master = next(found(styles, "master-page"), None)
     name = attribute(master, "page-layout-name")
     layout = next((node for node in found(styles, "page-layout") if attribute(node, "name") == name), None)

@@ -18,26 +18,28 @@ _AROUND = ("table-rows", "table-row-group")
 
 
 def read_table(element: Node, words: Callable[[Node], str]) -> Element | None:
-    """A table; `words` gives the text of a cell."""
+    """Read a table; `words` returns the text of a cell."""
     grid = Grid()
     for in_header, row in _rows(element):
         if in_header and grid.header_rows == len(grid.rows):
             grid.header_rows += 1
         cells = _cells(row, grid, words)
+        # Equal rows are stored once with a count, and a table often ends with a million empty ones: empty rows are
+        # taken once, others a limited number of times.
         repeated = whole(attribute(row, "number-rows-repeated") or 1, 1) if any(cells) else 1
         grid.rows.extend(list(cells) for _ in range(max(1, min(MAX_REPEATED, repeated))))
     return grid.element(first_is_header=True)
 
 
 def only_cell(element: Node) -> Node | None:
-    """The cell of a table that has just one: a frame around a text."""
+    """The cell of a table with a single cell: a frame around a text."""
     rows = list(_rows(element))
     cells = [cell for cell in rows[0][1] if local(cell) == "table-cell"] if len(rows) == 1 else []
     return cells[0] if len(cells) == 1 else None
 
 
 def inner_cells(element: Node) -> Iterator[tuple[bool, Node]]:
-    """The cells of a table inside a cell, each with whether it is the first of its row."""
+    """The cells of a table inside a cell; the flag marks the first cell of a row."""
     for _, row in _rows(element):
         for index, cell in enumerate(part for part in row if local(part) == "table-cell"):
             yield index == 0, cell
@@ -77,7 +79,7 @@ def _cells(row: Node, grid: Grid, words: Callable[[Node], str]) -> list[str]:
 
 
 class OdfCells:
-    """Reads the cells of one table. What is no text is kept, to be shown behind the table."""
+    """Reads the cells of one table. Elements other than text are collected and follow the table."""
 
     def __init__(self, reader: OdfReader, numbering: OdfNumbering) -> None:
         self._reader = reader
@@ -87,7 +89,7 @@ class OdfCells:
         self.fields: list[dict[str, Any]] = []
 
     def words(self, cell: Node) -> str:
-        """The words of a cell, walked without recursion."""
+        """The text of a cell, read without recursion."""
         lines = Lines()
         stack: list[tuple[Node | bool, Place]] = [(node, Place()) for node in reversed(cell)]
         while stack:

@@ -1,4 +1,4 @@
-"""PowerPoint presentations (pptx, pptm, ppsx): one page for each slide, read from the archive when it is asked for."""
+"""PowerPoint presentations (pptx, pptm, ppsx): one page for each slide, read from the archive on request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from a2c_documents.wording import shortened
 
 MAX_SLIDES = 20_000
 MAX_KEPT = 10_000_000
-"""Bytes of slides that were read for their titles and are kept until their pages are asked for."""
+"""Limit for the bytes of slides that were parsed for their titles and are kept for their pages."""
 _MAX_TITLE = 120
 _FOOTERS = {"ftr": "footer", "dt": "footer", "hdr": "header"}
 
@@ -49,7 +49,7 @@ def _facts(package: Package, deck: _Deck) -> Facts:
 
 
 class _Deck:
-    """What the slides of a presentation share: their order, their designs, who commented."""
+    """The state that all slides share: their order, their designs, the authors of comments."""
 
     def __init__(self, package: Package) -> None:
         self.package = package
@@ -64,13 +64,15 @@ class _Deck:
         self._room = MAX_KEPT
 
     def pages(self, slide: int, name: str) -> list[Page | Later]:
-        """A slide as a page, which is read later unless it is so long that it may be several."""
+        """The page of a slide. It is read later, unless it is so long that it may become several pages."""
         if self.package.size(name) > MAX_PAGE_BYTES:
             return list(paginate([self.page(slide, name)]))
         try:
             tree = self.package.xml(name)
         except DamagedPartError:
             return [Later(f"Slide {slide}", partial(self.page, slide, name))]
+        # The titles of all pages are needed on opening, so every slide is parsed once anyway. Keeping the trees of
+        # ordinary presentations saves parsing them again; the bound limits the memory for large ones.
         if self._room > 0:
             self._room -= self.package.size(name)
             self._trees[slide] = tree
@@ -78,7 +80,7 @@ class _Deck:
         return [Later(_title(shapes, slide), partial(self.page, slide, name))]
 
     def page(self, slide: int, name: str) -> Page:
-        """Everything on a slide."""
+        """Read a slide."""
         try:
             tree = self._trees.pop(slide, None)
             tree = self.package.xml(name) if tree is None else tree
@@ -109,7 +111,7 @@ class _Deck:
         return self._designs[layout]
 
     def _remarks(self, part: SlidePart) -> list[Element]:
-        """Speaker notes and comments."""
+        """Speaker notes and comments of a slide."""
         remarks: list[Element] = []
         for relation in part.relations.values():
             if relation.kind == "notesSlide":
@@ -121,7 +123,7 @@ class _Deck:
 
 
 def _relation_id(entry: Node) -> str:
-    """Not the plain `id` that an entry of the list has as well."""
+    """The id of the relation, not the plain `id` that an entry has too."""
     return next((str(value) for key, value in entry.items() if key.endswith("}id")), "")
 
 
@@ -140,7 +142,7 @@ def _notes(package: Package, name: str) -> list[Element]:
 
 
 def _title(shapes: list[Shape], slide: int) -> str:
-    """The slide's title, else its first text, else its number."""
+    """The title of a slide, or else its first text, or else its number."""
     ordered = [shape for shape in shapes if shape.placeholder in TITLES] + shapes
     for shape in ordered:
         if shape.placeholder not in _FOOTERS and shape.placeholder != "sldNum" and shape.kind == "sp":
@@ -199,7 +201,7 @@ def _styles(shape: Shape, design: Design) -> list[Node]:
 
 
 def comments_of(package: Package, name: str, relations: dict[str, Relation]) -> list[Element]:
-    """The comments in a part, oldest kind or newest; `relations` are the presentation's, which knows the authors."""
+    """The comments in a part; `relations` are those of the presentation, which lists the authors."""
     try:
         root = package.xml(name)
     except DamagedPartError as error:
@@ -218,7 +220,7 @@ def _authors(package: Package, relations: dict[str, Relation]) -> dict[str, str]
 
 
 def _comments(entry: Node, authors: dict[str, str]) -> Iterator[Comment]:
-    """A comment, and the replies inside it; the older kind is known by its author and a number."""
+    """A comment and the replies inside it. Comments of the older kind have no id; author and number identify them."""
     own = attribute(entry, "id") or _older_id(entry)
     yield _comment(entry, own, _older_id(entry.find(".//{*}parentCm")), authors)
     for reply in entry.iterfind("{*}replyLst/{*}reply"):

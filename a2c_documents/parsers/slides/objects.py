@@ -22,19 +22,19 @@ MAX_CELLS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class SlidePart:
-    """The package that a slide is in, and what the slide relates to."""
+    """The package of a slide, and the relations of the slide."""
 
     package: Package
     relations: dict[str, Relation]
 
     def target(self, identifier: str) -> str:
-        """The part that an id of the slide leads to; empty if it leads out of the file."""
+        """The part that a relation of the slide leads to; empty if it leads out of the file."""
         relation = self.relations.get(identifier)
         return relation.target if relation is not None and not relation.external else ""
 
 
 def frame_elements(shape: Shape, part: SlidePart, metadata: dict[str, Any]) -> list[Element]:
-    """What a frame holds. A part that is damaged is said to be so."""
+    """The content of a frame. A damaged part gives an annotation."""
     data = shape.element.find(".//{*}graphicData")
     if data is None:
         return []

@@ -76,6 +76,8 @@ def open_word(path: Path) -> Source:
 def _pages(package: Package, main: str) -> list[Page]:
     if package.size(main) > MAX_XML:
         raise UnreadableFileError("this Word document is too long to be read")
+    # Entities are removed before parsing. Word never writes them, and files that declare them try to make the parser
+    # expand or fetch something.
     raw, entities = without_entities(package.read(main))
     root = parse_xml(raw)
     body = child(root, "w:body")
@@ -103,7 +105,7 @@ def _begins_section(properties: Node) -> bool:
 
 
 def _remarks(package: Package, asides: Asides, *, entities: bool) -> Iterator[Element]:
-    """What a reader should know about the document as a whole."""
+    """Remarks about the document as a whole."""
     for reason in package.lost.values():
         yield note("annotation", f"Pictures and links of this document may be missing: {reason}")
     if asides.deletions:
@@ -124,11 +126,11 @@ def _facts(package: Package) -> Facts:
 
 
 _LONGEST_HEADING = 300
-"""Characters of a paragraph that is a heading only because of its outline level."""
+"""Limit for the characters of a paragraph that is a heading only by its outline level."""
 
 
 class WordBody:
-    """Walks the blocks of a body, without recursion, and says what it meets."""
+    """Walks the blocks of the body without recursion and adds their elements to a story."""
 
     def __init__(
         self, reader: WordReader, styles: WordStyles, numbering: WordNumbering, notes: Notes, sections: Sequence[Node]
@@ -142,7 +144,7 @@ class WordBody:
         self._story = Story()
 
     def read(self, body: Node) -> Story:
-        """Everything in the body, in order."""
+        """Read the whole body."""
         self._story.begin_section(0)
         stack: list[Node] = list(reversed(body))
         while stack:
@@ -151,6 +153,8 @@ class WordBody:
             if name == "w:p":
                 stack.extend(part for box in reversed(self._paragraph(node)) for part in reversed(box.content))
             elif name == "w:tbl":
+                # A table with a single cell is a frame around a text: its content is read as paragraphs, so that
+                # headings and lists in it stay headings and lists.
                 frame = only_cell(node)
                 if frame is not None:
                     stack.extend(reversed(frame))
@@ -202,6 +206,8 @@ class WordBody:
                 self._words("".join(words), said, look, mark, depth, others)
                 self._story.break_page()
                 words, others, mark = [], [], None
+            # A formula of its own line divides the paragraph. In a heading or list item it stays in the text, because
+            # these are one element.
             elif is_formula(part):
                 if mark is not None or look.kind:
                     words.append(in_words(part))
@@ -218,7 +224,7 @@ class WordBody:
     def _words(
         self, words: str, said: Said, look: Look, mark: Mark | None, depth: int, others: list[Element | Aside]
     ) -> None:
-        """A paragraph, or as much of one as stands together, and then what was anchored in it."""
+        """Add a paragraph, or the part of one between breaks and formulas, and then the elements anchored in it."""
         shown = words.strip()
         if shown and look.kind in ("heading", "title", "subtitle"):
             label = f"{mark.label} " if mark is not None and mark.label else ""
@@ -270,7 +276,7 @@ class WordBody:
             self._story.put_beside(shown, is_note=isinstance(other, Aside) and other.kind != "comment")
 
     def _next_section(self) -> None:
-        """How a section begins is told by its own properties, which stand at its end."""
+        """Start the next section. The properties of a section are at its end, so its kind is looked up there."""
         self._section += 1
         following = self._sections[self._section] if self._section < len(self._sections) else None
         if value(following, "w:type") not in ("continuous", "nextColumn"):
@@ -287,7 +293,7 @@ class WordBody:
 
 
 class WordMargins:
-    """The headers and footers of the sections; not those that are only taken over from the section before."""
+    """The headers and footers of each section, without those that a section inherits from the section before."""
 
     def __init__(self, package: Package, main: str, asides: Asides, sections: list[Node], *, even: bool) -> None:
         self._package = package
@@ -298,7 +304,7 @@ class WordMargins:
         self._made: dict[int, Furniture] = {}
 
     def of(self, section: int) -> Furniture:
-        """What a section has above and below its pages."""
+        """The headers and footers of a section."""
         if section not in self._made:
             self._made[section] = self._make(self._sections[section]) if section < len(self._sections) else Furniture()
         return self._made[section]
@@ -317,6 +323,7 @@ class WordMargins:
             pages = {"first": "first page", "even": "even pages"}.get(kind, "odd pages" if self._even else "all pages")
             if kind == "default" and different_first and not self._even:
                 pages = "all pages but the first"
+            # Without a different first page, the default header is the one of the first page too.
             goes_first = kind == "first" or (kind == "default" and not different_first)
             (result.first if goes_first else result.others).extend(self._elements(node, category, pages))
         return result

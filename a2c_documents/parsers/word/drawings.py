@@ -1,4 +1,4 @@
-"""Drawings: pictures, charts, SmartArt, text boxes, embedded files, rules."""
+"""Drawings in a Word document: pictures, charts, SmartArt, text boxes, embedded files, horizontal lines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LENGTH = re.compile(r"(?:^|;)\s*(width|height):\s*([\d.]{1,12}[a-z]{2})", re.IG
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """What a drawing says about itself."""
+    """Name, alternative text, size and link of a drawing."""
 
     name: str = ""
     alt: str = ""
@@ -30,7 +30,7 @@ class _Frame:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What is known of it. The size is in pixels of 1/96 inch."""
+        """The known facts as metadata. The size is in pixels of 1/96 inch."""
         known: dict[str, Any] = {
             "shape": self.name,
             "size": list(self.size) if any(self.size) else None,
@@ -40,7 +40,7 @@ class _Frame:
 
 
 class Drawings:
-    """The drawings of one part; `plain` gives the words in a box."""
+    """The drawings of one part; `plain` returns the text of a box."""
 
     def __init__(self, package: Package, relations: Mapping[str, Relation], plain: Callable[[Nodes], str]) -> None:
         self._package = package
@@ -48,7 +48,7 @@ class Drawings:
         self._plain = plain
 
     def read(self, drawing: Node) -> list[Element | Box]:
-        """What is in a drawing, in order. Several boxes that are drawn as one are a diagram."""
+        """The content of a drawing, in order. Several boxes in one group are a diagram."""
         found = list(self._walk(drawing))
         boxes = [part for part in found if isinstance(part, Box)]
         if len(boxes) < 2 or next(inside(drawing, "wpg:wgp", "wpc:wpc", "v:group"), None) is None:
@@ -73,10 +73,12 @@ class Drawings:
                 continue
             yield from self._thing(name, node, frame)
             if name not in ("c:chart", "cx:chart", "dgm:relIds"):
+                # The walk continues below every node, because a picture or box can be nested in groups and canvases.
+                # Charts and diagrams are complete: their content is in another part.
                 stack.extend((part, frame) for part in reversed(node))
 
     def _thing(self, name: str, node: Node, frame: _Frame) -> Iterator[Element]:
-        """What an element of a drawing is by itself."""
+        """The element that a node of a drawing stands for."""
         if name == "pic:pic":
             yield self._picture(child(node, "pic:blipFill", "a:blip"), frame)
         elif name == "v:imagedata":
@@ -96,7 +98,7 @@ class Drawings:
             yield note("separator", "---")
 
     def _frame(self, node: Node, outer: _Frame) -> _Frame:
-        """The name, the words for people who cannot see it, and the size."""
+        """The frame of a drawing; facts that it lacks come from the drawing around it."""
         shape = next(inside(node, "wp:docPr", "pic:cNvPr", "wps:cNvPr"), None)
         extent = child(node, "wp:extent")
         if extent is None:

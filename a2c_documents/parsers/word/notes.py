@@ -14,7 +14,7 @@ _PARTS = {"footnote": "footnotes", "endnote": "endnotes", "comment": "comments"}
 
 
 class Notes:
-    """Footnotes, endnotes and comments. Their parts are read when the text first points into them."""
+    """Footnotes, endnotes and comments. Their parts are read when the text first refers to one."""
 
     def __init__(self, package: Package, main: str, asides: Asides) -> None:
         self._package = package
@@ -24,8 +24,8 @@ class Notes:
         self._threads: dict[str, list[Comment]] | None = None
 
     def elements(self, aside: Aside) -> list[Element]:
-        """What the text points at. A comment comes with all replies to it, when the text first points at any of them;
-        nothing comes of what is not in the file."""
+        """The elements that a reference stands for. The first reference to a thread returns the comment with all its
+        replies; a missing note returns nothing."""
         if aside.kind == "comment":
             if self._threads is None:
                 self._threads = {one.id: thread for thread in threads(self._comments()) for one in thread}
@@ -44,6 +44,7 @@ class Notes:
         reader, entries = self._entries("comment")
         if reader is None:
             return []
+        # Replies are linked in a second part: it names comments by the id of their last paragraph, not by their own id.
         extended = self._package.optional(self._package.related(self._main, "commentsExtended"))
         replies = {attribute(node, "paraId"): node for node in extended} if extended is not None else {}
         by_paragraph: dict[str, str] = {}

@@ -17,13 +17,13 @@ from a2c_documents.parsers.word.paragraphs import WordReader
 from a2c_documents.parsers.word.styles import WordStyles
 
 MAX_COLUMNS = 63
-"""Word has no more."""
+"""The limit of Word."""
 _AROUND = ("w:sdt", "w:sdtContent", "w:customXml", "w:ins", "w:smartTag", "w:moveTo")
 
 
 @dataclass(slots=True)
 class _Span:
-    """A cell on its way down: where it began, how far it came, how wide it is."""
+    """A cell that may continue in the rows below: its first and last row, and its width."""
 
     first: int
     last: int
@@ -31,7 +31,7 @@ class _Span:
 
 
 def read_table(element: Node, words: Callable[[Node], str], deleted: Callable[[], None]) -> Element | None:
-    """A table; `words` gives the text of a cell, `deleted` hears of rows that are left out."""
+    """Read a table; `words` returns the text of a cell, `deleted` is called for each row that is left out."""
     grid = Grid()
     spans: dict[int, _Span] = {}
     for row in _inside(element, "w:tr"):
@@ -60,6 +60,8 @@ def _row(
         if child(shape, "w:cellDel") is not None:
             continue
         width = max(1, min(MAX_COLUMNS - column, whole(value(shape, "w:gridSpan") or 1, 1)))
+        # Word has no row span: a cell that continues the one above is marked, and only counts if it starts in the same
+        # column. The span ends with the first cell that is not marked.
         merge = child(shape, "w:vMerge")
         span = spans.get(column)
         if merge is not None and attribute(merge, "val", "continue") == "continue" and span and span.last == index - 1:
@@ -73,21 +75,21 @@ def _row(
 
 
 def only_cell(element: Node) -> Node | None:
-    """The cell of a table that has just one: a frame around a text, and no table to anybody."""
+    """The cell of a table with a single cell: a frame around a text."""
     rows = list(_inside(element, "w:tr"))
     cells = list(_inside(rows[0], "w:tc")) if len(rows) == 1 else []
     return cells[0] if len(cells) == 1 else None
 
 
 def cells_of(element: Node) -> Iterator[tuple[bool, Node]]:
-    """The cells of a table inside a cell, each with whether it is the first of its row."""
+    """The cells of a table inside a cell; the flag marks the first cell of a row."""
     for row in _inside(element, "w:tr"):
         for index, cell in enumerate(_inside(row, "w:tc")):
             yield index == 0, cell
 
 
 def _inside(element: Node, name: str) -> Iterator[Node]:
-    """The rows or cells of a table, also those that controls or changes are drawn around."""
+    """The rows or cells of a table, also inside controls and tracked changes."""
     stack = list(reversed(element))
     while stack:
         node = stack.pop()
@@ -121,11 +123,11 @@ def _close(grid: Grid, spans: dict[int, _Span], column: int) -> None:
 
 
 PASSED_OVER = ("w:sectPr", "w:sdtPr", "w:sdtEndPr", "w:tcPr", "w:customXmlPr", "w:smartTagPr")
-"""What stands among paragraphs and says nothing."""
+"""Nodes among paragraphs that have no content."""
 
 
 class WordCells:
-    """Reads the cells of one table. What is no text is kept, to be shown behind the table."""
+    """Reads the cells of one table. Elements other than text are collected and follow the table."""
 
     def __init__(self, reader: WordReader, styles: WordStyles, numbering: WordNumbering) -> None:
         self._reader = reader
@@ -135,7 +137,7 @@ class WordCells:
         self.fields: list[dict[str, Any]] = []
 
     def words(self, cell: Node) -> str:
-        """The words of a cell, walked without recursion."""
+        """The text of a cell, read without recursion."""
         lines = Lines()
         stack: list[Node | bool] = list(reversed(cell))
         while stack:
