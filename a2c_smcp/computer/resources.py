@@ -22,6 +22,7 @@ from a2c_smcp.computer.listing import Listing
 from a2c_smcp.computer.mcp_clients.session import Session
 from a2c_smcp.computer.templates import Templates
 from a2c_smcp.errors import InvalidDPEUriError
+from a2c_smcp.utils.backoff import Backoff
 from a2c_smcp.utils.dpe_uri import ParsedDPEUri, parse_dpe_uri
 
 logger = logging.getLogger(__name__)
@@ -166,17 +167,16 @@ class ResourceView:
             return
         async with anyio.create_task_group() as self._tasks:
             self._stale_list.set()
-            pause = LIST_PAUSE
+            backoff = Backoff(LIST_PAUSE, LONGEST_PAUSE)
             while True:
                 await self._stale_list.wait()
                 self._stale_list.clear()
                 if await self._list():
-                    pause = LIST_PAUSE
+                    backoff.reset()
                 else:
                     self._stale_list.set()
-                    pause = min(2 * pause, LONGEST_PAUSE)
                 self._listed.set()
-                await anyio.sleep(pause)
+                await anyio.sleep(backoff.next())
 
     async def _list(self) -> bool:
         """Read the list; whether that worked."""
@@ -267,7 +267,7 @@ class ResourceView:
 
     async def _listen_for(self, items: list[Item]) -> None:
         """A 2026-07-28 server tells only those who listen, and those only of what they named."""
-        pause = LIST_PAUSE
+        backoff = Backoff(LIST_PAUSE, LONGEST_PAUSE)
         while items := [item for item in items if self._is_listed(item)]:
             try:
                 async with listen(self._session, resource_subscriptions=[item.uri for item in items]) as subscription:
@@ -276,7 +276,7 @@ class ResourceView:
                         if item.uri in honored:
                             self._be_watched(item)
                     async for event in subscription:
-                        pause = LIST_PAUSE
+                        backoff.reset()
                         if isinstance(event, ResourceUpdated):
                             self.updated(event.uri)
             except (MCPError, SubscriptionLost, TimeoutError) as error:
@@ -284,8 +284,7 @@ class ResourceView:
             for item in items:
                 item.is_watched = False
                 self._outdate(item)
-            pause = min(2 * pause, LONGEST_PAUSE)
-            await anyio.sleep(pause)
+            await anyio.sleep(backoff.next())
 
     def _is_listed(self, item: Item) -> bool:
         return item.uri in self.windows.items or item.uri in self.documents.items

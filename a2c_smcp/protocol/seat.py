@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-import random
 import re
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -24,6 +23,7 @@ from a2c_smcp.protocol.answers import read_two_values
 from a2c_smcp.protocol.flow import Effect, Flow, MaybeAwaitable
 from a2c_smcp.smcp import JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT, EnterOfficeReq, LeaveOfficeReq
 from a2c_smcp.types import Role
+from a2c_smcp.utils.backoff import Backoff
 from a2c_smcp.utils.failures import log_failure
 
 logger = logging.getLogger(__name__)
@@ -262,7 +262,7 @@ def rejoin() -> Flow[ClientWorld, bool]:
     False when the seat is not wanted any more.
     """
     me = yield from Myself()
-    delay = FIRST_DELAY
+    backoff = Backoff(FIRST_DELAY, LONGEST_DELAY)
     while (seat := me.seat) is not None:
         try:
             is_back = yield from Retake(seat)
@@ -271,16 +271,15 @@ def rejoin() -> Flow[ClientWorld, bool]:
             return is_back
         except OfficeRefusedError as error:
             logger.warning("cannot rejoin office %s yet: %s", seat.office_id, error)
-            yield from Pause(delay * random.uniform(0.75, 1.25))
-            delay = min(2 * delay, LONGEST_DELAY)
+            yield from Pause(backoff.next())
     return False
 
 
-def come_back(first_delay: float, longest_delay: float, spread: float, attempts: int) -> Flow[ClientWorld, bool]:
+def come_back(first_delay: float, longest_delay: float, jitter: float, attempts: int) -> Flow[ClientWorld, bool]:
     """Connect again, after growing delays; False when no connection is wanted any more, or after so many attempts."""
-    delay = first_delay
+    backoff = Backoff(first_delay, longest_delay, jitter=jitter)
     tried = 0
-    while (yield from Rest(max(0.0, delay + random.uniform(-spread, spread)))):
+    while (yield from Rest(backoff.next())):
         tried += 1
         try:
             if (yield from Redial()):
@@ -294,7 +293,6 @@ def come_back(first_delay: float, longest_delay: float, spread: float, attempts:
         if attempts and tried >= attempts:
             logger.warning("giving up to come back after %d attempts", tried)
             return False
-        delay = min(2 * delay, longest_delay)
     return False
 
 

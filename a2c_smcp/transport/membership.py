@@ -22,6 +22,7 @@ from a2c_smcp.smcp import SMCP_NAMESPACE
 from a2c_smcp.transport.internals import NoServerError
 from a2c_smcp.transport.packet import SMCPPacket
 from a2c_smcp.types import Role
+from a2c_smcp.utils.backoff import JITTER
 from a2c_smcp.utils.trust import why_untrusted
 
 CONNECT_SECONDS = 15.0
@@ -191,7 +192,7 @@ def with_defaults(options: dict[str, Any], max_message_bytes: int) -> dict[str, 
         "handle_sigint": False,
         "reconnection_delay": FIRST_DELAY,
         "reconnection_delay_max": LONGEST_DELAY,
-        "randomization_factor": FIRST_DELAY / 2,
+        "randomization_factor": JITTER,
         **options,
     }
 

@@ -28,12 +28,13 @@ from a2c_smcp.computer.mcp_clients.conversation import Conversation, is_closed
 from a2c_smcp.computer.mcp_clients.handshake import Handshake
 from a2c_smcp.computer.mcp_clients.link import Link
 from a2c_smcp.computer.mcp_clients.model import BaseServerConfig
-from a2c_smcp.computer.mcp_clients.policy import Backoff, Policy
+from a2c_smcp.computer.mcp_clients.policy import Policy, Restarts
 from a2c_smcp.computer.mcp_clients.processes import STDERR_LINES, Children
 from a2c_smcp.computer.mcp_clients.session import Session
 from a2c_smcp.computer.resources import ResourceView
 from a2c_smcp.computer.types import ServerState, ServerStatus
 from a2c_smcp.errors import ToolFailedError
+from a2c_smcp.utils.backoff import Backoff
 from a2c_smcp.utils.results import CallToolResult
 from a2c_smcp.utils.text import one_line
 
@@ -277,11 +278,11 @@ class MCPClient(ABC):
 
     async def _own(self) -> None:
         """Connect, and connect again, until told to stop or until it is hopeless."""
-        backoff = Backoff(self._policy)
+        restarts = Restarts(self._policy)
         try:
             with anyio.CancelScope() as self._scope:
                 while not self._stop.is_set():
-                    ending = await self._live(backoff)
+                    ending = await self._live(restarts)
                     if self._stop.is_set():
                         break
                     if ending.pause is None:
@@ -298,7 +299,7 @@ class MCPClient(ABC):
                 self._become(ServerState.FAILED, "was interrupted")
             self._settled.set()
 
-    async def _live(self, backoff: Backoff) -> Ending:
+    async def _live(self, restarts: Restarts) -> Ending:
         """One life of the server, from connecting to the end."""
         started = time.monotonic()
         link = self._link = Link()
@@ -320,7 +321,7 @@ class MCPClient(ABC):
                     self._become(ServerState.READY)
                     reason = await self._until_the_end(link)
                     link.lose(reason)
-                    ending = self._end(reason, backoff.next(lasted=time.monotonic() - started))
+                    ending = self._end(reason, restarts.next(lasted=time.monotonic() - started))
                     if self._stop.is_set() or ending.pause is None:
                         self._become(ServerState.STOPPING, ending.reason)
                     helpers.cancel_scope.cancel()
@@ -334,7 +335,7 @@ class MCPClient(ABC):
             link.lose("was stopped")
             link.pid = None
             self._forget()
-        return ending or self._end(link.lost.result(), backoff.next(lasted=time.monotonic() - started))
+        return ending or self._end(link.lost.result(), restarts.next(lasted=time.monotonic() - started))
 
     def _end(self, reason: str, pause: float | None) -> Ending:
         """The connection is of no more use to anybody; told at once, for closing it may take a while."""
@@ -402,7 +403,7 @@ class MCPClient(ABC):
 
     async def _keep_tools(self, session: Session) -> None:
         """Read the tool list again when the server says so; a storm of notices is one reading at a time."""
-        pause = RELIST_PAUSE
+        backoff = Backoff(RELIST_PAUSE, self._policy.longest_delay)
         while True:
             await self._stale.wait()
             self._stale.clear()
@@ -411,13 +412,12 @@ class MCPClient(ABC):
                 tools = await self._list_tools(session)
             if tools is None:  # what was known stays; try again, less and less often
                 self._stale.set()
-                pause = min(2 * pause, self._policy.longest_delay)
             else:
-                pause = RELIST_PAUSE
+                backoff.reset()
                 if self._session is session and tools != self.tools:
                     self._take(tools)
                     self._on_change(self)
-            await anyio.sleep(pause)
+            await anyio.sleep(backoff.next())
 
     async def _list_tools(self, session: Session) -> tuple[types.Tool, ...] | None:
         """Read the tool list; what is wrong with it becomes a note. None when it cannot be read."""
@@ -474,13 +474,13 @@ class MCPClient(ABC):
 
     async def _listen(self, session: Session) -> None:
         """A 2026-07-28 server tells of changes only those who listen."""
-        pause = self._policy.first_delay
+        backoff = Backoff(self._policy.first_delay, self._policy.longest_delay)
         while True:
             try:
                 async with listen(session, tools_list_changed=True, resources_list_changed=True) as subscription:
                     self._on_gap()
                     async for event in subscription:
-                        pause = self._policy.first_delay
+                        backoff.reset()
                         self._on_event(event)
             except SubscriptionLost as error:
                 logger.debug("[%s] nobody tells of changes any more: %s", self.name, error)
@@ -488,8 +488,7 @@ class MCPClient(ABC):
                 logger.debug("[%s] it lets nobody listen: %s", self.name, error)
                 if isinstance(error, MCPError) and error.code in (types.METHOD_NOT_FOUND, types.INVALID_PARAMS):
                     return
-            await anyio.sleep(pause)
-            pause = min(2 * pause, self._policy.longest_delay)
+            await anyio.sleep(backoff.next())
 
     def _on_event(self, event: object) -> None:
         if isinstance(event, ToolsListChanged):

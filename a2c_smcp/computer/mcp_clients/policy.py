@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections import deque
 from dataclasses import dataclass
+
+from a2c_smcp.utils.backoff import Backoff
 
 
 @dataclass(frozen=True)
@@ -32,13 +33,13 @@ class Policy:
     """The time in which restarts are counted."""
 
 
-class Backoff:
-    """The delays between restarts: doubled each time, with jitter, and counted."""
+class Restarts:
+    """The restarts of one MCP server: counted, and delayed more and more."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._restarts: deque[float] = deque()
-        self._delay = policy.first_delay
+        self._backoff = Backoff(policy.first_delay, policy.longest_delay)
 
     def next(self, lasted: float) -> float | None:
         """Seconds until the next start of a server that lived for `lasted`; None when it is hopeless."""
@@ -48,7 +49,6 @@ class Backoff:
         if not self._policy.restart or len(self._restarts) >= self._policy.restarts:
             return None
         if lasted > 2 * self._policy.longest_delay:
-            self._delay = self._policy.first_delay
+            self._backoff.reset()
         self._restarts.append(now)
-        delay, self._delay = self._delay, min(2 * self._delay, self._policy.longest_delay)
-        return delay * random.uniform(0.75, 1.25)
+        return self._backoff.next()
