@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 from a2c_smcp.cli.computer.reloading import Reloader
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.inputs.providers import Keyring
-from a2c_smcp.computer.inputs.resolver import InputResolver
-from a2c_smcp.computer.mcp_clients.policy import Policy
+from a2c_smcp.computer.config.input_sources import Keyring
+from a2c_smcp.computer.config.inputs import InputResolver
+from a2c_smcp.computer.hosting.policy import Policy
 from a2c_smcp.errors import ForbiddenError, NotAuthenticatedError, OfficeRefusedError, SMCPError
 from a2c_smcp.utils.backoff import Backoff
 from a2c_smcp.utils.logger import RedactingFormatter
 
 if TYPE_CHECKING:
     from a2c_smcp.cli.computer.command import Options
-    from a2c_smcp.computer.mcp_clients.config_file import LoadedConfig
+    from a2c_smcp.computer.config.files import LoadedConfig
     from a2c_smcp.computer.socketio.client import SMCPComputerClient
 
 logger = logging.getLogger("a2c.computer")

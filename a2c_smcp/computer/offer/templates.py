@@ -9,7 +9,7 @@ import re
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from a2c_smcp.computer.mcp_clients.session import Session
+from a2c_smcp.computer.mcp.session import Session
 
 logger = logging.getLogger(__name__)
 

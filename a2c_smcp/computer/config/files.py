@@ -15,10 +15,8 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
 
-from a2c_smcp.computer.inputs.render import input_ids
-from a2c_smcp.computer.inputs.secrets import looks_secret
-from a2c_smcp.computer.mcp_clients.foreign import in_our_words, is_extension
-from a2c_smcp.computer.mcp_clients.model import (
+from a2c_smcp.computer.config.foreign import in_our_words, is_extension
+from a2c_smcp.computer.config.model import (
     STREAMABLE_ALIASES,
     BaseServerConfig,
     MCPServerCommandInput,
@@ -31,8 +29,10 @@ from a2c_smcp.computer.mcp_clients.model import (
     StreamableHttpServerConfig,
     ToolMeta,
 )
-from a2c_smcp.computer.mcp_clients.source import ConfigSource, Origin
-from a2c_smcp.computer.mcp_clients.variables import Variables, read_env_file, unknown_placeholders
+from a2c_smcp.computer.config.placeholders import input_ids
+from a2c_smcp.computer.config.secrets import looks_secret
+from a2c_smcp.computer.config.source import ConfigSource, Origin
+from a2c_smcp.computer.config.variables import Variables, read_env_file, unknown_placeholders
 from a2c_smcp.utils import jsonc
 from a2c_smcp.utils.problems import Problem, meant, mistakes_in, problem_at
 

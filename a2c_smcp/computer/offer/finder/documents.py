@@ -15,11 +15,11 @@ from typing import Any
 
 import anyio
 
-from a2c_smcp.computer.finder.organize import Filed, Shelf
-from a2c_smcp.computer.finder.summaries import is_complete, read_catalogue, read_document
-from a2c_smcp.computer.items import Item, Reading, Turn, now, text_of
-from a2c_smcp.computer.listing import ListedDocument
-from a2c_smcp.computer.mcp_clients.session import Session
+from a2c_smcp.computer.mcp.listing import ListedDocument
+from a2c_smcp.computer.mcp.session import Session
+from a2c_smcp.computer.offer.finder.organize import Filed, Shelf
+from a2c_smcp.computer.offer.finder.summaries import is_complete, read_catalogue, read_document
+from a2c_smcp.computer.offer.items import Item, Reading, Turn, now, text_of
 from a2c_smcp.smcp import ResourceContents
 from a2c_smcp.utils.dpe_uri import ParsedDPEUri, build_dpe_uri
 

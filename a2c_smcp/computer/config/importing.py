@@ -15,10 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from a2c_smcp.computer.inputs.render import fill, input_ids, map_strings
-from a2c_smcp.computer.inputs.secrets import replace_secrets
-from a2c_smcp.computer.mcp_clients.config_file import LoadedConfig, Problem, place_of_servers
-from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, MCPServerPromptStringInput
+from a2c_smcp.computer.config.files import LoadedConfig, Problem, place_of_servers
+from a2c_smcp.computer.config.model import MCPServerConfig, MCPServerPromptStringInput
+from a2c_smcp.computer.config.placeholders import fill, input_ids, map_strings
+from a2c_smcp.computer.config.secrets import replace_secrets
 
 HOSTS = ("claude", "cursor", "vscode", "windsurf", "zed", "cline")
 _EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")

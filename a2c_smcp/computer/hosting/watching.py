@@ -14,13 +14,13 @@ from mcp.client.subscriptions import ResourceUpdated, SubscriptionLost, listen
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from a2c_smcp.computer.cache import ByteBudget
-from a2c_smcp.computer.desktop.windows import Windows
-from a2c_smcp.computer.finder.documents import DocumentItem, Documents, Room
-from a2c_smcp.computer.items import READ_TIMEOUT, Item, Reading, now
-from a2c_smcp.computer.listing import Listing
-from a2c_smcp.computer.mcp_clients.session import Session
-from a2c_smcp.computer.templates import Templates
+from a2c_smcp.computer.mcp.listing import Listing
+from a2c_smcp.computer.mcp.session import Session
+from a2c_smcp.computer.offer.budget import ByteBudget
+from a2c_smcp.computer.offer.desktop.windows import Windows
+from a2c_smcp.computer.offer.finder.documents import DocumentItem, Documents, Room
+from a2c_smcp.computer.offer.items import READ_TIMEOUT, Item, Reading, now
+from a2c_smcp.computer.offer.templates import Templates
 from a2c_smcp.errors import InvalidDPEUriError
 from a2c_smcp.utils.backoff import Backoff
 from a2c_smcp.utils.dpe_uri import ParsedDPEUri, parse_dpe_uri

@@ -10,11 +10,11 @@ from typing import Any, cast
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from a2c_smcp.computer.details import presentable, presentable_text
-from a2c_smcp.computer.finder.aggregator import FinderAggregator
-from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
-from a2c_smcp.computer.mcp_clients.session import Session
-from a2c_smcp.computer.resources import ResourceView
+from a2c_smcp.computer.hosting.watching import ResourceView
+from a2c_smcp.computer.mcp.session import Session
+from a2c_smcp.computer.offer.error_details import presentable, presentable_text
+from a2c_smcp.computer.offer.finder.aggregator import FinderAggregator
+from a2c_smcp.computer.offer.manager import MCPServerManager
 from a2c_smcp.errors import (
     DocumentNotFoundError,
     ElementNotFoundError,

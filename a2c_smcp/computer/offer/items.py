@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import anyio
 
-from a2c_smcp.computer.mcp_clients.session import Session
+from a2c_smcp.computer.mcp.session import Session
 from a2c_smcp.smcp import ResourceContents
 
 logger = logging.getLogger(__name__)

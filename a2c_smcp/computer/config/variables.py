@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from a2c_smcp.computer.inputs.render import input_ids, map_strings
-from a2c_smcp.computer.inputs.secrets import looks_secret
+from a2c_smcp.computer.config.placeholders import input_ids, map_strings
+from a2c_smcp.computer.config.secrets import looks_secret
 from a2c_smcp.utils import jsonc
 
 _VARIABLE = re.compile(r"\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>(?:[^{}]|\$\{[^{}]*\})*))?\}")

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, cast
 
 from mcp_types import Tool
 
-from a2c_smcp.computer.mcp_clients.model import A2C_TOOL_META, READ_ONLY, BaseServerConfig, ToolMeta
+from a2c_smcp.computer.config.model import A2C_TOOL_META, READ_ONLY, BaseServerConfig, ToolMeta
 from a2c_smcp.errors import ToolDisabledError, ToolFailedError, ToolNotFoundError
 from a2c_smcp.smcp import SMCPTool
 

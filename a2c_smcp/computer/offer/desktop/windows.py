@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from a2c_smcp.computer.cache import ByteBudget
-from a2c_smcp.computer.desktop.organize import Pane, Screen, Window, render
-from a2c_smcp.computer.items import Item, Reading, Turn
-from a2c_smcp.computer.listing import ListedWindow
+from a2c_smcp.computer.mcp.listing import ListedWindow
+from a2c_smcp.computer.offer.budget import ByteBudget
+from a2c_smcp.computer.offer.desktop.organize import Pane, Screen, Window, render
+from a2c_smcp.computer.offer.items import Item, Reading, Turn
 from a2c_smcp.smcp import ResourceContents
 
 

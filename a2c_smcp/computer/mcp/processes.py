@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from a2c_smcp.computer.mcp_clients import watchdog
+from a2c_smcp.computer.mcp import watchdog
 
 EXIT_GRACE = 2.0
 """Seconds a child gets to end by itself once its standard input is closed, and again after SIGTERM."""

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 import anyio
 
-from a2c_smcp.computer.desktop.organize import Pane, Screen, line_up
-from a2c_smcp.computer.desktop.windows import WindowItem, Windows
-from a2c_smcp.computer.items import now
-from a2c_smcp.computer.order import UsedServers
-from a2c_smcp.computer.resources import ResourceView
+from a2c_smcp.computer.hosting.watching import ResourceView
+from a2c_smcp.computer.offer.desktop.organize import Pane, Screen, line_up
+from a2c_smcp.computer.offer.desktop.windows import WindowItem, Windows
+from a2c_smcp.computer.offer.items import now
+from a2c_smcp.computer.offer.server_order import UsedServers
 from a2c_smcp.errors import TooLargeError
 from a2c_smcp.smcp import Desktop
 

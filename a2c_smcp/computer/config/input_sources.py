@@ -15,7 +15,7 @@ from asyncio.subprocess import DEVNULL
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from a2c_smcp.computer.mcp_clients.model import MCPServerCommandInput, MCPServerInput
+from a2c_smcp.computer.config.model import MCPServerCommandInput, MCPServerInput
 from a2c_smcp.utils.threads import in_thread
 
 logger = logging.getLogger(__name__)

@@ -1,62 +1,25 @@
-"""VRL (Vector Remap Language): scripts are checked when a configuration loads and run on the results of tool calls.
+"""VRL (Vector Remap Language): scripts run on the results of tool calls, in `vrl_worker`, a separate process.
 
-Both happen in `vrl_worker`, a separate process. A script that fails, hangs or crashes costs a warning, never a result.
+A script that fails, hangs or crashes costs a warning, never a result.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
-import importlib.util
-import json
 import logging
-import subprocess
-import sys
 from asyncio.subprocess import PIPE, Process
-from pathlib import Path
 from typing import Any
 
 import orjson
 
-from a2c_smcp.utils.extras import how_to_install
+from a2c_smcp.computer.config.vrl_syntax import ENVIRONMENT, WORKER
 
 logger = logging.getLogger(__name__)
 
-MAX_SCRIPT = 20_000
-"""Characters in a script."""
 MAX_EVENT = 4_000_000
 """Bytes in an event: a larger result is not transformed."""
-CHECK_SECONDS = 10.0
 RUN_SECONDS = 5.0
-
-_WORKER = [sys.executable, "-I", str(Path(__file__).with_name("vrl_worker.py"))]
-_ENVIRONMENT: dict[str, str] = {}  # a script can read it
-
-
-@functools.lru_cache(maxsize=256)
-def check(script: str) -> None:
-    """Check the syntax of a script.
-
-    Raises:
-        ValueError: it is not a valid script, or VRL is not installed.
-    """
-    if len(script) > MAX_SCRIPT:
-        raise ValueError(f"a script of {len(script)} characters; at most {MAX_SCRIPT} are allowed")
-    if importlib.util.find_spec("vrl_python") is None:
-        raise ValueError(f"VRL is not installed: {how_to_install('vrl')}")
-    request = json.dumps({"script": script}) + "\n"
-    try:
-        done = subprocess.run(
-            _WORKER, input=request, capture_output=True, text=True, timeout=CHECK_SECONDS, env=_ENVIRONMENT, check=False
-        )
-        answer = json.loads(done.stdout)
-    except subprocess.TimeoutExpired:
-        raise ValueError("the VRL compiler did not finish with this script") from None
-    except ValueError:
-        raise ValueError("the VRL compiler crashed on this script: is it nested very deep?") from None
-    if "error" in answer:
-        raise ValueError(f"not a valid VRL script: {answer['error']}")
 
 
 class Transformer:
@@ -94,7 +57,7 @@ class Transformer:
         worker = self._worker
         if worker is None or worker.returncode is not None:
             worker = self._worker = await asyncio.create_subprocess_exec(
-                *_WORKER, stdin=PIPE, stdout=PIPE, env=_ENVIRONMENT, limit=4 * MAX_EVENT
+                *WORKER, stdin=PIPE, stdout=PIPE, env=ENVIRONMENT, limit=4 * MAX_EVENT
             )
         assert worker.stdin is not None
         assert worker.stdout is not None

@@ -19,8 +19,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import LATEST_MODERN_VERSION
 from pydantic import TypeAdapter, ValidationError
 
-from a2c_smcp.computer.mcp_clients.conversation import Conversation, OnProgress, is_closed
-from a2c_smcp.computer.mcp_clients.schemas import OutputSchema
+from a2c_smcp.computer.mcp.conversation import Conversation, OnProgress, is_closed
+from a2c_smcp.computer.mcp.schemas import OutputSchema
 from a2c_smcp.errors import ToolFailedError
 from a2c_smcp.smcp import Completion, CompletionArgument, CompletionReference, ResourceContents
 from a2c_smcp.utils.results import CallToolResult

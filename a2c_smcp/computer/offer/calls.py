@@ -15,12 +15,12 @@ from typing import Any, cast
 
 from mcp_types import TextContent
 
-from a2c_smcp.computer.history import History
-from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
-from a2c_smcp.computer.mcp_clients.model import A2C_VRL_TRANSFORMED
-from a2c_smcp.computer.tools import Entry
+from a2c_smcp.computer.config.model import A2C_VRL_TRANSFORMED
+from a2c_smcp.computer.offer.history import History
+from a2c_smcp.computer.offer.manager import MCPServerManager
+from a2c_smcp.computer.offer.tools import Entry
+from a2c_smcp.computer.offer.vrl import RUN_SECONDS, Transformer
 from a2c_smcp.computer.types import ConfirmCallback, ToolCallRecord
-from a2c_smcp.computer.vrl import RUN_SECONDS, Transformer
 from a2c_smcp.errors import (
     ConfirmationRequiredError,
     InternalError,

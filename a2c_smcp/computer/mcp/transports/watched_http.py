@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 
-from a2c_smcp.computer.mcp_clients.link import Link
+from a2c_smcp.computer.mcp.link import Link
 
 SESSION_HEADER = "mcp-session-id"
 

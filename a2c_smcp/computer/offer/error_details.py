@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import orjson
 
-from a2c_smcp.computer.inputs.secrets import HIDDEN, hide, hide_in_text, looks_secret
+from a2c_smcp.computer.config.secrets import HIDDEN, hide, hide_in_text, looks_secret
 
 MAX_BYTES = 16_384
 MAX_DEPTH = 8

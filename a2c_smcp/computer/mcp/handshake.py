@@ -17,10 +17,10 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from a2c_smcp.computer.listing import is_on_show
-from a2c_smcp.computer.mcp_clients.conversation import is_closed
-from a2c_smcp.computer.mcp_clients.link import Link
-from a2c_smcp.computer.mcp_clients.session import Session
+from a2c_smcp.computer.mcp.conversation import is_closed
+from a2c_smcp.computer.mcp.link import Link
+from a2c_smcp.computer.mcp.listing import is_on_show
+from a2c_smcp.computer.mcp.session import Session
 
 logger = logging.getLogger(__name__)
 
