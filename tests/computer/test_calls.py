@@ -18,9 +18,9 @@ from a2c_smcp.computer.calls import Caller, CallToConfirm, call_to_confirm
 from a2c_smcp.computer.mcp_clients.config_file import server_from
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
 from a2c_smcp.computer.types import ServerState
-from tests.computer.hosting import AUTO, Watched, code_of, eventually, hosting, raw, received, text_of
-from tests.support.computers import SERVERS
-from tests.support.running import PATIENCE
+from tests.support.hosting import AUTO, Watched, code_of, hosting, raw, text_of
+from tests.support.mcp_servers import SERVERS, received
+from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
 

@@ -19,8 +19,7 @@ from a2c_smcp.computer.mcp_clients.conversation import Conversation
 from a2c_smcp.computer.mcp_clients.schemas import OutputSchema
 from a2c_smcp.computer.mcp_clients.session import Session
 from a2c_smcp.errors import ToolFailedError
-from tests.computer.hosting import eventually
-from tests.support.running import PATIENCE
+from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
 

@@ -17,19 +17,9 @@ from a2c_smcp.computer.mcp_clients import handshake
 from a2c_smcp.computer.mcp_clients.config_file import server_from
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
 from a2c_smcp.computer.types import ServerState
-from tests.computer.hosting import (
-    AUTO,
-    QUICK,
-    SERVERS,
-    Watched,
-    eventually,
-    hosting,
-    read_log,
-    received,
-    shelves,
-    text_of,
-)
-from tests.support.computers import HttpServer
+from tests.support.hosting import AUTO, QUICK, Watched, hosting, shelves, text_of
+from tests.support.mcp_servers import SERVERS, HttpServer, read_log, received
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.anyio
 

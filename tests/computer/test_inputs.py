@@ -25,7 +25,7 @@ from a2c_smcp.computer.mcp_clients.model import (
 )
 from a2c_smcp.computer.socketio.client import SMCPComputerClient
 from a2c_smcp.computer.types import ServerState
-from tests.computer.hosting import code_of, hosting, raw, text_of
+from tests.support.hosting import code_of, hosting, raw, text_of
 from tests.support.peer import crowd, request
 from tests.support.running import running
 

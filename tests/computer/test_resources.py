@@ -23,8 +23,8 @@ from a2c_smcp.computer.mcp_clients.conversation import Conversation
 from a2c_smcp.computer.mcp_clients.session import Session
 from a2c_smcp.computer.resources import ResourceView
 from a2c_smcp.errors import TooLargeError
-from tests.computer.hosting import eventually, hosting, shelves
-from tests.support.running import PATIENCE
+from tests.support.hosting import hosting, shelves
+from tests.support.waiting import PATIENCE, eventually
 
 HELLO: dict[str, Any] = {
     "protocolVersion": "2025-11-25",

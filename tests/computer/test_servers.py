@@ -16,21 +16,10 @@ from a2c_smcp.computer.mcp_clients import stdio_client
 from a2c_smcp.computer.mcp_clients.config_file import server_from
 from a2c_smcp.computer.types import ServerState
 from a2c_smcp.errors import NotFoundError
-from tests.computer.hosting import (
-    AUTO,
-    QUICK,
-    SERVERS,
-    Watched,
-    code_of,
-    eventually,
-    hosting,
-    raw,
-    read_log,
-    received,
-    text_of,
-)
-from tests.support.computers import descendants, watching
-from tests.support.running import PATIENCE
+from tests.support.hosting import AUTO, QUICK, Watched, code_of, hosting, raw, text_of
+from tests.support.mcp_servers import SERVERS, read_log, received
+from tests.support.process import descendants, watching
+from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
 

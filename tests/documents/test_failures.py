@@ -15,7 +15,7 @@ from a2c_documents import registry, worker
 from a2c_documents.folder import Folder
 from a2c_documents.library import Library
 from a2c_documents.store import Failure, Store
-from tests.documents.conftest import CountingWorkers, MakeLibrary
+from tests.support.documents.libraries import CountingWorkers, MakeLibrary
 
 pytestmark = [
     pytest.mark.anyio,

@@ -16,9 +16,9 @@ import watchfiles
 
 from a2c_documents import watching
 from a2c_documents.library import Library, News
-from tests.documents.conftest import MakeLibrary
+from tests.support.documents.libraries import MakeLibrary
 from tests.support.ordinary import without_privileges
-from tests.support.running import PATIENCE
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 

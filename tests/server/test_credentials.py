@@ -28,7 +28,8 @@ from a2c_smcp.server import (
 from a2c_smcp.server.key_file import hash_key, mint_key, write_keys
 from a2c_smcp.server.last_used import read_uses
 from tests.support.peer import crowd
-from tests.support.running import PATIENCE, Kind, running
+from tests.support.running import Kind, running
+from tests.support.waiting import PATIENCE
 
 SECRET = "0123456789abcdef0123456789abcdef"
 CLAIMS: dict[str, Any] = {"offices": ["acme-*"], "roles": ["agent"], "name": "alice", "sub": "u1"}

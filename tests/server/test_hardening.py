@@ -14,10 +14,10 @@ from websockets.frames import Frame, Opcode
 
 from a2c_smcp import server as a2c
 from a2c_smcp.server import Limits
-from tests.computer.hosting import eventually
-from tests.server.test_raw_frames import ack, raw_member
 from tests.support.peer import crowd, request, tool_call
-from tests.support.running import PATIENCE, Kind, Running, running
+from tests.support.raw_frames import ack, raw_member
+from tests.support.running import Kind, Running, running
+from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
 
