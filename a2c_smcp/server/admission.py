@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping
 
 from a2c_smcp.protocol.grants import Grant
 
-GRANT_SECONDS = 2.0
-"""Seconds between two checks of the credentials of open connections."""
 FREE_GUESSES = 10
 """Rejected credentials of one address that are answered at once …"""
 LONGEST_DELAY = 5.0
@@ -49,10 +47,12 @@ class GrantWatch:
 
     def __init__(
         self,
+        interval: float,
         set_timer: Callable[[float, Callable[[], None]], object],
         grants: Callable[[], Mapping[str, Grant]],
         on_end: Callable[[str], None],
     ) -> None:
+        self._interval = interval
         self._set_timer = set_timer
         self._grants = grants
         self._on_end = on_end
@@ -65,7 +65,7 @@ class GrantWatch:
             if self._is_watching:
                 return
             self._is_watching = True
-        self._set_timer(GRANT_SECONDS, self._check)
+        self._set_timer(self._interval, self._check)
 
     def _check(self) -> None:
         with self._lock:
