@@ -17,7 +17,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from a2c_smcp.computer.cache import ByteBudget
 from a2c_smcp.computer.desktop.windows import Windows
 from a2c_smcp.computer.finder.documents import DocumentItem, Documents, Room
-from a2c_smcp.computer.items import READ_TIMEOUT, Item, Reading, now
+from a2c_smcp.computer.items import READ_TIMEOUT, RETRY_PAUSE, Item, Reading, now
 from a2c_smcp.computer.listing import Listing
 from a2c_smcp.computer.mcp_clients.session import Session
 from a2c_smcp.computer.templates import Templates
@@ -55,12 +55,15 @@ class ResourceView:
         on_change: Callable[[str, bool], None],
         on_list: Callable[[], None],
         redact: Callable[[str], str],
+        list_pause: float = LIST_PAUSE,
+        retry_pause: float = RETRY_PAUSE,
     ) -> None:
         self.server = server
         self._session = session
         self._on_change = on_change
         self._on_list = on_list
-        self._reading = Reading(server, session, redact)
+        self._list_pause = list_pause
+        self._reading = Reading(server, session, redact, retry_pause)
         self._stale_list = asyncio.Event()
         self._listed = asyncio.Event()
         self._tasks: anyio.abc.TaskGroup | None = None
@@ -166,12 +169,12 @@ class ResourceView:
             return
         async with anyio.create_task_group() as self._tasks:
             self._stale_list.set()
-            pause = LIST_PAUSE
+            pause = self._list_pause
             while True:
                 await self._stale_list.wait()
                 self._stale_list.clear()
                 if await self._list():
-                    pause = LIST_PAUSE
+                    pause = self._list_pause
                 else:
                     self._stale_list.set()
                     pause = min(2 * pause, LONGEST_PAUSE)
@@ -267,7 +270,7 @@ class ResourceView:
 
     async def _listen_for(self, items: list[Item]) -> None:
         """A 2026-07-28 server tells only those who listen, and those only of what they named."""
-        pause = LIST_PAUSE
+        pause = self._list_pause
         while items := [item for item in items if self._is_listed(item)]:
             try:
                 async with listen(self._session, resource_subscriptions=[item.uri for item in items]) as subscription:
@@ -276,7 +279,7 @@ class ResourceView:
                         if item.uri in honored:
                             self._be_watched(item)
                     async for event in subscription:
-                        pause = LIST_PAUSE
+                        pause = self._list_pause
                         if isinstance(event, ResourceUpdated):
                             self.updated(event.uri)
             except (MCPError, SubscriptionLost, TimeoutError) as error:
