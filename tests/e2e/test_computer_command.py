@@ -172,9 +172,8 @@ def test_an_office_that_will_never_let_it_in_ends_the_service(office: str, says:
 
 @pytest.mark.anyio
 async def test_an_office_that_is_forbidden_for_longer_than_a_broken_connection_holds_a_name_ends_the_service(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr("a2c_smcp.cli.computer.host.STALE_SECONDS", 0.5)
     key = a2c("keys", "add", "pc", "--office", "acme-*", cwd=tmp_path).stdout.strip()
     options = Options(
         config=None, url=None, office=None, name="pc", api_key=key, api_key_header="x-api-key", allow_all=False,
@@ -184,7 +183,7 @@ async def test_an_office_that_is_forbidden_for_longer_than_a_broken_connection_h
     with server_process("--keys-file", "keys.toml", cwd=tmp_path) as server:
         async with Host(options, None) as host:
             with pytest.raises(NotAllowed, match=r"office other: this credential does not allow .* \(403\)"):
-                await host.join(server.url, "other")
+                await host.join(server.url, "other", stale_seconds=0.5)
 
 
 @pytest.mark.parametrize("way", ["SIGHUP", "--watch-config"])
