@@ -1,4 +1,4 @@
-"""The lists of an OpenDocument text: which number an item or a heading has, and where in the document a node is."""
+"""Lists of an OpenDocument text: the number of each item and heading, and the place of a node in the document."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from a2c_documents.parsers.office.lists import DEEPEST, Mark
 from a2c_documents.parsers.office.xml import attribute, local, whole
-from a2c_documents.parsers.opendocument.styles import OUTLINE, Styles
+from a2c_documents.parsers.opendocument.styles import OUTLINE, OdfStyles
 
 
 @dataclass(slots=True)
@@ -38,10 +38,10 @@ class Place:
     contents: bool = False
 
 
-class Numbering:
+class OdfNumbering:
     """The lists of a document, counted on as their items come by."""
 
-    def __init__(self, styles: Styles, *, joined: bool = False) -> None:
+    def __init__(self, styles: OdfStyles, *, joined: bool = False) -> None:
         """`joined` lists count on: on slides every level begins a list of its own, and yet all are one."""
         self._styles = styles
         self._joined = joined

@@ -1,4 +1,4 @@
-"""The text in shapes: paragraphs, bullets, links, formulas."""
+"""The text of shapes: paragraphs, bullets, links, formulas."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from a2c_documents.model import Element, formula, link, list_of, text
+from a2c_documents.parsers.office.equations import latex_of
 from a2c_documents.parsers.office.lists import nested
-from a2c_documents.parsers.office.omml import linear
 from a2c_documents.parsers.office.package import Relation
 from a2c_documents.parsers.office.xml import attribute, local, whole
 
@@ -62,7 +62,7 @@ def _paragraph(element: Any, relations: dict[str, Relation]) -> Paragraph:
         elif name == "br":
             words.append("\n")
         elif name == "m":
-            for expression in filter(None, (linear(one) for one in part.iter() if local(one) == "oMath")):
+            for expression in filter(None, (latex_of(one) for one in part.iter() if local(one) == "oMath")):
                 result.formulas.append(expression)
                 words.append(f" {expression} ")
     lines = "".join(words).replace("\v", "\n").split("\n")

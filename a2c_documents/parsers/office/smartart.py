@@ -1,4 +1,4 @@
-"""SmartArt: the words of a diagram, each below what it belongs to."""
+"""SmartArt diagrams as outlines: each text below the text it belongs to."""
 
 from __future__ import annotations
 

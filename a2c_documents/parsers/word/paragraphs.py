@@ -1,21 +1,21 @@
-"""The inside of a paragraph: its words as a person reads them, and what stands among them."""
+"""The content of a Word paragraph: its words as a person reads them, and the fields, controls and notes among them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
 from a2c_documents.model import Element, formula
+from a2c_documents.parsers.office.equations import latex_of
 from a2c_documents.parsers.office.lists import numeral
-from a2c_documents.parsers.office.omml import linear
-from a2c_documents.parsers.office.ooxml import child, chosen, is_on, own_text, tag
+from a2c_documents.parsers.office.ooxml import child, children, chosen, inside, is_on, own_text, tag, value
 from a2c_documents.parsers.office.package import Package
-from a2c_documents.parsers.office.said import MAX_ABOUT, MAX_DEPTH, Aside, PageBreak, Said
-from a2c_documents.parsers.office.xml import attribute
+from a2c_documents.parsers.office.story import MAX_ABOUT, MAX_DEPTH, Aside, PageBreak, Said
+from a2c_documents.parsers.office.xml import attribute, whole
 from a2c_documents.parsers.word.drawings import Drawings
-from a2c_documents.parsers.word.fields import Field, controls, entry_of, symbol, target_of
 
 MAX_OPEN = 200
 """Comments that are open at once."""
@@ -52,7 +52,7 @@ class Asides:
         return self.marks[kind, note_id]
 
 
-class Reader:
+class WordReader:
     """Reads the paragraphs of one part of the package, from the first to the last: fields and comments reach across."""
 
     def __init__(self, package: Package, part: str, asides: Asides) -> None:
@@ -213,12 +213,12 @@ class Reader:
     # ---------------------------------------------------------------------------------------------- equations, drawings
 
     def _equation(self, node: Any) -> None:
-        if words := linear(node):
+        if words := latex_of(node):
             self._say(f"${words}$")
 
     def _display_equation(self, node: Any) -> None:
         for equation in node:
-            if tag(equation) == "m:oMath" and (words := linear(equation)):
+            if tag(equation) == "m:oMath" and (words := latex_of(equation)):
                 self._said.parts.append(formula(words))
 
     def _drawing(self, node: Any) -> None:
@@ -240,7 +240,7 @@ class Reader:
         about = self._comments.pop(attribute(node, "id"), "")
         self._said.parts.append(Aside("comment", attribute(node, "id"), " ".join(about.split())[:MAX_ABOUT]))
 
-    _ACTS: ClassVar[dict[str, Callable[[Reader, Any], None]]] = {
+    _ACTS: ClassVar[dict[str, Callable[[WordReader, Any], None]]] = {
         "w:r": _run,
         "w:br": _break,
         "w:sym": _symbol,
@@ -265,3 +265,114 @@ class Reader:
 
 def _roman(number: int) -> str:
     return numeral(number, "lowerRoman")
+
+
+# -------------------------------------------------------------------------------------------------- fields and controls
+
+
+MAX_VALUE = 2_000
+_CONTROLS = {
+    "w14:checkbox": "checkbox", "w:dropDownList": "choice", "w:comboBox": "choice", "w:date": "date", "w:text": "text",
+}  # fmt: skip
+_LINK = re.compile(r'\s*HYPERLINK\s+(?:"([^"]*)"|([^\s"\\]\S*))?')
+_ANCHOR = re.compile(r'\\l\s+"([^"]*)"')
+_GREEK = "αβχδεφγηιϕκλμνοπθρστυϖωξψζ"
+_WINGDINGS = {
+    0xFC: "✓", 0xFB: "✗", 0xFE: "☑", 0xFD: "☒", 0xA8: "☐", 0x6F: "☐", 0x78: "☒", 0xE0: "→", 0xDF: "←", 0xE8: "➔",
+    0xD8: "➢", 0xA7: "▪", 0x6E: "■", 0x6C: "●", 0x4A: "☺", 0x4C: "☹", 0x28: "☎", 0x2A: "✉", 0x52: "☼",
+}  # fmt: skip
+_SYMBOLS = {
+    0xB7: "•", 0xB1: "±", 0xB3: "≥", 0xA3: "≤", 0xB9: "≠", 0xB4: "×", 0xB0: "°", 0xAE: "→", 0xA5: "∞", 0xE5: "∑",
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Field:
+    """A field that has begun: its code, where its result starts, and what a person can enter."""
+
+    entry: dict[str, Any] | None = None
+    in_code: bool = True
+    code: str = ""
+    start: int = 0
+    url: str = ""
+
+    @property
+    def shown(self) -> str:
+        """What stands in the text for an entry without a result of its own."""
+        entry = self.entry or {}
+        if entry.get("type") == "checkbox":
+            return "☒" if entry["value"] else "☐"
+        return str(entry.get("value", ""))
+
+    def answered(self, words: str) -> dict[str, Any]:
+        """The entry with what was entered."""
+        entry = self.entry or {}
+        return entry if entry.get("type") == "checkbox" or not words else {**entry, "value": words}
+
+
+def entry_of(data: Any | None) -> dict[str, Any] | None:
+    """What a person can enter into a field of the older kind."""
+    if data is None:
+        return None
+    entry: dict[str, Any] = {"name": value(data, "w:name"), "type": "text", "value": ""}
+    if (box := child(data, "w:checkBox")) is not None:
+        told = "w:checked" if child(box, "w:checked") is not None else "w:default"
+        return {**entry, "type": "checkbox", "value": is_on(box, told)}
+    if (drop := child(data, "w:ddList")) is not None:
+        options = [attribute(option, "val") for option in children(drop, "w:listEntry")]
+        picked = whole(value(drop, "w:result") or value(drop, "w:default"))
+        shown = options[picked] if 0 <= picked < len(options) else ""
+        return {**entry, "type": "choice", "value": shown, "options": options}
+    return {**entry, "value": value(data, "w:textInput", "w:default")}
+
+
+def controls(control: Any) -> Iterator[dict[str, Any]]:
+    """The field that a content control is. One that only repeats a property of the document is none."""
+    properties = child(control, "w:sdtPr")
+    found = next((node for name in _CONTROLS for node in children(properties, name)), None)
+    if found is None or "ropert" in _binding(properties):
+        return
+    name = value(properties, "w:alias") or value(properties, "w:tag")
+    kind = next(kind for label, kind in _CONTROLS.items() if child(properties, label) is found)
+    if kind == "checkbox":
+        yield {"name": name, "type": kind, "value": is_on(found, "w14:checked")}
+        return
+    words = ""
+    if not is_on(properties, "w:showingPlcHdr") and (content := child(control, "w:sdtContent")) is not None:
+        words = "".join(own_text(node) for node in inside(content, "w:t"))[:MAX_VALUE]
+    entry: dict[str, Any] = {"name": name, "type": kind, "value": words}
+    options = [attribute(node, "displayText") or attribute(node, "value") for node in children(found, "w:listItem")]
+    yield {**entry, "options": options} if options else entry
+
+
+def _binding(properties: Any) -> str:
+    node = child(properties, "w:dataBinding")
+    return attribute(node, "prefixMappings") + attribute(node, "xpath") if node is not None else ""
+
+
+def target_of(code: str) -> str:
+    """Where a field leads that is a link."""
+    code = code[:4_000]
+    if (found := _LINK.match(code)) is None:
+        return ""
+    anchor = _ANCHOR.search(code)
+    return (found[1] or found[2] or "") + (f"#{anchor[1]}" if anchor else "")
+
+
+def symbol(font: str, code: str) -> str:
+    """A sign by its number in a font."""
+    try:
+        number = int(code, 16)
+    except ValueError:
+        return ""
+    low = number & 0xFF if 0xF000 <= number <= 0xF0FF else number
+    if font.lower().startswith("wingdings"):
+        return _WINGDINGS.get(low, "•")
+    if font.lower() == "symbol":
+        letter = chr(low) if low < 0x80 else ""
+        if letter.isalpha():
+            greek = _GREEK[ord(letter.lower()) - ord("a")]
+            return greek if letter.islower() else greek.upper()
+        return letter or _SYMBOLS.get(low, "•")
+    # The private area and what is no character at all.
+    return chr(number) if 0x20 <= number < 0xD800 or 0xF900 <= number <= 0x10FFFF else "•"

@@ -1,17 +1,17 @@
-"""Formulas of OpenDocument (MathML) as one line that reads like LaTeX."""
+"""OpenDocument formulas (MathML) as one line of LaTeX."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from a2c_documents.parsers.office.latex import MAX_EXPRESSION, accent, join, letters, named, scripted
+from a2c_documents.parsers.office.equations import MAX_EXPRESSION, accent, join, letters, named, scripted
 from a2c_documents.parsers.office.xml import attribute, local
 
 _Parts = list[str]
 
 
-def linear(formula: Any) -> str:
+def latex_of(formula: Any) -> str:
     """A formula in one line."""
     said: dict[Any, str] = {}
     # Children come before their parents in the reversed order: no recursion, however deep the formula is.

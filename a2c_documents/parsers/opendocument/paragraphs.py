@@ -1,19 +1,18 @@
-"""The inside of an OpenDocument paragraph: its words, and what stands among them."""
+"""The content of an OpenDocument paragraph: its words, and the notes, comments, fields and frames among them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 from a2c_documents.model import Element, note
-from a2c_documents.parsers.office.comments import Comment
-from a2c_documents.parsers.office.said import MAX_DEPTH, Box, Said
-from a2c_documents.parsers.office.xml import attribute, local, whole, words_of
-from a2c_documents.parsers.opendocument.comments import Remarks
-from a2c_documents.parsers.opendocument.fields import Entry, control, drop_down, field_mark, shown
+from a2c_documents.parsers.office.comments import Comment, thread_elements, threads
+from a2c_documents.parsers.office.story import MAX_ABOUT, MAX_DEPTH, Box, Said
+from a2c_documents.parsers.office.xml import attribute, found, local, whole, words_of
 from a2c_documents.parsers.opendocument.objects import SHAPES, Objects
-from a2c_documents.parsers.opendocument.styles import Styles
+from a2c_documents.parsers.opendocument.styles import OdfStyles
 
 MAX_BLANKS = 200
 _LEFT_OUT = frozenset((
@@ -22,15 +21,15 @@ _LEFT_OUT = frozenset((
 ))  # fmt: skip
 
 
-class Reader:
+class OdfReader:
     """Reads paragraphs, without recursion, and counts the notes of the document."""
 
-    def __init__(self, objects: Objects, styles: Styles) -> None:
+    def __init__(self, objects: Objects, styles: OdfStyles) -> None:
         self._objects = objects
         self._styles = styles
         self._remarks = Remarks()
         self._counts: dict[str, int] = {}
-        self._marks: list[tuple[Entry | None, int]] = []
+        self._marks: list[tuple[FormEntry | None, int]] = []
         """Fields that have begun: what can be entered, and where its words start."""
         self._said = Said()
         self._stack: list[Any] = []
@@ -162,7 +161,7 @@ class Reader:
     def _mark(self, node: Any) -> None:
         """A field without words of its own."""
         if (entry := field_mark(node)) is not None:
-            self._say(shown(entry))
+            self._say(entry_words(entry))
             self._said.fields.append(entry)
 
     def _mark_start(self, node: Any) -> None:
@@ -180,10 +179,10 @@ class Reader:
         self._into(node)
 
     def _frame(self, node: Any) -> None:
-        for found in self._objects.read(node):
-            self._said.parts.append(found if isinstance(found, Element) else Box(found))
+        for held in self._objects.read(node):
+            self._said.parts.append(held if isinstance(held, Element) else Box(held))
 
-    _ACTS: ClassVar[dict[str, Callable[[Reader, Any], None]]] = {
+    _ACTS: ClassVar[dict[str, Callable[[OdfReader, Any], None]]] = {
         "span": _span,
         "s": _blanks,
         "tab": _tab,
@@ -204,3 +203,119 @@ class Reader:
 def _blanks_collapsed(words: str) -> str:
     """Blanks in the file are one blank on the page; more of them are written in another way."""
     return " ".join(("x" + words + "x").split())[1:-1]
+
+
+# ------------------------------------------------------------------------------------------------------------- comments
+
+
+MAX_OPEN = 200
+"""Comments that are open at once."""
+
+
+@dataclass(slots=True)
+class _Remark:
+    comment: Comment
+    place: int
+    about: str = ""
+    element: Element | None = None
+
+    def tell(self) -> str:
+        return " ".join(self.about.split())[:MAX_ABOUT]
+
+
+class Remarks:
+    """The comments of a text. Those that began in a paragraph are taken at its end."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, _Remark] = {}
+        self.new: list[_Remark] = []
+
+    def begin(self, comment: Comment, place: int) -> None:
+        """A comment begins; `place` says how far in its paragraph."""
+        self.new.append(_Remark(comment, place))
+        if comment.id and len(self._open) < MAX_OPEN:
+            self._open[comment.id] = self.new[-1]
+
+    def hear(self, words: str) -> None:
+        """Words that are said while comments are open."""
+        for remark in self._open.values():
+            if len(remark.about) < MAX_ABOUT:
+                remark.about += words
+
+    def end(self, name: str) -> None:
+        """What a comment is about has been said."""
+        remark = self._open.pop(name, None)
+        if remark is not None and remark.element is not None and (about := remark.tell()):
+            remark.element.content["about"] = about
+
+    def take(self) -> list[Element]:
+        """The comments of a paragraph; those in one place by their date, for writers put the newest first."""
+        taken, self.new = self.new, []
+        taken.sort(key=lambda remark: (remark.place, remark.comment.date))
+        by_comment = {id(remark.comment): remark for remark in taken}
+        found: list[Element] = []
+        for thread in threads([remark.comment for remark in taken]):
+            first = by_comment[id(thread[0])]
+            is_open = first.comment.id in self._open
+            made = thread_elements(thread, about="" if is_open else first.tell())
+            first.element = made[0]
+            found.extend(made)
+        return found
+
+
+# --------------------------------------------------------------------------------------------------------------- fields
+
+
+_KINDS = {"FORMCHECKBOX": "checkbox", "FORMDROPDOWN": "choice", "FORMDATE": "date", "FORMTEXT": "text"}
+_CONTROLS = {"checkbox": "checkbox", "dropdown": "choice", "combobox": "choice", "date": "date", "plain-text": "text"}
+FormEntry = dict[str, Any]
+
+
+def drop_down(node: Any) -> FormEntry:
+    """A field of which one of several words is chosen."""
+    labels = [part for part in node if local(part) == "label"]
+    chosen = next((part for part in labels if attribute(part, "current-selected") == "true"), None)
+    options = [value for part in labels if (value := attribute(part, "value"))]
+    return {"name": attribute(node, "name"), "type": "choice", "value": attribute(chosen, "value"), "options": options}
+
+
+def field_mark(node: Any) -> FormEntry | None:
+    """A field as Word has them; None for one that only computes something."""
+    kind = _KINDS.get(attribute(node, "type").rpartition(".")[2])
+    if kind is None:
+        return None
+    said = {attribute(part, "name"): attribute(part, "value") for part in node if local(part) == "param"}
+    listed = [
+        attribute(part, "value")
+        for part in node
+        if local(part) == "param" and attribute(part, "name").lower().startswith("dropdown_listentry")
+    ]
+    name = "" if attribute(node, "name").startswith("__Fieldmark__") else attribute(node, "name")
+    entry: FormEntry = {"name": name, "type": kind, "value": ""}
+    if kind == "checkbox":
+        entry["value"] = said.get("Checkbox_Checked", "").lower() == "true"
+    elif kind == "choice":
+        place = said.get("Dropdown_Selected", "")
+        entry["value"] = listed[int(place)] if place.isdigit() and int(place) < len(listed) else ""
+        entry["options"] = listed
+    return entry
+
+
+def control(node: Any) -> FormEntry | None:
+    """A content control of newer files; None for one that is only drawn around a text."""
+    kind = next((kind for name, kind in _CONTROLS.items() if attribute(node, name) == "true"), None)
+    if kind is None:
+        return None
+    value: Any = "" if attribute(node, "showing-place-holder") == "true" else words_of(node)
+    if kind == "checkbox":
+        value = attribute(node, "checked") == "true"
+    options = [attribute(part, "display-text") or attribute(part, "value") for part in found(node, "list-item")]
+    name = attribute(node, "alias") or attribute(node, "tag")
+    return {"name": name, "type": kind, "value": value} | ({"options": options} if options else {})
+
+
+def entry_words(entry: FormEntry) -> str:
+    """What stands in the text for a field without words of its own."""
+    if entry["type"] == "checkbox":
+        return "☒" if entry["value"] else "☐"
+    return str(entry["value"])

@@ -1,4 +1,4 @@
-"""Cells of an Excel worksheet as a person sees them: texts looked up, number formats applied, formulas spelled out."""
+"""Cells of an Excel worksheet as a person sees them: shared strings, number formats, formulas."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from bisect import bisect_right
 from html import unescape
 from typing import IO, Any
 
-from a2c_documents.parsers.office.formats import BUILT_IN, shown, shown_text
+from a2c_documents.parsers.office.number_formats import BUILT_IN, shown, shown_text
 from a2c_documents.parsers.office.package import DAMAGE, Package
 from a2c_documents.parsers.office.tables import column_of, letters
 from a2c_documents.parsers.office.xml import DamagedPartError, attribute, first, found, local, parse_xml
+from a2c_documents.parsers.sheets.excel_rows import CHUNK, RowStream
 from a2c_documents.parsers.sheets.grid import (
     BOOLEAN,
     DATE,
@@ -24,7 +25,6 @@ from a2c_documents.parsers.sheets.grid import (
     cell_of,
 )
 from a2c_documents.parsers.sheets.markup import is_on, runs_of, unescaped
-from a2c_documents.parsers.sheets.rows import CHUNK, RowStream
 
 _TEXT = re.compile(rb"<(?:[\w.-]+:)?t(?:\s[^>]*)?>([^<]*)<")
 _PHONETIC = re.compile(rb"<(?:[\w.-]+:)?rPh\b.*?</(?:[\w.-]+:)?rPh>", re.DOTALL)
@@ -102,7 +102,7 @@ class SharedStrings:
         return True
 
 
-class Styles:
+class CellStyles:
     """The number format of each cell style."""
 
     def __init__(self, tree: Any | None) -> None:
@@ -122,7 +122,7 @@ class Styles:
 class CellReader:
     """Turns the XML of rows into cells."""
 
-    def __init__(self, strings: SharedStrings, styles: Styles, *, from_1904: bool) -> None:
+    def __init__(self, strings: SharedStrings, styles: CellStyles, *, from_1904: bool) -> None:
         self._strings, self._styles, self._from_1904 = strings, styles, from_1904
 
     def read(self, stream: RowStream, start: int, stop: int, region: Region) -> None:

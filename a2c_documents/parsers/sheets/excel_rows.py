@@ -1,7 +1,7 @@
-"""The rows of a worksheet straight out of the archive: as many as a page needs, and no more is unpacked than that.
+"""The rows of an Excel worksheet, unpacked from the archive only as far as a page needs them.
 
-A sheet's XML is a long line of `<row>`s. They are found by looking at bytes, which is fast; only those of the page
-become a tree.
+The XML of a sheet is one long sequence of `<row>` elements. A search in the bytes finds them, which is fast; only the
+rows of the page become a tree.
 """
 
 from __future__ import annotations

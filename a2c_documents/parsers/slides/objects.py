@@ -1,4 +1,4 @@
-"""What a slide holds besides text: tables, charts, SmartArt, embedded objects, pictures, sound and film."""
+"""Objects on a slide besides text: tables, charts, SmartArt, embedded files, pictures, sound and film."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from a2c_documents.model import Element, image, link, note
-from a2c_documents.parsers.office.chart_parts import chart_of
-from a2c_documents.parsers.office.diagrams import diagram_of
+from a2c_documents.parsers.office.charts import chart_of
 from a2c_documents.parsers.office.embedded import embedded_element
 from a2c_documents.parsers.office.package import Package, Relation, type_of
+from a2c_documents.parsers.office.smartart import diagram_of
 from a2c_documents.parsers.office.tables import Grid
 from a2c_documents.parsers.office.xml import DamagedPartError, attribute, local, whole
+from a2c_documents.parsers.slides.paragraphs import paragraphs_of, plain
 from a2c_documents.parsers.slides.shapes import Shape
-from a2c_documents.parsers.slides.text import paragraphs_of, plain
 
 MAX_CELLS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SlidePart:
     """The package that a slide is in, and what the slide relates to."""
 
     package: Package
@@ -33,7 +33,7 @@ class Place:
         return relation.target if relation is not None and not relation.external else ""
 
 
-def frame_elements(shape: Shape, place: Place, metadata: dict[str, Any]) -> list[Element]:
+def frame_elements(shape: Shape, part: SlidePart, metadata: dict[str, Any]) -> list[Element]:
     """What a frame holds. A part that is damaged is said to be so."""
     data = shape.element.find(".//{*}graphicData")
     if data is None:
@@ -42,16 +42,16 @@ def frame_elements(shape: Shape, place: Place, metadata: dict[str, Any]) -> list
         for child in data.iter():
             match local(child):
                 case "tbl":
-                    return [*_table(child, metadata), *_table_links(child, place, metadata)]
+                    return [*_table(child, metadata), *_table_links(child, part, metadata)]
                 case "chart":
-                    root = place.package.xml(place.target(attribute(child, "id")))
+                    root = part.package.xml(part.target(attribute(child, "id")))
                     return [chart_of(root, **metadata).element()]
                 case "relIds":
-                    return [_placed(diagram_of(place.package.xml(place.target(attribute(child, "dm")))), metadata)]
+                    return [_placed(diagram_of(part.package.xml(part.target(attribute(child, "dm")))), metadata)]
                 case "oleObj":
-                    relation = place.relations.get(attribute(child, "id"))
+                    relation = part.relations.get(attribute(child, "id"))
                     program, called = attribute(child, "progId"), attribute(child, "name")
-                    return [embedded_element(place.package, relation, program, called, **metadata)]
+                    return [embedded_element(part.package, relation, program, called, **metadata)]
                 case _:
                     pass
     except DamagedPartError as error:
@@ -89,49 +89,49 @@ def _table(element: Any, metadata: dict[str, Any]) -> list[Element]:
     return [result] if result is not None else []
 
 
-def _table_links(element: Any, place: Place, metadata: dict[str, Any]) -> Iterator[Element]:
+def _table_links(element: Any, part: SlidePart, metadata: dict[str, Any]) -> Iterator[Element]:
     for body in element.iterfind("{*}tr/{*}tc/{*}txBody"):
-        for paragraph in paragraphs_of(body, [], place.relations):
+        for paragraph in paragraphs_of(body, [], part.relations):
             yield from (link(" ".join(words.split()), url, **metadata) for words, url in paragraph.links)
 
 
 # ------------------------------------------------------------------------------------------------------------- pictures
 
 
-def picture_elements(shape: Shape, place: Place, metadata: dict[str, Any]) -> list[Element]:
+def picture_elements(shape: Shape, part: SlidePart, metadata: dict[str, Any]) -> list[Element]:
     """A picture, or the sound or film that it stands for."""
     blip = shape.element.find("{*}blipFill/{*}blip")
     if blip is None:
         blip = shape.element.find("{*}spPr/{*}blipFill/{*}blip")
-    part = place.target(attribute(blip, "embed")) if blip is not None else ""
-    picture = place.package.picture(part) if part and part in place.package else None
-    element = _media(shape, place)
+    file = part.target(attribute(blip, "embed")) if blip is not None else ""
+    picture = part.package.picture(file) if file and file in part.package else None
+    element = _media(shape, part)
     if element is None:
-        linked = place.relations.get(attribute(blip, "link")) if blip is not None else None
+        linked = part.relations.get(attribute(blip, "link")) if blip is not None else None
         url = linked.target if linked is not None and linked.external else ""
-        element = image(shape.alt, _size(shape, part), url)
+        element = image(shape.alt, _size(shape, file), url)
     element.metadata = dict(metadata)
     element.picture = picture
     return [element]
 
 
-def _size(shape: Shape, part: str) -> str:
+def _size(shape: Shape, file: str) -> str:
     """ "Picture 4, 320 × 240 pt, image/png"."""
     size = f"{shape.box[2]:g} × {shape.box[3]:g} pt" if shape.box else ""
-    return ", ".join(filter(None, (shape.name, size, type_of(part) if part else "")))
+    return ", ".join(filter(None, (shape.name, size, type_of(file) if file else "")))
 
 
-def _media(shape: Shape, place: Place) -> Element | None:
+def _media(shape: Shape, part: SlidePart) -> Element | None:
     properties = shape.element.find("{*}nvPicPr/{*}nvPr")
     for mark in properties.iter() if properties is not None else ():
         name = local(mark)
         if name in ("audioFile", "wavAudioFile", "audioCd", "videoFile", "quickTimeFile"):
-            relation = place.relations.get(attribute(mark, "link") or attribute(mark, "embed"))
+            relation = part.relations.get(attribute(mark, "link") or attribute(mark, "embed"))
             category = "video" if name in ("videoFile", "quickTimeFile") else "audio"
             url = relation.target if relation is not None and relation.external else ""
             file = relation.target if relation is not None and not url else ""
             known: dict[str, Any] = {"url": url} if url else {}
             if file:
-                known = {"file": posixpath.basename(file), "mime": type_of(file), "bytes": place.package.size(file)}
+                known = {"file": posixpath.basename(file), "mime": type_of(file), "bytes": part.package.size(file)}
             return note(category, shape.alt or shape.name or category.capitalize(), **known)
     return None
