@@ -11,10 +11,11 @@ from typing import Any, cast
 import psutil
 import pytest
 
-from a2c_documents import registry, worker
-from a2c_documents.folder import Folder
-from a2c_documents.library import Library
-from a2c_documents.store import Failure, Store
+from a2c_documents import registry
+from a2c_documents.folder.files import Folder
+from a2c_documents.library.library import Library
+from a2c_documents.store.store import Failure, Store
+from a2c_documents.workers import process
 from tests.documents.conftest import CountingWorkers, MakeLibrary
 
 pytestmark = [
@@ -120,9 +121,9 @@ async def test_a_new_version_of_a_parser_is_a_new_chance(
     store = Store(tmp_path / "kept.db")
     assert store.failure(str(before), "facts") is not None
     store.close()
-    assert worker.Reader().digest(files / "greedy.json")["digest"] == before
-    monkeypatch.setattr(worker, "VERSION", registry.VERSION + 1)
-    assert worker.Reader().digest(files / "greedy.json")["digest"] != before
+    assert process.Reader().digest(files / "greedy.json")["digest"] == before
+    monkeypatch.setattr(process, "VERSION", registry.VERSION + 1)
+    assert process.Reader().digest(files / "greedy.json")["digest"] != before
 
 
 async def test_a_page_that_cannot_be_read_does_not_keep_the_others_from_being_found(
