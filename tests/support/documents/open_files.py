@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from a2c_documents.model import Element, Page, Source
-from a2c_documents.parsers.opendocument.document import (open_odp, open_odt)
+from a2c_documents.parsers.opendocument.document import open_odp, open_odt
 
 _SPACES = {
     **{

@@ -101,7 +101,7 @@ async def _start(memory_bytes: int) -> asyncio.subprocess.Process:
             sys.executable,
             "-P",  # the folder we are in may be the one that is served: what lies there is no code
             "-m",
-            "a2c_documents.worker",
+            "a2c_documents.workers.process",
             str(memory_bytes),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,

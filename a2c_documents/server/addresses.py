@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from a2c_documents.library import BLOBS, Library
-from a2c_documents.render import as_markdown, as_text, markdown, plain
-from a2c_documents.shapes import pages_of_elements
+from a2c_documents.library.library import BLOBS, Library
+from a2c_documents.render import as_markdown, as_text, markdown, pages_of_elements, plain
 from a2c_documents.wording import counted
 from a2c_smcp.errors import DocumentNotFoundError, SMCPError
 from a2c_smcp.utils.dpe_uri import ParsedDPEUri, parse_dpe_uri, without_query

@@ -16,10 +16,10 @@ from typing import TypeAlias
 import uvicorn
 from mcp.server.stdio import stdio_server
 
-from a2c_documents.library import Library, News
-from a2c_documents.server import DocumentServer
-from a2c_documents.watching import watch as watch_folder
-from a2c_documents.workers import Progress
+from a2c_documents.library.library import Library, News
+from a2c_documents.server.server import DocumentServer
+from a2c_documents.server.watching import watch as watch_folder
+from a2c_documents.workers.pool import Progress
 
 logger = logging.getLogger(__name__)
 

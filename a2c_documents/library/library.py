@@ -14,16 +14,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from a2c_documents.attempts import RETRY_SECONDS
-from a2c_documents.contents import Contents
-from a2c_documents.document import Document
-from a2c_documents.folder import Folder
-from a2c_documents.index import Index
+from a2c_documents.folder.files import Folder
+from a2c_documents.library.attempts import RETRY_SECONDS
+from a2c_documents.library.contents import Contents
+from a2c_documents.library.documents import Document, DocumentList, FolderChanges
+from a2c_documents.library.search import SearchIndex
 from a2c_documents.registry import suffix_of
-from a2c_documents.shapes import page_of_element
-from a2c_documents.shelf import Shelf, Sighting
-from a2c_documents.store import Store
-from a2c_documents.workers import Progress, ReadingFailed, Workers
+from a2c_documents.render import page_of_element
+from a2c_documents.store.store import Store
+from a2c_documents.workers.pool import Progress, ReadingFailed, Workers
 from a2c_smcp.errors import DocumentNotFoundError, ElementNotFoundError, PageOutOfRangeError
 from a2c_smcp.utils.dpe_uri import build_dpe_uri
 
@@ -52,23 +51,23 @@ class Library:
         self.host = host
         self._store = store
         self._workers = workers
-        self._shelf = Shelf(folder, store)
+        self._list = DocumentList(folder, store)
         self._contents = Contents(folder, store, workers, retry_seconds)
-        self._index = Index(self._shelf.documents, self._contents, store.words, workers)
-        self.documents = self._shelf.documents
+        self._index = SearchIndex(self._list.documents, self._contents, store.words, workers)
+        self.documents = self._list.documents
         """By reference."""
 
     # ------------------------------------------------------------------------------------------------------- the folder
 
     async def look(self) -> News:
         """Look at the whole folder; only files that may have been replaced are opened."""
-        return await self._tell(await self._shelf.look())
+        return await self._tell(await self._list.look())
 
     async def look_at(self, paths: Iterable[Path]) -> News:
         """Look at some files."""
-        return await self._tell(await self._shelf.look_at(paths))
+        return await self._tell(await self._list.look_at(paths))
 
-    async def _tell(self, sighting: Sighting) -> News:
+    async def _tell(self, sighting: FolderChanges) -> News:
         updated = {document.ref for document in sighting.edited}
 
         async def suspect(document: Document) -> None:
@@ -96,7 +95,7 @@ class Library:
 
     def knows(self, path: Path) -> bool:
         """Whether a file is one of the documents."""
-        return self._shelf.knows(path)
+        return self._list.knows(path)
 
     @property
     def has_worked(self) -> bool:

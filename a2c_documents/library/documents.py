@@ -1,20 +1,98 @@
-"""Which documents there are: the files of the folder as they were last looked at, and what happened since."""
+"""Which documents there are: the files of the folder as they were last seen, and what is known of each."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from a2c_documents.document import Document
-from a2c_documents.folder import Folder, Stamp, refer_to
-from a2c_documents.store import Known, Store
+from a2c_documents.folder.files import Folder, Stamp, refer_to
+from a2c_documents.store.store import Known, Store
+from a2c_smcp.errors import DocumentNotFoundError
+
+
+@dataclass(eq=False, slots=True)
+class Document:
+    """One file. Digest and facts are of its last good state."""
+
+    path: Path
+    relative: str
+    ref: str
+    stamp: Stamp
+    """The file as it was last looked at: what differs from it is news."""
+    read_at: Stamp | None = None
+    """The file as it was read."""
+    tried_at: Stamp | None = None
+    """The file as it was when somebody last tried to read it; that may have failed."""
+    digest: str | None = None
+    facts: dict[str, Any] | None = None
+    told: str | None = None
+    """The content that those who listen for changes know of."""
+    is_outdated: bool = False
+    """The file has changed since it was read, or may be readable by now."""
+    retry_at: float | None = None
+    """When it may be tried again, where reading it failed for no clear reason; by a clock that only goes on."""
+    problem_now: str | None = None
+    """Why it cannot be read as it is now, though it could be before."""
+    reading: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether somebody should read it before it is spoken of."""
+        is_due = self.retry_at is not None and time.monotonic() >= self.retry_at
+        return self.facts is None or self.is_outdated or is_due
+
+    @property
+    def title(self) -> str:
+        """What it is called: by itself, or else by its name."""
+        return (self.facts or {}).get("title") or Path(self.relative).name
+
+    @property
+    def page_titles(self) -> list[str]:
+        """One for each page."""
+        return (self.facts or {}).get("page_titles") or [""]
+
+    @property
+    def is_good(self) -> bool:
+        """Whether it could be read."""
+        return self.facts is not None and not self.facts.get("problem")
+
+    @property
+    def problem(self) -> str | None:
+        """Why it cannot be read; None when it can."""
+        if self.facts is None:
+            return "it could not be read"
+        return self.problem_now or self.facts.get("problem")
+
+    def note(self, stamp: Stamp) -> bool:
+        """The file looks different now. Whether it was edited; otherwise it may have been replaced, or not at all."""
+        is_edit = stamp.is_edit_of(self.stamp)
+        self.stamp = stamp
+        self.expect(stamp)
+        if is_edit:
+            self.told = None if self.is_outdated else self.digest
+        return is_edit
+
+    def expect(self, stamp: Stamp) -> None:
+        """The file looks like this, and is to be read unless it was."""
+        if self.tried_at != stamp:
+            self.is_outdated, self.retry_at = True, None
+
+
+def gone(document: Document) -> DocumentNotFoundError:
+    """The error for a document whose file went."""
+    return DocumentNotFoundError(f"{document.ref} is not there any more", details={"doc_ref": document.ref})
+
+
+# -------------------------------------------------------------------------------------------------------- all documents
 
 
 @dataclass(slots=True)
-class Sighting:
+class FolderChanges:
     """What a look at the folder found."""
 
     is_list_changed: bool = False
@@ -23,7 +101,7 @@ class Sighting:
     """Files that may have been replaced, or merely got a new mode or name: only their content tells."""
 
 
-class Shelf:
+class DocumentList:
     """The documents. Files are not opened here."""
 
     def __init__(self, folder: Folder, store: Store) -> None:
@@ -38,7 +116,7 @@ class Shelf:
         """Whether a file is one of the documents."""
         return path in self._by_path
 
-    async def look(self) -> Sighting:
+    async def look(self) -> FolderChanges:
         """Look at the whole folder."""
         async with self._looking:
             found = await asyncio.to_thread(self.folder.scan) or {}
@@ -50,7 +128,7 @@ class Shelf:
                 await self._forget([*forgotten, *map(self._relative, gone)])
             return self._note(found, gone, known)
 
-    async def look_at(self, paths: Iterable[Path]) -> Sighting:
+    async def look_at(self, paths: Iterable[Path]) -> FolderChanges:
         """Look at some files."""
         async with self._looking:
             wanted = list(paths)
@@ -60,8 +138,8 @@ class Shelf:
             await self._forget(list(map(self._relative, gone)))
             return self._note(found, gone, {})
 
-    def _note(self, found: dict[Path, Stamp], gone: list[Path], known: dict[str, Known]) -> Sighting:
-        sighting = Sighting(bool(gone))
+    def _note(self, found: dict[Path, Stamp], gone: list[Path], known: dict[str, Known]) -> FolderChanges:
+        sighting = FolderChanges(bool(gone))
         for path in gone:
             del self.documents[self._by_path.pop(path).ref]
         for path, stamp in found.items():

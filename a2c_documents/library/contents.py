@@ -14,13 +14,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
-from a2c_documents.attempts import RETRY_SECONDS, Attempts, Content, FileChanged
-from a2c_documents.document import Document, gone
-from a2c_documents.folder import Folder, Stamp
-from a2c_documents.memory import Memory
-from a2c_documents.store import Known, Store
-from a2c_documents.words import Passage
-from a2c_documents.workers import Cause, FileGone, ReadingFailed, Workers
+from a2c_documents.folder.files import Folder, Stamp
+from a2c_documents.library.attempts import RETRY_SECONDS, Attempts, Content, FileChanged
+from a2c_documents.library.documents import Document, gone
+from a2c_documents.store.store import Known, Memory, Store
+from a2c_documents.store.words import Passage
+from a2c_documents.workers.pool import Cause, FileGone, ReadingFailed, Workers
 from a2c_smcp.errors import DocumentNotFoundError, PageOutOfRangeError
 
 logger = logging.getLogger(__name__)

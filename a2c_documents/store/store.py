@@ -1,7 +1,8 @@
-"""What was read of files, kept on disk by content: a restart over an unchanged folder reads nothing again.
+"""What was read of files, kept by content on disk and, for a while, in memory.
 
-One database for each folder, in the cache of the user. It may be deleted at any time. Texts are packed with a checksum,
-so that what a bad disk has changed is read from the file again instead of being told.
+A restart over an unchanged folder reads nothing again. There is one database for each folder, in the cache of the user.
+It may be deleted at any time. Texts are packed with a checksum, so that what a bad disk has changed is read from the
+file again instead of being told.
 """
 
 from __future__ import annotations
@@ -12,17 +13,18 @@ import os
 import sqlite3
 import time
 import zlib
+from collections import OrderedDict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from a2c_documents.database import PATIENCE, Database
-from a2c_documents.folder import Stamp
+from a2c_documents.folder.files import Stamp
 from a2c_documents.registry import fingerprint
-from a2c_documents.words import SCHEMA as WORDS_SCHEMA
-from a2c_documents.words import Words, forget_words
+from a2c_documents.store.database import PATIENCE, Database
+from a2c_documents.store.words import SCHEMA as WORDS_SCHEMA
+from a2c_documents.store.words import Words, forget_words
 
 logger = logging.getLogger(__name__)
 
@@ -213,3 +215,43 @@ def _unpacked(packed: bytes) -> bytes | None:
     except (zlib.error, TypeError) as error:
         logger.info("what was kept of a file is damaged: %s", error)
         return None
+
+
+# --------------------------------------------------------------------------------------------------------------- memory
+
+
+MAX_BYTES_AT_HAND = 32_000_000
+_ENTRY_OVERHEAD = 300
+"""Bytes that an entry takes beside its content."""
+
+
+class Memory:
+    """Pages by content and number; the least recently used go first.
+
+    They are kept as the bytes of their JSON: those can be counted, while the objects they are made into take many times
+    as much and nobody knows how much.
+    """
+
+    def __init__(self, max_bytes: int = MAX_BYTES_AT_HAND) -> None:
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._pages: OrderedDict[tuple[str, int], bytes] = OrderedDict()
+
+    def get(self, key: tuple[str, int]) -> bytes | None:
+        """A page, if it is at hand."""
+        body = self._pages.get(key)
+        if body is not None:
+            self._pages.move_to_end(key)
+        return body
+
+    def put(self, key: tuple[str, int], body: bytes) -> None:
+        """Keep a page at hand."""
+        self._bytes -= self._size(self._pages.pop(key, None))
+        self._pages[key] = body
+        self._bytes += self._size(body)
+        while self._bytes > self._max_bytes:
+            self._bytes -= self._size(self._pages.popitem(last=False)[1])
+
+    @staticmethod
+    def _size(body: bytes | None) -> int:
+        return len(body) + _ENTRY_OVERHEAD if body is not None else 0

@@ -23,8 +23,7 @@ from a2c_documents.model import PagesSource, Source, UnreadableFileError
 from a2c_documents.parsers.common.opening import opening
 from a2c_documents.parsers.unknown import Unreadable
 from a2c_documents.registry import VERSION, Format, format_of, suffix_of
-from a2c_documents.render import as_text
-from a2c_documents.shapes import page_shape
+from a2c_documents.render import as_text, page_shape
 from a2c_documents.wording import size_words
 from a2c_smcp.utils.extras import how_to_install
 from a2c_smcp.utils.garbage import collect_less_often

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from a2c_documents.folder import Folder, Stamp
-from a2c_documents.store import Failure, Store
-from a2c_documents.workers import Cause, FileGone, ReadingFailed, Workers
+from a2c_documents.folder.files import Folder, Stamp
+from a2c_documents.store.store import Failure, Store
+from a2c_documents.workers.pool import Cause, FileGone, ReadingFailed, Workers
 
 RETRY_SECONDS = 60.0
 

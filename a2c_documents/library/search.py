@@ -8,11 +8,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from a2c_documents.attempts import FileChanged
-from a2c_documents.contents import Contents
-from a2c_documents.document import Document
-from a2c_documents.words import Passage, Words
-from a2c_documents.workers import Cause, Progress, ReadingFailed, Workers
+from a2c_documents.library.attempts import FileChanged
+from a2c_documents.library.contents import Contents
+from a2c_documents.library.documents import Document
+from a2c_documents.store.words import Passage, Words
+from a2c_documents.workers.pool import Cause, Progress, ReadingFailed, Workers
 from a2c_smcp.errors import DocumentNotFoundError
 
 logger = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class _Reading:
         return self.characters >= MAX_CHARACTERS or self.failures >= MAX_FAILURES
 
 
-class Index:
+class SearchIndex:
     """The words of all documents."""
 
     def __init__(self, documents: Mapping[str, Document], contents: Contents, words: Words, workers: Workers) -> None:

@@ -12,9 +12,9 @@ from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPError
 
 import a2c_smcp
-from a2c_documents.library import Library, News
-from a2c_documents.reading import Answer, complete, read
-from a2c_documents.tools import TOOLS, call
+from a2c_documents.library.library import Library, News
+from a2c_documents.server.addresses import Answer, complete, read
+from a2c_documents.server.tools import TOOLS, call
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.utils.audience import Audience
 from a2c_smcp.utils.dpe_uri import parse_dpe_uri

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from a2c_documents.library import Library
-from a2c_documents.reading import Answer, read
+from a2c_documents.library.library import Library
+from a2c_documents.server.addresses import Answer, read
 from a2c_smcp.utils.dpe_uri import is_dpe_uri, parse_dpe_uri
 
 MOST_LISTED = 100

@@ -12,7 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 from stat import S_ISREG
 
-from a2c_documents.ignoring import Ignoring, Names, Rules, rules_of
+from a2c_documents.folder.ignoring import Ignoring, Names, Rules, rules_of
 
 logger = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from a2c_documents.folder import IGNORE_FILES
-from a2c_documents.library import Library, News
+from a2c_documents.folder.files import IGNORE_FILES
+from a2c_documents.library.library import Library, News
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Collection, Iterable
 from typing import TypeAlias
 
-from a2c_documents.database import Database
+from a2c_documents.store.database import Database
 
 SCHEMA = (
     "CREATE VIRTUAL TABLE words USING fts5 (text, digest UNINDEXED, page UNINDEXED, element UNINDEXED)",
