@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.mcp_clients.config_file import server_from
-from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
-from a2c_smcp.computer.mcp_clients.policy import Policy
+from a2c_smcp.computer.config.files import server_from
+from a2c_smcp.computer.config.model import MCPServerConfig
+from a2c_smcp.computer.hosting.policy import Policy
 from a2c_smcp.computer.types import ServerState, ServerStatus
 from a2c_smcp.utils.results import CallToolResult
 from tests.support.running import PATIENCE

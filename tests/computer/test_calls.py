@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.computer.calls import Caller, CallToConfirm, call_to_confirm
-from a2c_smcp.computer.mcp_clients.config_file import server_from
-from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
+from a2c_smcp.computer.config.files import server_from
+from a2c_smcp.computer.config.model import MCPServerConfig
+from a2c_smcp.computer.offer.calls import Caller, CallToConfirm, call_to_confirm
 from a2c_smcp.computer.types import ServerState
 from tests.computer.hosting import AUTO, Watched, code_of, eventually, hosting, raw, received, text_of
 from tests.support.computers import SERVERS
@@ -105,7 +105,7 @@ async def test_many_large_calls_at_once_slow_down_and_kill_nobody() -> None:
 
 
 async def test_a_server_that_reads_nothing_for_long_is_started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("a2c_smcp.computer.mcp_clients.processes.STALL_SECONDS", 0.3)
+    monkeypatch.setattr("a2c_smcp.computer.mcp.processes.STALL_SECONDS", 0.3)
     async with hosting(raw("raw")) as computer:
         pid = computer.status_of("raw").pid
         assert pid is not None

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from a2c_smcp.computer.mcp_clients import handshake
-from a2c_smcp.computer.mcp_clients.config_file import server_from
-from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
+from a2c_smcp.computer.config.files import server_from
+from a2c_smcp.computer.config.model import MCPServerConfig
+from a2c_smcp.computer.mcp import handshake
 from a2c_smcp.computer.types import ServerState
 from tests.computer.hosting import (
     AUTO,

@@ -14,14 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2c_smcp.computer import items, resources
-from a2c_smcp.computer.cache import ByteBudget
-from a2c_smcp.computer.desktop.aggregator import MAX_BYTES, DesktopAggregator
-from a2c_smcp.computer.finder.aggregator import FinderAggregator
-from a2c_smcp.computer.finder.documents import INDEX_BYTES, Room
-from a2c_smcp.computer.mcp_clients.conversation import Conversation
-from a2c_smcp.computer.mcp_clients.session import Session
-from a2c_smcp.computer.resources import ResourceView
+from a2c_smcp.computer.hosting import watching as resources
+from a2c_smcp.computer.hosting.watching import ResourceView
+from a2c_smcp.computer.mcp.conversation import Conversation
+from a2c_smcp.computer.mcp.session import Session
+from a2c_smcp.computer.offer import items
+from a2c_smcp.computer.offer.budget import ByteBudget
+from a2c_smcp.computer.offer.desktop.aggregator import MAX_BYTES, DesktopAggregator
+from a2c_smcp.computer.offer.finder.aggregator import FinderAggregator
+from a2c_smcp.computer.offer.finder.documents import INDEX_BYTES, Room
 from a2c_smcp.errors import TooLargeError
 from tests.computer.hosting import eventually, hosting, shelves
 from tests.support.running import PATIENCE

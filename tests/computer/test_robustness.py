@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.computer.announcer import Announcer
-from a2c_smcp.computer.calls import MAX_QUESTIONS
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.inputs.resolver import InputResolver
-from a2c_smcp.computer.mcp_clients.config_file import server_from
-from a2c_smcp.computer.mcp_clients.model import MCPServerInput, MCPServerPromptStringInput
+from a2c_smcp.computer.config.files import server_from
+from a2c_smcp.computer.config.inputs import InputResolver
+from a2c_smcp.computer.config.model import MCPServerInput, MCPServerPromptStringInput
+from a2c_smcp.computer.offer.announcer import Announcer
+from a2c_smcp.computer.offer.calls import MAX_QUESTIONS
 from a2c_smcp.computer.socketio.client import SMCPComputerClient
 from a2c_smcp.computer.types import ServerState
 from a2c_smcp.errors import NotFoundError

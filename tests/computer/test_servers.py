@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from a2c_smcp.computer.mcp_clients import stdio_client
-from a2c_smcp.computer.mcp_clients.config_file import server_from
+from a2c_smcp.computer.config.files import server_from
+from a2c_smcp.computer.mcp.transports import stdio as stdio_client
 from a2c_smcp.computer.types import ServerState
 from a2c_smcp.errors import NotFoundError
 from tests.computer.hosting import (

@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.computer.inputs.resolver import InputResolver
-from a2c_smcp.computer.mcp_clients.model import MCPServerPromptStringInput
-from a2c_smcp.computer.mcp_clients.policy import Policy
+from a2c_smcp.computer.config.inputs import InputResolver
+from a2c_smcp.computer.config.model import MCPServerPromptStringInput
+from a2c_smcp.computer.hosting.policy import Policy
 from a2c_smcp.computer.types import ServerState
 from tests.e2e.test_computer_command import SECRETS
 from tests.support.computers import (

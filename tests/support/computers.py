@@ -24,8 +24,8 @@ import psutil
 import pytest
 
 from a2c_smcp.computer import Computer, SMCPComputerClient
-from a2c_smcp.computer.mcp_clients.config_file import server_from
-from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
+from a2c_smcp.computer.config.files import server_from
+from a2c_smcp.computer.config.model import MCPServerConfig
 from a2c_smcp.computer.types import ServerState, ServerStatus
 from tests.support.peer import Peer, crowd, tool_call
 from tests.support.process import A2C
