@@ -48,8 +48,6 @@ logger = logging.getLogger(__name__)
 
 EdgeFlow: TypeAlias = Flow[ServerBackend, Any]
 
-AUTHENTICATION_SECONDS = 10.0
-"""For an authentication provider to decide."""
 SHORTEST_WAIT = 0.01
 """Seconds that a client over its rate limit is told to wait, at least."""
 BUCKET = "a2c.bucket"

@@ -126,7 +126,7 @@ class Host:
             raise NotAllowed(f"{error.message} (is A2C_API_KEY right?)") from None
         self.url = url
 
-    async def join(self, url: str, office: str) -> None:
+    async def join(self, url: str, office: str, stale_seconds: float = STALE_SECONDS) -> None:
         """Connect and join; as long as nobody is there to answer, try again. A name that is taken may be that of a
         connection that broke: until the Server has noticed, that is tried again too.
 
@@ -149,7 +149,7 @@ class Host:
                 if isinstance(error, OfficeRefusedError) and error.code == ForbiddenError.code:
                     now = time.monotonic()
                     forbidden_since = now if forbidden_since is None else forbidden_since
-                    is_final = now - forbidden_since > STALE_SECONDS
+                    is_final = now - forbidden_since > stale_seconds
                 else:
                     forbidden_since = None
                 if is_final and isinstance(error, OfficeRefusedError):

@@ -121,7 +121,7 @@ class MCPClient(ABC):
         self._children = children
         self._policy = policy
         self._show = show
-        self._handshake = Handshake(config.name)
+        self._handshake = Handshake(config.name, policy.question_timeout)
         self._owner: asyncio.Task[None] | None = None
         self._scope: anyio.CancelScope | None = None
         self._stop = asyncio.Event()

@@ -19,7 +19,7 @@ from a2c_smcp.computer.mcp.session import Session
 from a2c_smcp.computer.offer.budget import ByteBudget
 from a2c_smcp.computer.offer.desktop.windows import Windows
 from a2c_smcp.computer.offer.finder.documents import DocumentItem, Documents, Room
-from a2c_smcp.computer.offer.items import READ_TIMEOUT, Item, Reading, now
+from a2c_smcp.computer.offer.items import READ_TIMEOUT, RETRY_PAUSE, Item, Reading, now
 from a2c_smcp.computer.offer.templates import Templates
 from a2c_smcp.errors import InvalidDPEUriError
 from a2c_smcp.utils.backoff import Backoff
@@ -56,12 +56,15 @@ class ResourceView:
         on_change: Callable[[str, bool], None],
         on_list: Callable[[], None],
         redact: Callable[[str], str],
+        list_pause: float = LIST_PAUSE,
+        retry_pause: float = RETRY_PAUSE,
     ) -> None:
         self.server = server
         self._session = session
         self._on_change = on_change
         self._on_list = on_list
-        self._reading = Reading(server, session, redact)
+        self._list_pause = list_pause
+        self._reading = Reading(server, session, redact, retry_pause)
         self._stale_list = asyncio.Event()
         self._listed = asyncio.Event()
         self._tasks: anyio.abc.TaskGroup | None = None
@@ -167,7 +170,7 @@ class ResourceView:
             return
         async with anyio.create_task_group() as self._tasks:
             self._stale_list.set()
-            backoff = Backoff(LIST_PAUSE, LONGEST_PAUSE)
+            backoff = Backoff(self._list_pause, LONGEST_PAUSE)
             while True:
                 await self._stale_list.wait()
                 self._stale_list.clear()
@@ -267,7 +270,7 @@ class ResourceView:
 
     async def _listen_for(self, items: list[Item]) -> None:
         """A 2026-07-28 server tells only those who listen, and those only of what they named."""
-        backoff = Backoff(LIST_PAUSE, LONGEST_PAUSE)
+        backoff = Backoff(self._list_pause, LONGEST_PAUSE)
         while items := [item for item in items if self._is_listed(item)]:
             try:
                 async with listen(self._session, resource_subscriptions=[item.uri for item in items]) as subscription:
