@@ -15,7 +15,7 @@ from anthropic import AsyncAnthropic
 from openai import AsyncOpenAI
 
 from a2c_smcp.agent import Answer, Answers, Choice, SyncToolkit, Toolkit
-from a2c_smcp.agent.content import Image, Text
+from a2c_smcp.agent.answers import Image, Text
 from a2c_smcp.computer.mcp_clients.config_file import server_from
 from tests.agent.forms import Diary, Driven, Stage
 from tests.computer.hosting import AUTO, raw, shelves
