@@ -12,8 +12,8 @@ from weakref import WeakSet
 from a2c_smcp.agent.auth import AgentAuthProvider
 from a2c_smcp.errors import NotInOfficeError, OfficeRefusedError, SMCPError, TimedOutError, error_for
 from a2c_smcp.protocol import requests
+from a2c_smcp.protocol.client_effects import ClientBackend
 from a2c_smcp.protocol.flow import Flow
-from a2c_smcp.protocol.seat import ClientWorld
 from a2c_smcp.protocol.upkeep import Actions, Change, Fetch, Kind, Upkeep
 from a2c_smcp.smcp import NOTIFY_PREFIX, GetComputerConfigRet, GetFinderRet, SMCPTool
 from a2c_smcp.transport.base import OfficeClientBase
@@ -112,7 +112,7 @@ class AgentBase(OfficeClientBase):
 
     # -------------------------------------------------------------------------------------------------- keeping current
 
-    def _looking_around(self, office_id: str) -> Flow[ClientWorld, None]:
+    def _looking_around(self, office_id: str) -> Flow[ClientBackend, None]:
         """Learn which Computers are there; if the caller is interrupted, in the background."""
         try:
             with self._progress:
@@ -125,7 +125,7 @@ class AgentBase(OfficeClientBase):
                 self._perform(self._upkeep.join(office_id, time.monotonic()))
             raise
 
-    def _fetching(self, fetch: Fetch) -> Flow[ClientWorld, None]:
+    def _fetching(self, fetch: Fetch) -> Flow[ClientBackend, None]:
         """Fetch something that the upkeep asks for, and act on what it makes of it."""
         with self._progress:
             if not self._upkeep.begin(fetch, time.monotonic()):
@@ -141,7 +141,7 @@ class AgentBase(OfficeClientBase):
         with self._progress:
             self._perform(self._upkeep.end(fetch, outcome, time.monotonic()))
 
-    def _requesting(self, fetch: Fetch) -> Flow[ClientWorld, Any]:
+    def _requesting(self, fetch: Fetch) -> Flow[ClientBackend, Any]:
         computer = fetch.computer
         if computer is None:
             members = yield from requests.list_computers(self.name, self.office_id or "", REQUEST_SECONDS)

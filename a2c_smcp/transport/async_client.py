@@ -15,8 +15,9 @@ from socketio.exceptions import DisconnectedError as SocketIODisconnectedError
 from socketio.exceptions import TimeoutError as SocketIOTimeoutError
 
 from a2c_smcp import errors
+from a2c_smcp.protocol.client_effects import ClientBackend, Seat
 from a2c_smcp.protocol.flow import Flow, ResultT, run_async
-from a2c_smcp.protocol.seat import ClientWorld, Seat, check_seconds, enter, join, leave, rejoin
+from a2c_smcp.protocol.seat import check_seconds, enter, join, leave, rejoin
 from a2c_smcp.transport.async_connection import AsyncConnection
 from a2c_smcp.transport.base import WEBSOCKET_FIRST, arguments, check_url
 from a2c_smcp.transport.connect_errors import NotConnectedError, explain
@@ -127,8 +128,8 @@ class AsyncOfficeClient(AsyncConnection):
             raise errors.NotConnectedError
         await super().emit(event, data, namespace=self.namespace)
 
-    async def _run(self, flow: Flow[ClientWorld, ResultT]) -> ResultT:
-        return await run_async(flow, self._world)
+    async def _run(self, flow: Flow[ClientBackend, ResultT]) -> ResultT:
+        return await run_async(flow, self._backend)
 
     # ---------------------------------------------------------------------------------------------------------- offices
 
@@ -138,7 +139,7 @@ class AsyncOfficeClient(AsyncConnection):
         Raises:
             OfficeRefusedError: the Server refuses, or gives no valid answer.
         """
-        seat = Seat(office_id, name)
+        seat = Seat(office_id, name, self.role)
         async with self._moving:
             await self._run(join(seat))
             self._seat = seat

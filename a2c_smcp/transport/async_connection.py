@@ -11,7 +11,7 @@ import contextlib
 import importlib
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from socketio.exceptions import ConnectionError as SocketIOConnectionError
 
@@ -21,6 +21,10 @@ from a2c_smcp.transport.async_internals import AsyncInternals
 from a2c_smcp.transport.base import CONNECT_SECONDS, with_defaults
 from a2c_smcp.utils.trust import trusting
 
+if TYPE_CHECKING:
+    from a2c_smcp.utils.results import CallToolResult
+
+_RESULTS = "a2c_smcp.utils.results"
 _loaded: dict[str, Any] = {}
 
 
@@ -133,10 +137,8 @@ class AsyncConnection(AsyncInternals):
         if id and not (namespace == self.namespace and self._on_ack(id, data)):  # the library takes 0 for its counter
             self.start_background_task(super()._handle_ack, namespace, id, data)  # a program's own callback
 
-    def _load(self, module: str) -> Any:
-        """A module that is slow to import; the first time, it is imported in a thread and has to be awaited."""
-        return _loaded.get(module) or self._load_slowly(module)
-
-    async def _load_slowly(self, module: str) -> Any:
-        _loaded[module] = await asyncio.to_thread(importlib.import_module, module)
-        return _loaded[module]
+    async def _read_result(self, answer: dict[str, Any]) -> CallToolResult:
+        """Read a tool's result; the first one imports MCP's types, in a thread because that takes long."""
+        if _RESULTS not in _loaded:
+            _loaded[_RESULTS] = await asyncio.to_thread(importlib.import_module, _RESULTS)
+        return _loaded[_RESULTS].read_result(answer)

@@ -7,17 +7,22 @@ import logging
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 from urllib.parse import urlsplit
 
 from a2c_smcp import errors
+from a2c_smcp.protocol.client_effects import ClientBackend, Seat
 from a2c_smcp.protocol.flow import Flow, MaybeAwaitable
-from a2c_smcp.protocol.seat import FIRST_DELAY, LONGEST_DELAY, ClientWorld, Seat
+from a2c_smcp.protocol.seat import FIRST_DELAY, LONGEST_DELAY
 from a2c_smcp.smcp import SMCP_NAMESPACE
 from a2c_smcp.transport.connect_errors import NotConnectedError, why_refused
 from a2c_smcp.transport.packet import SMCPPacket
 from a2c_smcp.transport.pending import AsyncPending, SyncPending
 from a2c_smcp.types import Role
+from a2c_smcp.utils.backoff import JITTER
+
+if TYPE_CHECKING:
+    from a2c_smcp.utils.results import CallToolResult
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +70,7 @@ class OfficeClientBase:
         self._numbers = itertools.count(FIRST_ACK_ID)
         self._pending: dict[int, AsyncPending | SyncPending] = {}
         """The requests that wait for their acks, by number."""
-        self._world = world_of(self)
+        self._backend = backend_of(self)
 
     @property
     def wanted_office(self) -> str | None:
@@ -130,7 +135,7 @@ class OfficeClientBase:
 
     # ------------------------------------------------------------------------------------------------ for the two forms
 
-    def _run(self, flow: Flow[ClientWorld, Any]) -> Any:
+    def _run(self, flow: Flow[ClientBackend, Any]) -> Any:
         """Run a flow with this client."""
         raise NotImplementedError
 
@@ -158,10 +163,10 @@ class OfficeClientBase:
 
 
 @dataclass(eq=False, slots=True)
-class World:
-    """What the flows of `a2c_smcp.protocol` do with a client; a program that uses the client does not see it."""
+class Backend:
+    """Performs the effects of the flows of `a2c_smcp.protocol`, with the methods of either client."""
 
-    member: OfficeClientBase
+    client: OfficeClientBase
     seat_of: Callable[[], Seat | None]
     ask: Callable[[str, Any, float], MaybeAwaitable[Any]]
     tell: Callable[[str, Any], MaybeAwaitable[None]]
@@ -170,31 +175,22 @@ class World:
     redial: Callable[[], MaybeAwaitable[bool]]
     goes_on: Callable[[errors.SMCPError], bool]
     retake: Callable[[Seat], MaybeAwaitable[bool]]
-    load: Callable[[str], MaybeAwaitable[Any]]
-
-    @property
-    def role(self) -> Role:
-        """What the client is in an office."""
-        return self.member.role
+    read_result: Callable[[dict[str, Any]], MaybeAwaitable[CallToolResult]]
 
     @property
     def seat(self) -> Seat | None:
         """The seat that the client means to have."""
         return self.seat_of()
 
-    @property
-    def office_id(self) -> str | None:
-        """The office that the client is in, as far as it knows."""
-        return self.member.office_id
-
-    @office_id.setter
-    def office_id(self, office_id: str | None) -> None:
-        self.member.office_id = office_id
+    def occupy(self, office_id: str | None) -> str | None:
+        """Note which office the client is in; the office that it was in before."""
+        before, self.client.office_id = self.client.office_id, office_id
+        return before
 
 
-def world_of(client: Any) -> World:
-    """The inside of either client, for the flows."""
-    return World(
+def backend_of(client: Any) -> Backend:
+    """The backend of either client."""
+    return Backend(
         client,
         seat_of=lambda: client._seat,
         ask=client._ask,
@@ -204,7 +200,7 @@ def world_of(client: Any) -> World:
         redial=client._redial,
         goes_on=client._goes_on,
         retake=client._retake,
-        load=client._load,
+        read_result=client._read_result,
     )
 
 
@@ -224,7 +220,7 @@ def with_defaults(options: dict[str, Any], max_message_bytes: int) -> dict[str, 
         "handle_sigint": False,
         "reconnection_delay": FIRST_DELAY,
         "reconnection_delay_max": LONGEST_DELAY,
-        "randomization_factor": FIRST_DELAY / 2,
+        "randomization_factor": JITTER,
         **options,
     }
 

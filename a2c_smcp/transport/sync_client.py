@@ -16,8 +16,9 @@ from socketio.exceptions import DisconnectedError as SocketIODisconnectedError
 from socketio.exceptions import TimeoutError as SocketIOTimeoutError
 
 from a2c_smcp import errors
+from a2c_smcp.protocol.client_effects import ClientBackend, Seat
 from a2c_smcp.protocol.flow import Flow, ResultT, run
-from a2c_smcp.protocol.seat import ClientWorld, Seat, check_seconds, enter, join, leave, rejoin
+from a2c_smcp.protocol.seat import check_seconds, enter, join, leave, rejoin
 from a2c_smcp.transport.base import WEBSOCKET_FIRST, arguments, check_url
 from a2c_smcp.transport.connect_errors import NotConnectedError, explain
 from a2c_smcp.transport.pending import SyncPending
@@ -128,8 +129,8 @@ class SyncOfficeClient(SyncConnection):
             raise errors.NotConnectedError
         super().emit(event, data, namespace=self.namespace)
 
-    def _run(self, flow: Flow[ClientWorld, ResultT]) -> ResultT:
-        return run(flow, self._world)
+    def _run(self, flow: Flow[ClientBackend, ResultT]) -> ResultT:
+        return run(flow, self._backend)
 
     # ---------------------------------------------------------------------------------------------------------- offices
 
@@ -139,7 +140,7 @@ class SyncOfficeClient(SyncConnection):
         Raises:
             OfficeRefusedError: the Server refuses, or gives no valid answer.
         """
-        seat = Seat(office_id, name)
+        seat = Seat(office_id, name, self.role)
         with self._moving:
             self._run(join(seat))
             self._seat = seat

@@ -6,12 +6,11 @@ is handled in a thread of its own, as the library does it: a handler may wait fo
 
 from __future__ import annotations
 
-import importlib
 import threading
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from socketio.exceptions import ConnectionError as SocketIOConnectionError
 from socketio.packet import ACK, EVENT
@@ -22,6 +21,9 @@ from a2c_smcp.protocol.seat import come_back
 from a2c_smcp.transport.base import CONNECT_SECONDS, with_defaults
 from a2c_smcp.transport.sync_internals import BROKEN, SyncInternals
 from a2c_smcp.utils.trust import trusting
+
+if TYPE_CHECKING:
+    from a2c_smcp.utils.results import CallToolResult
 
 
 class SyncConnection(SyncInternals):
@@ -152,6 +154,8 @@ class SyncConnection(SyncInternals):
         handler, _ = self._get_event_handler(event, self.namespace, ())
         return handler is not None or bool(self.namespace_handlers)
 
-    def _load(self, module: str) -> Any:
-        """Import a module."""
-        return importlib.import_module(module)
+    def _read_result(self, answer: dict[str, Any]) -> CallToolResult:
+        """Read a tool's result."""
+        from a2c_smcp.utils.results import read_result
+
+        return read_result(answer)

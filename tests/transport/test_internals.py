@@ -25,11 +25,12 @@ from a2c_smcp.transport.packet import SMCPPacket
 from a2c_smcp.transport.sync_connection import SyncConnection
 from a2c_smcp.transport.sync_engine import SyncEngine
 from a2c_smcp.transport.sync_internals import SyncInternals
-from tests.agent.forms import Form
+from tests.support.agents import Form
 from tests.support.contracts import overrides, parameters, stubbed, watch
 from tests.support.peer import Peer
 from tests.support.proxy import network
-from tests.support.running import PATIENCE, running
+from tests.support.running import running
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
