@@ -126,12 +126,12 @@ class Answers(dict[str, Answer]):
         return [answer.for_openai_responses(call_id) for call_id, answer in self.items()]
 
 
-def failure(message: str) -> Answer:
+def failed_answer(message: str) -> Answer:
     """Something went wrong, told to the model."""
     return Answer((Text(message),), is_error=True)
 
 
-def from_result(result: CallToolResult, max_text: int) -> Answer:
+def result_answer(result: CallToolResult, max_text: int) -> Answer:
     """The result of a tool."""
     parts = [part for item in result.content for part in _parts_of(item)]
     if not parts and result.structured_content is not None:
@@ -139,7 +139,7 @@ def from_result(result: CallToolResult, max_text: int) -> Answer:
     return Answer(_shortened(parts, max_text), result.is_error)
 
 
-def from_contents(contents: Iterable[ResourceContents], max_text: int) -> Answer:
+def resource_answer(contents: Iterable[ResourceContents], max_text: int) -> Answer:
     """A resource."""
     parts: list[Part] = []
     for item in contents:
@@ -148,7 +148,7 @@ def from_contents(contents: Iterable[ResourceContents], max_text: int) -> Answer
     return Answer(_shortened(parts, max_text))
 
 
-def from_text(words: str, max_text: int) -> Answer:
+def text_answer(words: str, max_text: int) -> Answer:
     """Mere words."""
     return Answer(_shortened([Text(words)], max_text))
 

@@ -1,32 +1,30 @@
-"""What the asynchronous and the blocking client share: their seat, their limits, and how a failed connection reads."""
+"""What the asynchronous and the blocking client share, because none of it waits: state, hooks, limits, options."""
 
 from __future__ import annotations
 
 import itertools
 import logging
 import re
-import socket
-import ssl
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 from urllib.parse import urlsplit
 
-from socketio.exceptions import ConnectionError as SocketIOConnectionError
-
 from a2c_smcp import errors
-from a2c_smcp.protocol.client_effects import Seat
-from a2c_smcp.protocol.flow import Effect, Flow, MaybeAwaitable
+from a2c_smcp.protocol.client_effects import ClientBackend, Seat
+from a2c_smcp.protocol.flow import Flow, MaybeAwaitable
 from a2c_smcp.protocol.seat import FIRST_DELAY, LONGEST_DELAY
 from a2c_smcp.smcp import SMCP_NAMESPACE
-from a2c_smcp.transport.internals import NoServerError
+from a2c_smcp.transport.connect_errors import NotConnectedError, why_refused
 from a2c_smcp.transport.packet import SMCPPacket
+from a2c_smcp.transport.pending import AsyncPending, SyncPending
 from a2c_smcp.types import Role
 from a2c_smcp.utils.backoff import JITTER
-from a2c_smcp.utils.trust import why_untrusted
 
 if TYPE_CHECKING:
     from a2c_smcp.utils.results import CallToolResult
+
+logger = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 15.0
 ENDLESS = 1 << 40
@@ -43,23 +41,7 @@ _library_log = logging.getLogger("a2c_smcp.transport.socketio")
 _library_log.setLevel(logging.ERROR)
 
 
-# A connection that fails is the library's error as well as ours: programs catch either. The names are those of
-# `a2c_smcp.errors`, for whoever reads them in a traceback.
-
-
-class NotConnectedError(errors.NotConnectedError, SocketIOConnectionError):
-    """The Server cannot be reached, or takes no further connection now."""
-
-
-class NotAuthenticatedError(errors.NotAuthenticatedError, SocketIOConnectionError):
-    """The Server wants another key."""
-
-
-class ForbiddenError(errors.ForbiddenError, SocketIOConnectionError):
-    """The Server knows who we are and does not want us."""
-
-
-class Membership:
+class OfficeClientBase:
     """A member of an office, or one to be. `office_id` is None while it is in none."""
 
     role: ClassVar[Role]
@@ -70,19 +52,25 @@ class Membership:
     """The office that this client is in; None while it is in none."""
     ca_file: str | None = None
     """The authorities that are trusted to vouch for the Server's certificate; None for those of the machine."""
-    _seat: Seat | None
-    _refusal: Any
+    reconnection: bool
+    """Whether to come back after a loss; an option of the library's client."""
 
-    def _take_no_seat(self) -> None:
+    def _begin_outside(self) -> None:
+        """Set the state of a client that is in no office and has no connection."""
         self.office_id = None
-        self._seat = None
-        self._refusal = None
+        self.namespace = SMCP_NAMESPACE
+        self._seat: Seat | None = None
+        """The place in an office that this client wants, through all connections."""
+        self._refusal: Any = None
+        """Why the Server did not let us in; None while it has not said so."""
         self._leaving = False
         """Whether no connection is wanted any more."""
-        self.namespace = SMCP_NAMESPACE
         self._is_established = False
         """Whether there is a connection whose loss is to be mended."""
         self._numbers = itertools.count(FIRST_ACK_ID)
+        self._pending: dict[int, AsyncPending | SyncPending] = {}
+        """The requests that wait for their acks, by number."""
+        self._backend = backend_of(self)
 
     @property
     def wanted_office(self) -> str | None:
@@ -114,25 +102,71 @@ class Membership:
 
     def _why_refused(self, url: str = "") -> errors.SMCPError | None:
         """Why the Server did not let us in; None when it was not the Server that refused."""
-        if (refusal := _read_refusal(self._refusal)) is None:
-            return None
-        reason, code = refusal
-        place = f"the Server at {url}" if url else "the Server"
-        if code == NotAuthenticatedError.code:
-            return NotAuthenticatedError(f"{place} refuses this connection: {reason}")
-        if code == ForbiddenError.code:
-            return ForbiddenError(f"{place} refuses this connection: {reason}")
-        error = NotConnectedError(f"{place} says: {reason}")
-        if code is not None:
-            error.code = code
-        return error
+        return why_refused(self._refusal, url)
+
+    # --------------------------------------------------------------------------------------------- hooks of the library
+
+    def _on_admitted(self) -> None:
+        """The Server let us in."""
+        if self._seat is not None:
+            self._start_rejoining()
+
+    def _on_event(self, event: str, data: list[Any]) -> None:
+        """An event came, for our namespace; the program's handlers come after. It must not wait for anything."""
+
+    def _on_ack(self, number: int, values: list[Any]) -> bool:
+        """An ack came; whether it was for us, and not for the program. It must not wait for anything."""
+        pending = self._pending.get(number)
+        if pending is not None:
+            pending.settle(values)
+        return pending is not None
+
+    def _on_disconnected(self) -> None:
+        """The connection is over."""
+        self._stop_rejoining()
+        for pending in list(self._pending.values()):
+            pending.fail(errors.NotConnectedError("the connection to the Server broke before the answer came"))
+        if self.office_id is not None:
+            self.office_id = None
+            will_return = self.reconnection and not self._leaving
+            logger.warning("the connection to the Server is lost%s", "; trying to come back" if will_return else "")
+            self._on_lost()
+        self._mend()
+
+    # ------------------------------------------------------------------------------------------------ for the two forms
+
+    def _run(self, flow: Flow[ClientBackend, Any]) -> Any:
+        """Run a flow with this client."""
+        raise NotImplementedError
+
+    def _start_rejoining(self) -> None:
+        """Take the seat again, in the background."""
+        raise NotImplementedError
+
+    def _stop_rejoining(self) -> None:
+        """Do not take the seat again."""
+
+    def _mend(self) -> None:
+        """After a loss: come back, in the background, or give up."""
+        raise NotImplementedError
+
+    # --------------------------------------------------------------------------------------------------- for subclasses
+
+    def _on_rejoined(self) -> None:
+        """The client is back in its office. It must not wait for anything."""
+
+    def _on_lost(self) -> None:
+        """The office is lost with the connection."""
+
+    def _on_given_up(self) -> None:
+        """The connection is lost for good."""
 
 
 @dataclass(eq=False, slots=True)
 class Backend:
     """Performs the effects of the flows of `a2c_smcp.protocol`, with the methods of either client."""
 
-    member: Membership
+    client: OfficeClientBase
     seat_of: Callable[[], Seat | None]
     ask: Callable[[str, Any, float], MaybeAwaitable[Any]]
     tell: Callable[[str, Any], MaybeAwaitable[None]]
@@ -142,7 +176,6 @@ class Backend:
     goes_on: Callable[[errors.SMCPError], bool]
     retake: Callable[[Seat], MaybeAwaitable[bool]]
     read_result: Callable[[dict[str, Any]], MaybeAwaitable[CallToolResult]]
-    connect: Callable[..., MaybeAwaitable[None]]
 
     @property
     def seat(self) -> Seat | None:
@@ -151,20 +184,8 @@ class Backend:
 
     def occupy(self, office_id: str | None) -> str | None:
         """Note which office the client is in; the office that it was in before."""
-        before, self.member.office_id = self.member.office_id, office_id
+        before, self.client.office_id = self.client.office_id, office_id
         return before
-
-
-@dataclass(frozen=True, slots=True)
-class Connect(Effect[Backend, None]):
-    """Open a connection, over the transports that the options name."""
-
-    url: str
-    options: dict[str, Any]
-
-    def perform(self, backend: Backend) -> MaybeAwaitable[None]:
-        """Do so."""
-        return backend.connect(self.url, **self.options)
 
 
 def backend_of(client: Any) -> Backend:
@@ -180,7 +201,6 @@ def backend_of(client: Any) -> Backend:
         goes_on=client._goes_on,
         retake=client._retake,
         read_result=client._read_result,
-        connect=client.connect,
     )
 
 
@@ -205,74 +225,11 @@ def with_defaults(options: dict[str, Any], max_message_bytes: int) -> dict[str, 
     }
 
 
-def _read_refusal(data: Any) -> tuple[str, int | None] | None:
-    if not isinstance(data, dict):
-        return None
-    refusal = cast("dict[str, Any]", data)
-    details = refusal.get("data")
-    code = cast("dict[str, Any]", details).get("code") if isinstance(details, dict) else None
-    return str(refusal.get("message") or "refused"), code if isinstance(code, int) else None
-
-
-def reaching(
-    client: Any, why_refused: Callable[[str], errors.SMCPError | None], url: str, options: dict[str, Any]
-) -> Flow[Any, None]:
-    """Connect a client, over WebSocket or else over HTTP, and say in plain words why not.
-
-    Raises:
-        NotAuthenticatedError: the Server wants another key.
-        ForbiddenError: the Server does not want us.
-        NotConnectedError: the Server cannot be reached, or takes no further connection now.
-    """
-    _check_url(url)
-    if client.connected:
-        raise NotConnectedError("already connected")
-    problems: list[SocketIOConnectionError] = []
-    for transports in WEBSOCKET_FIRST if options.get("transports") is None else [options["transports"]]:
-        try:
-            yield from Connect(url, {**options, "transports": transports})
-            return
-        except SocketIOConnectionError as error:
-            problems.append(error)
-            if (refusal := why_refused(url)) is not None:
-                raise refusal from None
-    raise NotConnectedError(f"cannot reach {url}: {_explain(problems, client.ca_file)}")
-
-
-def _check_url(url: str) -> None:
+def check_url(url: str) -> None:
+    """Raise `NotConnectedError` if this cannot be the address of a Server."""
     try:
         is_address = bool(re.match(r"(https?|wss?)://[^/]", url)) and urlsplit(url).port != 0
     except ValueError as error:
         raise NotConnectedError(f"{url}: {error}") from None
     if not is_address:
         raise NotConnectedError(f"{url}: an address such as http://127.0.0.1:8000 is expected")
-
-
-def _explain(problems: Sequence[BaseException], ca_file: str | None) -> str:
-    """Why no attempt succeeded, for a person: by the kinds of what was raised, not by what it says."""
-    chain = [error for problem in problems for error in _causes(problem)]
-    # aiohttp wraps the error in one of the same kind, which does not say why.
-    rejected = [error for error in chain if isinstance(error, ssl.SSLCertVerificationError)]
-    untrusted = next((error for error in rejected if hasattr(error, "verify_code")), None)
-    if untrusted is not None:
-        return why_untrusted(untrusted, ca_file)
-    for kind, words in _IN_PLAIN_WORDS.items():
-        found = next((error for error in chain if isinstance(error, kind)), None)
-        if found is not None:
-            told = found.args[1] if isinstance(found, NoServerError) and len(found.args) > 1 else None
-            reason = cast("dict[str, Any]", told).get("message") if isinstance(told, dict) else None
-            return f"{words} (it says: {reason})" if isinstance(reason, str) else words
-    return str(problems[-1])
-
-
-def _causes(error: BaseException | None) -> Generator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
-
-
-_IN_PLAIN_WORDS: dict[type[BaseException], str] = {
-    socket.gaierror: "there is no such host",
-    NoServerError: "what answers there is no A2C Server",
-    ConnectionRefusedError: "nobody answers there",
-}

@@ -24,6 +24,7 @@ QUEUE_EVERY = 1.0
 """Seconds after which a packet queues for once: the library takes a queue that stays empty for a dead connection."""
 
 SendFrame: TypeAlias = Callable[[Any], Coroutine[Any, Any, None]]
+Trigger: TypeAlias = Callable[..., Coroutine[Any, Any, Any]]
 
 
 class Outbox(asyncio.Queue[Any]):
@@ -48,24 +49,16 @@ class Outbox(asyncio.Queue[Any]):
 
 
 class Outlet:
-    """One WebSocket, for what goes out. It takes over the outbox.
+    """The sending half of one WebSocket. It takes over the outbox."""
 
-    `begins` is false if `send` is not known well enough to be begun by one task and finished by another.
-    """
-
-    def __init__(self, outbox: Outbox, send: SendFrame, begins: bool = True) -> None:
+    def __init__(self, outbox: Outbox, send: SendFrame) -> None:
         self._outbox = outbox
         self._send = send
-        self._begin = begin if begins else asyncio.ensure_future
         self._is_open = True
         self._late: asyncio.Task[None] | None = None
         """The frame that the peer is not ready to take."""
-        self.take_over()
-
-    def take_over(self) -> None:
-        """From now on packets go out here; what was taken out of the queue before went elsewhere."""
-        self._outbox.outlet = self
-        self._outbox.unsent = self._outbox.qsize()
+        outbox.outlet = self
+        outbox.unsent = outbox.qsize()  # what was taken out of the queue before went out elsewhere
 
     def close(self) -> None:
         """Nothing goes out here any more."""
@@ -98,7 +91,7 @@ class Outlet:
 
     def _start(self, frame: str | bytes) -> None:
         try:
-            late = self._begin(self._send(frame))
+            late = begin(self._send(frame))
         except Exception as error:
             self._fail(error)
             return
@@ -123,3 +116,49 @@ class Outlet:
         if self._is_open:
             self.close()
             self._outbox.put_nowait(None)
+
+
+class FastWebSocket:
+    """One WebSocket, for the library's tasks that read from it and write to it.
+
+    `trigger` handles a message as the library does: `trigger("message", message, run_async=...)`.
+    """
+
+    def __init__(self, socket: Any, outbox: Outbox, trigger: Trigger) -> None:
+        self._socket = socket
+        self._trigger = trigger
+        self._outlet = Outlet(outbox, self._send)
+
+    async def receive(self) -> Any:
+        """The next message that is for the library; events and acks are handled here."""
+        while True:
+            try:
+                message = await self._socket.receive()
+            except BaseException:  # also when the library's patience ends
+                self._outlet.close()
+                raise
+            text = message.data
+            if not isinstance(text, str | bytes):  # the end
+                self._outlet.close()
+            if not isinstance(text, str) or not text.startswith((EVENT_FRAME, ACK_FRAME)):
+                return message
+            try:
+                await self._trigger("message", text[1:], run_async=text.startswith(EVENT_FRAME))
+            except Exception:
+                logger.exception("a message could not be handled")
+
+    async def send_str(self, frame: str) -> None:
+        """Send a frame of the library's."""
+        await self._outlet.send(frame)
+
+    async def send_bytes(self, frame: bytes) -> None:
+        """Send a binary frame of the library's."""
+        await self._outlet.send(frame)
+
+    async def close(self) -> None:
+        """Close it."""
+        self._outlet.close()
+        await self._socket.close()
+
+    async def _send(self, frame: str | bytes) -> None:
+        await (self._socket.send_str(frame) if isinstance(frame, str) else self._socket.send_bytes(frame))

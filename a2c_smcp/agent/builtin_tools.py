@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from a2c_smcp.agent import content
-from a2c_smcp.agent.content import Answer
+from a2c_smcp.agent.answers import Answer, resource_answer, text_answer
 from a2c_smcp.errors import DocumentNotFoundError
 from a2c_smcp.protocol.flow import Effect, Flow, MaybeAwaitable
 from a2c_smcp.protocol.requests import LARGEST_LIMIT
@@ -128,7 +127,7 @@ READ_DOCUMENT = Blueprint(
 )
 
 
-class OwnTools:
+class BuiltinTools:
     """How they work."""
 
     def __init__(self, agent: AsyncSMCPAgentClient | SMCPAgentClient, max_text: int) -> None:
@@ -143,7 +142,7 @@ class OwnTools:
         for computer, answer in answers.items():
             windows = "\n\n---\n\n".join(answer["desktops"]) or "There are no windows."
             shown.append(windows if len(computers) == 1 else f"## {computer}\n\n{windows}")
-        return content.from_text("\n\n".join(shown), self._max_text)
+        return text_answer("\n\n".join(shown), self._max_text)
 
     def find(self, computers: tuple[str, ...], arguments: dict[str, Any]) -> ModelFlow:
         """Documents that match."""
@@ -151,7 +150,7 @@ class OwnTools:
         answers = yield from self._of_each(computers, lambda computer: get_finder(computer, **arguments))
         listings = {computer: _listing(answer) for computer, answer in answers.items()}
         shown = listings if len(computers) > 1 else next(iter(listings.values()))
-        return content.from_text(json.dumps(shown, ensure_ascii=False, indent=1), self._max_text)
+        return text_answer(json.dumps(shown, ensure_ascii=False, indent=1), self._max_text)
 
     def read(self, computers: tuple[str, ...], arguments: dict[str, Any]) -> ModelFlow:
         """A document, a page or an element."""
@@ -194,9 +193,9 @@ def _plainness(error: Any) -> int:
 def _shown(body: dict[str, Any], max_text: int) -> Answer:
     """What a document, page or element holds: markdown as it is, pictures as pictures, anything else as JSON."""
     if isinstance(contents := body.get("contents"), list):
-        return content.from_contents(cast("list[Any]", contents), max_text)
+        return resource_answer(cast("list[Any]", contents), max_text)
     markdown = body.get("content_markdown")
     if isinstance(markdown, str):
         title = body.get("title")
-        return content.from_text(f"# {title}\n\n{markdown}" if title else markdown, max_text)
-    return content.from_text(json.dumps(body, ensure_ascii=False, indent=1), max_text)
+        return text_answer(f"# {title}\n\n{markdown}" if title else markdown, max_text)
+    return text_answer(json.dumps(body, ensure_ascii=False, indent=1), max_text)
