@@ -20,6 +20,7 @@ from typing import Any
 import orjson
 
 from a2c_smcp.utils.extras import how_to_install
+from a2c_smcp.utils.system.processes import LEAST_ENVIRONMENT  # a script can read it
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +32,6 @@ CHECK_SECONDS = 10.0
 RUN_SECONDS = 5.0
 
 _WORKER = [sys.executable, "-I", str(Path(__file__).with_name("vrl_worker.py"))]
-_ENVIRONMENT: dict[str, str] = {}  # a script can read it
 
 
 @functools.lru_cache(maxsize=256)
@@ -48,7 +48,13 @@ def check(script: str) -> None:
     request = json.dumps({"script": script}) + "\n"
     try:
         done = subprocess.run(
-            _WORKER, input=request, capture_output=True, text=True, timeout=CHECK_SECONDS, env=_ENVIRONMENT, check=False
+            _WORKER,
+            input=request,
+            capture_output=True,
+            text=True,
+            timeout=CHECK_SECONDS,
+            env=LEAST_ENVIRONMENT,
+            check=False,
         )
         answer = json.loads(done.stdout)
     except subprocess.TimeoutExpired:
@@ -94,7 +100,7 @@ class Transformer:
         worker = self._worker
         if worker is None or worker.returncode is not None:
             worker = self._worker = await asyncio.create_subprocess_exec(
-                *_WORKER, stdin=PIPE, stdout=PIPE, env=_ENVIRONMENT, limit=4 * MAX_EVENT
+                *_WORKER, stdin=PIPE, stdout=PIPE, env=LEAST_ENVIRONMENT, limit=4 * MAX_EVENT
             )
         assert worker.stdin is not None
         assert worker.stdout is not None
