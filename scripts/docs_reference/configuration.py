@@ -6,7 +6,7 @@ from dataclasses import fields
 
 from pydantic import BaseModel
 
-from a2c_smcp.computer.mcp_clients.model import (
+from a2c_smcp.computer.config.model import (
     BaseServerConfig,
     MCPServerCommandInput,
     MCPServerPickStringInput,
@@ -19,7 +19,7 @@ from a2c_smcp.computer.mcp_clients.model import (
     StreamableHttpServerConfig,
     ToolMeta,
 )
-from a2c_smcp.computer.mcp_clients.policy import Policy
+from a2c_smcp.computer.hosting.policy import Policy
 
 from .fields import docs_of, rows_of
 from .markdown import code, table

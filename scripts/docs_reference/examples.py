@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from a2c_smcp.computer.mcp_clients.config_file import load_config
+from a2c_smcp.computer.config.files import load_config
 
 from .markdown import code
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from a2c_smcp.cli.doctor.case import Case
 from a2c_smcp.cli.doctor.finding import Report, count
 from a2c_smcp.cli.doctor.mcp_servers import check_servers
-from a2c_smcp.computer.inputs.providers import Keyring, environment_names, from_environment
-from a2c_smcp.computer.inputs.render import input_ids
-from a2c_smcp.computer.inputs.resolver import ENVIRONMENT_PREFIX, InputResolver
-from a2c_smcp.computer.inputs.secrets import replace_secrets
-from a2c_smcp.computer.mcp_clients.config_file import ConfigError, LoadedConfig, load_config
-from a2c_smcp.computer.mcp_clients.model import MCPServerCommandInput, MCPServerInput
+from a2c_smcp.computer.config.files import ConfigError, LoadedConfig, load_config
+from a2c_smcp.computer.config.input_sources import Keyring, environment_names, from_environment
+from a2c_smcp.computer.config.inputs import ENVIRONMENT_PREFIX, InputResolver
+from a2c_smcp.computer.config.model import MCPServerCommandInput, MCPServerInput
+from a2c_smcp.computer.config.placeholders import input_ids
+from a2c_smcp.computer.config.secrets import replace_secrets
 from a2c_smcp.utils import jsonc
 from a2c_smcp.utils.system.files import others_may_read
 from a2c_smcp.utils.system.terminals import split_words

@@ -20,7 +20,7 @@ from a2c_smcp.utils.extras import how_to_install
 from a2c_smcp.utils.system.files import lock_folder
 
 if TYPE_CHECKING:
-    from a2c_smcp.computer.mcp_clients.config_file import LoadedConfig
+    from a2c_smcp.computer.config.files import LoadedConfig
 
 _PREFIX = "a2c-up-"
 OLD_SECONDS = 60.0
@@ -141,7 +141,7 @@ def _check_names(office_id: str, computer: str) -> None:
 def _configs(config: Path | None, with_mine: bool) -> dict[Path, LoadedConfig]:
     """The files with more MCP servers; one with a mistake ends the command."""
     from a2c_smcp.cli.config import load
-    from a2c_smcp.computer.mcp_clients.importing import HOSTS, candidates
+    from a2c_smcp.computer.config.importing import HOSTS, candidates
 
     files = [config] if config is not None else []
     if with_mine:
@@ -168,7 +168,7 @@ def _ask_inputs(files: dict[Path, LoadedConfig]) -> dict[str, Any]:
         return {}
 
     from a2c_smcp.cli.computer.questions import ask_inputs
-    from a2c_smcp.computer.inputs.resolver import InputResolver
+    from a2c_smcp.computer.config.inputs import InputResolver
 
     async def ask() -> dict[str, Any]:
         resolver = InputResolver()

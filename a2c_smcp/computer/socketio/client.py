@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import orjson
 
-from a2c_smcp.computer.calls import Caller
-from a2c_smcp.computer.finder.organize import DEFAULT_LIMIT
+from a2c_smcp.computer.offer.calls import Caller
+from a2c_smcp.computer.offer.finder.organize import DEFAULT_LIMIT
 from a2c_smcp.errors import (
     InternalError,
     MalformedRequestError,
