@@ -6,14 +6,11 @@ Whatever a file does to its parser stays in here: memory is bounded, and the ser
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import io
 import json
 import os
 import sys
-import threading
-import time
 from collections import OrderedDict
 from itertools import takewhile
 from pathlib import Path
@@ -27,6 +24,8 @@ from a2c_documents.render import as_text, page_shape
 from a2c_documents.wording import size_words
 from a2c_smcp.utils.extras import how_to_install
 from a2c_smcp.utils.garbage import collect_less_often
+from a2c_smcp.utils.system.processes import end_with_parent
+from a2c_smcp.utils.system.resources import limit_memory
 
 KEPT_OPEN = 4
 MAY_BE_EMPTY = ("text", "code.document")
@@ -152,8 +151,8 @@ def main() -> None:
     """Answer requests until there are no more."""
     collect_less_often()
     requests, answers = _private_streams()
-    _bound_memory(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
-    threading.Thread(target=_end_with_server, args=[os.getppid()], daemon=True).start()
+    limit_memory(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+    end_with_parent()
     reader = Reader()
     for line in requests:
         answers.write(_answer(reader, json.loads(line)) + b"\n")
@@ -198,21 +197,6 @@ def _private_streams() -> tuple[BinaryIO, BinaryIO]:
         os.dup2(nothing, standard)
     sys.stdout = sys.stderr = io.TextIOWrapper(open(os.devnull, "wb"))  # noqa: SIM115
     return requests, answers
-
-
-def _end_with_server(server: int) -> None:
-    """A parser that never returns must not outlive who asked for it."""
-    while os.getppid() == server:
-        time.sleep(1)
-    os._exit(1)
-
-
-def _bound_memory(max_bytes: int) -> None:
-    if max_bytes:
-        with contextlib.suppress(ImportError, OSError, ValueError):  # not everywhere
-            import resource
-
-            resource.setrlimit(resource.RLIMIT_AS, (max_bytes, max_bytes))
 
 
 if __name__ == "__main__":

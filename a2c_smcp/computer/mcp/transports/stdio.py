@@ -19,6 +19,7 @@ from a2c_smcp.computer.hosting.owner import CannotStart, MCPClient, filled
 from a2c_smcp.computer.mcp.conversation import Conversation, Message
 from a2c_smcp.computer.mcp.link import Link
 from a2c_smcp.computer.mcp.processes import default_environment
+from a2c_smcp.utils.system.processes import program
 
 LATE_EXIT = 0.3
 """Seconds between the end of a server's output and its exit for which the news of its end waits."""
@@ -44,7 +45,7 @@ class StdioClient(MCPClient):
         self._check_startable(wanted, environment)
         try:
             child = await self._children.spawn(
-                [wanted.command, *wanted.args],
+                [program(wanted.command, environment), *wanted.args],
                 env=environment,
                 cwd=wanted.cwd,
                 on_line=reader.take,

@@ -1,7 +1,8 @@
-"""The program that ends MCP servers when the Computer's process dies in a way that leaves it no time for that.
+"""The program that ends a program's children when it dies in a way that leaves it no time for that; not for Windows,
+where job objects do it.
 
-It reads lines from its standard input, whose other end only the Computer holds: `+123` says that process group 123 is
-alive, `-123` that it is gone. When the input ends, the Computer is dead: whatever is left is terminated, then killed.
+It reads lines from its standard input, whose other end only the parent holds: `+123` says that process group 123 is
+alive, `-123` that it is gone. When the input ends, the parent is dead: whatever is left is terminated, then killed.
 Where there is /proc, processes that left their group are found by a mark in their environment.
 It imports nothing but the standard library's smallest parts, so that it costs little.
 """
@@ -11,8 +12,10 @@ import signal
 import sys
 import time
 
+assert sys.platform != "win32"  # the type checker skips the rest there
+
 MARK = "A2C_PROCESS_MARK"
-"""The environment variable that every server, and whatever it starts, carries."""
+"""The environment variable that every child, and whatever it starts, carries."""
 GRACE = 2.0
 
 
@@ -44,11 +47,11 @@ def _environment(name: str) -> bytes:
         return b""
 
 
-def send(number: int, groups: set[int], mark: str) -> bool:
+def send(number: int, groups: set[int], mark: str | None) -> bool:
     """Send a signal to the groups and to what is marked; whether there was anybody."""
     targets = [(os.killpg, group) for group in groups]
     found: list[tuple[int, int]] | None = None
-    if os.path.isdir("/proc/self"):
+    if mark is not None and os.path.isdir("/proc/self"):
         found = members(groups, mark)
         targets += [(os.kill, pid) for pid, group in found if group not in groups]
     anybody = False
@@ -62,9 +65,9 @@ def send(number: int, groups: set[int], mark: str) -> bool:
 
 
 def main(mark: str) -> None:
-    """Wait for the Computer's end."""
+    """Wait for the parent's end."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # it must outlive what ends the Computer
+        signal.signal(number, signal.SIG_IGN)  # it must outlive what ends the parent
     groups: set[int] = set()
     for line in sys.stdin:
         group = int(line[1:])
