@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import time
-from collections import deque
 from dataclasses import dataclass
 
 
@@ -30,25 +27,3 @@ class Policy:
     """Restarts within `window` after which a server counts as failed."""
     window: float = 300.0
     """The time in which restarts are counted."""
-
-
-class Backoff:
-    """The delays between restarts: doubled each time, with jitter, and counted."""
-
-    def __init__(self, policy: Policy) -> None:
-        self._policy = policy
-        self._restarts: deque[float] = deque()
-        self._delay = policy.first_delay
-
-    def next(self, lasted: float) -> float | None:
-        """Seconds until the next start of a server that lived for `lasted`; None when it is hopeless."""
-        now = time.monotonic()
-        while self._restarts and now - self._restarts[0] > self._policy.window:
-            self._restarts.popleft()
-        if not self._policy.restart or len(self._restarts) >= self._policy.restarts:
-            return None
-        if lasted > 2 * self._policy.longest_delay:
-            self._delay = self._policy.first_delay
-        self._restarts.append(now)
-        delay, self._delay = self._delay, min(2 * self._delay, self._policy.longest_delay)
-        return delay * random.uniform(0.75, 1.25)

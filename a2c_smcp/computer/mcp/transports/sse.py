@@ -17,8 +17,9 @@ import httpx2
 from mcp_types import INTERNAL_ERROR
 
 from a2c_smcp.computer.config.model import SseParameters
-from a2c_smcp.computer.hosting.owner import CannotStart, MCPClient, filled
+from a2c_smcp.computer.mcp.client import MCPClient, filled
 from a2c_smcp.computer.mcp.conversation import Conversation, Message
+from a2c_smcp.computer.mcp.failures import CannotStart
 from a2c_smcp.computer.mcp.link import Link
 from a2c_smcp.computer.mcp.transports.watched_http import WatchedClient
 
@@ -47,18 +48,18 @@ class SseClient(MCPClient):
     """A server elsewhere, or on this machine, that answers over SSE."""
 
     @asynccontextmanager
-    async def _connect(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Conversation]:
+    async def _open(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Conversation]:
         wanted = filled(SseParameters, parameters)
         if isinstance(wanted.timeout, str) or isinstance(wanted.sse_read_timeout, str):
             raise CannotStart("a placeholder among its parameters has no value")
         async with (
             WatchedClient(link, wanted.headers, wanted.timeout, wanted.sse_read_timeout) as client,
-            _open(client, wanted.url, self._policy.start_timeout) as response,
+            _open(client, wanted.url, self._start_timeout) as response,
         ):
             if response.status_code >= 300:
                 raise ConnectionError(f"answered HTTP {response.status_code} {response.reason_phrase}")
             events = aiter(httpx2.EventSource(response, max_event_size=None))
-            with anyio.fail_after(self._policy.start_timeout):
+            with anyio.fail_after(self._start_timeout):
                 endpoint = await self._endpoint(events, str(response.url))
             async with anyio.create_task_group() as posts:
 
