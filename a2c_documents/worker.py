@@ -42,7 +42,8 @@ _BLOCK = 1 << 20
 class Reader:
     """Opens files, and keeps the last few open: who reads one page often reads the next."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: int = VERSION) -> None:
+        self._version = version
         self._open: OrderedDict[Path, tuple[os.stat_result, Source]] = OrderedDict()
 
     def digest(self, path: Path) -> dict[str, Any]:
@@ -52,7 +53,7 @@ class Reader:
         take longer than anybody waits.
         """
         kind = format_of(path)
-        how = f"{VERSION}.{kind.module}.{kind.function}.{kind.version}.{suffix_of(path)}"
+        how = f"{self._version}.{kind.module}.{kind.function}.{kind.version}.{suffix_of(path)}"
         digest = hashlib.blake2b(how.encode("utf-8", "surrogateescape"), digest_size=16)
         with path.open("rb") as file:
             stat = os.fstat(file.fileno())

@@ -19,13 +19,13 @@ import psutil
 import pytest
 
 from a2c_smcp.agent import AsyncSMCPAgentClient, SMCPAgentClient
-from tests.support.computers import LineProcess, computer_process, free_port, stdio, watching, write_config
+from tests.support.mcp_servers import stdio, write_config
 from tests.support.model_api import ModelApi, Round, model_api
-from tests.support.process import a2c, server_process
-from tests.support.running import PATIENCE
+from tests.support.process import LineProcess, a2c, computer_process, free_port, server_process, watching
 from tests.support.shop import make_shop
 from tests.support.terminal import CTRL_C, ENTER
 from tests.support.terminal import terminal as in_terminal
+from tests.support.waiting import PATIENCE
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from a2c_smcp.agent.auth import AgentAuthProvider
 from a2c_smcp.errors import NotInOfficeError, OfficeRefusedError, SMCPError, TimedOutError, error_for
 from a2c_smcp.protocol import requests
+from a2c_smcp.protocol.client_effects import ClientBackend
 from a2c_smcp.protocol.flow import Flow
-from a2c_smcp.protocol.seat import ClientWorld
 from a2c_smcp.protocol.upkeep import Change, Fetch, Kind, Upkeep
 from a2c_smcp.smcp import NOTIFY_PREFIX, GetComputerConfigRet, GetFinderRet, SMCPTool
 from a2c_smcp.transport.membership import Membership
@@ -102,7 +102,7 @@ class AgentBase(Membership):
             what = f"Computer {computer!r} has no tool {tool!r}"
         return TimedOutError(f"{what}; waited {timeout:g} s", details={"computer": computer, "tool": tool})
 
-    def _fetching(self, fetch: Fetch) -> Flow[ClientWorld, Any]:
+    def _fetching(self, fetch: Fetch) -> Flow[ClientBackend, Any]:
         """Fetch what keeps us current."""
         computer = fetch.computer
         if computer is None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from a2c_smcp.agent import content
 from a2c_smcp.agent.content import Answer
 from a2c_smcp.errors import DocumentNotFoundError
-from a2c_smcp.protocol.flow import Do, Flow
+from a2c_smcp.protocol.flow import Effect, Flow, MaybeAwaitable
 from a2c_smcp.protocol.requests import LARGEST_LIMIT
 from a2c_smcp.smcp import GetFinderRet
 from a2c_smcp.utils.dpe_uri import is_dpe_uri, parse_dpe_uri
@@ -20,7 +20,43 @@ if TYPE_CHECKING:
     from a2c_smcp.agent.client import AsyncSMCPAgentClient
     from a2c_smcp.agent.sync_client import SMCPAgentClient
 
-ModelFlow: TypeAlias = Flow[Any, Answer]
+
+@dataclass(frozen=True, slots=True)
+class ModelBackend:
+    """Performs the effects of a model's calls, with either Agent. `side_by_side` does several things at once and gives
+    all outcomes, errors included."""
+
+    agent: AsyncSMCPAgentClient | SMCPAgentClient
+    side_by_side: Callable[[list[Callable[[], Any]]], MaybeAwaitable[list[Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class CallTool(Effect[ModelBackend, Any]):
+    """Call a tool of a Computer."""
+
+    computer: str
+    tool: str
+    arguments: dict[str, Any]
+    timeout: float
+
+    def perform(self, backend: ModelBackend) -> Any:
+        """Do so."""
+        return backend.agent.emit_tool_call(self.computer, self.tool, self.arguments, self.timeout)
+
+
+@dataclass(frozen=True, slots=True)
+class AskEach(Effect[ModelBackend, list[Any]]):
+    """Ask several Computers side by side; their answers or errors, in order."""
+
+    computers: tuple[str, ...]
+    ask: Callable[[str], Any]
+
+    def perform(self, backend: ModelBackend) -> MaybeAwaitable[list[Any]]:
+        """Do so."""
+        return backend.side_by_side([partial(self.ask, computer) for computer in self.computers])
+
+
+ModelFlow: TypeAlias = Flow[ModelBackend, Answer]
 Act: TypeAlias = Callable[[tuple[str, ...], dict[str, Any]], ModelFlow]
 
 
@@ -93,16 +129,10 @@ READ_DOCUMENT = Blueprint(
 
 
 class OwnTools:
-    """How they work. `side_by_side` does several things at once and gives all outcomes, errors included."""
+    """How they work."""
 
-    def __init__(
-        self,
-        agent: AsyncSMCPAgentClient | SMCPAgentClient,
-        side_by_side: Callable[[list[Callable[[], Any]]], Any],
-        max_text: int,
-    ) -> None:
+    def __init__(self, agent: AsyncSMCPAgentClient | SMCPAgentClient, max_text: int) -> None:
         self._agent = agent
-        self._side_by_side = side_by_side
         self._max_text = max_text
 
     def look(self, computers: tuple[str, ...], arguments: dict[str, Any]) -> ModelFlow:
@@ -138,9 +168,9 @@ class OwnTools:
             return self._agent.read_document_pages(computer, uri, 0, LARGEST_LIMIT)
         return self._agent.read_resource(computer, uri)
 
-    def _of_each(self, computers: tuple[str, ...], ask: Callable[[str], Any]) -> Flow[Any, dict[str, Any]]:
+    def _of_each(self, computers: tuple[str, ...], ask: Callable[[str], Any]) -> Flow[ModelBackend, dict[str, Any]]:
         """What the Computers answer, side by side; whoever cannot answer is left out as long as another can."""
-        outcomes: list[Any] = yield from Do(self._side_by_side, [partial(ask, computer) for computer in computers])
+        outcomes = yield from AskEach(computers, ask)
         pairs = zip(computers, outcomes, strict=True)
         answers = {computer: outcome for computer, outcome in pairs if not isinstance(outcome, BaseException)}
         if not answers:

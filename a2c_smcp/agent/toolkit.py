@@ -33,13 +33,15 @@ from a2c_smcp.agent.own_tools import (
     READ_DOCUMENT,
     Act,
     Blueprint,
+    CallTool,
+    ModelBackend,
     ModelFlow,
     OwnTools,
     Unclear,
 )
 from a2c_smcp.agent.schemas import object_schema, with_choice
 from a2c_smcp.errors import SMCPError
-from a2c_smcp.protocol.flow import Do, Flow, run, run_async
+from a2c_smcp.protocol.flow import run, run_async
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.utils.threads import side_by_side
 
@@ -91,6 +93,7 @@ class ToolkitBase(ABC):
         max_text: int = MAX_TEXT,
     ) -> None:
         self._agent = agent
+        self._backend = ModelBackend(agent, self._side_by_side)
         self._choice = choice or Choice()
         self._desktop = desktop
         self._documents = documents
@@ -176,7 +179,7 @@ class ToolkitBase(ABC):
 
         def start(arguments: dict[str, Any]) -> ModelFlow:
             computer = _pick(arguments.pop(key, None) if key is not None else None, computers)
-            result = yield from _do(self._agent.emit_tool_call, computer, tool["name"], arguments, self._timeout)
+            result = yield from CallTool(computer, tool["name"], arguments, self._timeout)
             return content.from_result(result, self._max_text)
 
         place = f"Runs on {computers[0]}." if len(computers) == 1 else f"Runs on the {key} you choose."
@@ -207,7 +210,7 @@ class ToolkitBase(ABC):
     # -------------------------------------------------------------------------------------------- windows and documents
 
     def _own_tools(self) -> Iterable[ModelTool]:
-        own = OwnTools(self._agent, self._side_by_side, self._max_text)
+        own = OwnTools(self._agent, self._max_text)
         if self._desktop:
             yield self._own(LOOK_AT_DESKTOP, own.look)
         if self._documents:
@@ -244,7 +247,7 @@ class Toolkit(ToolkitBase):
         It does not raise for what the model, a tool, a Computer or the Server did wrong: that is an answer with
         `is_error`.
         """
-        return await run_async(self._calling(name, arguments), None)
+        return await run_async(self._calling(name, arguments), self._backend)
 
     async def call_all(self, calls: Iterable[Call]) -> Answers:
         """Call all the tools that a model asks for in one turn, side by side: `(id, name, arguments)` of each."""
@@ -261,7 +264,7 @@ class SyncToolkit(ToolkitBase):
 
     def call(self, name: str, arguments: Arguments = None) -> Answer:
         """Call a tool as a model asks for it; see `Toolkit.call`."""
-        return run(self._calling(name, arguments), None)
+        return run(self._calling(name, arguments), self._backend)
 
     def call_all(self, calls: Iterable[Call]) -> Answers:
         """Call all the tools that a model asks for in one turn, side by side; see `Toolkit.call_all`."""
@@ -270,11 +273,6 @@ class SyncToolkit(ToolkitBase):
 
     def _side_by_side(self, work: list[Callable[[], Any]]) -> Any:
         return side_by_side([partial(_outcome, each) for each in work])
-
-
-def _do(function: Callable[..., Any], *args: Any, **options: Any) -> Flow[Any, Any]:
-    """Ask the Agent, in whichever form it is."""
-    return (yield from Do(partial(function, *args, **options)))
 
 
 def _read_arguments(arguments: Arguments) -> dict[str, Any]:

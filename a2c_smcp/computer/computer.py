@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.computer.config.inputs import InputResolver
 from a2c_smcp.computer.config.model import MCPServerConfig, MCPServerInput, input_configs
-from a2c_smcp.computer.hosting.policy import Policy
+from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.hosting.status import ServerStatus
 from a2c_smcp.computer.offer.announcer import Announcer, Change
 from a2c_smcp.computer.offer.calls import OURSELVES, ToolCalls

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 import uvicorn
 
-from a2c_smcp.protocol.effects import Registry
 from a2c_smcp.protocol.limits import Limits
+from a2c_smcp.protocol.server_effects import Registry
 from a2c_smcp.server.app import SMCPApp, create_app, transport_limit
 from a2c_smcp.server.auth import AuthenticationProvider
 from a2c_smcp.server.door import Door, proxies

@@ -10,7 +10,7 @@ import asyncio
 import importlib
 import logging
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from socketio.exceptions import BadNamespaceError
 from socketio.exceptions import ConnectionError as SocketIOConnectionError
@@ -18,16 +18,21 @@ from socketio.exceptions import DisconnectedError as SocketIODisconnectedError
 from socketio.exceptions import TimeoutError as SocketIOTimeoutError
 
 from a2c_smcp.errors import InvalidAnswerError, NotConnectedError, TimedOutError
+from a2c_smcp.protocol.client_effects import ClientBackend, Seat
 from a2c_smcp.protocol.flow import Flow, ResultT, run_async
 from a2c_smcp.protocol.limits import Limits
-from a2c_smcp.protocol.seat import ClientWorld, Seat, check_seconds, come_back, enter, join, leave, rejoin
+from a2c_smcp.protocol.seat import check_seconds, come_back, enter, join, leave, rejoin
 from a2c_smcp.transport.internals import AsyncInternals
-from a2c_smcp.transport.membership import CONNECT_SECONDS, Membership, arguments, reaching, with_defaults, world_of
+from a2c_smcp.transport.membership import CONNECT_SECONDS, Membership, arguments, backend_of, reaching, with_defaults
 from a2c_smcp.transport.packet import Unreadable
 from a2c_smcp.utils.trust import trusting
 
+if TYPE_CHECKING:
+    from a2c_smcp.utils.results import CallToolResult
+
 logger = logging.getLogger(__name__)
 
+_RESULTS = "a2c_smcp.utils.results"
 _loaded: dict[str, Any] = {}
 
 
@@ -56,7 +61,7 @@ class OfficeClient(Membership, AsyncInternals):
             self.ca_file = str(ca_file)
             self.eio.trust = trusting(ca_file)
         self._take_no_seat()
-        self._world = world_of(self)
+        self._backend = backend_of(self)
         self._pending: dict[int, asyncio.Future[Any]] = {}
         self._coming_back: asyncio.Task[None] | None = None
         self._rejoining: asyncio.Task[None] | None = None
@@ -191,16 +196,14 @@ class OfficeClient(Membership, AsyncInternals):
         """Wait; who waits is cancelled when the connection ends."""
         await asyncio.sleep(seconds)
 
-    def _load(self, module: str) -> Any:
-        """A module that is slow to import; the first time, it is imported in a thread and has to be awaited."""
-        return _loaded.get(module) or self._load_slowly(module)
+    async def _read_result(self, answer: dict[str, Any]) -> CallToolResult:
+        """Read a tool's result; the first one imports MCP's types, in a thread because that takes long."""
+        if _RESULTS not in _loaded:
+            _loaded[_RESULTS] = await asyncio.to_thread(importlib.import_module, _RESULTS)
+        return _loaded[_RESULTS].read_result(answer)
 
-    async def _load_slowly(self, module: str) -> Any:
-        _loaded[module] = await asyncio.to_thread(importlib.import_module, module)
-        return _loaded[module]
-
-    async def _run(self, flow: Flow[ClientWorld, ResultT]) -> ResultT:
-        return await run_async(flow, self._world)
+    async def _run(self, flow: Flow[ClientBackend, ResultT]) -> ResultT:
+        return await run_async(flow, self._backend)
 
     # ---------------------------------------------------------------------------------------------------------- offices
 
@@ -210,7 +213,7 @@ class OfficeClient(Membership, AsyncInternals):
         Raises:
             OfficeRefusedError: the Server refuses, or gives no valid answer.
         """
-        seat = Seat(office_id, name)
+        seat = Seat(office_id, name, self.role)
         async with self._moving:
             await self._run(join(seat))
             self._seat = seat

@@ -9,20 +9,24 @@ import socket
 import ssl
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 from urllib.parse import urlsplit
 
 from socketio.exceptions import ConnectionError as SocketIOConnectionError
 
 from a2c_smcp import errors
-from a2c_smcp.protocol.flow import Do, Flow, MaybeAwaitable
-from a2c_smcp.protocol.seat import FIRST_DELAY, LONGEST_DELAY, Seat
+from a2c_smcp.protocol.client_effects import Seat
+from a2c_smcp.protocol.flow import Effect, Flow, MaybeAwaitable
+from a2c_smcp.protocol.seat import FIRST_DELAY, LONGEST_DELAY
 from a2c_smcp.smcp import SMCP_NAMESPACE
 from a2c_smcp.transport.internals import NoServerError
 from a2c_smcp.transport.packet import SMCPPacket
 from a2c_smcp.types import Role
+from a2c_smcp.utils.backoff import JITTER
 from a2c_smcp.utils.trust import why_untrusted
+
+if TYPE_CHECKING:
+    from a2c_smcp.utils.results import CallToolResult
 
 CONNECT_SECONDS = 15.0
 ENDLESS = 1 << 40
@@ -125,8 +129,8 @@ class Membership:
 
 
 @dataclass(eq=False, slots=True)
-class World:
-    """What the flows of `a2c_smcp.protocol` do with a client; a program that uses the client does not see it."""
+class Backend:
+    """Performs the effects of the flows of `a2c_smcp.protocol`, with the methods of either client."""
 
     member: Membership
     seat_of: Callable[[], Seat | None]
@@ -137,31 +141,35 @@ class World:
     redial: Callable[[], MaybeAwaitable[bool]]
     goes_on: Callable[[errors.SMCPError], bool]
     retake: Callable[[Seat], MaybeAwaitable[bool]]
-    load: Callable[[str], MaybeAwaitable[Any]]
-
-    @property
-    def role(self) -> Role:
-        """What the client is in an office."""
-        return self.member.role
+    read_result: Callable[[dict[str, Any]], MaybeAwaitable[CallToolResult]]
+    connect: Callable[..., MaybeAwaitable[None]]
 
     @property
     def seat(self) -> Seat | None:
         """The seat that the client means to have."""
         return self.seat_of()
 
-    @property
-    def office_id(self) -> str | None:
-        """The office that the client is in, as far as it knows."""
-        return self.member.office_id
-
-    @office_id.setter
-    def office_id(self, office_id: str | None) -> None:
-        self.member.office_id = office_id
+    def occupy(self, office_id: str | None) -> str | None:
+        """Note which office the client is in; the office that it was in before."""
+        before, self.member.office_id = self.member.office_id, office_id
+        return before
 
 
-def world_of(client: Any) -> World:
-    """The inside of either client, for the flows."""
-    return World(
+@dataclass(frozen=True, slots=True)
+class Connect(Effect[Backend, None]):
+    """Open a connection, over the transports that the options name."""
+
+    url: str
+    options: dict[str, Any]
+
+    def perform(self, backend: Backend) -> MaybeAwaitable[None]:
+        """Do so."""
+        return backend.connect(self.url, **self.options)
+
+
+def backend_of(client: Any) -> Backend:
+    """The backend of either client."""
+    return Backend(
         client,
         seat_of=lambda: client._seat,
         ask=client._ask,
@@ -171,7 +179,8 @@ def world_of(client: Any) -> World:
         redial=client._redial,
         goes_on=client._goes_on,
         retake=client._retake,
-        load=client._load,
+        read_result=client._read_result,
+        connect=client.connect,
     )
 
 
@@ -191,7 +200,7 @@ def with_defaults(options: dict[str, Any], max_message_bytes: int) -> dict[str, 
         "handle_sigint": False,
         "reconnection_delay": FIRST_DELAY,
         "reconnection_delay_max": LONGEST_DELAY,
-        "randomization_factor": FIRST_DELAY / 2,
+        "randomization_factor": JITTER,
         **options,
     }
 
@@ -221,7 +230,7 @@ def reaching(
     problems: list[SocketIOConnectionError] = []
     for transports in WEBSOCKET_FIRST if options.get("transports") is None else [options["transports"]]:
         try:
-            yield from Do(partial(client.connect, url, **{**options, "transports": transports}))
+            yield from Connect(url, {**options, "transports": transports})
             return
         except SocketIOConnectionError as error:
             problems.append(error)

@@ -7,11 +7,10 @@ is handled in a thread of its own, as the library does it: a handler may wait fo
 from __future__ import annotations
 
 import contextlib
-import importlib
 import logging
 import threading
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from socketio.exceptions import BadNamespaceError
 from socketio.exceptions import ConnectionError as SocketIOConnectionError
@@ -19,13 +18,17 @@ from socketio.exceptions import DisconnectedError as SocketIODisconnectedError
 from socketio.exceptions import TimeoutError as SocketIOTimeoutError
 
 from a2c_smcp.errors import InvalidAnswerError, NotConnectedError, SMCPError, TimedOutError
+from a2c_smcp.protocol.client_effects import ClientBackend, Seat
 from a2c_smcp.protocol.flow import Flow, ResultT, run
 from a2c_smcp.protocol.limits import Limits
-from a2c_smcp.protocol.seat import ClientWorld, Seat, check_seconds, come_back, enter, join, leave, rejoin
+from a2c_smcp.protocol.seat import check_seconds, come_back, enter, join, leave, rejoin
 from a2c_smcp.transport.internals import BROKEN, SyncInternals
-from a2c_smcp.transport.membership import CONNECT_SECONDS, Membership, arguments, reaching, with_defaults, world_of
+from a2c_smcp.transport.membership import CONNECT_SECONDS, Membership, arguments, backend_of, reaching, with_defaults
 from a2c_smcp.transport.packet import Unreadable
 from a2c_smcp.utils.trust import trusting
+
+if TYPE_CHECKING:
+    from a2c_smcp.utils.results import CallToolResult
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +97,7 @@ class SyncOfficeClient(Membership, SyncInternals):
             trusting(ca_file)  # what is wrong with it is told now, not when it is used
             self.ca_file = self.eio.ca_file = str(ca_file)
         self._take_no_seat()
-        self._world = world_of(self)
+        self._backend = backend_of(self)
         self._pending: dict[int, _Pending] = {}
         self._coming_back: threading.Thread | None = None
         self._is_over = threading.Event()
@@ -249,12 +252,14 @@ class SyncOfficeClient(Membership, SyncInternals):
         if self._is_over.wait(seconds):
             raise NotConnectedError
 
-    def _load(self, module: str) -> Any:
-        """Import a module."""
-        return importlib.import_module(module)
+    def _read_result(self, answer: dict[str, Any]) -> CallToolResult:
+        """Read a tool's result."""
+        from a2c_smcp.utils.results import read_result
 
-    def _run(self, flow: Flow[ClientWorld, ResultT]) -> ResultT:
-        return run(flow, self._world)
+        return read_result(answer)
+
+    def _run(self, flow: Flow[ClientBackend, ResultT]) -> ResultT:
+        return run(flow, self._backend)
 
     # ---------------------------------------------------------------------------------------------------------- offices
 
@@ -264,7 +269,7 @@ class SyncOfficeClient(Membership, SyncInternals):
         Raises:
             OfficeRefusedError: the Server refuses, or gives no valid answer.
         """
-        seat = Seat(office_id, name)
+        seat = Seat(office_id, name, self.role)
         with self._moving:
             self._run(join(seat))
             self._seat = seat

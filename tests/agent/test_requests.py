@@ -32,9 +32,10 @@ from a2c_smcp.errors import (
     ToolNotFoundError,
 )
 from a2c_smcp.server import DefaultAuthenticationProvider, Limits
-from tests.agent.forms import Form, Stage, stage
-from tests.computer.hosting import AUTO, eventually, raw, read_log, received, shelves, text_of
-from tests.support.computers import npm
+from tests.support.agents import Form, Stage, stage
+from tests.support.hosting import AUTO, raw, shelves, text_of
+from tests.support.mcp_servers import npm, read_log, received
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.anyio
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from a2c_smcp.errors import MalformedRequestError, NotInOfficeError, TimedOutError
-from tests.agent.forms import Diary, FullDiary, Stage, kinds
-from tests.computer.hosting import raw, shelves
-from tests.support.running import PATIENCE
+from tests.support.agents import Diary, FullDiary, Stage, kinds
+from tests.support.hosting import raw, shelves
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 

@@ -19,8 +19,7 @@ from a2c_smcp.computer.mcp.conversation import Conversation
 from a2c_smcp.computer.mcp.schemas import OutputSchema
 from a2c_smcp.computer.mcp.session import Session
 from a2c_smcp.errors import ToolFailedError
-from tests.computer.hosting import eventually
-from tests.support.running import PATIENCE
+from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
 

@@ -25,7 +25,7 @@ from a2c_smcp.computer.config.placeholders import fill, input_ids
 from a2c_smcp.computer.config.secrets import HIDDEN, Secrets, replace_secrets
 from a2c_smcp.computer.socketio.client import SMCPComputerClient
 from a2c_smcp.computer.types import ServerState
-from tests.computer.hosting import code_of, hosting, raw, text_of
+from tests.support.hosting import code_of, hosting, raw, text_of
 from tests.support.peer import crowd, request
 from tests.support.running import running
 

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from mcp.client.subscriptions import ServerEvent
 
 from a2c_smcp.computer.config.files import server_from
-from a2c_smcp.computer.hosting import watching
+from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.hosting.connected import ConnectedServer
-from a2c_smcp.computer.hosting.policy import Policy
 from a2c_smcp.computer.hosting.tool_list import ToolList
 from a2c_smcp.computer.hosting.watching import ResourceWatch, Watched
 from a2c_smcp.computer.mcp.client import MCPClient
@@ -31,8 +30,8 @@ from a2c_smcp.computer.offer.finder.aggregator import FinderAggregator
 from a2c_smcp.computer.offer.finder.documents import INDEX_BYTES, Room
 from a2c_smcp.computer.offer.view import ResourceView
 from a2c_smcp.errors import TooLargeError
-from tests.computer.hosting import eventually, hosting, shelves
-from tests.support.running import PATIENCE
+from tests.support.hosting import hosting, shelves
+from tests.support.waiting import PATIENCE, eventually
 
 HELLO: dict[str, Any] = {
     "protocolVersion": "2025-11-25",
@@ -122,7 +121,12 @@ class MemoryClient(MCPClient):
 
 @asynccontextmanager
 async def viewing(
-    server: MemoryServer, budget: int = 1_000_000, redact: Callable[[str], str] = str, room: int = INDEX_BYTES
+    server: MemoryServer,
+    budget: int = 1_000_000,
+    redact: Callable[[str], str] = str,
+    room: int = INDEX_BYTES,
+    list_pause: float = 0.1,
+    retry_pause: float = items.RETRY_PAUSE,
 ) -> AsyncGenerator[ResourceView]:
     def show(watch: ResourceWatch) -> ResourceView:
         return ResourceView(
@@ -133,22 +137,18 @@ async def viewing(
             announce=lambda change: None,
             on_list=lambda changed: None,
             redact=redact,
+            retry_pause=retry_pause,
         )
 
     def on_event(event: ServerEvent) -> None:
         connected.on_event(event)
 
-    tools = ToolList(server_from({"command": "memory"}, "memory"), Policy(), redact, lambda: None)
-    client = MemoryClient(
-        "memory",
-        children=Children(),
-        redact=redact,
-        on_event=on_event,
-        start_timeout=PATIENCE,
-    )
+    policy = Policy(start_timeout=PATIENCE, list_pause=list_pause)
+    tools = ToolList(server_from({"command": "memory"}, "memory"), policy, redact, lambda: None)
+    client = MemoryClient("memory", children=Children(), redact=redact, on_event=on_event, policy=policy)
     client.server = server
     async with asyncio.timeout(PATIENCE), client.connect({}, tools.read) as connection:
-        connected = ConnectedServer("memory", connection, tools, show=show, policy=Policy(), redact=redact)
+        connected = ConnectedServer("memory", connection, tools, show=show, policy=policy, redact=redact)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(connected.run)
             yield connected.view
@@ -189,7 +189,7 @@ def test_any_sequence_of_changes_failures_and_looks_ends_as_a_fresh_view_would(
 ) -> None:
     async def live() -> None:
         server = MemoryServer()
-        async with viewing(server, budget) as view:
+        async with viewing(server, budget, list_pause=0, retry_pause=0) as view:
             for what, uri, text in happenings:
                 match what:
                     case "put":
@@ -219,10 +219,7 @@ def test_any_sequence_of_changes_failures_and_looks_ends_as_a_fresh_view_would(
             while await shown(view) != expected:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(watching, "LIST_PAUSE", 0.0)
-        patch.setattr(items, "RETRY_PAUSE", 0.0)
-        asyncio.run(live())
+    asyncio.run(live())
 
 
 @pytest.mark.anyio

@@ -20,9 +20,9 @@ from a2c_smcp.computer.offer.confirmation import MAX_QUESTIONS
 from a2c_smcp.computer.socketio.client import SMCPComputerClient
 from a2c_smcp.computer.types import ServerState
 from a2c_smcp.errors import NotFoundError
-from tests.computer.hosting import QUICK, Watched, code_of, eventually, hosting, raw, text_of
-from tests.computer.offices import office
-from tests.support.running import PATIENCE
+from tests.support.hosting import QUICK, Watched, code_of, hosting, raw, text_of
+from tests.support.offices import office
+from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
 

@@ -17,7 +17,7 @@ from a2c_documents.reading import read
 from a2c_documents.store import Store
 from a2c_documents.workers import Workers
 from a2c_smcp.errors import DocumentNotFoundError
-from tests.documents.conftest import CountingWorkers, MakeLibrary
+from tests.support.documents.libraries import CountingWorkers, MakeLibrary
 
 pytestmark = pytest.mark.anyio
 

@@ -22,10 +22,9 @@ from PIL import Image
 
 from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.errors import DocumentNotFoundError, PageOutOfRangeError
-from tests.computer.hosting import Watched, eventually, hosting
-from tests.support.computers import LineProcess, descendants, watching
-from tests.support.process import A2C, a2c
-from tests.support.running import PATIENCE
+from tests.support.hosting import Watched, hosting
+from tests.support.process import A2C, LineProcess, a2c, descendants, watching
+from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
 

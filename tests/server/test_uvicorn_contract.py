@@ -20,7 +20,7 @@ from a2c_smcp.server.serving import GracefulServer, uvicorn_config
 from a2c_smcp.server.settings import ServerSettings
 from a2c_smcp.utils.sockets import bind
 from tests.support.contracts import overrides, parameters, watch
-from tests.support.running import PATIENCE
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 

@@ -20,11 +20,12 @@ from a2c_smcp.errors import NotAuthenticatedError
 from a2c_smcp.server import DefaultAuthenticationProvider
 from a2c_smcp.transport.internals import AsyncEngine, AsyncInternals, SyncEngine, SyncInternals
 from a2c_smcp.transport.packet import SMCPPacket
-from tests.agent.forms import Form
+from tests.support.agents import Form
 from tests.support.contracts import overrides, parameters, stubbed, watch
 from tests.support.peer import Peer
 from tests.support.proxy import network
-from tests.support.running import PATIENCE, running
+from tests.support.running import running
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
+from a2c_smcp.utils.backoff import Backoff
 from a2c_smcp.utils.text import printable
 
 STOP_SECONDS = 15.0
@@ -95,7 +96,7 @@ class Part:
                 self._process.kill()
 
     async def _keep_alive(self) -> None:
-        delay = FIRST_DELAY
+        backoff = Backoff(FIRST_DELAY, LONGEST_DELAY)
         while not self._stopping.is_set():
             began = time.monotonic()
             code = await self._live()
@@ -107,9 +108,10 @@ class Part:
             if len(self._deaths) == MOST_DEATHS and self._deaths[-1] - self._deaths[0] < WITHIN_SECONDS:
                 raise PartFailed(f"the {self.name} died {MOST_DEATHS} times: {_end(code)}{self._words()}")
             self._on_death(_end(code))
-            delay = FIRST_DELAY if time.monotonic() - began > WITHIN_SECONDS else min(2 * delay, LONGEST_DELAY)
+            if time.monotonic() - began > WITHIN_SECONDS:
+                backoff.reset()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), delay)
+                await asyncio.wait_for(self._stopping.wait(), backoff.next())
 
     def _hang_up(self) -> None:
         if self._process is not None and self._process.stdin is not None:

@@ -14,9 +14,9 @@ from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated, Serv
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.hosting.health import Health
 from a2c_smcp.computer.hosting.listening import Wanted, keep_listening
-from a2c_smcp.computer.hosting.policy import Policy
 from a2c_smcp.computer.hosting.tool_list import ToolList
 from a2c_smcp.computer.hosting.watching import Audience, ResourceWatch
 from a2c_smcp.computer.mcp.client import Connection
@@ -61,7 +61,7 @@ class ConnectedServer(Generic[AudienceT]):
         self._policy = policy
         self._redact = redact
         self._health = Health(connection, policy)
-        self._watch = ResourceWatch(name, self.session, redact)
+        self._watch = ResourceWatch(name, self.session, policy, redact)
         self.view = show(self._watch)
 
     async def run(self) -> None:
@@ -133,7 +133,7 @@ class ConnectedServer(Generic[AudienceT]):
             codes = types.METHOD_NOT_FOUND, types.INVALID_PARAMS
             is_rejected = isinstance(problem, MCPError) and problem.code in codes
 
-        backoff = Backoff(self._policy.first_delay, self._policy.longest_delay, jitter=0)
+        backoff = Backoff(self._policy.first_delay, self._policy.longest_delay)
         await keep_listening(self.session, backoff, wanted, on_open=on_open, on_event=self.on_event, on_end=on_end)
 
     def _log_progress(self, label: str) -> OnProgress:

@@ -9,7 +9,7 @@ import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from a2c_smcp.computer.hosting.policy import Policy
+from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.mcp.client import Connection
 
 BUSY_GRACE = 1.0

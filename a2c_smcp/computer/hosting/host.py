@@ -10,10 +10,10 @@ from typing import Any, Generic
 from a2c_smcp.computer.config.input_sources import InputMissing
 from a2c_smcp.computer.config.inputs import InputResolver
 from a2c_smcp.computer.config.model import BaseServerConfig, MCPServerConfig
+from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.config.secrets import replace_secrets
 from a2c_smcp.computer.hosting.connected import AudienceT
 from a2c_smcp.computer.hosting.owner import Owner
-from a2c_smcp.computer.hosting.policy import Policy
 from a2c_smcp.computer.hosting.watching import ResourceWatch
 from a2c_smcp.computer.mcp.client import MCPClient
 from a2c_smcp.computer.mcp.failures import CannotStart

@@ -18,8 +18,8 @@ import mcp_types as types
 from mcp.client.subscriptions import ServerEvent, ToolsListChanged
 
 from a2c_smcp.computer.config.model import BaseServerConfig
+from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.hosting.connected import AudienceT, ConnectedServer, ServerGone
-from a2c_smcp.computer.hosting.policy import Policy
 from a2c_smcp.computer.hosting.restarts import Restarts
 from a2c_smcp.computer.hosting.status import ServerState, ServerStatus
 from a2c_smcp.computer.hosting.tool_list import ToolList
@@ -72,7 +72,7 @@ class Owner(Generic[AudienceT]):
             children=children,
             redact=redact,
             on_event=self._on_event,
-            start_timeout=policy.start_timeout,
+            policy=policy,
         )
         self._tools = ToolList(config, policy, redact, lambda: self._on_change(self))
         self._connected: ConnectedServer[AudienceT] | None = None

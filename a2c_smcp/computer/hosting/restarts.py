@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 
-from a2c_smcp.computer.hosting.policy import Policy
+from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.utils.backoff import Backoff
 
 

@@ -11,15 +11,12 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from a2c_smcp.computer.config.model import BaseServerConfig
-from a2c_smcp.computer.hosting.policy import Policy
+from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.mcp.conversation import is_closed
 from a2c_smcp.computer.mcp.session import Session
 from a2c_smcp.utils.backoff import Backoff
 
 logger = logging.getLogger(__name__)
-
-RELIST_PAUSE = 0.1
-"""Seconds between two readings of a tool list that keeps changing."""
 
 
 class ToolList:
@@ -60,22 +57,21 @@ class ToolList:
         A burst of notifications leads to one reading at a time: those that arrive during a reading, or in the pause
         after it, are answered together by the next one.
         """
-        backoff = Backoff(2 * RELIST_PAUSE, self._policy.longest_delay, jitter=0)
+        backoff = Backoff(self._policy.list_pause, self._policy.longest_delay)
         while True:
             await self._stale.wait()
             self._stale.clear()
-            tools, pause = None, RELIST_PAUSE
+            tools = None
             with anyio.move_on_after(self._policy.start_timeout):
                 tools = await self._list(session)
             if tools is None:  # keep the last good list, and try again
                 self._stale.set()
-                pause = backoff.next()
             else:
                 backoff.reset()
                 if tools != self.tools:
                     self._take(tools)
                     self._on_change()
-            await anyio.sleep(pause)
+            await anyio.sleep(backoff.next())
 
     def _take(self, tools: tuple[types.Tool, ...]) -> None:
         self.tools = tools

@@ -19,6 +19,7 @@ from mcp.client.subscriptions import ResourceUpdated, ServerEvent
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.hosting.listening import Wanted, keep_listening
 from a2c_smcp.computer.hosting.templates import Templates
 from a2c_smcp.computer.mcp.failures import in_words
@@ -28,9 +29,6 @@ from a2c_smcp.utils.backoff import Backoff
 
 logger = logging.getLogger(__name__)
 
-LIST_PAUSE = 0.1
-"""Seconds between two readings of a list that keeps changing."""
-LONGEST_PAUSE = 30.0
 LIST_TIMEOUT = 30.0
 """Seconds after which a page of the list has failed."""
 AT_ONCE = 500
@@ -76,9 +74,10 @@ class Audience(Protocol):
 class ResourceWatch:
     """The list of one server's resources, and the subscriptions to windows and documents in it."""
 
-    def __init__(self, server: str, session: Session, redact: Callable[[str], str]) -> None:
+    def __init__(self, server: str, session: Session, policy: Policy, redact: Callable[[str], str]) -> None:
         self.server = server
         self.session = session
+        self._policy = policy
         self._redact = redact
         capabilities = session.server_capabilities
         resources = capabilities.resources if capabilities is not None else None
@@ -109,7 +108,7 @@ class ResourceWatch:
         if not self._has_resources:
             self._listed.set()
             return
-        backoff = Backoff(2 * LIST_PAUSE, LONGEST_PAUSE, jitter=0)
+        backoff = self._backoff()
         async with anyio.create_task_group() as self._tasks:
             self._stale.set()
             while True:
@@ -117,12 +116,10 @@ class ResourceWatch:
                 self._stale.clear()
                 if await self._list(audience):
                     backoff.reset()
-                    pause = LIST_PAUSE
                 else:
                     self._stale.set()
-                    pause = backoff.next()
                 self._listed.set()
-                await anyio.sleep(pause)
+                await anyio.sleep(backoff.next())
 
     async def wait_listed(self) -> None:
         """Wait until the server has been asked what it has."""
@@ -232,5 +229,7 @@ class ResourceWatch:
                 logger.debug("%s does not announce changes of resources any more: %s", self.server, words)
             audience.watch(self._current(batch), Watched.NO)
 
-        backoff = Backoff(2 * LIST_PAUSE, LONGEST_PAUSE, jitter=0)
-        await keep_listening(self.session, backoff, wanted, on_open=on_open, on_event=on_event, on_end=on_end)
+        await keep_listening(self.session, self._backoff(), wanted, on_open=on_open, on_event=on_event, on_end=on_end)
+
+    def _backoff(self) -> Backoff:
+        return Backoff(self._policy.list_pause, self._policy.longest_delay)

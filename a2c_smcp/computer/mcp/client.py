@@ -22,6 +22,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
 
 import a2c_smcp
+from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.mcp.conversation import Conversation
 from a2c_smcp.computer.mcp.failures import CannotStart, ConnectionFailed, explain
 from a2c_smcp.computer.mcp.handshake import Handshake
@@ -60,7 +61,7 @@ class MCPClient(ABC):
         children: Children,
         redact: Callable[[str], str],
         on_event: Callable[[ServerEvent], None],
-        start_timeout: float,
+        policy: Policy,
     ) -> None:
         self.name = name
         self.stderr: deque[str] = deque(maxlen=STDERR_LINES)
@@ -68,8 +69,8 @@ class MCPClient(ABC):
         self._children = children
         self._redact = redact
         self._on_event = on_event
-        self._start_timeout = start_timeout
-        self._handshake = Handshake(name)
+        self._policy = policy
+        self._handshake = Handshake(name, policy.question_timeout)
         self._link: Link | None = None
         self._is_noisy = False
 
@@ -124,7 +125,7 @@ class MCPClient(ABC):
     async def _is_settled(self, session: Session, link: Link, read_tools: ReadTools) -> bool:
         """Shake hands and read the tools; whether this connection is the one to be used."""
         try:
-            with anyio.fail_after(self._start_timeout):
+            with anyio.fail_after(self._policy.start_timeout):
                 await self._handshake.shake(session)
                 tools = await read_tools(session)
             return await self._handshake.is_settled(session, link, tools)
@@ -134,7 +135,7 @@ class MCPClient(ABC):
             if isinstance(error, MCPError) and error.code == types.CONNECTION_CLOSED:
                 await asyncio.wait((link.lost,), timeout=1)
             if isinstance(error, TimeoutError):
-                link.lose(f"did not answer within {self._start_timeout:g} s after its start")
+                link.lose(f"did not answer within {self._policy.start_timeout:g} s after its start")
             link.lose(explain(error, link))
             raise
 

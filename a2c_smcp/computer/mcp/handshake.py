@@ -24,9 +24,6 @@ from a2c_smcp.computer.mcp.session import Session
 
 logger = logging.getLogger(__name__)
 
-PATIENCE = 3.0
-"""Seconds by which looking and asking may delay a start; the answers usually take a few milliseconds."""
-
 
 class Way(Enum):
     """How a server is connected to."""
@@ -44,8 +41,9 @@ class Way(Enum):
 class Handshake:
     """Opens the connections to one server, and remembers how, for as long as the server is configured as it is."""
 
-    def __init__(self, server: str) -> None:
+    def __init__(self, server: str, patience: float) -> None:
         self._server = server
+        self._patience = patience
         self._way = Way.INITIALIZE
         self._tools: frozenset[str] = frozenset()
         """The names of the tools that the last connection offered."""
@@ -93,7 +91,7 @@ class Handshake:
         """Find out whether there is a better way; whether this connection is the one to be used."""
         hint, has_ended = link.hint, False
         try:
-            with anyio.fail_after(PATIENCE):
+            with anyio.fail_after(self._patience):
                 if not await session.lists_any(is_on_show):
                     return True
                 self._way = Way.INITIALIZE_ONLY  # whatever comes of it, it is asked once

@@ -30,8 +30,6 @@ FLOOD_CHUNK = 32_768
 """A chunk of output this large that carries no message is followed by a pause: a flood slows its own source."""
 FLOOD_PAUSE = 0.05
 MAX_LINE = 100_000_000
-STALL_SECONDS = 30.0
-"""A child that reads nothing for so long though something waits for it is given up."""
 
 _POSIX = sys.platform != "win32"
 
@@ -52,15 +50,17 @@ class Children:
         cwd: str | None,
         on_line: Callable[[bytes], bool],
         on_error_line: Callable[[str], None],
+        stall_timeout: float,
     ) -> Child:
-        """Start a child. `on_line` gets each line of its standard output and says whether it was of use.
+        """Start a child. `on_line` gets each line of its standard output and says whether it was of use. A child that
+        reads nothing for `stall_timeout` seconds though something waits for it is given up.
 
         Raises:
             OSError: it cannot be started.
         """
         self._watch()
         mark = f"{self._mark}.{next(self._numbers)}."
-        child = Child(mark, on_line, on_error_line, self._report)
+        child = Child(mark, on_line, on_error_line, self._report, stall_timeout)
         await asyncio.get_running_loop().subprocess_exec(
             lambda: child, *argv, env={**env, watchdog.MARK: mark}, cwd=cwd, start_new_session=_POSIX
         )
@@ -98,11 +98,13 @@ class Child(asyncio.SubprocessProtocol):
         on_line: Callable[[bytes], bool],
         on_error_line: Callable[[str], None],
         report: Callable[[str, int], None],
+        stall_timeout: float,
     ) -> None:
         self._mark = mark
         self._on_line = on_line
         self._on_error_line = on_error_line
         self._report = report
+        self._stall_timeout = stall_timeout
         self._transport: asyncio.SubprocessTransport | None = None
         self._parts: list[bytes] = []
         self._part_bytes = 0
@@ -210,7 +212,7 @@ class Child(asyncio.SubprocessProtocol):
     def pause_writing(self) -> None:
         """It does not read as fast as we write."""
         self._is_read.clear()
-        self._stall = asyncio.get_running_loop().call_later(STALL_SECONDS, self._check_stall, self._consumed())
+        self._stall = asyncio.get_running_loop().call_later(self._stall_timeout, self._check_stall, self._consumed())
 
     def resume_writing(self) -> None:
         """It has read most of it."""
@@ -229,9 +231,9 @@ class Child(asyncio.SubprocessProtocol):
     def _check_stall(self, before: int) -> None:
         consumed = self._consumed()
         if consumed == before:
-            self._give_up(f"has read nothing from its standard input for {STALL_SECONDS:g} s")
+            self._give_up(f"has read nothing from its standard input for {self._stall_timeout:g} s")
         else:
-            self._stall = asyncio.get_running_loop().call_later(STALL_SECONDS, self._check_stall, consumed)
+            self._stall = asyncio.get_running_loop().call_later(self._stall_timeout, self._check_stall, consumed)
 
     def _take_output(self, data: bytes) -> bool:
         """Cut the output into lines; whether any was of use."""

@@ -41,14 +41,14 @@ class Item:
     """Whether its changes are announced. What is read while they are announced `SOON` is read again when they are."""
     changes: int = 0
     problem: str | None = None
-    failed_at: float = float("-inf")
+    retry_at: float = float("-inf")
 
     @property
     def needs_reading(self) -> bool:
         """Whether the content may have changed since it was read; one that has just failed is left alone."""
         if self.is_fresh and self.watched is not Watched.NO:
             return False
-        return self.problem is None or now() - self.failed_at >= RETRY_PAUSE
+        return self.problem is None or now() >= self.retry_at
 
     def outdate(self) -> None:
         """Its content may have changed."""
@@ -85,10 +85,11 @@ class Turn:
 class Reading:
     """Reads resources of one server. A failure costs that one resource: it is remembered there, and logged."""
 
-    def __init__(self, server: str, session: Session, redact: Callable[[str], str]) -> None:
+    def __init__(self, server: str, session: Session, redact: Callable[[str], str], retry_pause: float) -> None:
         self.server = server
         self.session = session
         self.redact = redact
+        self._retry_pause = retry_pause
         self._readers = asyncio.Semaphore(READERS)
 
     async def turn(self) -> Turn:
@@ -105,7 +106,7 @@ class Reading:
         except Exception as error:  # of a server, in whatever it answers
             if item.changes == changes:  # else there is something new to be read
                 item.problem = in_words(error, self.redact)
-                item.failed_at = now()
+                item.retry_at = now() + self._retry_pause
                 logger.warning("%s of %s cannot be read: %s", item.uri, self.server, item.problem)
             return None
         finally:

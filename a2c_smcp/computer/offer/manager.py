@@ -15,9 +15,9 @@ from mcp_types import Tool
 
 from a2c_smcp.computer.config.inputs import InputResolver
 from a2c_smcp.computer.config.model import BaseServerConfig, MCPServerConfig
+from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.hosting.host import Host
 from a2c_smcp.computer.hosting.owner import Owner
-from a2c_smcp.computer.hosting.policy import Policy
 from a2c_smcp.computer.hosting.status import ServerState, ServerStatus
 from a2c_smcp.computer.hosting.watching import ResourceWatch
 from a2c_smcp.computer.mcp.failures import in_words

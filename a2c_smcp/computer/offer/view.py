@@ -16,7 +16,7 @@ from a2c_smcp.computer.offer.announcer import Change
 from a2c_smcp.computer.offer.budget import ByteBudget
 from a2c_smcp.computer.offer.desktop.windows import Windows
 from a2c_smcp.computer.offer.finder.documents import DocumentItem, Documents, Room
-from a2c_smcp.computer.offer.items import Reading, now
+from a2c_smcp.computer.offer.items import RETRY_PAUSE, Reading, now
 from a2c_smcp.errors import InvalidDPEUriError
 from a2c_smcp.utils.dpe_uri import ParsedDPEUri, parse_dpe_uri
 
@@ -43,12 +43,13 @@ class ResourceView:
         announce: Callable[[Change], None],
         on_list: Callable[[Set[Change]], None],
         redact: Callable[[str], str],
+        retry_pause: float = RETRY_PAUSE,
     ) -> None:
         self.server = watch.server
         self._watch = watch
         self._announce = announce
         self._on_list = on_list
-        reading = Reading(watch.server, watch.session, redact)
+        reading = Reading(watch.server, watch.session, redact, retry_pause)
         self.is_gated = require_subscribe and not watch.announces_updates
         self.windows = Windows(reading, budget, partial(announce, Change.WINDOWS))
         self.documents = Documents(reading, room, partial(announce, Change.DOCUMENTS))

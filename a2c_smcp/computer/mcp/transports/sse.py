@@ -54,12 +54,12 @@ class SseClient(MCPClient):
             raise CannotStart("a placeholder among its parameters has no value")
         async with (
             WatchedClient(link, wanted.headers, wanted.timeout, wanted.sse_read_timeout) as client,
-            _open(client, wanted.url, self._start_timeout) as response,
+            _open(client, wanted.url, self._policy.start_timeout) as response,
         ):
             if response.status_code >= 300:
                 raise ConnectionError(f"answered HTTP {response.status_code} {response.reason_phrase}")
             events = aiter(httpx2.EventSource(response, max_event_size=None))
-            with anyio.fail_after(self._start_timeout):
+            with anyio.fail_after(self._policy.start_timeout):
                 endpoint = await self._endpoint(events, str(response.url))
             async with anyio.create_task_group() as posts:
 

@@ -23,8 +23,6 @@ from a2c_smcp.computer.mcp.processes import default_environment
 
 LATE_EXIT = 0.3
 """Seconds between the end of a server's output and its exit for which the news of its end waits."""
-MAX_NOISE_BYTES = 10_000_000
-"""What a server may write to its standard output, between two messages, that is none."""
 
 
 class StdioClient(MCPClient):
@@ -42,7 +40,7 @@ class StdioClient(MCPClient):
             await child.ready()
 
         conversation = Conversation(send, self._on_notice, ready)
-        reader = _Reader(wanted, conversation, link, self._on_noise)
+        reader = _Reader(wanted, conversation, link, self._on_noise, self._policy.noise_bytes)
         environment = default_environment() | (wanted.env or {})
         self._check_startable(wanted, environment)
         try:
@@ -52,6 +50,7 @@ class StdioClient(MCPClient):
                 cwd=wanted.cwd,
                 on_line=reader.take,
                 on_error_line=self._on_stderr,
+                stall_timeout=self._policy.stall_timeout,
             )
         except (OSError, ValueError) as error:
             raise CannotStart(f"cannot start {wanted.command}: {error}") from error
@@ -87,11 +86,17 @@ class _Reader:
     """Turns lines into messages and counts what is none."""
 
     def __init__(
-        self, parameters: StdioParameters, conversation: Conversation, link: Link, on_noise: Callable[[str], None]
+        self,
+        parameters: StdioParameters,
+        conversation: Conversation,
+        link: Link,
+        on_noise: Callable[[str], None],
+        most_noise: int,
     ) -> None:
         self._conversation = conversation
         self._link = link
         self._on_noise = on_noise
+        self._most_noise = most_noise
         self._noise = 0
         self._encoding: str | None = None if _is_utf8(parameters) else parameters.encoding
         self._errors = parameters.encoding_error_handler
@@ -106,7 +111,7 @@ class _Reader:
         if not self._noise:
             self._on_noise(line[:4_000].decode("utf-8", "replace"))
         self._noise += len(line)
-        if self._noise > MAX_NOISE_BYTES:
+        if self._noise > self._most_noise:
             self._link.lose("floods its standard output with what is no MCP message")
             self._conversation.end()
         return False

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.computer.config.model import MCPServerConfig
-from a2c_smcp.computer.hosting.policy import Policy
+from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.types import ServerState, ServerStatus
 from a2c_smcp.utils.results import CallToolResult
-from tests.support.running import PATIENCE
+from tests.support.mcp_servers import AUTO, SERVERS
+from tests.support.waiting import PATIENCE
 
-SERVERS = Path(__file__).parent.parent / "servers"
 QUICK = Policy(first_delay=0.02, longest_delay=0.1, restarts=3, start_timeout=PATIENCE)
-AUTO = {"auto_apply": True}
 
 
 def raw(name: str = "raw", *flags: str, **fields: Any) -> MCPServerConfig:
@@ -80,22 +77,6 @@ def code_of(result: CallToolResult) -> int | None:
 
 def text_of(result: CallToolResult) -> str:
     return "".join(getattr(part, "text", "") for part in result.content)
-
-
-def read_log(path: Path) -> list[dict[str, Any]]:
-    """What a raw server wrote down: the messages it received, its start and its end."""
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
-
-
-async def eventually(condition: Callable[[], object]) -> None:
-    """Wait for something that nobody announces, such as a line in a file."""
-    async with asyncio.timeout(PATIENCE):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-
-
-def received(path: Path, method: str) -> list[dict[str, Any]]:
-    return [message for message in read_log(path) if message.get("method") == method]
 
 
 def shelves(name: str = "shelves", *flags: str, **fields: Any) -> MCPServerConfig:

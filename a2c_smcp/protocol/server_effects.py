@@ -1,4 +1,4 @@
-"""What a server flow may ask of the world, and what a world and its registry must offer."""
+"""What a server flow may ask of the backend, and what a backend and its registry must offer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from a2c_smcp.protocol.office import Member, Move, Office
 
 
 class Registry(Protocol):
-    """Where members and offices are kept. A blocking world needs plain answers, an asynchronous one takes either."""
+    """Where members and offices are kept. A blocking backend needs plain answers, an asynchronous one takes either."""
 
     def member(self, sid: str) -> MaybeAwaitable[Member | None]:
         """The member of a connection, if it ever joined."""
@@ -35,7 +35,7 @@ class Registry(Protocol):
         ...
 
 
-class World(Protocol):
+class ServerBackend(Protocol):
     """What the shell around the core offers."""
 
     @property
@@ -85,94 +85,94 @@ class CallerGone(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadMember(Effect[World, Member | None]):
+class ReadMember(Effect[ServerBackend, Member | None]):
     sid: str
 
-    def perform(self, world: World) -> MaybeAwaitable[Member | None]:
-        return world.registry.member(self.sid)
+    def perform(self, backend: ServerBackend) -> MaybeAwaitable[Member | None]:
+        return backend.registry.member(self.sid)
 
 
 @dataclass(frozen=True, slots=True)
-class ReadOffice(Effect[World, Office]):
+class ReadOffice(Effect[ServerBackend, Office]):
     office_id: str
     name: str
 
-    def perform(self, world: World) -> MaybeAwaitable[Office]:
-        return world.registry.office(self.office_id, self.name)
+    def perform(self, backend: ServerBackend) -> MaybeAwaitable[Office]:
+        return backend.registry.office(self.office_id, self.name)
 
 
 @dataclass(frozen=True, slots=True)
-class ReadRoster(Effect[World, Sequence[Member]]):
+class ReadRoster(Effect[ServerBackend, Sequence[Member]]):
     office_id: str
 
-    def perform(self, world: World) -> MaybeAwaitable[Sequence[Member]]:
-        return world.registry.roster(self.office_id)
+    def perform(self, backend: ServerBackend) -> MaybeAwaitable[Sequence[Member]]:
+        return backend.registry.roster(self.office_id)
 
 
 @dataclass(frozen=True, slots=True)
-class OfficesWith(Effect[World, Sequence[str]]):
+class OfficesWith(Effect[ServerBackend, Sequence[str]]):
     """Offices that have a Computer of this name, `most` of them at the most."""
 
     computer: str
     most: int
 
-    def perform(self, world: World) -> MaybeAwaitable[Sequence[str]]:
-        return world.registry.offices_with(self.computer, self.most)
+    def perform(self, backend: ServerBackend) -> MaybeAwaitable[Sequence[str]]:
+        return backend.registry.offices_with(self.computer, self.most)
 
 
 @dataclass(frozen=True, slots=True)
-class Commit(Effect[World, bool]):
+class Commit(Effect[ServerBackend, bool]):
     move: Move
 
-    def perform(self, world: World) -> MaybeAwaitable[bool]:
-        return world.registry.commit(self.move)
+    def perform(self, backend: ServerBackend) -> MaybeAwaitable[bool]:
+        return backend.registry.commit(self.move)
 
 
 @dataclass(frozen=True, slots=True)
-class ReadGrant(Effect[World, Grant]):
+class ReadGrant(Effect[ServerBackend, Grant]):
     sid: str
 
-    def perform(self, world: World) -> Grant:
-        return world.grant(self.sid)
+    def perform(self, backend: ServerBackend) -> Grant:
+        return backend.grant(self.sid)
 
 
 @dataclass(frozen=True, slots=True)
-class IsConnected(Effect[World, bool]):
+class IsConnected(Effect[ServerBackend, bool]):
     sid: str
 
-    def perform(self, world: World) -> bool:
-        return world.is_connected(self.sid)
+    def perform(self, backend: ServerBackend) -> bool:
+        return backend.is_connected(self.sid)
 
 
 @dataclass(frozen=True, slots=True)
-class CanBeRoom(Effect[World, bool]):
-    sid: str
-    office_id: str
-
-    def perform(self, world: World) -> bool:
-        return world.can_be_room(self.sid, self.office_id)
-
-
-@dataclass(frozen=True, slots=True)
-class EnterRoom(Effect[World, None]):
+class CanBeRoom(Effect[ServerBackend, bool]):
     sid: str
     office_id: str
 
-    def perform(self, world: World) -> MaybeAwaitable[None]:
-        return world.enter(self.sid, self.office_id)
+    def perform(self, backend: ServerBackend) -> bool:
+        return backend.can_be_room(self.sid, self.office_id)
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveRoom(Effect[World, None]):
+class EnterRoom(Effect[ServerBackend, None]):
     sid: str
     office_id: str
 
-    def perform(self, world: World) -> MaybeAwaitable[None]:
-        return world.leave(self.sid, self.office_id)
+    def perform(self, backend: ServerBackend) -> MaybeAwaitable[None]:
+        return backend.enter(self.sid, self.office_id)
 
 
 @dataclass(frozen=True, slots=True)
-class Notify(Effect[World, None]):
+class LeaveRoom(Effect[ServerBackend, None]):
+    sid: str
+    office_id: str
+
+    def perform(self, backend: ServerBackend) -> MaybeAwaitable[None]:
+        return backend.leave(self.sid, self.office_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Notify(Effect[ServerBackend, None]):
     """Send an event to an office (`skip` leaves one connection out) or to a single connection."""
 
     to: str
@@ -180,15 +180,15 @@ class Notify(Effect[World, None]):
     data: Mapping[str, Any]
     skip: str | None = None
 
-    def perform(self, world: World) -> MaybeAwaitable[None]:
-        return world.notify(self.to, self.event, self.data, self.skip)
+    def perform(self, backend: ServerBackend) -> MaybeAwaitable[None]:
+        return backend.notify(self.to, self.event, self.data, self.skip)
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Effect[World, Any]):
+class Call(Effect[ServerBackend, Any]):
     """Send an event to one connection and wait for its ack.
 
-    The world raises `NotFoundError` when the target vanishes, `TimedOutError` after `timeout` seconds, and
+    The backend raises `NotFoundError` when the target vanishes, `TimedOutError` after `timeout` seconds, and
     `CallerGone` when the caller vanishes. It may answer with a `Written` ack.
     """
 
@@ -202,5 +202,5 @@ class Call(Effect[World, Any]):
     original: str | None = None
     """The same, also where something was changed."""
 
-    def perform(self, world: World) -> MaybeAwaitable[Any]:
-        return world.call(self)
+    def perform(self, backend: ServerBackend) -> MaybeAwaitable[Any]:
+        return backend.call(self)

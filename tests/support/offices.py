@@ -9,7 +9,7 @@ from typing import Any
 
 from a2c_smcp.computer.config.model import MCPServerConfig
 from a2c_smcp.computer.socketio.client import SMCPComputerClient
-from tests.computer.hosting import Watched, hosting
+from tests.support.hosting import Watched, hosting
 from tests.support.peer import Crowd, Peer, crowd, request, tool_call
 from tests.support.running import Running, running
 

@@ -13,10 +13,11 @@ from a2c_smcp.agent import AsyncSMCPAgentClient, Change, DefaultAgentAuthProvide
 from a2c_smcp.computer import SMCPComputerClient
 from a2c_smcp.computer.config.model import MCPServerConfig
 from a2c_smcp.errors import TimedOutError
-from tests.computer.hosting import Watched, hosting
+from tests.support.hosting import Watched, hosting
 from tests.support.peer import Crowd, Peer, crowd
 from tests.support.proxy import Network, network
-from tests.support.running import PATIENCE, Kind, Running, running
+from tests.support.running import Kind, Running, running
+from tests.support.waiting import PATIENCE
 
 Form = Literal["async", "sync"]
 _END = object()
