@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import orjson
 
-from a2c_smcp.computer.offer.calls import Caller
+from a2c_smcp.computer.offer.confirmation import Caller
 from a2c_smcp.computer.offer.finder.organize import DEFAULT_LIMIT
 from a2c_smcp.errors import (
     InternalError,

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections import deque
 from dataclasses import dataclass
-
-from a2c_smcp.utils.backoff import Backoff
 
 
 @dataclass(frozen=True)
@@ -27,6 +23,8 @@ class Policy:
     """For a server that does not read its standard input; then it counts as ended."""
     noise_bytes: int = 10_000_000
     """Of standard output without an MCP message, after which a server counts as ended."""
+    list_pause: float = 0.1
+    """Between two readings of a list that keeps changing."""
     restart: bool = True
     """Whether a server that ended is started again."""
     first_delay: float = 0.5
@@ -37,24 +35,3 @@ class Policy:
     """Restarts within `window` after which a server counts as failed."""
     window: float = 300.0
     """The time in which restarts are counted."""
-
-
-class Restarts:
-    """The restarts of one MCP server: counted, and delayed more and more."""
-
-    def __init__(self, policy: Policy) -> None:
-        self._policy = policy
-        self._restarts: deque[float] = deque()
-        self._backoff = Backoff(policy.first_delay, policy.longest_delay)
-
-    def next(self, lasted: float) -> float | None:
-        """Seconds until the next start of a server that lived for `lasted`; None when it is hopeless."""
-        now = time.monotonic()
-        while self._restarts and now - self._restarts[0] > self._policy.window:
-            self._restarts.popleft()
-        if not self._policy.restart or len(self._restarts) >= self._policy.restarts:
-            return None
-        if lasted > 2 * self._policy.longest_delay:
-            self._backoff.reset()
-        self._restarts.append(now)
-        return self._backoff.next()
