@@ -8,10 +8,10 @@ from typing import Any
 
 from a2c_documents.model import Element, chart
 from a2c_documents.parsers.office.number_formats import shown
-from a2c_documents.parsers.office.xml import attribute, local, number, whole, words_of
+from a2c_documents.parsers.office.xml import Node, attribute, local, number, whole, words_of
 
 MAX_POINTS = 5_000
-"""Values of a series that are read."""
+"""Limit for the values of a series."""
 MAX_SERIES = 100
 _NAMED_SERIES, _NAMED_CATEGORIES, _TOLD_VALUES = 12, 12, 12
 _GAP = "–"
@@ -19,18 +19,18 @@ _GAP = "–"
 
 @dataclass(slots=True)
 class Values:
-    """What a chart keeps of some cells: numbers or words, what they look like, and where they come from."""
+    """Values that a chart keeps of a range of cells: the numbers or texts, how they are shown, and the range."""
 
     values: list[float | str | None] = field(default_factory=list[float | str | None])
     shown: list[str] = field(default_factory=list[str])
     source: str = ""
     is_plain: bool = False
-    """Nothing is said beside the numbers of how they look: their cells may know."""
+    """The chart has no number format for these values; their cells may have one."""
 
 
 @dataclass(slots=True)
 class Series:
-    """A row of values with its name, and what stands below them."""
+    """A series: its name, its values and their categories."""
 
     name: str = ""
     values: Values = field(default_factory=Values)
@@ -40,7 +40,7 @@ class Series:
 
 @dataclass(slots=True)
 class Chart:
-    """A chart before it is an element: a sheet may still have the values that the chart itself does not keep."""
+    """A chart that is not an element yet: the sheet may still supply values that the chart itself does not keep."""
 
     kinds: Sequence[str]
     title: str
@@ -48,7 +48,7 @@ class Chart:
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def element(self) -> Element:
-        """The chart; all of its numbers are in the detail."""
+        """The chart as an element; its detail holds all numbers."""
         names = [one.name or f"Series {number}" for number, one in enumerate(self.series, 1)]
         kind = " and ".join(dict.fromkeys(filter(None, self.kinds))) or "chart"
         shared = self._categories()
@@ -97,13 +97,13 @@ def _told(values: Values) -> str:
 _GROUPINGS = {"clustered": "clustered ", "stacked": "stacked ", "percentStacked": "100% stacked "}
 
 
-def chart_of(root: Any, **metadata: Any) -> Chart:
-    """The chart in the root of a chart part."""
+def chart_of(root: Node, **metadata: Any) -> Chart:
+    """Read the chart in the root of a chart part."""
     kinds, series = _extended(root) if root.find(".//{*}plotAreaRegion") is not None else _classic(root)
     return Chart(kinds, _title(root, series), series[:MAX_SERIES], metadata)
 
 
-def _title(root: Any, series: list[Series]) -> str:
+def _title(root: Node, series: list[Series]) -> str:
     holder = root.find(".//{*}chart/{*}title")
     if holder is not None:
         rich = " ".join(words_of(paragraph) for paragraph in holder.iterfind(".//{*}p"))
@@ -112,16 +112,18 @@ def _title(root: Any, series: list[Series]) -> str:
             return title
     deleted = root.find(".//{*}autoTitleDeleted")
     left_to_office = deleted is None or attribute(deleted, "val", "1") in ("0", "false")
-    # A title that was left to Office is the name of the only series.
+    # With an automatic title, Office shows the name of the only series.
     return series[0].name if left_to_office and len(series) == 1 else ""
 
 
 # -------------------------------------------------------------------------------------------------------------- classic
 
 
-def _classic(root: Any) -> tuple[list[str], list[Series]]:
+def _classic(root: Node) -> tuple[list[str], list[Series]]:
     area = root.find(".//{*}plotArea")
-    plots = [node for node in area if local(node).endswith("Chart")] if area is not None else []
+    if area is None:
+        return [], []
+    plots = [node for node in area if local(node).endswith("Chart")]
     series: list[Series] = []
     for plot in plots:
         codes = _axis_codes(area, plot)
@@ -129,21 +131,22 @@ def _classic(root: Any) -> tuple[list[str], list[Series]]:
     return [_kind(plot) for plot in plots], series
 
 
-def _axis_codes(area: Any, plot: Any) -> tuple[str, str]:
-    """The number formats of the axis below a plot and of the one beside it, for numbers that bring none."""
+def _axis_codes(area: Node, plot: Node) -> tuple[str, str]:
+    """The number formats of the category axis and the value axis of a plot, for values without a format of their
+    own."""
     named = {attribute(axis.find("{*}axId"), "val"): axis for axis in area if local(axis).endswith("Ax")}
     ids = [attribute(node, "val") for node in plot.iterfind("{*}axId")]
     axes = [named[name] for name in ids if name in named]
     values = next((axis for axis in reversed(axes) if local(axis) == "valAx"), None)
     below = next((axis for axis in axes if axis is not values), None)
     if attribute(plot.find("{*}grouping"), "val") == "percentStacked":
-        # Such an axis shows shares, and its format is one for shares.
+        # This axis shows percentages, and its format does not fit the values.
         values = None
     codes = [attribute(axis.find("{*}numFmt"), "formatCode") if axis is not None else "" for axis in (below, values)]
     return codes[0], codes[1]
 
 
-def _kind(plot: Any) -> str:
+def _kind(plot: Node) -> str:
     """ "clustered column", "stacked bar", "line", "3-D pie"."""
     name = local(plot).removesuffix("Chart")
     solid = name.endswith("3D")
@@ -156,7 +159,7 @@ def _kind(plot: Any) -> str:
     return ("3-D " if solid else "") + _GROUPINGS.get(grouping, "") + name
 
 
-def _series(node: Any, axis_codes: tuple[str, str]) -> Series:
+def _series(node: Node, axis_codes: tuple[str, str]) -> Series:
     parts = {local(child): child for child in node}
     name = parts.get("tx")
     return Series(
@@ -167,19 +170,20 @@ def _series(node: Any, axis_codes: tuple[str, str]) -> Series:
     )
 
 
-def _name(holder: Any | None) -> str:
+def _name(holder: Node | None) -> str:
     values = [words_of(value) for value in holder.iterfind(".//{*}v")] if holder is not None else []
     return " ".join(filter(None, values))
 
 
-def _source(holder: Any | None) -> str:
+def _source(holder: Node | None) -> str:
     return words_of(holder.find(".//{*}f")) if holder is not None else ""
 
 
-def _values(holder: Any | None, axis_code: str) -> Values:
-    """The values that are kept for a reference, in the format that is kept beside them; else in that of their axis."""
+def _values(holder: Node | None, axis_code: str) -> Values:
+    """The cached values of a reference, in the format cached with them, or else in the format of their axis."""
     if holder is None:
         return Values()
+    # Office caches the values of a series in the chart itself, so a chart can be read without its workbook.
     code = words_of(holder.find(".//{*}formatCode"))
     is_plain = code in ("", "General")
     code = axis_code if is_plain else code
@@ -194,8 +198,8 @@ def _values(holder: Any | None, axis_code: str) -> Values:
     return result
 
 
-def _points(holder: Any) -> Iterator[tuple[int, str]]:
-    """The points: index and value. Of several levels, the innermost."""
+def _points(holder: Node) -> Iterator[tuple[int, str]]:
+    """Index and value of each point. Categories with several levels give the innermost level."""
     level = holder.find(".//{*}lvl")
     for count, point in enumerate((level if level is not None else holder).iterfind(".//{*}pt")):
         if count >= MAX_POINTS:
@@ -206,7 +210,7 @@ def _points(holder: Any) -> Iterator[tuple[int, str]]:
 # ---------------------------------------------------------------------------------------------------------------- newer
 
 
-def _extended(root: Any) -> tuple[list[str], list[Series]]:
+def _extended(root: Node) -> tuple[list[str], list[Series]]:
     data = {attribute(one, "id"): one for one in root.iterfind(".//{*}chartData/{*}data")}
     kinds: list[str] = []
     series: list[Series] = []
@@ -219,7 +223,7 @@ def _extended(root: Any) -> tuple[list[str], list[Series]]:
     return kinds, series
 
 
-def _dimension(holder: Any | None) -> Values:
+def _dimension(holder: Node | None) -> Values:
     if holder is None:
         return Values()
     result = Values(source=_source(holder))

@@ -12,11 +12,11 @@ from a2c_documents.parsers.office.package import Package
 from a2c_documents.parsers.office.xml import attribute, local, whole, words_of
 
 _DEFAULT_TITLES = ("powerpoint presentation", "presentation title", "slide 1")
-"""What programs put where nobody gave a title."""
+"""Titles that programs write by default; they are not shown."""
 
 
 def core_facts(package: Package) -> Facts:
-    """Title, author, keywords, summary and date; empty where the file does not say, or not so that it can be read."""
+    """Facts of an Office file (docx, xlsx, pptx); empty where they are missing or damaged."""
     root = package.optional(package.related("", "core-properties") or "docProps/core.xml")
     known: dict[str, str] = {}
     for node in root if root is not None else ():
@@ -31,17 +31,17 @@ def core_facts(package: Package) -> Facts:
 
 
 def title_of(words: str) -> str:
-    """The title, unless a program put it where nobody gave one."""
+    """The title, unless a program wrote it by default."""
     return "" if words.lower() in _DEFAULT_TITLES else words
 
 
 def keywords_of(words: str) -> list[str]:
-    """Keywords as people separate them: by commas or semicolons, else not at all."""
+    """Keywords separated by commas or semicolons."""
     return [word.strip() for word in re.split(r"[,;，；、]", words) if word.strip()]
 
 
 def summary_of(subject: str, description: str) -> str:
-    """What a file is about, and what somebody wrote about it."""
+    """Subject and description as one text."""
     return ". ".join(filter(None, (subject, description)))
 
 
@@ -56,7 +56,7 @@ _MAX_PROPERTIES, _MAX_WORDS = 100, 4_000
 
 
 def summary_facts(stream: bytes) -> Facts:
-    """Title, author and the like; empty where the file does not say, or not so that it can be read."""
+    """Facts of a file before 2007, from its stream of properties; empty where they are missing or damaged."""
     try:
         known = _properties(stream)
     except (struct.error, LookupError, ValueError, OverflowError):
@@ -104,7 +104,7 @@ _COUNTS = {"printed_pages": "page-count", "words": "word-count"}
 
 
 def opendocument_facts(package: Package) -> Facts:
-    """Title, author and the like; empty where the file does not say, or not so that it can be read."""
+    """Facts of an OpenDocument file; empty where they are missing or damaged."""
     root = package.optional("meta.xml")
     known: dict[str, str] = {}
     keywords: list[str] = []
@@ -122,7 +122,7 @@ def opendocument_facts(package: Package) -> Facts:
         author=known.get("initial-creator", "") or known.get("creator", ""),
         keywords=keywords,
         summary=summary_of(known.get("subject", ""), known.get("description", "")),
-        # Writers add parts of a second to nine places, which is no help to anybody.
+        # Some programs write nine digits of a second.
         created=known.get("creation-date", "").partition(".")[0],
         details=details,
     )

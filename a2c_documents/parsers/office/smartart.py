@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from a2c_documents.model import Element, note
 from a2c_documents.parsers.office.lists import nested
-from a2c_documents.parsers.office.xml import attribute, whole, words_of
+from a2c_documents.parsers.office.xml import Node, attribute, whole, words_of
 
 _DEEPEST = 20
 
 
-def diagram_of(root: Any) -> Element:
-    """The diagram in the root of its data."""
+def diagram_of(root: Node) -> Element:
+    """Read the diagram in the root of its data part."""
     rows = _outline(root)
     lines = "\n".join("  " * depth + words for depth, words in rows)
     items = nested((depth, words, False) for depth, words in rows)
     return note("diagram", lines or "A diagram without text.", items=items)
 
 
-def _outline(root: Any) -> list[tuple[int, str]]:
+def _outline(root: Node) -> list[tuple[int, str]]:
     points = {
         attribute(point, "modelId"): " ".join(filter(None, map(words_of, point.iterfind("{*}t/{*}p"))))
         for point in root.iterfind(".//{*}ptLst/{*}pt")
@@ -33,6 +31,7 @@ def _outline(root: Any) -> list[tuple[int, str]]:
     owned = {point for lines in below.values() for _, point in lines}
     waiting = [(0, point) for point in reversed(points) if point not in owned]
     seen: set[str] = set()
+    # The file is untrusted: a point can be its own ancestor. Each point is visited once, without recursion.
     rows: list[tuple[int, str]] = []
     while waiting:
         depth, point = waiting.pop()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from a2c_documents.model import Element, Page, PagesSource, Source, UnreadableFileError, note
 from a2c_documents.paging import paginate
@@ -12,7 +11,15 @@ from a2c_documents.parsers.office.facts import opendocument_facts
 from a2c_documents.parsers.office.package import Package
 from a2c_documents.parsers.office.pages import Furniture, Step, cut, with_bars
 from a2c_documents.parsers.office.story import deletions_remark
-from a2c_documents.parsers.office.xml import MAX_XML, DamagedPartError, attribute, local, parse_xml, without_entities
+from a2c_documents.parsers.office.xml import (
+    MAX_XML,
+    DamagedPartError,
+    Node,
+    attribute,
+    local,
+    parse_xml,
+    without_entities,
+)
 from a2c_documents.parsers.opendocument.body import OdfBody
 from a2c_documents.parsers.opendocument.objects import Objects
 from a2c_documents.parsers.opendocument.paragraphs import OdfReader
@@ -71,12 +78,12 @@ def _open(path: Path, what: str, kind: str) -> Source:
         package.close()
 
 
-def _text_pages(body: Any, common: Any | None, styles: OdfStyles, reader: OdfReader) -> list[Page]:
+def _text_pages(body: Node, common: Node | None, styles: OdfStyles, reader: OdfReader) -> list[Page]:
     text = OdfBody(reader, styles)
     text.read(body)
     steps = text.story.steps
     if not any(step.what == "section" for step in steps[:2]):
-        # The first paragraph names no page style: the document begins with the usual one.
+        # The first paragraph names no page style: the document starts with the default one.
         for step in steps:
             step.section += 1
         steps.insert(0, Step("section"))
@@ -90,25 +97,25 @@ def _text_pages(body: Any, common: Any | None, styles: OdfStyles, reader: OdfRea
 
 
 class OdfMargins:
-    """What stands above and below the pages of each section."""
+    """The headers and footers of each section."""
 
-    def __init__(self, styles: Any | None, sections: list[str], reader: OdfReader) -> None:
+    def __init__(self, styles: Node | None, sections: list[str], reader: OdfReader) -> None:
         nodes = styles.iter("{*}master-page") if styles is not None else ()
         self._masters = {attribute(node, "name"): node for node in nodes}
         self._sections = sections
-        """The page style that each section begins with."""
+        """The page style that each section starts with."""
         self._reader = reader
         self._made: dict[str, Furniture] = {}
 
     def of(self, section: int) -> Furniture:
-        """What a section has above and below its pages."""
+        """The headers and footers of a section."""
         name = self._sections[section]
         if name not in self._made:
             self._made[name] = self._make(name)
         return self._made[name]
 
     def _make(self, name: str) -> Furniture:
-        """The headers and footers of a page style, and those of the style of the pages after the first."""
+        """The headers and footers of a page style, and of the style that follows it after the first page."""
         master = self._masters.get(name)
         following = attribute(master, "next-style-name")
         after = self._masters.get(following) if following != name else None
@@ -118,8 +125,8 @@ class OdfMargins:
         result.others.extend(element for _, element in self._elements(after, "all pages but the first"))
         return result
 
-    def _elements(self, master: Any | None, usual: str) -> Iterator[tuple[str, Element]]:
-        """Headers and footers of a page style, and whether they are on its first page."""
+    def _elements(self, master: Node | None, usual: str) -> Iterator[tuple[str, Element]]:
+        """Headers and footers of a page style; the flag marks those on its first page."""
         nodes = [node for node in master if attribute(node, "display") != "false"] if master is not None else []
         kinds = {local(node) for node in nodes}
         for node in nodes:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from a2c_documents.parsers.office.lists import DEEPEST, Mark
-from a2c_documents.parsers.office.xml import attribute, local, whole
+from a2c_documents.parsers.office.xml import Node, attribute, local, whole
 from a2c_documents.parsers.opendocument.styles import OUTLINE, OdfStyles
 
 
 @dataclass(slots=True)
 class _Count:
-    """One list through the document, which may be interrupted: the last number on each level."""
+    """The counters of one list, which can be interrupted: the last number on each level."""
 
     list_id: str
     numbers: dict[int, int] = field(default_factory=dict[int, int])
@@ -20,7 +19,7 @@ class _Count:
 
 @dataclass(slots=True)
 class Entry:
-    """An item of a list. Its first paragraph begins it; one that holds only a further list is never begun."""
+    """A list item. Its first paragraph starts it; an item that holds only another list is never started."""
 
     count: _Count
     style: str
@@ -32,17 +31,17 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in the document a node is: in which item, or in the contents."""
+    """The place of a node: in a list item, or in a table of contents."""
 
     entry: Entry | None = None
     contents: bool = False
 
 
 class OdfNumbering:
-    """The lists of a document, counted on as their items come by."""
+    """The lists of a document. Counting follows the order of their items."""
 
     def __init__(self, styles: OdfStyles, *, joined: bool = False) -> None:
-        """`joined` lists count on: on slides every level begins a list of its own, and yet all are one."""
+        """`joined` lists share their counters: on slides, every level is a list of its own in the file."""
         self._styles = styles
         self._joined = joined
         self._made = 0
@@ -50,8 +49,8 @@ class OdfNumbering:
         self._by_id: dict[str, _Count] = {}
         self._outline = _Count("outline")
 
-    def entries(self, node: Any, place: Place) -> list[tuple[Any, Place]]:
-        """The items of a list, which is one of its own or inside an item of another."""
+    def entries(self, node: Node, place: Place) -> list[tuple[Node, Place]]:
+        """The items of a list, which may be inside an item of another list."""
         outer = place.entry
         style = attribute(node, "style-name") or (outer.style if outer is not None else "")
         depth = min(outer.depth + 1, DEEPEST) if outer is not None else 0
@@ -63,7 +62,7 @@ class OdfNumbering:
         ]
 
     def begin(self, entry: Entry) -> Mark | None:
-        """What stands before an item, which is counted; None if it is only a line above the others."""
+        """Count an item and return its mark; None for a list header, which has no number."""
         entry.begun = True
         if not entry.is_numbered:
             return None
@@ -72,8 +71,8 @@ class OdfNumbering:
         label = self._styles.label(entry.style, entry.depth, entry.count.numbers) if ordered else ""
         return Mark(label, number, ordered, f"{entry.count.list_id}/{ordered}")
 
-    def heading_label(self, node: Any, level: int, entry: Entry | None) -> str:
-        """The number of a heading: as an item of a list, else as the chapters of the document are numbered."""
+    def heading_label(self, node: Node, level: int, entry: Entry | None) -> str:
+        """The number of a heading: as a list item, or else by the outline numbering of the document."""
         if entry is not None:
             mark = self.begin(entry) if not entry.begun else None
             return mark.label if mark is not None else ""
@@ -83,9 +82,10 @@ class OdfNumbering:
         self._step(self._outline, OUTLINE, depth, attribute(node, "start-value"))
         return self._styles.label(OUTLINE, depth, self._outline.numbers)
 
-    def _count(self, node: Any, style: str) -> _Count:
+    def _count(self, node: Node, style: str) -> _Count:
         if self._joined:
             return self._by_style.setdefault("", _Count("joined"))
+        # A list continues another one by its id, or the last list with the same style. Otherwise it starts again.
         count = self._by_id.get(attribute(node, "continue-list", "none"))
         if count is None and attribute(node, "continue-numbering") == "true":
             count = self._by_style.get(style)

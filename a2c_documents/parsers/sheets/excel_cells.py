@@ -6,12 +6,12 @@ import re
 from array import array
 from bisect import bisect_right
 from html import unescape
-from typing import IO, Any
+from typing import IO
 
 from a2c_documents.parsers.office.number_formats import BUILT_IN, shown, shown_text
 from a2c_documents.parsers.office.package import DAMAGE, Package
 from a2c_documents.parsers.office.tables import column_of, letters
-from a2c_documents.parsers.office.xml import DamagedPartError, attribute, first, found, local, parse_xml
+from a2c_documents.parsers.office.xml import DamagedPartError, Node, attribute, first, found, local, parse_xml
 from a2c_documents.parsers.sheets.excel_rows import CHUNK, RowStream
 from a2c_documents.parsers.sheets.grid import (
     BOOLEAN,
@@ -105,7 +105,7 @@ class SharedStrings:
 class CellStyles:
     """The number format of each cell style."""
 
-    def __init__(self, tree: Any | None) -> None:
+    def __init__(self, tree: Node | None) -> None:
         own = {attribute(node, "numFmtId"): attribute(node, "formatCode") for node in found(tree, "numFmt")}
         self._codes: list[str] = []
         styles = first(tree, "cellXfs")
@@ -161,11 +161,11 @@ class CellReader:
         if self._strings.is_cut:
             region.problems.append("Some texts of this sheet are not shown: the workbook has too many.")
 
-    def _cell(self, cell: Any, place: tuple[int, int], shared: _Shared) -> Cell:
+    def _cell(self, cell: Node, place: tuple[int, int], shared: _Shared) -> Cell:
         value = rule = ""
-        inline: Any | None = None
+        inline: Node | None = None
         for child in cell:
-            name = child.tag.rpartition("}")[2]
+            name = local(child)
             if name == "v":
                 value = child.text or ""
             elif name == "f":
@@ -207,7 +207,7 @@ def root_name(root: bytes) -> bytes:
     return match[1] if match else b"worksheet"
 
 
-def _inline(node: Any) -> str:
+def _inline(node: Node) -> str:
     if len(node) == 1 and not len(node[0]):
         return unescaped(node[0].text or "")
     for child in list(node):
@@ -216,7 +216,7 @@ def _inline(node: Any) -> str:
     return unescaped(runs_of(node))
 
 
-def _rule(node: Any, place: tuple[int, int], shared: _Shared) -> str:
+def _rule(node: Node, place: tuple[int, int], shared: _Shared) -> str:
     """A formula with its "="; one that is shared is moved from the cell where it is written."""
     words = (node.text or "").strip()
     number = node.get("si", "")

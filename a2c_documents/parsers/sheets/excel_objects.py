@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
 
 from a2c_documents.model import Element, image, note, text
 from a2c_documents.parsers.office.charts import MAX_POINTS, Chart, Series, Values, chart_of
@@ -14,6 +13,7 @@ from a2c_documents.parsers.office.package import Package
 from a2c_documents.parsers.office.smartart import diagram_of
 from a2c_documents.parsers.office.xml import (
     DamagedPartError,
+    Node,
     attribute,
     drawn_pixels,
     first,
@@ -47,7 +47,7 @@ def drawn_things(package: Package, name: str) -> Iterator[tuple[int, int, Elemen
                 yield area.top, area.left, thing
 
 
-def area_of_anchor(anchor: Any | None) -> Area:
+def area_of_anchor(anchor: Node | None) -> Area:
     """The cells that something is anchored to; the first one, if that is not known."""
     ends = [first(anchor, name) for name in ("from", "to")]
     top, bottom = (_number(end, "row", MAX_ROWS) for end in ends)
@@ -55,13 +55,13 @@ def area_of_anchor(anchor: Any | None) -> Area:
     return Area(top, left, top, left) if ends[1] is None else Area(top, left, bottom, right)
 
 
-def _number(node: Any | None, name: str, limit: int) -> int:
+def _number(node: Node | None, name: str, limit: int) -> int:
     child = first(node, name)
     words = (child.text or "").strip() if child is not None else ""
     return min(int(words), limit - 1) if words.isdigit() else 0
 
 
-def _shape(package: Package, drawing: str, shape: Any) -> Element | Chart | None:
+def _shape(package: Package, drawing: str, shape: Node) -> Element | Chart | None:
     properties = first(shape, "cNvPr")
     name, alt = attribute(properties, "name"), attribute(properties, "descr")
     kind = local(shape)
@@ -79,7 +79,7 @@ def _shape(package: Package, drawing: str, shape: Any) -> Element | Chart | None
     return thing
 
 
-def _picture(package: Package, drawing: str, shape: Any, alt: str) -> Element:
+def _picture(package: Package, drawing: str, shape: Node, alt: str) -> Element:
     relation = package.relations(drawing).get(attribute(first(shape, "blip"), "embed"))
     element = image(alt)
     if (size := first(first(first(shape, "spPr"), "xfrm"), "ext")) is not None:
@@ -89,12 +89,12 @@ def _picture(package: Package, drawing: str, shape: Any, alt: str) -> Element:
     return element
 
 
-def _size(node: Any | None) -> list[int]:
+def _size(node: Node | None) -> list[int]:
     """Width and height in pixels."""
     return [drawn_pixels(attribute(node, key)) for key in ("cx", "cy")]
 
 
-def _frame(package: Package, drawing: str, shape: Any, alt: str) -> Element | Chart | None:
+def _frame(package: Package, drawing: str, shape: Node, alt: str) -> Element | Chart | None:
     node = first(shape, "chart", "relIds")
     if node is None:
         return None
@@ -200,7 +200,7 @@ def _from_cells(ref: str, cells: Cells, sheet: str) -> Values:
 # ---------------------------------------------------------------------------------------- named tables and pivot tables
 
 
-def named_table(tree: Any | None) -> NamedTable | None:
+def named_table(tree: Node | None) -> NamedTable | None:
     """A range that is a table by name."""
     area = area_of(attribute(tree, "ref"))
     if tree is None or area is None:
@@ -239,24 +239,24 @@ def pivot_element(package: Package, name: str) -> Iterator[tuple[int, int, Eleme
     yield area.top, area.left, Element("pivot_table", content, summary, {"source_range": where})
 
 
-def _below(tree: Any | None, name: str) -> list[Any]:
+def _below(tree: Node | None, name: str) -> list[Node]:
     holder = first(tree, name)
     return list(holder) if holder is not None else []
 
 
-def _field(fields: list[str], node: Any, key: str) -> str:
+def _field(fields: list[str], node: Node, key: str) -> str:
     number = node.get(key, "")
     if number == "-2":
         return "Values"
     return fields[int(number)] if number.isdigit() and int(number) < len(fields) else f"Field {number}"
 
 
-def _value(fields: list[str], node: Any) -> str:
+def _value(fields: list[str], node: Node) -> str:
     how, field = node.get("subtotal", "sum"), _field(fields, node, "fld")
     return f"{node.get('name') or field} ({how} of {field})"
 
 
-def _source(tree: Any | None) -> str:
+def _source(tree: Node | None) -> str:
     node = first(tree, "worksheetSource")
     if node is not None:
         ref = node.get("ref", "") or node.get("name", "")

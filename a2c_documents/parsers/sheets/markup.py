@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from html import unescape
-from typing import Any
 
 from a2c_documents.model import Element, note
-from a2c_documents.parsers.office.xml import found
+from a2c_documents.parsers.office.xml import Node, found
 
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _ATTRIBUTE = re.compile(rb"""([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
@@ -22,7 +21,7 @@ def attributes(raw: bytes) -> dict[str, str]:
     }
 
 
-def runs_of(node: Any | None) -> str:
+def runs_of(node: Node | None) -> str:
     """The text of the `t` and `v` nodes below one."""
     return "".join(one.text or "" for one in found(node, "t", "v"))
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from a2c_documents.model import Element, UnreadableFileError, note, text
 from a2c_documents.parsers.office.comments import Comment
 from a2c_documents.parsers.office.facts import opendocument_facts
 from a2c_documents.parsers.office.package import Package
-from a2c_documents.parsers.office.xml import DamagedPartError, attribute, first, found, local, parse_xml, words_of
+from a2c_documents.parsers.office.xml import DamagedPartError, Node, attribute, first, found, local, parse_xml, words_of
 from a2c_documents.parsers.opendocument.addresses import formula_of, reference_of
 from a2c_documents.parsers.opendocument.objects import SHAPES, Objects
 from a2c_documents.parsers.sheets.comments import comment_elements
@@ -237,7 +236,7 @@ _KINDS = {
 _ERROR = re.compile(r"(?:#[A-Z/0?!]+[!?A0]|Err:[0-9]+)$")
 
 
-def read_row(node: Any, row: int, region: Region, objects: Objects) -> None:
+def read_row(node: Node, row: int, region: Region, objects: Objects) -> None:
     """Put the cells of a row into a region."""
     column = 0
     for cell in node:
@@ -253,12 +252,12 @@ def read_row(node: Any, row: int, region: Region, objects: Objects) -> None:
         column += repeated
 
 
-def _count(cell: Any, name: str) -> int:
+def _count(cell: Node, name: str) -> int:
     words = cell.get(_TABLE + name, "1")
     return min(max(1, int(words)), MAX_ROWS) if words.isdigit() and len(words) < 8 else 1
 
 
-def _cell(cell: Any) -> Cell:
+def _cell(cell: Node) -> Cell:
     kind = _KINDS.get(cell.get(_OFFICE + "value-type", ""), TEXT)
     words = "\n".join(words_of_line(line) for line in cell if line.tag == _TEXT + "p")
     date = cell.get(_OFFICE + "date-value", "")
@@ -271,10 +270,10 @@ def _cell(cell: Any) -> Cell:
     return Cell(words, ERROR if _ERROR.match(words) else kind, "" if rule in ("=TRUE()", "=FALSE()") else rule)
 
 
-def words_of_line(node: Any, fields: Mapping[str, str] | None = None) -> str:
+def words_of_line(node: Node, fields: Mapping[str, str] | None = None) -> str:
     """The text of a paragraph; spaces and line breaks are tags of their own. `fields` says what is shown for tags."""
     parts: list[str] = [node.text or ""]
-    waiting: list[Any] = list(reversed(node))
+    waiting: list[Node | str] = list(reversed(node))
     while waiting:
         one = waiting.pop()
         if isinstance(one, str):
@@ -298,7 +297,7 @@ def words_of_line(node: Any, fields: Mapping[str, str] | None = None) -> str:
 # ----------------------------------------------------------------------------------------------------------- over cells
 
 
-def _add_over(cell: Any, row: int, column: int, region: Region, objects: Objects) -> None:
+def _add_over(cell: Node, row: int, column: int, region: Region, objects: Objects) -> None:
     """Comments, pictures, links, and how far a cell reaches."""
     down, right = _count(cell, "number-rows-spanned"), _count(cell, "number-columns-spanned")
     if down > 1 or right > 1:
@@ -319,13 +318,13 @@ def _add_over(cell: Any, row: int, column: int, region: Region, objects: Objects
                 region.links[row, column] = url
 
 
-def _comment(node: Any) -> Comment:
+def _comment(node: Node) -> Comment:
     words = "\n".join(words_of_line(line) for line in node if local(line) in ("p", "list")).strip()
     author, date = (words_of(node.find(f"{{*}}{name}")) for name in ("creator", "date"))
     return Comment("", words, author, date.partition(".")[0].removesuffix("T00:00:00"))
 
 
-def shape_elements(shape: Any, objects: Objects) -> list[Element]:
+def shape_elements(shape: Node, objects: Objects) -> list[Element]:
     """What a shape holds; a box of words is a text."""
     found: list[Element] = []
     for thing in objects.read(shape):
@@ -348,7 +347,7 @@ _FIELDS = {
 }  # fmt: skip
 
 
-def edges_of(styles: Any | None, master: str) -> list[Element]:
+def edges_of(styles: Node | None, master: str) -> list[Element]:
     """What a page style prints above and below a sheet; left, middle and right are divided by bars."""
     page = next((node for node in found(styles, "master-page") if attribute(node, "name") == master), None)
     edges: list[Element] = []

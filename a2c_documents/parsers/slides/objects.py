@@ -13,7 +13,7 @@ from a2c_documents.parsers.office.embedded import embedded_element
 from a2c_documents.parsers.office.package import Package, Relation, type_of
 from a2c_documents.parsers.office.smartart import diagram_of
 from a2c_documents.parsers.office.tables import Grid
-from a2c_documents.parsers.office.xml import DamagedPartError, attribute, local, whole
+from a2c_documents.parsers.office.xml import DamagedPartError, Node, attribute, local, whole
 from a2c_documents.parsers.slides.paragraphs import paragraphs_of, plain
 from a2c_documents.parsers.slides.shapes import Shape
 
@@ -22,19 +22,19 @@ MAX_CELLS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class SlidePart:
-    """The package that a slide is in, and what the slide relates to."""
+    """The package of a slide, and the relations of the slide."""
 
     package: Package
     relations: dict[str, Relation]
 
     def target(self, identifier: str) -> str:
-        """The part that an id of the slide leads to; empty if it leads out of the file."""
+        """The part that a relation of the slide leads to; empty if it leads out of the file."""
         relation = self.relations.get(identifier)
         return relation.target if relation is not None and not relation.external else ""
 
 
 def frame_elements(shape: Shape, part: SlidePart, metadata: dict[str, Any]) -> list[Element]:
-    """What a frame holds. A part that is damaged is said to be so."""
+    """The content of a frame. A damaged part gives an annotation."""
     data = shape.element.find(".//{*}graphicData")
     if data is None:
         return []
@@ -67,7 +67,7 @@ def _placed(element: Element, metadata: dict[str, Any]) -> Element:
 # ---------------------------------------------------------------------------------------------------------------- table
 
 
-def _table(element: Any, metadata: dict[str, Any]) -> list[Element]:
+def _table(element: Node, metadata: dict[str, Any]) -> list[Element]:
     grid = Grid()
     left = MAX_CELLS
     for row_number, row in enumerate(element.iterfind("{*}tr")):
@@ -89,7 +89,7 @@ def _table(element: Any, metadata: dict[str, Any]) -> list[Element]:
     return [result] if result is not None else []
 
 
-def _table_links(element: Any, part: SlidePart, metadata: dict[str, Any]) -> Iterator[Element]:
+def _table_links(element: Node, part: SlidePart, metadata: dict[str, Any]) -> Iterator[Element]:
     for body in element.iterfind("{*}tr/{*}tc/{*}txBody"):
         for paragraph in paragraphs_of(body, [], part.relations):
             yield from (link(" ".join(words.split()), url, **metadata) for words, url in paragraph.links)

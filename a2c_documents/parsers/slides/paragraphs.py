@@ -10,12 +10,12 @@ from a2c_documents.model import Element, formula, link, list_of, text
 from a2c_documents.parsers.office.equations import latex_of
 from a2c_documents.parsers.office.lists import nested
 from a2c_documents.parsers.office.package import Relation
-from a2c_documents.parsers.office.xml import attribute, local, whole
+from a2c_documents.parsers.office.xml import Node, attribute, local, whole
 
 
 @dataclass(slots=True)
 class Paragraph:
-    """A paragraph as a person sees it. `bullet` is empty, `char` or `number`."""
+    """A paragraph as shown. `bullet` is empty, `char` or `number`."""
 
     words: str
     level: int = 0
@@ -25,8 +25,8 @@ class Paragraph:
     only_formula: bool = False
 
 
-def paragraphs_of(body: Any | None, styles: list[Any], relations: dict[str, Relation]) -> Iterator[Paragraph]:
-    """The paragraphs of a text body that say something. `styles` tell which have bullets, nearest first."""
+def paragraphs_of(body: Node | None, styles: list[Node], relations: dict[str, Relation]) -> Iterator[Paragraph]:
+    """The paragraphs of a text body that are not empty. `styles` define the bullets, nearest first."""
     if body is None:
         return
     own = body.find("{*}lstStyle")
@@ -40,12 +40,12 @@ def paragraphs_of(body: Any | None, styles: list[Any], relations: dict[str, Rela
             yield paragraph
 
 
-def plain(body: Any | None) -> str:
+def plain(body: Node | None) -> str:
     """The text of a body, one line for each paragraph."""
     return "\n".join(paragraph.words for paragraph in paragraphs_of(body, [], {}))
 
 
-def _paragraph(element: Any, relations: dict[str, Relation]) -> Paragraph:
+def _paragraph(element: Node, relations: dict[str, Relation]) -> Paragraph:
     result = Paragraph("")
     words: list[str] = []
     other = False
@@ -72,14 +72,14 @@ def _paragraph(element: Any, relations: dict[str, Relation]) -> Paragraph:
 
 
 def _add_link(links: list[tuple[str, str]], run: str, url: str) -> None:
-    """One link is often several runs."""
+    """Add a link; consecutive runs with the same target are one link."""
     if links and links[-1][1] == url:
         links[-1] = (links[-1][0] + run, url)
     else:
         links.append((run, url))
 
 
-def _parts(element: Any) -> Iterator[Any]:
+def _parts(element: Node) -> Iterator[Node]:
     for part in element:
         if local(part) != "AlternateContent":
             yield part
@@ -87,7 +87,9 @@ def _parts(element: Any) -> Iterator[Any]:
             yield from part[0]
 
 
-def _bullet(properties: Any | None, level: int, chain: list[Any]) -> str:
+def _bullet(properties: Node | None, level: int, chain: list[Node]) -> str:
+    # Bullets are inherited: from the paragraph, the shape, the placeholder of the layout, the one of the master, and
+    # the styles of the master. The nearest that says anything decides, also if it says "none".
     steps = [properties] + [style.find(f"{{*}}lvl{level + 1}pPr") for style in chain]
     for step in steps:
         for mark in step if step is not None else ():
@@ -101,7 +103,7 @@ def _bullet(properties: Any | None, level: int, chain: list[Any]) -> str:
 
 
 def text_elements(paragraphs: list[Paragraph], metadata: dict[str, Any]) -> list[Element]:
-    """Paragraphs as texts, bullets next to each other as one list; links and formulas follow the text they stand in."""
+    """Paragraphs as texts, consecutive bullets as one list; links and formulas follow the text that contains them."""
     elements: list[Element] = []
     waiting: list[Paragraph] = []
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from a2c_documents.model import (
     MAX_SUMMARY,
     Element,
     Facts,
+    Page,
     PagesSource,
     Source,
     UnreadableFileError,
@@ -38,6 +38,7 @@ from a2c_documents.parsers.office.story import (
 from a2c_documents.parsers.office.xml import (
     MAX_XML,
     DamagedPartError,
+    Node,
     attribute,
     parse_xml,
     whole,
@@ -72,9 +73,11 @@ def open_word(path: Path) -> Source:
         package.close()
 
 
-def _pages(package: Package, main: str) -> list[Any]:
+def _pages(package: Package, main: str) -> list[Page]:
     if package.size(main) > MAX_XML:
         raise UnreadableFileError("this Word document is too long to be read")
+    # Entities are removed before parsing. Word never writes them, and files that declare them try to make the parser
+    # expand or fetch something.
     raw, entities = without_entities(package.read(main))
     root = parse_xml(raw)
     body = child(root, "w:body")
@@ -83,7 +86,7 @@ def _pages(package: Package, main: str) -> list[Any]:
     asides = Asides()
     styles = WordStyles(package.optional(package.related(main, "styles")))
     numbering = WordNumbering(package.optional(package.related(main, "numbering")), styles)
-    sections = [node for node in inside(body, "w:sectPr") if tag(node.getparent()) in ("w:pPr", "w:body")]
+    sections = [node for node in inside(body, "w:sectPr") if _begins_section(node)]
     margins = WordMargins(
         package, main, asides, sections,
         even=is_on(package.optional(package.related(main, "settings")), "w:evenAndOddHeaders"),
@@ -95,8 +98,14 @@ def _pages(package: Package, main: str) -> list[Any]:
     return cut(story.steps, margins.of)
 
 
+def _begins_section(properties: Node) -> bool:
+    """Whether section properties are in force: tracked changes keep a copy of the former ones deeper in the tree."""
+    parent = properties.getparent()
+    return parent is not None and tag(parent) in ("w:pPr", "w:body")
+
+
 def _remarks(package: Package, asides: Asides, *, entities: bool) -> Iterator[Element]:
-    """What a reader should know about the document as a whole."""
+    """Remarks about the document as a whole."""
     for reason in package.lost.values():
         yield note("annotation", f"Pictures and links of this document may be missing: {reason}")
     if asides.deletions:
@@ -117,14 +126,14 @@ def _facts(package: Package) -> Facts:
 
 
 _LONGEST_HEADING = 300
-"""Characters of a paragraph that is a heading only because of its outline level."""
+"""Limit for the characters of a paragraph that is a heading only by its outline level."""
 
 
 class WordBody:
-    """Walks the blocks of a body, without recursion, and says what it meets."""
+    """Walks the blocks of the body without recursion and adds their elements to a story."""
 
     def __init__(
-        self, reader: WordReader, styles: WordStyles, numbering: WordNumbering, notes: Notes, sections: Sequence[Any]
+        self, reader: WordReader, styles: WordStyles, numbering: WordNumbering, notes: Notes, sections: Sequence[Node]
     ) -> None:
         self._reader = reader
         self._styles = styles
@@ -134,16 +143,18 @@ class WordBody:
         self._section = 0
         self._story = Story()
 
-    def read(self, body: Any) -> Story:
-        """Everything in the body, in order."""
+    def read(self, body: Node) -> Story:
+        """Read the whole body."""
         self._story.begin_section(0)
-        stack: list[Any] = list(reversed(body))
+        stack: list[Node] = list(reversed(body))
         while stack:
             node = stack.pop()
             name = tag(node)
             if name == "w:p":
                 stack.extend(part for box in reversed(self._paragraph(node)) for part in reversed(box.content))
             elif name == "w:tbl":
+                # A table with a single cell is a frame around a text: its content is read as paragraphs, so that
+                # headings and lists in it stay headings and lists.
                 frame = only_cell(node)
                 if frame is not None:
                     stack.extend(reversed(frame))
@@ -164,7 +175,7 @@ class WordBody:
 
     # ------------------------------------------------------------------------------------------------------- paragraphs
 
-    def _paragraph(self, element: Any) -> list[Box]:
+    def _paragraph(self, element: Node) -> list[Box]:
         properties = child(element, "w:pPr")
         style_id = value(properties, "w:pStyle")
         look = self._styles.look(style_id)
@@ -177,13 +188,13 @@ class WordBody:
             self._next_section()
         return said.boxes
 
-    def _look(self, look: Look, properties: Any, said: Said) -> Look:
+    def _look(self, look: Look, properties: Node | None, said: Said) -> Look:
         outline = value(properties, "w:outlineLvl")
         if look.kind or not outline or not 0 <= whole(outline, 9) < 9 or len(said.words()) > _LONGEST_HEADING:
             return look
         return Look(look.name, "heading", whole(outline) + 1, look.list_id, look.list_level)
 
-    def _say(self, said: Said, look: Look, style_id: str, properties: Any) -> None:
+    def _say(self, said: Said, look: Look, style_id: str, properties: Node | None) -> None:
         shown = said.words().strip()
         mark, depth = self._numbering.mark(properties, look, style_id) if shown else (None, 0)
         words: list[str] = []
@@ -195,6 +206,8 @@ class WordBody:
                 self._words("".join(words), said, look, mark, depth, others)
                 self._story.break_page()
                 words, others, mark = [], [], None
+            # A formula of its own line divides the paragraph. In a heading or list item it stays in the text, because
+            # these are one element.
             elif is_formula(part):
                 if mark is not None or look.kind:
                     words.append(in_words(part))
@@ -205,13 +218,13 @@ class WordBody:
             elif not isinstance(part, Box):
                 others.append(part)
         self._words("".join(words), said, look, mark, depth, others)
-        if not said.parts and child(properties, "w:pBdr") is not None:
+        if not said.parts:
             self._rule(child(properties, "w:pBdr"))
 
     def _words(
         self, words: str, said: Said, look: Look, mark: Mark | None, depth: int, others: list[Element | Aside]
     ) -> None:
-        """A paragraph, or as much of one as stands together, and then what was anchored in it."""
+        """Add a paragraph, or the part of one between breaks and formulas, and then the elements anchored in it."""
         shown = words.strip()
         if shown and look.kind in ("heading", "title", "subtitle"):
             label = f"{mark.label} " if mark is not None and mark.label else ""
@@ -239,13 +252,13 @@ class WordBody:
         elif not (said.fields and len(shown) <= MAX_SUMMARY):
             self._story.put_text(shown, said.links)
 
-    def _rule(self, borders: Any) -> None:
+    def _rule(self, borders: Node | None) -> None:
         if any(value(borders, side) not in ("", "none", "nil") for side in ("w:top", "w:bottom", "w:between")):
             self._story.put_rule()
 
     # ----------------------------------------------------------------------------------------------------------- others
 
-    def _table(self, element: Any) -> None:
+    def _table(self, element: Node) -> None:
         cells = WordCells(self._reader, self._styles, self._numbering)
         shown = read_table(element, cells.words, self._deleted)
         if shown is not None:
@@ -263,14 +276,14 @@ class WordBody:
             self._story.put_beside(shown, is_note=isinstance(other, Aside) and other.kind != "comment")
 
     def _next_section(self) -> None:
-        """How a section begins is told by its own properties, which stand at its end."""
+        """Start the next section. The properties of a section are at its end, so its kind is looked up there."""
         self._section += 1
         following = self._sections[self._section] if self._section < len(self._sections) else None
         if value(following, "w:type") not in ("continuous", "nextColumn"):
             self._story.break_page()
         self._story.begin_section(self._section)
 
-    def _chunk(self, node: Any) -> None:
+    def _chunk(self, node: Node) -> None:
         relation = self._reader.relations.get(attribute(node, "id"))
         target = relation.target if relation is not None else ""
         self._story.put(link(f"Inserted file {target.rpartition('/')[2]}", target))
@@ -280,9 +293,9 @@ class WordBody:
 
 
 class WordMargins:
-    """The headers and footers of the sections; not those that are only taken over from the section before."""
+    """The headers and footers of each section, without those that a section inherits from the section before."""
 
-    def __init__(self, package: Package, main: str, asides: Asides, sections: list[Any], *, even: bool) -> None:
+    def __init__(self, package: Package, main: str, asides: Asides, sections: list[Node], *, even: bool) -> None:
         self._package = package
         self._relations = package.relations(main)
         self._asides = asides
@@ -291,12 +304,12 @@ class WordMargins:
         self._made: dict[int, Furniture] = {}
 
     def of(self, section: int) -> Furniture:
-        """What a section has above and below its pages."""
+        """The headers and footers of a section."""
         if section not in self._made:
             self._made[section] = self._make(self._sections[section]) if section < len(self._sections) else Furniture()
         return self._made[section]
 
-    def _make(self, properties: Any) -> Furniture:
+    def _make(self, properties: Node) -> Furniture:
         references = {
             (tag(node).removeprefix("w:").removesuffix("Reference"), attribute(node, "type", "default")): node
             for node in properties
@@ -310,11 +323,12 @@ class WordMargins:
             pages = {"first": "first page", "even": "even pages"}.get(kind, "odd pages" if self._even else "all pages")
             if kind == "default" and different_first and not self._even:
                 pages = "all pages but the first"
+            # Without a different first page, the default header is the one of the first page too.
             goes_first = kind == "first" or (kind == "default" and not different_first)
             (result.first if goes_first else result.others).extend(self._elements(node, category, pages))
         return result
 
-    def _elements(self, node: Any, category: str, pages: str) -> list[Element]:
+    def _elements(self, node: Node, category: str, pages: str) -> list[Element]:
         relation = self._relations.get(attribute(node, "id"))
         if relation is None or relation.external:
             return []

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from a2c_documents.model import Element, note
 from a2c_documents.parsers.office.comments import Comment, thread_elements, threads
 from a2c_documents.parsers.office.ooxml import children, inside
 from a2c_documents.parsers.office.package import Package
 from a2c_documents.parsers.office.story import Aside
-from a2c_documents.parsers.office.xml import DamagedPartError, attribute
+from a2c_documents.parsers.office.xml import DamagedPartError, Node, attribute
 from a2c_documents.parsers.word.paragraphs import Asides, WordReader
 
 _PARTS = {"footnote": "footnotes", "endnote": "endnotes", "comment": "comments"}
 
 
 class Notes:
-    """Footnotes, endnotes and comments. Their parts are read when the text first points into them."""
+    """Footnotes, endnotes and comments. Their parts are read when the text first refers to one."""
 
     def __init__(self, package: Package, main: str, asides: Asides) -> None:
         self._package = package
         self._main = main
         self._asides = asides
-        self._read: dict[str, tuple[WordReader | None, dict[str, Any]]] = {}
+        self._read: dict[str, tuple[WordReader | None, dict[str, Node]]] = {}
         self._threads: dict[str, list[Comment]] | None = None
 
     def elements(self, aside: Aside) -> list[Element]:
-        """What the text points at. A comment comes with all replies to it, when the text first points at any of them;
-        nothing comes of what is not in the file."""
+        """The elements that a reference stands for. The first reference to a thread returns the comment with all its
+        replies; a missing note returns nothing."""
         if aside.kind == "comment":
             if self._threads is None:
                 self._threads = {one.id: thread for thread in threads(self._comments()) for one in thread}
@@ -46,10 +44,11 @@ class Notes:
         reader, entries = self._entries("comment")
         if reader is None:
             return []
+        # Replies are linked in a second part: it names comments by the id of their last paragraph, not by their own id.
         extended = self._package.optional(self._package.related(self._main, "commentsExtended"))
         replies = {attribute(node, "paraId"): node for node in extended} if extended is not None else {}
         by_paragraph: dict[str, str] = {}
-        found: list[tuple[Comment, Any]] = []
+        found: list[tuple[Comment, Node | None]] = []
         for key, entry in entries.items():
             last = next((attribute(line, "paraId") for line in reversed(list(inside(entry, "w:p")))), "")
             by_paragraph[last] = key
@@ -60,7 +59,7 @@ class Notes:
             comment.resolved = attribute(told, "done") in ("1", "true")
         return [comment for comment, _ in found]
 
-    def _entries(self, kind: str) -> tuple[WordReader | None, dict[str, Any]]:
+    def _entries(self, kind: str) -> tuple[WordReader | None, dict[str, Node]]:
         if kind not in self._read:
             target = self._package.related(self._main, _PARTS[kind])
             try:

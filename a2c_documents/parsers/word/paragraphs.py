@@ -14,11 +14,11 @@ from a2c_documents.parsers.office.lists import numeral
 from a2c_documents.parsers.office.ooxml import child, children, chosen, inside, is_on, own_text, tag, value
 from a2c_documents.parsers.office.package import Package
 from a2c_documents.parsers.office.story import MAX_ABOUT, MAX_DEPTH, Aside, PageBreak, Said
-from a2c_documents.parsers.office.xml import attribute, whole
+from a2c_documents.parsers.office.xml import Node, Nodes, attribute, whole
 from a2c_documents.parsers.word.drawings import Drawings
 
 MAX_OPEN = 200
-"""Comments that are open at once."""
+"""Limit for the comments that are open at the same time."""
 MAX_FIELDS = 100
 _LEFT_OUT = frozenset((
     "w:pPr", "w:rPr", "w:sdtPr", "w:sdtEndPr", "w:moveFrom", "w:delText", "w:delInstrText", "w:rt", "w:fldData",
@@ -31,21 +31,21 @@ _SIGNS = {
 
 @dataclass(slots=True)
 class _Close:
-    """The end of an element on the way through a paragraph."""
+    """The end of an element in the walk through a paragraph."""
 
     act: Callable[[], None]
 
 
 @dataclass(slots=True)
 class Asides:
-    """How notes are counted, through the whole document and all its parts."""
+    """The marks of notes, counted over all parts of the document."""
 
     marks: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     counts: dict[str, int] = field(default_factory=dict[str, int])
     deletions: int = 0
 
     def mark(self, kind: str, note_id: str, numeral: Callable[[int], str]) -> str:
-        """The mark of a note; the same one if it is pointed at again."""
+        """The mark of a note; a second reference gets the same mark."""
         if (kind, note_id) not in self.marks:
             self.counts[kind] = self.counts.get(kind, 0) + 1
             self.marks[kind, note_id] = numeral(self.counts[kind])
@@ -53,7 +53,7 @@ class Asides:
 
 
 class WordReader:
-    """Reads the paragraphs of one part of the package, from the first to the last: fields and comments reach across."""
+    """Reads the paragraphs of one part in order. Fields and comments can span paragraphs."""
 
     def __init__(self, package: Package, part: str, asides: Asides) -> None:
         self.relations = package.relations(part)
@@ -61,15 +61,15 @@ class WordReader:
         self.drawings = Drawings(package, self.relations, self.plain)
         self._fields: list[Field] = []
         self._in_code = 0
-        """Fields that have begun and not yet come to their result: nothing of them is shown."""
+        """Number of open fields whose result has not begun. Nothing is shown while it is above 0."""
         self._depth = 0
         self._comments: dict[str, str] = {}
         self._said = Said()
         self._pending: list[dict[str, Any]] = []
         self._stack: list[Any] = []
 
-    def paragraph(self, element: Any) -> Said:
-        """What a paragraph says. Everything below it is walked without recursion."""
+    def paragraph(self, element: Node) -> Said:
+        """Read a paragraph, without recursion."""
         self._said = said = Said(fields=self._pending)
         self._pending = []
         self._stack = list(reversed(element))
@@ -87,13 +87,14 @@ class WordReader:
                 act(self, node)
             elif name not in _LEFT_OUT:
                 self._stack.extend(reversed(node))
+        # A field can continue in the next paragraph. Its link ends here, because links belong to one paragraph.
         for opened in self._fields:
             self._end_link(opened)
         self._hear("\n")
         return said
 
-    def passing(self, node: Any) -> None:
-        """Something that stands between paragraphs: the start or the end of a comment, a control around paragraphs."""
+    def passing(self, node: Node) -> None:
+        """Read a node between paragraphs: the start of a comment, a deletion, or a control around paragraphs."""
         name = tag(node)
         if name == "w:commentRangeStart":
             self._start_comment(node)
@@ -102,22 +103,24 @@ class WordReader:
         elif name == "w:del":
             self.asides.deletions += 1
 
-    def plain(self, container: Any, others: list[Element] | None = None) -> str:
-        """All words of a container of paragraphs, line by line; `others` takes the pictures and the like."""
+    def plain(self, container: Nodes, others: list[Element] | None = None) -> str:
+        """The text of a container of paragraphs, line by line; `others` collects the other elements."""
         if self._depth >= MAX_DEPTH:
             return ""
         self._depth += 1
+        # `plain` runs in the middle of a paragraph, for the text of a box in it, so the state of the outer paragraph is
+        # saved.
         outer = self._said, self._stack, self._pending
         self._pending = []
         lines: list[str] = []
-        stack: list[Any] = list(reversed(container))
+        stack: list[Node] = list(reversed(container))
         while stack:
             node = stack.pop()
             name = tag(node)
             if name == "w:p":
                 said = self.paragraph(node)
                 lines.append(said.words().strip())
-                stack.extend(box.content for box in reversed(said.boxes))
+                stack.extend(part for box in reversed(said.boxes) for part in reversed(box.content))
                 if others is not None:
                     others.extend(part for part in said.parts if isinstance(part, Element))
             elif name == "mc:AlternateContent":
@@ -136,33 +139,33 @@ class WordReader:
             self._hear(words)
 
     def _hear(self, words: str) -> None:
-        """What comments are about that are open."""
+        """Add words to the text of all open comments."""
         for known, about in self._comments.items():
             if len(about) < MAX_ABOUT:
                 self._comments[known] = about + words
 
-    def _run(self, node: Any) -> None:
+    def _run(self, node: Node) -> None:
         properties = child(node, "w:rPr")
         if properties is None or not is_on(properties, "w:vanish"):
             self._stack.extend(reversed(node))
 
-    def _break(self, node: Any) -> None:
+    def _break(self, node: Node) -> None:
         if attribute(node, "type") == "page":
             self._said.parts.append(PageBreak())
         else:
             self._say("\n")
 
-    def _symbol(self, node: Any) -> None:
+    def _symbol(self, node: Node) -> None:
         self._say(symbol(attribute(node, "font"), attribute(node, "char")))
 
-    def _deleted(self, node: Any) -> None:
+    def _deleted(self, node: Node) -> None:
         if len(node):
             self.asides.deletions += 1
 
-    def _alternatives(self, node: Any) -> None:
+    def _alternatives(self, node: Node) -> None:
         self._stack.extend(reversed(chosen(node)))
 
-    def _link(self, node: Any) -> None:
+    def _link(self, node: Node) -> None:
         relation = self.relations.get(attribute(node, "id"))
         anchor = attribute(node, "anchor")
         url = (relation.target if relation is not None else "") + (f"#{anchor}" if anchor else "")
@@ -172,8 +175,10 @@ class WordReader:
 
     # ------------------------------------------------------------------------------------------------- fields, controls
 
-    def _field_mark(self, node: Any) -> None:
+    def _field_mark(self, node: Node) -> None:
         kind = attribute(node, "fldCharType")
+        # A field is begin, code, separate, result, end, each in a run of its own, and fields can be nested: a link in a
+        # table of contents holds a page number. Only the result of the innermost open field is text.
         if kind == "begin" and len(self._fields) < MAX_FIELDS:
             self._fields.append(Field(entry=entry_of(child(node, "w:ffData"))))
             self._in_code += 1
@@ -197,50 +202,50 @@ class WordReader:
             self._said.add_link(opened.start, opened.url)
             opened.url = ""
 
-    def _field_code(self, node: Any) -> None:
+    def _field_code(self, node: Node) -> None:
         if self._fields and self._fields[-1].in_code:
             self._fields[-1].code += own_text(node)
 
-    def _simple_field(self, node: Any) -> None:
+    def _simple_field(self, node: Node) -> None:
         start, url = len(self._said.parts), target_of(attribute(node, "instr"))
         self._stack.append(_Close(partial(self._said.add_link, start, url)))
         self._stack.extend(reversed(node))
 
-    def _control(self, node: Any) -> None:
+    def _control(self, node: Node) -> None:
         self._said.fields.extend(controls(node))
         self._stack.extend(reversed(node))
 
     # ---------------------------------------------------------------------------------------------- equations, drawings
 
-    def _equation(self, node: Any) -> None:
+    def _equation(self, node: Node) -> None:
         if words := latex_of(node):
             self._say(f"${words}$")
 
-    def _display_equation(self, node: Any) -> None:
+    def _display_equation(self, node: Node) -> None:
         for equation in node:
             if tag(equation) == "m:oMath" and (words := latex_of(equation)):
                 self._said.parts.append(formula(words))
 
-    def _drawing(self, node: Any) -> None:
+    def _drawing(self, node: Node) -> None:
         self._said.parts.extend(self.drawings.read(node))
 
     # -------------------------------------------------------------------------------------------------- notes, comments
 
-    def _note(self, node: Any) -> None:
+    def _note(self, node: Node) -> None:
         kind = tag(node).removeprefix("w:").removesuffix("Reference")
         note_id = attribute(node, "id")
         self._say(f"[^{self.asides.mark(kind, note_id, str if kind == 'footnote' else _roman)}]")
         self._said.parts.append(Aside(kind, note_id))
 
-    def _start_comment(self, node: Any) -> None:
+    def _start_comment(self, node: Node) -> None:
         if len(self._comments) < MAX_OPEN:
             self._comments[attribute(node, "id")] = ""
 
-    def _comment(self, node: Any) -> None:
+    def _comment(self, node: Node) -> None:
         about = self._comments.pop(attribute(node, "id"), "")
         self._said.parts.append(Aside("comment", attribute(node, "id"), " ".join(about.split())[:MAX_ABOUT]))
 
-    _ACTS: ClassVar[dict[str, Callable[[WordReader, Any], None]]] = {
+    _ACTS: ClassVar[dict[str, Callable[[WordReader, Node], None]]] = {
         "w:r": _run,
         "w:br": _break,
         "w:sym": _symbol,
@@ -288,7 +293,7 @@ _SYMBOLS = {
 
 @dataclass(slots=True)
 class Field:
-    """A field that has begun: its code, where its result starts, and what a person can enter."""
+    """An open field: its code, the start of its result, and the form entry that it defines."""
 
     entry: dict[str, Any] | None = None
     in_code: bool = True
@@ -298,20 +303,20 @@ class Field:
 
     @property
     def shown(self) -> str:
-        """What stands in the text for an entry without a result of its own."""
+        """The text for an entry without a result."""
         entry = self.entry or {}
         if entry.get("type") == "checkbox":
             return "☒" if entry["value"] else "☐"
         return str(entry.get("value", ""))
 
     def answered(self, words: str) -> dict[str, Any]:
-        """The entry with what was entered."""
+        """The entry with the value that was entered."""
         entry = self.entry or {}
         return entry if entry.get("type") == "checkbox" or not words else {**entry, "value": words}
 
 
-def entry_of(data: Any | None) -> dict[str, Any] | None:
-    """What a person can enter into a field of the older kind."""
+def entry_of(data: Node | None) -> dict[str, Any] | None:
+    """The form entry of a legacy form field."""
     if data is None:
         return None
     entry: dict[str, Any] = {"name": value(data, "w:name"), "type": "text", "value": ""}
@@ -326,8 +331,8 @@ def entry_of(data: Any | None) -> dict[str, Any] | None:
     return {**entry, "value": value(data, "w:textInput", "w:default")}
 
 
-def controls(control: Any) -> Iterator[dict[str, Any]]:
-    """The field that a content control is. One that only repeats a property of the document is none."""
+def controls(control: Node) -> Iterator[dict[str, Any]]:
+    """The form entry of a content control. A control that repeats a document property is not an entry."""
     properties = child(control, "w:sdtPr")
     found = next((node for name in _CONTROLS for node in children(properties, name)), None)
     if found is None or "ropert" in _binding(properties):
@@ -345,13 +350,13 @@ def controls(control: Any) -> Iterator[dict[str, Any]]:
     yield {**entry, "options": options} if options else entry
 
 
-def _binding(properties: Any) -> str:
+def _binding(properties: Node | None) -> str:
     node = child(properties, "w:dataBinding")
     return attribute(node, "prefixMappings") + attribute(node, "xpath") if node is not None else ""
 
 
 def target_of(code: str) -> str:
-    """Where a field leads that is a link."""
+    """The target of a field that is a link."""
     code = code[:4_000]
     if (found := _LINK.match(code)) is None:
         return ""
@@ -360,7 +365,7 @@ def target_of(code: str) -> str:
 
 
 def symbol(font: str, code: str) -> str:
-    """A sign by its number in a font."""
+    """The character for a code in a symbol font."""
     try:
         number = int(code, 16)
     except ValueError:
@@ -374,5 +379,5 @@ def symbol(font: str, code: str) -> str:
             greek = _GREEK[ord(letter.lower()) - ord("a")]
             return greek if letter.islower() else greek.upper()
         return letter or _SYMBOLS.get(low, "•")
-    # The private area and what is no character at all.
+    # Not a character: the private use area and invalid codes.
     return chr(number) if 0x20 <= number < 0xD800 or 0xF900 <= number <= 0x10FFFF else "•"
