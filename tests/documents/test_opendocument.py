@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from a2c_documents.model import UnreadableFileError
-from a2c_documents.parsers.opendocument.document import (open_odp, open_odt)
-from tests.documents.open_files import (
+from a2c_documents.parsers.opendocument.document import open_odp, open_odt
+from tests.support.documents.open_files import (
     COMMON,
     XMLNS,
     content,
