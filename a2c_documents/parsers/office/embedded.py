@@ -74,7 +74,7 @@ def _read_file(path: Path, part: str) -> tuple[str, bytes]:
     """Type and bytes of an embedded file.
 
     Raises:
-        UnreadableFileError: it is not there any more, or damaged.
+        UnreadableFileError: the file changed, or it is damaged.
     """
     package = Package(path, "file")
     try:

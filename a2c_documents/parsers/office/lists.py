@@ -38,6 +38,7 @@ CONTENTS = Mark("", 0, False, "contents")
 def numeral(number: int, style: str) -> str:
     """A number in a numbering style."""
     if style in ("lowerLetter", "upperLetter") and 0 < number < 10_000:
+        # After z comes aa, and then bb: lists repeat the letter, unlike the columns of a sheet.
         letter = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
         return letter[:50] if style == "lowerLetter" else letter[:50].upper()
     if style in ("lowerRoman", "upperRoman") and 0 < number < 5_000:

@@ -158,6 +158,7 @@ class Story:
         """Use words as the caption of a picture: the one in the same paragraph, or else the one above if it has
         none."""
         self.end_list()
+        # Word puts a caption into a paragraph of its own, LibreOffice also into the paragraph of the picture.
         picture = own or self.last
         if picture is None or picture.category != "image" or picture.content["description"]:
             return False

@@ -107,6 +107,6 @@ class Lines:
 def turns(cells: Iterable[tuple[bool, Node]]) -> list[Node | bool]:
     """The steps through an inner table: before each cell, and after the last one, whether it is beside another cell.
 
-    Cells come with whether they are the first of their row.
+    The flag of each cell marks the first cell of a row.
     """
     return [step for first, cell in cells for step in (not first, *cell)] + [False]

@@ -69,6 +69,7 @@ class OdfBody:
         before, after = self._styles.breaks(style)
         if before:
             self.story.break_page()
+        # A page style that is set at a paragraph starts a section, with its own headers and footers.
         if master := self._styles.master(style):
             self.story.begin_section(len(self.masters))
             self.masters.append(master)

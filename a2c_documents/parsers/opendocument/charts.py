@@ -50,6 +50,7 @@ class _Table:
         """Read a series; `usual` is its column if the file does not name another one."""
         source = attribute(node, "values-cell-range-address")
         place = self._place(source, usual)
+        # In a scatter chart each series has its own x values; other charts share one range of categories.
         below = node.find("{*}domain")
         below = below if below is not None else drawn.find(".//{*}axis/{*}categories")
         categories = Values()

@@ -19,7 +19,7 @@ _STYLE, _TEXTS, _SIZE, _FORMAT, _BEGIN = 0xE0, 0xFC, 0x200, 0x41E, 0x809
 _MODERN = 0x600
 """The version of Excel 97 and later."""
 _MAX_ROWS, _MAX_COLUMNS = 65_536, 256
-_DAMAGED = "this workbook is damaged: it says sizes that cannot be"
+_DAMAGED = "this workbook is damaged: it states impossible sizes"
 
 
 class Records:
@@ -72,6 +72,7 @@ class Records:
         depth = 0
         while place + 4 <= len(self._stream):
             kind, size = struct.unpack_from("<HH", self._stream, place)
+            # A chart on a sheet is a stream of its own inside the stream of the sheet, with a begin and an end record.
             depth += kind == _BEGIN
             if depth <= 1:
                 yield kind, self._stream[place + 4 : place + 4 + size]

@@ -73,7 +73,7 @@ def areas_of(
 ) -> list[Area]:
     """The areas of the blocks in reading order. A merged cell fills the area that it covers.
 
-    `hidden` are rows and columns that nobody sees: they divide nothing.
+    `hidden` are the hidden rows and columns: they do not divide blocks.
     """
     if not cells:
         return []
@@ -108,6 +108,7 @@ def _cut(places: list[tuple[int, int]], axis: int, hidden: Collection[int] = ())
     part_of: dict[int, int] = {}
     number = 0
     for before, line in zip([used[0], *used], used, strict=False):
+        # A gap that consists of hidden rows or columns is not seen, and what looks like one table is one.
         number += line > before + 1 and any(gap not in hidden for gap in range(before + 1, line))
         part_of[line] = number
     if number == 0:

@@ -46,7 +46,7 @@ class ExcelBook:
         self._package = package
         main = package.main_part("xl/workbook.xml")
         if main not in package:
-            raise UnreadableFileError("this is no workbook: it has no list of sheets")
+            raise UnreadableFileError("this file is not a valid workbook: it has no list of sheets")
         tree = package.xml(main)
         targets = package.relations(main)
         self._strings_part, self._styles_part = (package.related(main, kind) for kind in ("sharedStrings", "styles"))
@@ -103,6 +103,7 @@ class ExcelBook:
             self._tails[number] = stream.tail
             return pages
         except DamagedPartError:
+            # The rows before the damage can still be read: one page takes them all.
             return [(0, MAX_ROWS - 1)]
         finally:
             stream.close()
@@ -199,7 +200,7 @@ def read_around(package: Package, part: str, stream: RowStream | None, tail: byt
     """Read the things that belong to a sheet; without a stream, only those in other parts. Damaged parts become
     problems that the page reports.
 
-    `tail` is what stands behind the rows, where that is known already.
+    `tail` holds the bytes after the rows, if they are already known.
     """
     around = Around()
     relations = package.relations(part)

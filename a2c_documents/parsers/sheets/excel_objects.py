@@ -121,10 +121,10 @@ _OBJECTS = re.compile(rb"<((?:[\w.-]+:)?oleObjects)\b.*?</\1>", re.DOTALL)
 def embedded_objects(package: Package, part: str, root: bytes, tail: bytes) -> Iterator[tuple[int, int, Element]]:
     """The embedded files of a sheet, each with the row and column of its upper left corner.
 
-    `root` is the start tag of the sheet, `tail` what stands behind its rows.
+    `root` is the start tag of the sheet, `tail` the bytes after its rows.
 
     Raises:
-        DamagedPartError: it is no XML.
+        DamagedPartError: the XML is invalid.
     """
     match = _OBJECTS.search(tail)
     if match is None:

@@ -191,7 +191,7 @@ def even_pages(rows: int, columns: int) -> list[tuple[int, int]]:
 def pages_of(filled: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """First and last row of each page, from the number of cells in each row that is not empty.
 
-    A sheet with cells here and there has pages of about as many cells; one that is filled has even pages.
+    A sparse sheet has pages with about the same number of cells; a sheet that is filled has pages of equal rows.
     """
     starts, on_page, last, columns, total = [0], 0, -1, 0, 0
     for row, cells in filled:

@@ -136,6 +136,7 @@ def _continued(cells: dict[tuple[int, int], Cell], first: int, continued: Contin
     last = first - 1
     while last + 1 in rows:
         last += 1
+        # A cell beside the table means that another layout begins: headers from the page before would be wrong.
         if continued.left - 1 in rows[last] or continued.right + 1 in rows[last]:
             return None
     return Area(first, continued.left, last, continued.right) if last >= first else None
@@ -154,6 +155,7 @@ def _block(block: Block, region: Region, tables: list[Element], *, above_table: 
     titles, block = _titled(block, region)
     yield from titles
     notes: list[Placed] = []
+    # Sources and explanations below a table are often in the row right after it.
     while len(block.rows) > 1 and block.width > 1 and _is_note_row(block):
         last = Block(block.area._replace(top=block.area.bottom), block.rows[-1:], block.merged)
         notes.append(_single(last, last.rows[0], region, is_title=False))

@@ -77,6 +77,7 @@ def _table(element: Node, metadata: dict[str, Any]) -> list[Element]:
                 break
             left -= 1
             wide, high = whole(cell.get("gridSpan"), 1), whole(cell.get("rowSpan"), 1)
+            # Cells below a merged cell stay in the file, sometimes with old text that PowerPoint does not show.
             covered = cell.get("hMerge") in ("1", "true") or cell.get("vMerge") in ("1", "true")
             cells.append("" if covered else plain(cell.find("{*}txBody")))
             if not covered and (wide > 1 or high > 1):

@@ -147,6 +147,7 @@ class Drawings:
 
 
 def _old_frame(node: Node, outer: _Frame) -> _Frame:
+    # VML, the format of drawings before 2007, states the size in a CSS style.
     lengths = {found[1].lower(): pixels(found[2]) for found in _LENGTH.finditer(attribute(node, "style")[:2_000])}
     size = (lengths.get("width", 0), lengths.get("height", 0))
     alt = outer.alt or attribute(node, "alt")

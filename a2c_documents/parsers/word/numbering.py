@@ -81,6 +81,7 @@ class WordNumbering:
         for depth in range(DEEPEST + 1):
             if f"%{depth + 1}" in label:
                 above = levels.get(depth, Level())
+                # A level in "legal" style shows the numbers of all levels above it as digits: II becomes 2 in "2.1".
                 style = "decimal" if level.plain_numbers else above.style
                 label = label.replace(f"%{depth + 1}", numeral(counts.get(depth, above.start), style))
         return label.strip()

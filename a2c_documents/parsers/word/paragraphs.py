@@ -146,6 +146,7 @@ class WordReader:
 
     def _run(self, node: Node) -> None:
         properties = child(node, "w:rPr")
+        # Hidden text is not shown in Word, and holds index entries and the like.
         if properties is None or not is_on(properties, "w:vanish"):
             self._stack.extend(reversed(node))
 
@@ -335,6 +336,7 @@ def controls(control: Node) -> Iterator[dict[str, Any]]:
     """The form entry of a content control. A control that repeats a document property is not an entry."""
     properties = child(control, "w:sdtPr")
     found = next((node for name in _CONTROLS for node in children(properties, name)), None)
+    # The namespaces of document properties contain "Properties" or "properties".
     if found is None or "ropert" in _binding(properties):
         return
     name = value(properties, "w:alias") or value(properties, "w:tag")

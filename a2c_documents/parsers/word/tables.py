@@ -108,6 +108,7 @@ def _first_row_marked(element: Node) -> bool:
     if told:
         return told in ("1", "true", "on")
     try:
+        # Files before Word 2010 keep the same switches as bits of a hexadecimal number.
         return bool(int(attribute(look, "val") or "20", 16) & 0x20)
     except ValueError:
         return True
