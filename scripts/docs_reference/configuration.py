@@ -19,7 +19,7 @@ from a2c_smcp.computer.config.model import (
     StreamableHttpServerConfig,
     ToolMeta,
 )
-from a2c_smcp.computer.hosting.policy import Policy
+from a2c_smcp.computer.config.policy import Policy
 
 from .fields import docs_of, rows_of
 from .markdown import code, table

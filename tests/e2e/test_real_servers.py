@@ -22,7 +22,7 @@ from a2c_smcp.computer import Computer, SMCPComputerClient
 from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.computer.config.inputs import InputResolver
 from a2c_smcp.computer.config.model import MCPServerConfig, MCPServerPromptStringInput
-from a2c_smcp.computer.hosting.policy import Policy
+from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.types import ServerState, ServerStatus
 from tests.support.mcp_servers import AUTO, SERVERS, HttpServer, http_server, modern, npm, on_mcp_1, on_mcp_2, stdio
 from tests.support.peer import Peer, crowd, tool_call

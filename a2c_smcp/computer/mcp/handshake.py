@@ -45,6 +45,8 @@ class Handshake:
         self._server = server
         self._patience = patience
         self._way = Way.INITIALIZE
+        self._tools: frozenset[str] = frozenset()
+        """The names of the tools that the last connection offered."""
 
     async def shake(self, session: Session) -> None:
         """Open a connection.
@@ -62,11 +64,10 @@ class Handshake:
                 raise
             await session.discover()
 
-    async def is_settled(self, session: Session, link: Link, *, lacks_tools: bool) -> bool:
-        """Whether an open connection is the one to be used; else the server shall be connected to again, at once.
-
-        `lacks_tools` says that it does not offer all that the one before offered.
-        """
+    async def is_settled(self, session: Session, link: Link, tools: frozenset[str]) -> bool:
+        """Whether an open connection, which offers these tools, is the one to be used; else the server shall be
+        connected to again, at once."""
+        lacks_tools, self._tools = not self._tools <= tools, tools
         tells = _tells_of_changes(session.server_capabilities)
         if self._way is Way.TRIAL and tells and not lacks_tools:
             self._way = Way.DISCOVER

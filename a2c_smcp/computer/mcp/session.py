@@ -42,6 +42,11 @@ class Session(ClientSession):
         self._conversation = conversation
         self._schemas: dict[str, OutputSchema] = {}
 
+    @property
+    def heard_at(self) -> float:
+        """When the server last sent anything, on the clock of `time.monotonic`."""
+        return self._conversation.heard_at
+
     async def all_tools(self) -> tuple[list[types.Tool], list[str]]:
         """All pages of the tool list: the tools that can be used, and what is wrong with the others.
 

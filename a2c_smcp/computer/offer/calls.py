@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
-import threading
 import time
-from collections.abc import Awaitable, Callable
-from contextvars import ContextVar
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -16,13 +13,19 @@ from typing import Any, cast
 from mcp_types import TextContent
 
 from a2c_smcp.computer.config.model import A2C_VRL_TRANSFORMED
-from a2c_smcp.computer.offer.history import History
+from a2c_smcp.computer.offer.confirmation import (
+    Caller,
+    CallToConfirm,
+    Confirmation,
+    ConfirmCallback,
+    is_cancelled_itself,
+    seconds_until,
+)
+from a2c_smcp.computer.offer.history import History, ToolCallRecord
 from a2c_smcp.computer.offer.manager import MCPServerManager
 from a2c_smcp.computer.offer.tools import Entry
 from a2c_smcp.computer.offer.vrl import RUN_SECONDS, Transformer
-from a2c_smcp.computer.types import ConfirmCallback, ToolCallRecord
 from a2c_smcp.errors import (
-    ConfirmationRequiredError,
     InternalError,
     MalformedRequestError,
     SMCPError,
@@ -34,52 +37,16 @@ from a2c_smcp.errors import (
 from a2c_smcp.smcp import TOOL_CALL_EVENT
 from a2c_smcp.utils.failures import log_failure
 from a2c_smcp.utils.results import CallToolResult, from_wire, to_wire
-from a2c_smcp.utils.threads import in_thread
 
 logger = logging.getLogger(__name__)
 
 START_PATIENCE = 30.0
 """Seconds that a call without a time-out waits for a server that is starting."""
-MAX_QUESTIONS = 64
-"""Blocking confirmations that are open at a time: each has a thread."""
 VRL_GRACE = 2.0
 """Seconds that a script may take beyond the call's time-out: the Server waits 5."""
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """On whose behalf a call runs; the empty one is this Computer's own program."""
-
-    office_id: str = ""
-    agent: str = ""
-
-
 OURSELVES = Caller()
-
-
-@dataclass(frozen=True, slots=True)
-class CallToConfirm:
-    """What a confirmation callback may want to know beyond its arguments."""
-
-    caller: Caller
-    deadline: float | None
-    """When the call times out, on the clock of `time.monotonic`."""
-
-    def remaining(self) -> float | None:
-        """Seconds until the call times out; None if it never does."""
-        return _until(self.deadline)
-
-
-_to_confirm: ContextVar[CallToConfirm] = ContextVar("call to confirm")
-
-
-def call_to_confirm() -> CallToConfirm:
-    """Who makes the call that the running confirmation callback is asked about, and how much time is left.
-
-    Raises:
-        LookupError: no confirmation callback is running.
-    """
-    return _to_confirm.get()
 
 
 @dataclass
@@ -102,7 +69,7 @@ class _Call:
 
     def remaining(self) -> float | None:
         """Seconds until the time-out."""
-        return _until(self.deadline)
+        return seconds_until(self.deadline)
 
 
 class ToolCalls:
@@ -111,13 +78,12 @@ class ToolCalls:
     def __init__(
         self, manager: MCPServerManager, history: History, confirm: ConfirmCallback | None, redact: Callable[[str], str]
     ) -> None:
-        self.confirm = confirm
+        self.confirmation = Confirmation(confirm)
         self._manager = manager
         self._history = history
         self._redact = redact
         self._running: dict[tuple[Caller, str], _Call] = {}
         self._transformer = Transformer()
-        self._questions = threading.BoundedSemaphore(MAX_QUESTIONS)
 
     async def execute(
         self, req_id: str, tool: str, parameters: dict[str, Any], timeout: float | None, caller: Caller = OURSELVES
@@ -140,7 +106,7 @@ class ToolCalls:
         try:
             return await asyncio.shield(call.task)
         except asyncio.CancelledError:
-            if call.task.cancelled() and not _is_cancelled_itself():
+            if call.task.cancelled() and not is_cancelled_itself():
                 return _failure("the call was cancelled", "CancelledError", {"a2c_cancelled": True})
             raise
         finally:
@@ -190,7 +156,8 @@ class ToolCalls:
     async def _perform(self, call: _Call) -> CallToolResult:
         entry = await self._find(call)
         call.server = entry.server
-        await self._get_confirmed(call, entry)
+        to_confirm = CallToConfirm(call.caller, call.deadline)
+        await self.confirmation.confirm(call.req_id, call.tool, call.parameters, entry, to_confirm)
         if self._manager.book.find(call.tool) != entry:  # while somebody thought about it
             raise ToolDisabledError(f"the tool {call.tool} was changed while it waited for confirmation")
         label = f"req_id={call.req_id} {entry.server}/{entry.original_name}"
@@ -227,48 +194,6 @@ class ToolCalls:
                     await change.wait()
             except TimeoutError:
                 raise ToolFailedError(f"the MCP server of the tool {call.tool} is still starting") from None
-
-    async def _get_confirmed(self, call: _Call, entry: Entry) -> None:
-        if entry.meta.auto_apply:
-            return
-        if self.confirm is None:
-            raise ConfirmationRequiredError(
-                f"the tool {call.tool} needs confirmation, and this Computer has nobody to ask: "
-                "its owner may set auto_apply for it"
-            )
-        _to_confirm.set(CallToConfirm(call.caller, call.deadline))
-        try:
-            async with asyncio.timeout(call.remaining()):
-                allowed = await self._ask(self.confirm, call, entry)
-        except TimeoutError:
-            raise ConfirmationRequiredError(f"nobody confirmed the tool {call.tool} in time") from None
-        except asyncio.CancelledError:
-            if _is_cancelled_itself():
-                raise
-            allowed = False  # the callback's own way to say no
-        except ConfirmationRequiredError:
-            raise
-        except Exception as error:
-            logger.exception("the confirmation callback failed", extra={"req_id": call.req_id})
-            raise ConfirmationRequiredError(f"asking for confirmation failed: {type(error).__name__}") from error
-        if not allowed:
-            raise ConfirmationRequiredError(f"the owner of this Computer did not allow the tool {call.tool}")
-
-    async def _ask(self, confirm: ConfirmCallback, call: _Call, entry: Entry) -> bool:
-        arguments = call.req_id, entry.server, call.tool, call.parameters
-        if inspect.iscoroutinefunction(confirm):
-            return bool(await confirm(*arguments))
-        if not self._questions.acquire(blocking=False):
-            raise ConfirmationRequiredError(f"{MAX_QUESTIONS} calls wait for confirmation already")
-
-        def ask() -> bool | Awaitable[bool]:
-            try:
-                return confirm(*arguments)
-            finally:
-                self._questions.release()  # not before it is answered, even if nobody waits for that any more
-
-        answer = await in_thread(ask)  # it may wait for a person: never on the loop
-        return bool(await answer if inspect.isawaitable(answer) else answer)
 
     async def _transform(self, script: str, call: _Call, result: CallToolResult) -> None:
         event = {**to_wire(result), "tool_name": call.tool, "parameters": call.parameters}
@@ -315,16 +240,6 @@ class ToolCalls:
         else:
             place = f"{call.tool} of {call.server}" if call.server else call.tool
             log_failure(logger, TOOL_CALL_EVENT, call.req_id, call.code, f"{place}: {error}")
-
-
-def _until(deadline: float | None) -> float | None:
-    return None if deadline is None else max(deadline - time.monotonic(), 0)
-
-
-def _is_cancelled_itself() -> bool:
-    """Whether the running task is being cancelled, rather than something it waits for."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def _failure(message: str, error_type: str, meta: dict[str, Any]) -> CallToolResult:

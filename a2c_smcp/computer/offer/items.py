@@ -10,6 +10,8 @@ from typing import TypeVar
 
 import anyio
 
+from a2c_smcp.computer.hosting.watching import Watched
+from a2c_smcp.computer.mcp.failures import in_words
 from a2c_smcp.computer.mcp.session import Session
 from a2c_smcp.smcp import ResourceContents
 
@@ -35,10 +37,8 @@ class Item:
     name: str
     description: str | None
     is_fresh: bool = False
-    is_watched: bool = False
-    is_being_watched: bool = False
-    is_subscribed_soon: bool = False
-    """Whether the server is being asked to tell of its changes. What is read meanwhile is read again when it does."""
+    watched: Watched = Watched.NO
+    """Whether its changes are announced. What is read while they are announced `SOON` is read again when they are."""
     changes: int = 0
     problem: str | None = None
     retry_at: float = float("-inf")
@@ -46,7 +46,7 @@ class Item:
     @property
     def needs_reading(self) -> bool:
         """Whether the content may have changed since it was read; one that has just failed is left alone."""
-        if self.is_fresh and (self.is_watched or self.is_subscribed_soon):
+        if self.is_fresh and self.watched is not Watched.NO:
             return False
         return self.problem is None or now() >= self.retry_at
 
@@ -86,10 +86,10 @@ class Reading:
     """Reads resources of one server. A failure costs that one resource: it is remembered there, and logged."""
 
     def __init__(self, server: str, session: Session, redact: Callable[[str], str], retry_pause: float) -> None:
+        self.server = server
+        self.session = session
+        self.redact = redact
         self._retry_pause = retry_pause
-        self._server = server
-        self._session = session
-        self._redact = redact
         self._readers = asyncio.Semaphore(READERS)
 
     async def turn(self) -> Turn:
@@ -102,22 +102,18 @@ class Reading:
         changes = item.changes
         try:
             with anyio.fail_after(READ_TIMEOUT):
-                taken = take(await self._session.read(item.uri))
+                taken = take(await self.session.read(item.uri))
         except Exception as error:  # of a server, in whatever it answers
             if item.changes == changes:  # else there is something new to be read
-                item.problem = self.in_words(error)
+                item.problem = in_words(error, self.redact)
                 item.retry_at = now() + self._retry_pause
-                logger.warning("%s of %s cannot be read: %s", item.uri, self._server, item.problem)
+                logger.warning("%s of %s cannot be read: %s", item.uri, self.server, item.problem)
             return None
         finally:
             turn.end()
         item.problem = None
         item.is_fresh = item.changes == changes  # it may have changed while it was read
         return taken
-
-    def in_words(self, error: Exception) -> str:
-        """What went wrong, without the secrets that a server may have put into it."""
-        return self._redact(str(error)) or "no answer in time"
 
 
 def now() -> float:

@@ -10,11 +10,11 @@ from typing import Any, cast
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from a2c_smcp.computer.hosting.watching import ResourceView
+from a2c_smcp.computer.mcp.failures import in_words
 from a2c_smcp.computer.mcp.session import Session
 from a2c_smcp.computer.offer.error_details import presentable, presentable_text
-from a2c_smcp.computer.offer.finder.aggregator import FinderAggregator
 from a2c_smcp.computer.offer.manager import MCPServerManager
+from a2c_smcp.computer.offer.view import ResourceView
 from a2c_smcp.errors import (
     DocumentNotFoundError,
     ElementNotFoundError,
@@ -52,11 +52,8 @@ FINDER_CODES = (
 class Reader:
     """Reads what MCP servers have. `patience` is how long a server may take to say what that is."""
 
-    def __init__(
-        self, manager: MCPServerManager, finder: FinderAggregator, redact: Callable[[str], str], patience: float
-    ) -> None:
+    def __init__(self, manager: MCPServerManager, redact: Callable[[str], str], patience: float) -> None:
         self._manager = manager
-        self._finder = finder
         self._redact = redact
         self._patience = patience
 
@@ -144,7 +141,7 @@ class Reader:
 
     def _server_of(self, uri: str) -> str:
         if uri.startswith("dpe://"):
-            return self._finder.server_of(parse_dpe_uri(uri))
+            return self._manager.finder.server_of(parse_dpe_uri(uri))
         owner = next((view for view in self._manager.views if view.holds(uri)), None)
         if owner is None:
             raise NotFoundError("no MCP server lists this resource", details={"uri": uri})
@@ -194,7 +191,7 @@ class Reader:
         try:
             return await view.templates.listed()
         except (MCPError, TimeoutError) as error:
-            words = self._redact(str(error)) or "no answer in time"
+            words = in_words(error, self._redact)
             logger.warning("the resource templates of %s cannot be listed: %s", view.server, words)
             return []
 

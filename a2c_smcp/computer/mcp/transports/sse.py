@@ -17,8 +17,9 @@ import httpx2
 from mcp_types import INTERNAL_ERROR
 
 from a2c_smcp.computer.config.model import SseParameters
-from a2c_smcp.computer.hosting.owner import CannotStart, MCPClient, filled
+from a2c_smcp.computer.mcp.client import MCPClient, filled
 from a2c_smcp.computer.mcp.conversation import Conversation, Message
+from a2c_smcp.computer.mcp.failures import CannotStart
 from a2c_smcp.computer.mcp.link import Link
 from a2c_smcp.computer.mcp.transports.watched_http import WatchedClient
 
@@ -47,7 +48,7 @@ class SseClient(MCPClient):
     """A server elsewhere, or on this machine, that answers over SSE."""
 
     @asynccontextmanager
-    async def _connect(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Conversation]:
+    async def _open(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Conversation]:
         wanted = filled(SseParameters, parameters)
         if isinstance(wanted.timeout, str) or isinstance(wanted.sse_read_timeout, str):
             raise CannotStart("a placeholder among its parameters has no value")

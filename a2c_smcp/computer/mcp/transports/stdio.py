@@ -15,10 +15,12 @@ import orjson
 
 from a2c_smcp.computer.config.model import StdioParameters
 from a2c_smcp.computer.config.placeholders import map_strings
-from a2c_smcp.computer.hosting.owner import CannotStart, MCPClient, filled
+from a2c_smcp.computer.mcp.client import MCPClient, filled
 from a2c_smcp.computer.mcp.conversation import Conversation, Message
+from a2c_smcp.computer.mcp.failures import CannotStart
 from a2c_smcp.computer.mcp.link import Link
 from a2c_smcp.computer.mcp.processes import default_environment
+from a2c_smcp.utils.system.processes import program
 
 LATE_EXIT = 0.3
 """Seconds between the end of a server's output and its exit for which the news of its end waits."""
@@ -28,7 +30,7 @@ class StdioClient(MCPClient):
     """A server that this Computer starts."""
 
     @asynccontextmanager
-    async def _connect(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Conversation]:
+    async def _open(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Conversation]:
         wanted = filled(StdioParameters, parameters)
         write = _writer(wanted)
 
@@ -44,7 +46,7 @@ class StdioClient(MCPClient):
         self._check_startable(wanted, environment)
         try:
             child = await self._children.spawn(
-                [wanted.command, *wanted.args],
+                [program(wanted.command, environment), *wanted.args],
                 env=environment,
                 cwd=wanted.cwd,
                 on_line=reader.take,

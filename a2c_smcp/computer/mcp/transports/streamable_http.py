@@ -14,8 +14,9 @@ from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from a2c_smcp.computer.config.model import StreamableHttpParameters
-from a2c_smcp.computer.hosting.owner import CannotStart, MCPClient, filled
+from a2c_smcp.computer.mcp.client import MCPClient, filled
 from a2c_smcp.computer.mcp.conversation import Conversation, Message
+from a2c_smcp.computer.mcp.failures import CannotStart
 from a2c_smcp.computer.mcp.link import Link
 from a2c_smcp.computer.mcp.transports.watched_http import WatchedClient
 
@@ -24,7 +25,7 @@ class HttpClient(MCPClient):
     """A server elsewhere, or on this machine, that answers over streamable HTTP."""
 
     @asynccontextmanager
-    async def _connect(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Conversation]:
+    async def _open(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Conversation]:
         wanted = filled(StreamableHttpParameters, parameters)
         timeout, read_timeout, terminate = wanted.timeout, wanted.sse_read_timeout, wanted.terminate_on_close
         if not isinstance(timeout, timedelta) or not isinstance(read_timeout, timedelta) or isinstance(terminate, str):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import anyio
 
-from a2c_smcp.computer.hosting.watching import ResourceView
+from a2c_smcp.computer.offer.aggregator import Aggregator
 from a2c_smcp.computer.offer.desktop.organize import Pane, Screen, line_up
 from a2c_smcp.computer.offer.desktop.windows import WindowItem, Windows
 from a2c_smcp.computer.offer.items import now
@@ -19,11 +19,8 @@ MAX_BYTES = 64_000_000
 """Characters that all windows of one answer may hold, unless the request allows less."""
 
 
-class DesktopAggregator:
+class DesktopAggregator(Aggregator):
     """Shows the windows of all servers. Their addresses give the order, so only those that are shown are read."""
-
-    def __init__(self, views: Callable[[], Sequence[ResourceView]]) -> None:
-        self._views = views
 
     async def look(
         self,

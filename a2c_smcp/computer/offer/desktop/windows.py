@@ -31,8 +31,7 @@ class WindowItem(Item):
 class Windows:
     """`on_change` is called when a window that a request missed has been read."""
 
-    def __init__(self, server: str, reading: Reading, budget: ByteBudget, on_change: Callable[[], None]) -> None:
-        self._server = server
+    def __init__(self, reading: Reading, budget: ByteBudget, on_change: Callable[[], None]) -> None:
         self._reading = reading
         self._budget = budget
         self._on_change = on_change
@@ -91,7 +90,7 @@ class Windows:
         before = item.pane
 
         def take(contents: list[ResourceContents]) -> Pane | None:
-            item.pane = render(Window(self._server, item.uri, contents))
+            item.pane = render(Window(self._reading.server, item.uri, contents))
             self._keep(item)
             return item.pane
 

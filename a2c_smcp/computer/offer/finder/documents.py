@@ -15,9 +15,10 @@ from typing import Any
 
 import anyio
 
+from a2c_smcp.computer.hosting.watching import Watched
+from a2c_smcp.computer.mcp.failures import in_words
 from a2c_smcp.computer.mcp.listing import ListedDocument
-from a2c_smcp.computer.mcp.session import Session
-from a2c_smcp.computer.offer.finder.organize import Filed, Shelf
+from a2c_smcp.computer.offer.finder.index import DocumentIndex, Filed
 from a2c_smcp.computer.offer.finder.summaries import is_complete, read_catalogue, read_document
 from a2c_smcp.computer.offer.items import Item, Reading, Turn, now, text_of
 from a2c_smcp.smcp import ResourceContents
@@ -75,16 +76,13 @@ class DocumentItem(Item):
 class Documents:
     """`on_change` is called when documents have been read that a request missed."""
 
-    def __init__(
-        self, server: str, session: Session, reading: Reading, room: Room, on_change: Callable[[], None]
-    ) -> None:
-        self._server = server
-        self._session = session
+    def __init__(self, reading: Reading, room: Room, on_change: Callable[[], None]) -> None:
         self._reading = reading
+        self._server = reading.server
         self._room = room
         self._on_change = on_change
         self.items: dict[str, DocumentItem] = {}
-        self.shelf = Shelf()
+        self.index = DocumentIndex()
         self._by_host: dict[str, dict[str, DocumentItem]] = {}
         self._stale: dict[DocumentItem, None] = {}
         """Those that are to be read, or that nobody watches: the cost of a request does not depend on the others."""
@@ -116,7 +114,7 @@ class Documents:
         for uri, item in before.items():
             if uri not in self.items:
                 self._drop(item)
-        self.shelf.reorder()
+        self.index.reorder()
         return before.keys() != self.items.keys()
 
     def find(self, address: ParsedDPEUri) -> DocumentItem | None:
@@ -161,14 +159,14 @@ class Documents:
         if self._rounds:
             _, late = await asyncio.wait(self._rounds, timeout=max(deadline - now(), 0))
             if late and self._missed_at is None:
-                self._missed_at = self.shelf.revision
+                self._missed_at = self.index.revision
 
     def look_again(self) -> None:
         """Read the documents that somebody saw before their changes were told of."""
         if any(item.filed is not None for item in self._stale):
             self._start_reading()
             if self._rounds and self._missed_at is None:
-                self._missed_at = self.shelf.revision
+                self._missed_at = self.index.revision
 
     def _start_reading(self) -> None:
         self._let_in()
@@ -240,7 +238,7 @@ class Documents:
     async def _read_catalogue(self, host: str) -> dict[str, dict[str, Any]] | None:
         try:
             with anyio.fail_after(CATALOGUE_SECONDS):
-                catalogue = read_catalogue(text_of(await self._session.read(build_dpe_uri(host))))
+                catalogue = read_catalogue(text_of(await self._reading.session.read(build_dpe_uri(host))))
             if catalogue and not any(map(is_complete, catalogue.values())):
                 logger.debug("the catalogue of %s says too little: its documents are read one by one", host)
                 self._no_catalogue.add(host)
@@ -248,7 +246,7 @@ class Documents:
         except TimeoutError:
             return None
         except Exception as error:  # of a server, in whatever it answers: then document by document
-            logger.debug("%s has no catalogue: %s", host, self._reading.in_words(error))
+            logger.debug("%s has no catalogue: %s", host, in_words(error, self._reading.redact))
             self._no_catalogue.add(host)
             return None
 
@@ -257,7 +255,7 @@ class Documents:
     def _file(self, item: DocumentItem, filed: Filed) -> None:
         """Put what was read into the index, unless it holds the same already."""
         item.is_being_read = False
-        if item.is_fresh and item.is_watched:
+        if item.is_fresh and item.watched is Watched.YES:
             self._stale.pop(item, None)
         if item.filed is not None and item.filed.written == filed.written:
             return
@@ -268,13 +266,13 @@ class Documents:
             return
         self._left_out.pop(item, None)
         item.filed = filed
-        self.shelf.put(filed)
+        self.index.put(filed)
         if self._missed_at is not None and now() - self._told_at >= TELLING_PAUSE:
             self._tell()
 
     def _take_out(self, item: DocumentItem) -> None:
         if item.filed is not None:
-            self.shelf.remove(item.filed)
+            self.index.remove(item.filed)
             self._room.used -= item.filed.size
             item.filed = None
 
@@ -307,11 +305,11 @@ class Documents:
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("the documents of %s cannot be read", self._server, exc_info=error)
         if not self._rounds and self._missed_at is not None:
-            if self.shelf.revision != self._missed_at:
+            if self.index.revision != self._missed_at:
                 self._tell()
             self._missed_at = None
 
     def _tell(self) -> None:
         self._told_at = now()
-        self._missed_at = self.shelf.revision
+        self._missed_at = self.index.revision
         self._on_change()

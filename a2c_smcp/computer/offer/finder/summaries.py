@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import orjson
 
-from a2c_smcp.computer.offer.finder.organize import Filed, file
+from a2c_smcp.computer.offer.finder.index import Filed, file
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.utils.dpe_uri import parse_dpe_uri
 
