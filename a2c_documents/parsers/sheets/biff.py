@@ -1,4 +1,5 @@
-"""BIFF, the records of workbooks before 2007 (xls): what calamine does not report, and sizes that it would believe."""
+"""BIFF, the records of workbooks before 2007 (xls): the facts that calamine does not report, and a check of its
+input."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _DAMAGED = "this workbook is damaged: it says sizes that cannot be"
 
 
 class Records:
-    """The records of a workbook: formats by style, and where each sheet begins."""
+    """The records of a workbook: the format of each style, and the position of each sheet."""
 
     def __init__(self, stream: bytes) -> None:
         self._stream = stream
@@ -50,6 +51,8 @@ class Records:
                 name = words_at(data, 6, 1, is_modern=self._modern)
                 self._sheets[name] = struct.unpack_from("<I", data)[0]
             elif kind == _TEXTS and struct.unpack_from("<I", data, 4)[0] > len(self._stream) // 3:
+                # calamine allocates what this record states before it reads a text. A small file with a huge number
+                # would take all memory. A text has at least three bytes.
                 raise UnreadableFileError(_DAMAGED)
         for place in self._sheets.values():
             self._check_size(place)
@@ -64,8 +67,8 @@ class Records:
                 return
 
     def _walk(self, place: int) -> Iterator[tuple[int, bytes]]:
-        """Record after record, until the end of a sheet or of what all sheets share; what is drawn on a sheet is left
-        out, which has records of the same kinds."""
+        """The records up to the end of a sheet, or of the part that all sheets share. Charts on a sheet are skipped,
+        because their records have the same types."""
         depth = 0
         while place + 4 <= len(self._stream):
             kind, size = struct.unpack_from("<HH", self._stream, place)
@@ -78,7 +81,7 @@ class Records:
             place += 4 + size
 
     def sheet(self, name: str) -> SheetRecords:
-        """What the records of a sheet say; as far as they can be read."""
+        """The facts in the records of a sheet, as far as they can be read."""
         codes = [self._formats.get(number, BUILT_IN.get(number, "")) for number in self._styles]
         found = SheetRecords(codes, is_modern=self._modern)
         try:
@@ -103,7 +106,7 @@ Place = tuple[int, int]
 
 
 def words_at(data: bytes, place: int, width: int, *, is_modern: bool) -> str:
-    """A text behind its length, which has one byte or two."""
+    """A text with its length in front, which has one or two bytes."""
     count = int.from_bytes(data[place : place + width], "little")
     place += width
     if not is_modern:
@@ -112,13 +115,13 @@ def words_at(data: bytes, place: int, width: int, *, is_modern: bool) -> str:
 
 
 def _letters(raw: bytes, count: int) -> str:
-    """Letters behind a byte that says how wide they are."""
+    """Characters after a byte that states their width."""
     wide = raw[0] & 1
     return raw[1 : 1 + count * (2 if wide else 1)].decode("utf-16-le" if wide else "latin-1", "replace")
 
 
 class SheetRecords:
-    """What is known of a sheet, record by record."""
+    """The facts about a sheet, collected record by record."""
 
     def __init__(self, codes: Sequence[str], *, is_modern: bool) -> None:
         self._codes = codes
@@ -131,15 +134,15 @@ class SheetRecords:
         self.links: dict[Place, str] = {}
         self.edges: list[Element] = []
         self._notes: list[tuple[Place, int, str]] = []
-        """The cell, the number of the shape that has the words, and the author."""
+        """The cell of each comment, the id of the shape with its text, and its author."""
         self._texts: dict[int, str] = {}
         self._shape = -1
         self._missing = 0
-        """Letters of a shape's text that are still to come."""
+        """Characters of the text of a shape that are still to come."""
 
     @property
     def hidden_columns(self) -> list[int]:
-        """The columns that nobody sees."""
+        """The hidden columns."""
         return columns_in(self._hidden_columns)
 
     def comments(self) -> Iterator[tuple[int, int, Element]]:
@@ -148,7 +151,7 @@ class SheetRecords:
             yield from comment_elements([Comment("", self._texts.get(shape, "").strip(), author)], ref_of(*place))
 
     def take(self, kind: int, data: bytes) -> None:
-        """A further record.
+        """Read a record.
 
         Raises:
             struct.error, IndexError: it is too short.
@@ -212,7 +215,7 @@ class SheetRecords:
         self._missing = struct.unpack_from("<H", data, 10)[0] if self._shape >= 0 else 0
 
     def _more(self, data: bytes) -> None:
-        """A record goes on: here only the words of a comment."""
+        """Read a continuation record; only the text of a comment is needed."""
         if self._missing > 0:
             words = _letters(data, self._missing)
             self._texts[self._shape] = self._texts.get(self._shape, "") + words
@@ -235,7 +238,7 @@ class SheetRecords:
 
 
 def _target(rest: bytes, flags: int) -> str:
-    """Where a link leads: an address, and a place in what is there."""
+    """The target of a link: an address, and a place in the target."""
     for flag in (_HAS_NAME, _HAS_FRAME):
         if flags & flag:
             _, rest = _counted(rest)
@@ -246,7 +249,7 @@ def _target(rest: bytes, flags: int) -> str:
         (size,) = struct.unpack_from("<I", rest, 16)
         url, rest = rest[20 : 20 + size].decode("utf-16-le", "replace").partition("\0")[0], rest[20 + size :]
     elif flags & _HAS_MONIKER:
-        # A file by its old name; the longer name that may follow is not looked for.
+        # A file by its short name; the long name that can follow is not read.
         (size,) = struct.unpack_from("<I", rest, 18)
         return rest[22 : 22 + size].decode("cp1252", "replace").partition("\0")[0]
     if flags & _HAS_PLACE:

@@ -1,4 +1,4 @@
-"""Workbooks of older kinds (xls) and binary ones (xlsb): calamine gives values, merged cells and what is hidden."""
+"""Workbooks before 2007 (xls) and binary workbooks (xlsb): calamine reads values, merged cells and hidden sheets."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from a2c_documents.parsers.sheets.grid import (
 
 _Value = int | float | str | bool | datetime.time | datetime.date | datetime.datetime | datetime.timedelta
 _Rows = dict[int, list[tuple[int, _Value]]]
-"""The cells of each row that has any: column and value."""
+"""Column and value of the cells of each row that is not empty."""
 _KEPT_ROWS = 200_000
 _HIDDEN = {"Hidden": "hidden", "VeryHidden": "very hidden"}
 _ERRORS = frozenset(("#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!", "#DATA!", "#GETTING_DATA"))
 
 
 class CalamineBook:
-    """An open workbook. A sheet is loaded as a whole, and kept unless there are very many rows."""
+    """An open workbook. A sheet is loaded as a whole and kept, within a limit for the rows of all sheets."""
 
     def __init__(self, path: Path, facts: Facts | None = None) -> None:
         raw = path.read_bytes()
@@ -47,7 +47,7 @@ class CalamineBook:
             stream, facts = _streams(raw)
             self._records = Records(stream)
         try:
-            # By its bytes: given a path, calamine believes the name.
+            # From bytes: given a path, calamine trusts the suffix of the name.
             self._book = CalamineWorkbook.from_filelike(io.BytesIO(raw))
         except PasswordError:
             raise UnreadableFileError("this workbook is protected by a password") from None
@@ -69,19 +69,19 @@ class CalamineBook:
         self.facts.details |= details_of(self.sheets)
 
     def close(self) -> None:
-        """Let go of the workbook."""
+        """Close the workbook."""
         self._loaded.clear()
         self._book.close()
 
     def region(self, sheet: int, first: int, last: int) -> Region:
-        """The rows from `first` to `last`, and what lies over them as far as it is known."""
+        """The rows from `first` to `last`, with everything known about them."""
         rows, merged = self._load(sheet)
         told = self._records_of(sheet)
         if (first, last) == self.sheets[sheet].pages[-1]:
-            # Comments and errors may stand below the last value.
+            # Comments and errors can be below the last value.
             last = MAX_ROWS
         region = Region(problems=[self._broken[sheet]] if sheet in self._broken and first == 0 else [])
-        # The rows there are, or the rows asked for: whichever are fewer.
+        # Iterate over the rows that exist or the rows that are requested, whichever are fewer.
         numbers = [row for row in rows if first <= row <= last] if len(rows) < last - first else range(first, last + 1)
         for number in numbers:
             for column, value in rows.get(number, ()):
@@ -132,8 +132,8 @@ class CalamineBook:
 
 
 def _streams(raw: bytes) -> tuple[bytes, Facts]:
-    """The workbook inside an older file, and what the file says of itself. A file whose chains lead nowhere is not
-    given to calamine at all."""
+    """The workbook stream of an older file, and the facts of the file. A file with broken sector chains never reaches
+    calamine."""
     try:
         streams = streams_of(raw, "workbook", "book", "encryptedpackage", SUMMARY_STREAM)
     except DamagedPartError as error:
@@ -147,7 +147,7 @@ def _streams(raw: bytes) -> tuple[bytes, Facts]:
 
 
 def _filled(sheet: CalamineSheet) -> _Rows:
-    """The cells of a sheet that have something in them."""
+    """The cells of a sheet that are not empty."""
     if sheet.start is None or sheet.end is None:
         return {}
     if sheet.end[0] >= MAX_ROWS or sheet.end[1] >= MAX_COLUMNS:
@@ -161,7 +161,7 @@ def _filled(sheet: CalamineSheet) -> _Rows:
 
 
 def _if_panic(error: BaseException) -> UnreadableFileError:
-    """What a damaged file does to a library in Rust is no ordinary exception; anything else is none of ours."""
+    """The error for a panic of the Rust library, which is not an `Exception`; other errors are raised again."""
     if type(error).__name__ != "PanicException":
         raise error
     return UnreadableFileError("this workbook is damaged")

@@ -36,7 +36,7 @@ from a2c_documents.parsers.sheets.grid import (
 from a2c_documents.parsers.sheets.markup import attributes, edges_of, is_on
 
 _BYTES_OF_A_CELL = (12, 600)
-"""In a sheet that is at least half full a cell has more bytes than the first; on average fewer than the second."""
+"""A sheet that is at least half full has more bytes for each cell than the first number, and fewer than the second."""
 
 
 class ExcelBook:
@@ -59,7 +59,7 @@ class ExcelBook:
         self._parts: list[str] = []
         self._around: dict[int, Around] = {}
         self._tails: dict[int, bytes | None] = {}
-        """What stands behind the rows of sheets that were read to their end to see how long they are."""
+        """The bytes after the rows, for sheets that were read to their end to find their length."""
         for node in found(first(tree, "sheets"), "sheet"):
             state = node.get("state", "visible")
             hidden = {"hidden": "hidden", "veryHidden": "very hidden"}.get(state, "")
@@ -78,7 +78,7 @@ class ExcelBook:
             self.facts.details["macros"] = True
 
     def close(self) -> None:
-        """Let go of the archive."""
+        """Close the archive."""
         for one in (self._stream, self._strings):
             if one is not None:
                 one.close()
@@ -87,13 +87,15 @@ class ExcelBook:
     # ----------------------------------------------------------------------------------------------------------- pages
 
     def _pages(self, number: int) -> list[tuple[int, int]]:
-        """Where the pages of a sheet begin and end: from what it says of its size, or else from its rows."""
+        """First and last row of each page: from the size that the sheet declares, or else from its rows."""
         part = self._parts[number]
         try:
             stream = RowStream(self._package, part)
         except DamagedPartError:
             return [(0, 0)]
         try:
+            # Reading all rows of a large sheet takes seconds, and opening needs only the number of pages. The declared
+            # size is in the first bytes of the sheet; it is used if the size of the part makes it plausible.
             declared, size = stream.declared, self._package.size(part) - len(stream.head)
             if declared is not None and _is_likely(declared, size):
                 return even_pages(*declared)
@@ -106,12 +108,12 @@ class ExcelBook:
             stream.close()
 
     def region(self, sheet: int, first: int, last: int) -> Region:
-        """The rows from `first` to `last`, and what lies over them."""
+        """The rows from `first` to `last`, with everything that belongs to them."""
         is_last = (first, last) == self.sheets[sheet].pages[-1]
         region = Region()
         try:
             stream = self._stream_for(sheet)
-            # What a sheet says of its size may be too little: the last page takes what is left, within bounds.
+            # The declared size can be too small: the last page also takes the rows after it, within bounds.
             stop = min(MAX_ROWS, last + 1 + (last - first + 1 if is_last else 0))
             self._cells().read(stream, first, stop, region)
         except DamagedPartError as error:
@@ -142,7 +144,7 @@ class ExcelBook:
 
 
 def _is_likely(declared: tuple[int, int], size: int) -> bool:
-    """Whether a sheet can have the size it declares: writers leave "A1" there, or the size of all formatted cells."""
+    """Whether the declared size of a sheet is plausible: some programs write "A1", others count all formatted cells."""
     cells = declared[0] * declared[1]
     return size / _BYTES_OF_A_CELL[1] <= cells and cells <= max(size / _BYTES_OF_A_CELL[0], 2_000)
 
@@ -151,7 +153,7 @@ def _is_likely(declared: tuple[int, int], size: int) -> bool:
 
 
 MAX_SCANNED = 1_000_000_000
-"""Bytes of a sheet that is read to its end for what stands there: that takes two or three seconds."""
+"""Limit for the bytes of a sheet that is read to its end: that takes two or three seconds."""
 _MERGED = re.compile(rb"""<(?:[\w.-]+:)?mergeCell\b[^>]*?\bref\s*=\s*["']([A-Z0-9:$]+)["']""")
 _LINK = re.compile(rb"<(?:[\w.-]+:)?hyperlink\b([^>]*)>")
 _COLUMN = re.compile(rb"<(?:[\w.-]+:)?col\b([^>]*)>")
@@ -160,7 +162,7 @@ _MAX_MERGED, _MAX_LINKS = 20_000, 20_000
 
 @dataclass(slots=True)
 class Around:
-    """What belongs to a sheet as a whole; each page shows its own part of it."""
+    """The things that belong to a sheet as a whole; each page shows its own part of them."""
 
     merged: list[Area] = field(default_factory=list[Area])
     links: list[tuple[Area, str]] = field(default_factory=list[tuple[Area, str]])
@@ -173,7 +175,7 @@ class Around:
     problems: list[str] = field(default_factory=list[str])
 
     def lay_over(self, region: Region, rows: Area, sheet: str) -> None:
-        """Put what belongs to some rows over their cells."""
+        """Add the things that belong to some rows to their region."""
         region.merged = [area for area in self.merged if area.meets(rows)]
         region.tables = [table for table in self.tables if table.area.meets(rows)]
         region.hidden_columns = self.hidden_columns
@@ -194,7 +196,8 @@ class Around:
 
 
 def read_around(package: Package, part: str, stream: RowStream | None, tail: bytes | None = None) -> Around:
-    """What belongs to a sheet. Without its rows, what other parts say; what is damaged is a problem that is told.
+    """Read the things that belong to a sheet; without a stream, only those in other parts. Damaged parts become
+    problems that the page reports.
 
     `tail` is what stands behind the rows, where that is known already.
     """
@@ -207,7 +210,7 @@ def read_around(package: Package, part: str, stream: RowStream | None, tail: byt
             _add_related(around, package, relation.kind, relation.target)
         except DamagedPartError as error:
             around.problems.append(f"The {relation.kind} of this sheet cannot be read: {error}.")
-    # Excel repeats a thread as one comment of the older kind, for programs that know no threads.
+    # Excel repeats a thread as one comment of the older kind, for programs without threads.
     places = {one[:2] for one in around.threads}
     around.comments = around.threads + [one for one in around.comments if one[:2] not in places]
     if stream is not None:
@@ -243,7 +246,7 @@ def _hidden_columns(head: bytes) -> list[int]:
 
 
 def _add_tail(around: Around, package: Package, part: str, stream: RowStream, tail: bytes | None) -> None:
-    """What stands behind the rows: merged cells, links, embedded files, headers and footers of the print."""
+    """Read the bytes after the rows: merged cells, links, embedded files, printed headers and footers."""
     try:
         tail = stream.read_tail() if tail is None else tail
     except DamagedPartError as error:

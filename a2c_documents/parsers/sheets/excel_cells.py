@@ -30,13 +30,13 @@ _TEXT = re.compile(rb"<(?:[\w.-]+:)?t(?:\s[^>]*)?>([^<]*)<")
 _PHONETIC = re.compile(rb"<(?:[\w.-]+:)?rPh\b.*?</(?:[\w.-]+:)?rPh>", re.DOTALL)
 _REFERENCE = re.compile(r"""('[^']*'|"[^"]*"|\[[^\]]*\])|(?<![\w.])(\$?)([A-Za-z]{1,3})(\$?)([0-9]{1,7})(?![\w(.])""")
 _Shared = dict[str, tuple[tuple[int, int], str]]
-"""Formulas that cells share, by number: the cell where one is written, and its words."""
+"""Shared formulas by number: the cell that holds the formula, and its text."""
 _MAX_STRINGS, _MAX_STRING = 300_000_000, 4_000_000
-"""Bytes of all texts together, and of one."""
+"""Limits for the bytes of all texts, and of one."""
 
 
 class SharedStrings:
-    """The texts that cells refer to by number. Only as many are unpacked as somebody asked for.
+    """The texts that cells refer to by number, unpacked only as far as they are requested.
 
     They are kept as they were unpacked, with where each of them ends: there may be millions.
     """
@@ -45,14 +45,14 @@ class SharedStrings:
         self._file: IO[bytes] | None = package.open(name) if name in package else None
         self._blocks: list[bytes] = []
         self._counts: list[int] = []
-        """How many texts there are up to the end of each block."""
+        """The number of texts up to the end of each block."""
         self._ends = array("I")
-        """Where each text ends in its block."""
+        """The end of each text in its block."""
         self._rest = b""
         self._end: re.Pattern[bytes] | None = None
         self._size = 0
         self.is_cut = False
-        """There were too many texts to keep."""
+        """Whether the limit for texts was reached."""
 
     def __getitem__(self, number: int) -> str:
         while number >= len(self._ends) and self._more():
@@ -68,13 +68,13 @@ class SharedStrings:
         return unescaped(unescape(words) if "&" in words else words)
 
     def close(self) -> None:
-        """Let go of the part."""
+        """Close the part."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def _more(self) -> bool:
-        """Unpack the next texts; a text ends where its `si` does."""
+        """Unpack the next texts; each ends with its `si` element."""
         if self._file is None:
             return False
         try:
@@ -89,7 +89,7 @@ class SharedStrings:
         if self._end is None:
             root = re.search(rb"<(?:([\w.-]+):)?sst\b", chunk)
             prefix = re.escape(root[1] + b":") if root and root[1] else b""
-            # An empty text may be written as `<si/>`, which has no end of its own.
+            # An empty text can be `<si/>`, without an end tag.
             self._end = re.compile(rb"</" + prefix + rb"si>|<" + prefix + rb"si\s*/>")
         data = self._rest + chunk
         cut = data.rfind(b"<")
@@ -126,13 +126,15 @@ class CellReader:
         self._strings, self._styles, self._from_1904 = strings, styles, from_1904
 
     def read(self, stream: RowStream, start: int, stop: int, region: Region) -> None:
-        """Put the rows from `start` until before `stop` into a region.
+        """Read the rows from `start` up to `stop`, without `stop`, into a region.
 
         Raises:
             DamagedPartError: the sheet is damaged there.
         """
         rows = stream.rows(start, stop)
         root = stream.root or b"<worksheet>"
+        # A shared formula is written once, and later cells only name its number. The cell that holds it can be on an
+        # earlier page, so the stream remembers those that it passed.
         shared = {
             rule["si"]: (place, words)
             for cell, rule, words in stream.shared
@@ -176,7 +178,7 @@ class CellReader:
         if kind == "inlineStr" and inline is not None:
             return Cell(_inline(inline), formula=rule)
         if not value:
-            # An empty text is a result; an empty number is a formula that nobody has calculated.
+            # An empty text is a result; an empty number is a formula that was never calculated.
             return Cell("" if kind == "str" else rule, formula=rule)
         return self._value(value, kind, cell.get("s", "0"), rule)
 
@@ -217,7 +219,7 @@ def _inline(node: Node) -> str:
 
 
 def _rule(node: Node, place: tuple[int, int], shared: _Shared) -> str:
-    """A formula with its "="; one that is shared is moved from the cell where it is written."""
+    """A formula with its "="; a shared formula is moved from the cell that holds it."""
     words = (node.text or "").strip()
     number = node.get("si", "")
     if node.get("t") == "shared" and number:
@@ -230,7 +232,7 @@ def _rule(node: Node, place: tuple[int, int], shared: _Shared) -> str:
 
 
 def moved(rule: str, down: int, right: int) -> str:
-    """A formula as it reads some cells further: what is not held by a "$" moves along."""
+    """A formula as it reads in another cell: references without "$" move along."""
 
     def move(match: re.Match[str]) -> str:
         if match[1] is not None:

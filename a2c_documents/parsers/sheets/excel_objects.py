@@ -29,7 +29,7 @@ MAX_SHAPES = 500
 
 
 def drawn_things(package: Package, name: str) -> Iterator[tuple[int, int, Element | Chart]]:
-    """What is in a drawing, each with the row and column of its upper left corner.
+    """The objects in a drawing, each with the row and column of its upper left corner.
 
     Raises:
         DamagedPartError: the drawing is damaged.
@@ -48,7 +48,7 @@ def drawn_things(package: Package, name: str) -> Iterator[tuple[int, int, Elemen
 
 
 def area_of_anchor(anchor: Node | None) -> Area:
-    """The cells that something is anchored to; the first one, if that is not known."""
+    """The cells that an object is anchored to; the first cell if that is unknown."""
     ends = [first(anchor, name) for name in ("from", "to")]
     top, bottom = (_number(end, "row", MAX_ROWS) for end in ends)
     left, right = (_number(end, "col", MAX_COLUMNS) for end in ends)
@@ -119,7 +119,7 @@ _OBJECTS = re.compile(rb"<((?:[\w.-]+:)?oleObjects)\b.*?</\1>", re.DOTALL)
 
 
 def embedded_objects(package: Package, part: str, root: bytes, tail: bytes) -> Iterator[tuple[int, int, Element]]:
-    """What a sheet embeds, each with the row and column of its upper left corner.
+    """The embedded files of a sheet, each with the row and column of its upper left corner.
 
     `root` is the start tag of the sheet, `tail` what stands behind its rows.
 
@@ -130,7 +130,8 @@ def embedded_objects(package: Package, part: str, root: bytes, tail: bytes) -> I
     if match is None:
         return
     name = root[1:].split(None, 1)[0].rstrip(b"/>")
-    # What is not there for old readers names its prefixes where they are used, or at the start of the sheet.
+    # The start tag of the sheet declares the prefixes in the fragment. Those in fallbacks for older programs can be
+    # undeclared, hence `recover`.
     tree = parse_xml(root + match[0] + b"</" + name + b">", recover=True)
     relations = package.relations(part)
     for node in list(found(tree, "oleObject"))[:MAX_OBJECTS]:
@@ -146,7 +147,7 @@ Cells = dict[tuple[int, int], Cell]
 
 
 def filled_chart(chart: Chart, cells: Cells, sheet: str) -> Element:
-    """A chart with the values of its sheet, where it keeps none itself."""
+    """A chart with values from the cells of its sheet, where the chart itself keeps none."""
     series = [
         _looking_alike(one, cells, sheet) if any(one.values.shown) else _filled(one, cells, sheet)
         for one in chart.series
@@ -169,7 +170,7 @@ def _looking_alike(one: Series, cells: Cells, sheet: str) -> Series:
 
 
 def _as_in_cells(kept: Values, cells: Cells, sheet: str) -> Values:
-    """Numbers without a format, as their cells show them; as they are, unless all of these are on the page."""
+    """Numbers without a format as their cells show them, if all these cells are on the page."""
     if not kept.is_plain:
         return kept
     source = _cells_at(kept.source, cells, sheet)
@@ -201,7 +202,7 @@ def _from_cells(ref: str, cells: Cells, sheet: str) -> Values:
 
 
 def named_table(tree: Node | None) -> NamedTable | None:
-    """A range that is a table by name."""
+    """A range that its author made a table."""
     area = area_of(attribute(tree, "ref"))
     if tree is None or area is None:
         return None
@@ -212,7 +213,7 @@ def named_table(tree: Node | None) -> NamedTable | None:
 
 
 def pivot_element(package: Package, name: str) -> Iterator[tuple[int, int, Element]]:
-    """A pivot table: which fields make its rows and columns, what is counted, and where the data are.
+    """A pivot table: its row and column fields, its values, and the range of its data.
 
     Raises:
         DamagedPartError: a part is damaged.

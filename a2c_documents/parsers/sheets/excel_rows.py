@@ -17,14 +17,14 @@ from a2c_documents.parsers.sheets.grid import MAX_ROWS, area_of
 from a2c_documents.parsers.sheets.markup import attributes
 
 CHUNK, SKIPPED = 262_144, 1_000_000
-"""Bytes that are unpacked at once: to be looked at, and to be passed over."""
+"""Bytes that are unpacked at once: to search rows, and to skip them."""
 MAX_HEAD = 4_000_000
 MAX_TAIL = 4_000_000
-"""Bytes before and after the rows."""
+"""Limits for the bytes before and after the rows."""
 MAX_ROW, MAX_SLICE = 16_000_000, 64_000_000
-"""Bytes of one row, and of the rows of one page."""
+"""Limits for the bytes of one row, and of the rows of one page."""
 MAX_SHARED = 20_000
-"""Formulas that are remembered because cells of later pages may share them."""
+"""Limit for the formulas that are remembered for cells of later pages."""
 _ROOT = re.compile(rb"<(?:([\w.-]+):)?(?:worksheet|chartsheet|dialogsheet|macrosheet)\b[^>]*>")
 _DIMENSION = re.compile(rb"<(?:[\w.-]+:)?dimension\b[^>]*?\bref\s*=\s*[\"']([A-Za-z0-9:$]+)[\"']")
 _EMPTY = re.compile(rb"<(?:[\w.-]+:)?sheetData\s*/>")
@@ -32,16 +32,16 @@ _SHARED = re.compile(rb"<(?:\w+:)?c\b([^>]*)>\s*<(?:\w+:)?f\b([^>]*)>([^<]+)<")
 
 
 class RowStream:
-    """The rows of one sheet, forwards. Asked for rows that are gone, it begins again."""
+    """The rows of one sheet, read forwards. A request for earlier rows starts again."""
 
     def __init__(self, package: Package, name: str) -> None:
         self._package, self._name = package, name
         self._file: IO[bytes] | None = None
         self.shared: list[tuple[dict[str, str], dict[str, str], str]] = []
-        """Formulas that other cells share: the cell's attributes, the formula's, and the words."""
+        """Shared formulas: the attributes of the cell, those of the formula, and its text."""
         self.head = b""
         self.tail: bytes | None = None
-        """What comes behind the rows, once the stream has been there."""
+        """The bytes after the rows, once the stream has reached them."""
         self._start()
 
     def _start(self) -> None:
@@ -75,14 +75,14 @@ class RowStream:
             self._end = b"<" + self.prefix + b"sheetData"
 
     def close(self) -> None:
-        """Let go of the part."""
+        """Close the part."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
     @property
     def declared(self) -> tuple[int, int] | None:
-        """Rows and columns, as the sheet says before its rows."""
+        """The rows and columns that the sheet declares before its rows."""
         match = _DIMENSION.search(self.head)
         area = area_of(match[1].decode("ascii")) if match else None
         return (area.bottom + 1, area.right + 1) if area is not None else None
@@ -98,7 +98,7 @@ class RowStream:
     # ------------------------------------------------------------------------------------------------------------ rows
 
     def rows(self, start: int, stop: int) -> bytes:
-        """The XML of the rows from `start` until before `stop`.
+        """The XML of the rows from `start` up to `stop`, without `stop`.
 
         Raises:
             DamagedPartError: the sheet is damaged there.
@@ -118,7 +118,7 @@ class RowStream:
         return b"".join(found)
 
     def lengths(self) -> Iterator[tuple[int, int]]:
-        """The number and the cells of every row that has any. It reads the sheet to its end."""
+        """The number of every row that is not empty, and its number of cells. Reads the sheet to its end."""
         self._start()
         begin, value, inline, rule = (b"<" + self.prefix + name for name in (b"c ", b"v", b"is", b"f"))
         for number, raw in self._walk:
@@ -126,7 +126,8 @@ class RowStream:
                 yield number, raw.count(begin) or 1
 
     def read_tail(self) -> bytes:
-        """What comes behind the rows: merged cells, links, headers and footers. The rows are not lost over it.
+        """The bytes after the rows: merged cells, links, headers and footers. The position of the stream stays the
+        same.
 
         Raises:
             DamagedPartError: the sheet is damaged on the way there.
@@ -136,7 +137,7 @@ class RowStream:
         return self.tail
 
     def _find_tail(self) -> bytes:
-        """A second look at the sheet, only for where its rows end: four hundred megabytes in a second."""
+        """Search the sheet again, only for the end of its rows: that is 400 MB per second."""
         before = b""
         with self._package.open(self._name) as file:
             while chunk := self._read(file, SKIPPED):
@@ -148,7 +149,7 @@ class RowStream:
         return b""
 
     def _until(self, stop: int) -> Iterator[tuple[int, bytes]]:
-        """Row after row until before `stop`; the one that is too far is kept for the next who asks."""
+        """The rows before `stop`; the first row after them is kept for the next request."""
         while True:
             item = self._kept or next(self._walk, None)
             self._kept = None
@@ -161,7 +162,7 @@ class RowStream:
             yield item
 
     def _all(self, buffer: bytes) -> Iterator[tuple[int, bytes]]:
-        """Every row with its number counted from 0. A row ends where the next one begins, or all rows end."""
+        """Every row with its number, counted from 0. A row ends where the next one begins, or with the last row."""
         row_number = -1
         while True:
             end = buffer.find(self._end)
@@ -172,7 +173,7 @@ class RowStream:
                 ends.append(end if end >= 0 else len(buffer))
             for match, cut in zip(starts, ends, strict=False):
                 number = int(match[1] or 0) - 1
-                # Rows may not go backwards: pages rely on their order.
+                # Rows must not go backwards: pages rely on their order.
                 row_number = number if row_number < number <= MAX_ROWS else row_number + 1
                 yield row_number, buffer[match.start() : cut]
             if end >= 0:
@@ -181,6 +182,8 @@ class RowStream:
             if not chunk:
                 self.tail = self.tail or b""
                 return
+            # The last row of the buffer can be incomplete, also in the middle of its start tag: it is kept and
+            # completed by the next chunk.
             rest = starts[-1].start() if starts else max(buffer.rfind(b"<"), 0)
             if len(buffer) - rest > MAX_ROW:
                 raise DamagedPartError("a row of this sheet is too long to be read")
@@ -195,7 +198,7 @@ class RowStream:
         self.tail = self.tail or tail[:MAX_TAIL]
 
     def _remember(self, raw: bytes) -> None:
-        """Formulas that a later page may share."""
+        """Remember formulas that later pages can share."""
         for cell, rule, words in _SHARED.findall(raw):
             if b"shared" in rule:
                 self.shared.append((attributes(cell), attributes(rule), unescape(words.decode("utf-8", "replace"))))

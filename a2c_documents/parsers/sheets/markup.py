@@ -22,17 +22,17 @@ def attributes(raw: bytes) -> dict[str, str]:
 
 
 def runs_of(node: Node | None) -> str:
-    """The text of the `t` and `v` nodes below one."""
+    """The text of the `t` and `v` nodes below a node."""
     return "".join(one.text or "" for one in found(node, "t", "v"))
 
 
 def unescaped(words: str) -> str:
-    """Characters that XML cannot hold are written `_x000D_` in spreadsheets."""
+    """Decode characters that XML cannot hold: `_x000D_`."""
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), words) if "_x" in words else words
 
 
 def is_on(value: str) -> bool:
-    """Whether an attribute says yes."""
+    """Whether an attribute is true."""
     return value.lower() in ("1", "true", "on")
 
 
@@ -45,13 +45,13 @@ _WORDS = {"&P": "[page]", "&N": "[pages]", "&D": "[date]", "&T": "[time]", "&F":
 
 
 def edges_of(tail: bytes) -> list[Element]:
-    """Header and footer, from what stands behind the rows of a sheet."""
+    """Header and footer, from the bytes after the rows of a sheet."""
     told = ((kind.decode().lower(), unescape(raw.decode("utf-8", "replace"))) for kind, raw in _EDGE.findall(tail))
     return [element for kind, words in told for element in edge_elements(kind, words)]
 
 
 def edge_elements(category: str, words: str) -> Iterator[Element]:
-    """A header or a footer; left, middle and right are divided by bars."""
+    """A header or footer; bars separate its left, middle and right part."""
     shown = " | ".join(filter(None, map(_part, re.split(r"(?<!&)&[LCR]", words))))
     if shown:
         yield note(category, shown)

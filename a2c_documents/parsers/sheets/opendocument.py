@@ -53,7 +53,7 @@ _END = b"</office:document-content>"
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """A group of equal rows: where it begins, how many they are, and where its XML is."""
+    """A group of equal rows: the first row, their number, and the position of their XML."""
 
     first: int
     count: int
@@ -64,7 +64,7 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Sheet:
-    """Where the parts of a sheet are in the XML, and how it is printed."""
+    """The positions of the parts of a sheet in the XML, and the page style that prints it."""
 
     rows: list[_Rows]
     shapes: bytes
@@ -74,7 +74,7 @@ class _Sheet:
 
 
 class OpenDocumentBook:
-    """An open workbook: the XML in memory, and where its rows are."""
+    """An open workbook: the XML in memory, and the positions of its rows."""
 
     def __init__(self, package: Package) -> None:
         self._package = package
@@ -89,7 +89,7 @@ class OpenDocumentBook:
         self.facts.details |= details_of(self.sheets)
 
     def close(self) -> None:
-        """Let go of the archive."""
+        """Close the archive."""
         self._package.close()
 
     # ---------------------------------------------------------------------------------------------------------- sheets
@@ -129,7 +129,7 @@ class OpenDocumentBook:
         self.sheets[-1].pages = pages_of(
             (group.first + more, count) for group, count in filled for more in range(group.count)
         )
-        # A picture or a chart may lie where no cells are.
+        # A picture or chart can be where no cells are.
         kept = [group for group, count in counted if count or raw.find(b"<draw:", group.start, group.end) >= 0]
         before_rows = rows[0].start if rows else end
         shapes = _SHAPES.search(raw, start, before_rows)
@@ -143,6 +143,8 @@ class OpenDocumentBook:
         stops = [match.start() for match in matches[1:]] + [end]
         for match, stop in zip(matches, stops, strict=False):
             said = match[1]
+            # Equal rows are stored once with a count: the XML of a group is parsed once for all its rows, and a million
+            # empty rows cost nothing.
             count, is_hidden = 1, b"table:visibility=" in said and b'"visible"' not in said
             if b"number-rows-repeated" in said:
                 words = attributes(said).get("table:number-rows-repeated", "1")
@@ -154,7 +156,7 @@ class OpenDocumentBook:
             row += count
 
     def _headed(self, table: NamedTable, rows: list[_Rows]) -> NamedTable:
-        """A table with the names of its columns, which its later pages need too."""
+        """A table with its headers, which its later pages need too."""
         region = Region()
         for group in rows:
             if table.header_rows and group.first <= table.area.top < group.first + group.count:
@@ -164,7 +166,7 @@ class OpenDocumentBook:
         return replace(table, headers=headers if any(headers) else ())
 
     def region(self, sheet: int, first: int, last: int) -> Region:
-        """The rows from `first` to `last`, and what lies over them."""
+        """The rows from `first` to `last`, with everything that belongs to them."""
         inner = self._inner[sheet]
         tables = [table for table in inner.tables if first <= table.area.bottom and table.area.top <= last]
         region = Region(hidden_columns=inner.hidden_columns, tables=tables)
@@ -181,7 +183,7 @@ class OpenDocumentBook:
         return region
 
     def _read(self, group: _Rows, rows: range, region: Region) -> bool:
-        """Put some of the rows of a group into a region; False if there is no room for more."""
+        """Read some rows of a group into a region; False if the region is full."""
         try:
             (node,) = parse_xml(self._root + self._raw[group.start : group.end] + _END)
         except (DamagedPartError, ValueError) as error:
@@ -197,7 +199,7 @@ class OpenDocumentBook:
         return True
 
     def _add_beside(self, sheet: int, region: Region) -> None:
-        """Shapes that belong to no cell, pivot tables, header and footer."""
+        """Add shapes outside cells, pivot tables, header and footer."""
         inner = self._inner[sheet]
         if inner.shapes:
             try:
@@ -211,7 +213,7 @@ class OpenDocumentBook:
 
 
 def _hidden_columns(head: bytes) -> list[int]:
-    """The columns that nobody sees, from what stands before the rows."""
+    """The hidden columns, from the bytes before the rows."""
     hidden: list[int] = []
     column = 0
     for raw in _COLUMN.findall(head):
@@ -237,7 +239,7 @@ _ERROR = re.compile(r"(?:#[A-Z/0?!]+[!?A0]|Err:[0-9]+)$")
 
 
 def read_row(node: Node, row: int, region: Region, objects: Objects) -> None:
-    """Put the cells of a row into a region."""
+    """Read the cells of a row into a region."""
     column = 0
     for cell in node:
         if local(cell) not in ("table-cell", "covered-table-cell") or column >= MAX_COLUMNS:
@@ -266,12 +268,13 @@ def _cell(cell: Node) -> Cell:
     elif not words:
         words = cell.get(_OFFICE + "value", "") or cell.get(_OFFICE + "string-value", "")
     rule = formula_of(cell.get(_TABLE + "formula", ""))
-    # Some writers have no other way to say that a value is true or false.
+    # Some programs write the constants as formulas.
     return Cell(words, ERROR if _ERROR.match(words) else kind, "" if rule in ("=TRUE()", "=FALSE()") else rule)
 
 
 def words_of_line(node: Node, fields: Mapping[str, str] | None = None) -> str:
-    """The text of a paragraph; spaces and line breaks are tags of their own. `fields` says what is shown for tags."""
+    """The text of a paragraph; spaces and line breaks are elements. `fields` maps elements to the text shown for
+    them."""
     parts: list[str] = [node.text or ""]
     waiting: list[Node | str] = list(reversed(node))
     while waiting:
@@ -298,7 +301,7 @@ def words_of_line(node: Node, fields: Mapping[str, str] | None = None) -> str:
 
 
 def _add_over(cell: Node, row: int, column: int, region: Region, objects: Objects) -> None:
-    """Comments, pictures, links, and how far a cell reaches."""
+    """Add comments, pictures and links of a cell, and the area that it spans."""
     down, right = _count(cell, "number-rows-spanned"), _count(cell, "number-columns-spanned")
     if down > 1 or right > 1:
         region.merged.append(Area(row, column, row + down - 1, column + right - 1))
@@ -325,7 +328,7 @@ def _comment(node: Node) -> Comment:
 
 
 def shape_elements(shape: Node, objects: Objects) -> list[Element]:
-    """What a shape holds; a box of words is a text."""
+    """The content of a shape; a text box becomes a text."""
     found: list[Element] = []
     for thing in objects.read(shape):
         if isinstance(thing, Element):
@@ -348,7 +351,7 @@ _FIELDS = {
 
 
 def edges_of(styles: Node | None, master: str) -> list[Element]:
-    """What a page style prints above and below a sheet; left, middle and right are divided by bars."""
+    """The printed header and footer of a page style; bars separate left, middle and right."""
     page = next((node for node in found(styles, "master-page") if attribute(node, "name") == master), None)
     edges: list[Element] = []
     for node in page if page is not None else ():
@@ -368,7 +371,7 @@ _PIVOTS = re.compile(rb"<table:data-pilot-tables>.*?</table:data-pilot-tables>",
 
 
 def named_tables(raw: bytes, sheet: str) -> list[NamedTable]:
-    """The ranges of a sheet that are tables by name."""
+    """The ranges of a sheet that are named tables."""
     found: list[NamedTable] = []
     for said in map(attributes, _RANGE.findall(raw, max(0, raw.rfind(b"<table:database-ranges")))):
         name, where = said.get("table:name", ""), reference_of(said.get("table:target-range-address", ""))
@@ -379,7 +382,7 @@ def named_tables(raw: bytes, sheet: str) -> list[NamedTable]:
 
 
 def pivot_elements(raw: bytes, root: bytes, end: bytes, sheet: str) -> Iterator[tuple[int, int, Element]]:
-    """The pivot tables on a sheet."""
+    """The pivot tables of a sheet."""
     match = _PIVOTS.search(raw)
     if match is None:
         return
