@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from a2c_smcp.cli.up.plan import Plan
-from a2c_smcp.cli.up.scene import Event, Scene
+from a2c_smcp.cli.up.state import Event, OfficeState
 from a2c_smcp.cli.up.view import View
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "terminal.svg"
@@ -45,7 +45,7 @@ def drawn() -> str:
     sys.argv = [str(program)]
     os.environ["PATH"] = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
     console = Console(file=io.StringIO(), force_terminal=True, record=True, width=COLUMNS, height=LINES)
-    console.print(View(_plan(), _scene()), "")
+    console.print(View(_plan(), _state()), "")
     return console.export_svg(title="a2c up", code_format=FORMAT, unique_id="up")
 
 
@@ -62,16 +62,16 @@ def _plan() -> Plan:
     )
 
 
-def _scene() -> Scene:
-    scene = Scene("my-laptop", on_event=lambda _: None, on_change=lambda: None, is_serving=True, agent="my-agent")
-    scene.computers = ("my-laptop",)
-    scene.servers = [
+def _state() -> OfficeState:
+    state = OfficeState("my-laptop", on_event=lambda _: None, on_change=lambda: None, is_serving=True, agent="my-agent")
+    state.computers = ("my-laptop",)
+    state.servers = [
         _server("documents", tools=3, documents=15),
         _server("machine", windows=2),
         _server("github", tools=26),
     ]
     start = datetime(2026, 11, 15, 9, 41, 2)
-    scene.events.extend(
+    state.events.extend(
         [
             Event(start, "my-laptop came (Computer)"),
             Event(start + timedelta(seconds=2), "MCP server documents is ready"),
@@ -91,7 +91,7 @@ def _scene() -> Scene:
             ),
         ]
     )
-    return scene
+    return state
 
 
 def _server(name: str, tools: int = 0, windows: int = 0, documents: int = 0) -> dict[str, object]:
