@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import logging
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
+
+import watchfiles
 
 from a2c_documents.folder.files import IGNORE_FILES
 from a2c_documents.library.library import Library, News
@@ -88,7 +89,6 @@ class _Watcher:
 
     async def _changes(self) -> AsyncGenerator[set[Path]]:
         """The files that changed, again and again; none where nothing happened for a while."""
-        watchfiles: Any = importlib.import_module("watchfiles")
         watching = watchfiles.awatch(
             self._folder.root,
             watch_filter=None,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from a2c_documents.model import PagesSource, Source, UnreadableFileError
-from a2c_documents.parsers.common.opening import opening
+from a2c_documents.parsers.common.plain_text import opening
 from a2c_documents.parsers.unknown import Unreadable
 from a2c_documents.registry import VERSION, Format, format_of, suffix_of
 from a2c_documents.render import as_text, page_shape
@@ -28,7 +28,7 @@ from a2c_smcp.utils.system.processes import end_with_parent
 from a2c_smcp.utils.system.resources import limit_memory
 
 KEPT_OPEN = 4
-MAY_BE_EMPTY = ("text", "code.document")
+MAY_BE_EMPTY = ("text", "code")
 """Formats of which an empty file is a good one."""
 WHOLE_BYTES = 1 << 30
 """What is larger is not read to its end to know it again."""

@@ -11,7 +11,7 @@ import pytest
 
 from a2c_documents.model import UnreadableFileError
 from a2c_documents.parsers.mail.attachments import MAX_FILE
-from a2c_documents.parsers.mail.document import open_mail
+from a2c_documents.parsers.mail.mail_file import open_mail
 from a2c_documents.server import addresses
 from a2c_smcp.errors import ElementNotFoundError
 from tests.support.documents.libraries import MakeLibrary

@@ -9,7 +9,7 @@ import pytest
 
 from a2c_documents.model import UnreadableFileError
 from a2c_documents.paging import size_of
-from a2c_documents.parsers.markdown.document import markdown_elements, open_markdown
+from a2c_documents.parsers.markdown import markdown_elements, open_markdown
 from a2c_documents.server import addresses
 from tests.support.documents.libraries import MakeLibrary
 from tests.support.documents.reading import Read, read
