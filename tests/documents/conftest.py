@@ -11,7 +11,7 @@ import pytest
 from a2c_documents.folder.files import FileRules, Folder
 from a2c_documents.library.library import Library
 from a2c_documents.store.store import Store
-from a2c_documents.workers.pool import Workers
+from a2c_documents.workers.pool import Reply, Workers
 
 MakeLibrary = Callable[..., Library]
 
@@ -23,7 +23,7 @@ class CountingWorkers(Workers):
         super().__init__(count, seconds, memory_bytes)
         self.asked: list[str] = []
 
-    async def do(self, what: str, path: Path, *details: Any) -> dict[str, Any]:
+    async def do(self, what: str, path: Path, *details: Any) -> Reply:
         self.asked.append(what)
         return await super().do(what, path, *details)
 
