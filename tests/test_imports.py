@@ -84,6 +84,22 @@ def test_documents_need_addresses_errors_and_helpers_of_the_protocol(path: Path)
     assert ours <= {"utils", "errors", ""}
 
 
+LAYERS = ("folder", "store", "workers", "library", "server")
+"""The folders on the way of a page, each of which imports those before it; parsers are loaded by the registry."""
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_each_folder_of_the_documents_imports_those_below_it(layer: str) -> None:
+    names = {name for path in (DOCUMENTS / layer).glob("*.py") for name in imports(path)}
+    imported = {name.split(".")[1] for name in names if name.startswith("a2c_documents.")}
+    assert not imported & set(LAYERS[LAYERS.index(layer) + 1 :])
+
+
+def test_the_document_server_starts_without_any_parser() -> None:
+    check = "import sys, a2c_documents.server.serving; sys.exit(any('documents.parsers.' in m for m in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
+
+
 CORES = [path for core in ("protocol", "wire") for path in sorted((PACKAGE / core).glob("*.py"))]
 
 

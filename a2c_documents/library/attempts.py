@@ -16,7 +16,7 @@ from typing import Any
 
 from a2c_documents.folder.files import Folder, Stamp
 from a2c_documents.store.store import Failure, Store
-from a2c_documents.workers.pool import Cause, FileGone, ReadingFailed, Workers
+from a2c_documents.workers.pool import Cause, FileGone, ReadingFailed, Reply, Workers
 
 RETRY_SECONDS = 60.0
 
@@ -43,7 +43,7 @@ class Attempts:
         self._workers = workers
         self._retry_seconds = retry_seconds
 
-    async def read(self, content: Content, act: str, *details: Any) -> dict[str, Any]:
+    async def read(self, content: Content, act: str, *details: Any) -> Reply:
         """Read something of a file.
 
         Raises:

@@ -19,7 +19,7 @@ from a2c_documents.library.attempts import RETRY_SECONDS, Attempts, Content, Fil
 from a2c_documents.library.documents import Document, gone
 from a2c_documents.store.store import Known, Memory, Store
 from a2c_documents.store.words import Passage
-from a2c_documents.workers.pool import Cause, FileGone, ReadingFailed, Workers
+from a2c_documents.workers.pool import Cause, FileGone, ReadingFailed, Reply, Workers
 from a2c_smcp.errors import DocumentNotFoundError, PageOutOfRangeError
 
 logger = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ class Contents:
             content = Content(document.path, stamp, await self._digest(document))
             facts = await self._kept_facts(document, content.digest)
             if facts is None:
-                facts = await self._attempts.read(content, "facts")
+                facts = (await self._attempts.read(content, "facts")).value
             else:
                 await self._attempts.check(content)
         except FileGone:
@@ -111,7 +111,7 @@ class Contents:
         return stamp
 
     async def _digest(self, document: Document) -> str:
-        return (await self._workers.do("digest", document.path))["digest"]
+        return (await self._workers.do("digest", document.path)).value["digest"]
 
     async def _kept_facts(self, document: Document, digest: str) -> dict[str, Any] | None:
         if digest == document.digest:
@@ -171,7 +171,8 @@ class Contents:
             DocumentNotFoundError: the file is not there any more.
             ReadingFailed: it cannot be read.
         """
-        return await self._steadily(document, lambda: self._read(document, document.digest, "blob", number, element_id))
+        read = await self._steadily(document, lambda: self._read(document, document.digest, "blob", number, element_id))
+        return read.value
 
     async def passages(self, document: Document, digest: str, start: int, stop: int) -> list[Passage]:
         """What is written on some pages of a content.
@@ -181,8 +182,8 @@ class Contents:
             FileChanged: it is not any more what is known.
             ReadingFailed: it cannot be read.
         """
-        answer = await self._read(document, digest, "words", start, stop)
-        return [(page, element, text) for page, element, text in answer["words"]]
+        words = (await self._read(document, digest, "words", start, stop)).value["words"]
+        return [(page, element, text) for page, element, text in words]
 
     async def _steadily(self, document: Document, act: Callable[[], Awaitable[T]]) -> T:
         """Do something with a file that may change meanwhile; then with the changed one."""
@@ -206,14 +207,16 @@ class Contents:
             body = self._memory.get((digest, number))
             if body is None:
                 body = await asyncio.to_thread(self._store.page, digest, number)
-            if body is None:
-                page = await self._read(document, digest, "page", number)
-                body = json.dumps(page, ensure_ascii=False).encode("utf-8", "replace")
+            if body is not None:
+                page = json.loads(body)
+            else:  # the bytes that the worker wrote are kept as they are, and what they say was parsed once already
+                read = await self._read(document, digest, "page", number)
+                page, body = read.value, read.body
                 await asyncio.to_thread(self._store.keep_page, digest, number, body)
             self._memory.put((digest, number), body)
-        return json.loads(body)
+        return page
 
-    async def _read(self, document: Document, digest: str | None, act: str, *details: Any) -> dict[str, Any]:
+    async def _read(self, document: Document, digest: str | None, act: str, *details: Any) -> Reply:
         """Read something of a content, as long as the document has that one."""
         if digest is None or document.read_at is None or document.problem_now is not None:
             raise ReadingFailed(document.problem or BEING_WRITTEN, Cause.MACHINE)

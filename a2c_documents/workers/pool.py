@@ -9,6 +9,7 @@ import logging
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -48,6 +49,14 @@ class ReadingFailed(Exception):
         self.cause = cause
 
 
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What was read of a file: as values, and as the JSON that the process wrote, ready to be kept."""
+
+    value: dict[str, Any]
+    body: bytes
+
+
 class FileGone(ReadingFailed):
     """The file is not there any more."""
 
@@ -64,7 +73,7 @@ class _Worker:
         """Whether anything was read in this process: what ails it may come from there."""
 
     async def ask(self, request: dict[str, Any], memory_bytes: int) -> dict[str, Any]:
-        """Have something done; a process is started if there is none.
+        """Have something done: what failed, or the `answer`. A process is started if there is none.
 
         Raises:
             OSError, ValueError, RecursionError: it died, or its answer is none.
@@ -80,8 +89,12 @@ class _Worker:
         line = await answers.readline()
         if not line:
             raise ConnectionError
+        reply: dict[str, Any] = json.loads(line)
+        if not reply:  # nothing failed: the answer follows in a line of its own
+            body = await answers.readline()
+            reply["answer"] = Reply(json.loads(body), body.removesuffix(b"\n"))
         self.has_read = True
-        return json.loads(line)
+        return reply
 
     async def end(self) -> None:
         """Kill it."""
@@ -137,7 +150,7 @@ class Workers:
         """How many there are."""
         return len(self._all)
 
-    async def do(self, what: str, path: Path, *details: Any) -> dict[str, Any]:
+    async def do(self, what: str, path: Path, *details: Any) -> Reply:
         """Have a file read.
 
         Raises:

@@ -155,14 +155,19 @@ def main() -> None:
     end_with_parent()
     reader = Reader()
     for line in requests:
-        answers.write(_answer(reader, json.loads(line)) + b"\n")
+        answers.write(_reply(reader, json.loads(line)))
         answers.flush()
 
 
-def _answer(reader: Reader, request: dict[str, Any]) -> bytes:
+def _reply(reader: Reader, request: dict[str, Any]) -> bytes:
+    """One line that says what failed, `{}` where nothing did; then a second line with what was asked for.
+
+    The second line stands alone so that the server can keep its bytes as they are: a page is written as JSON here and
+    nowhere else on its way to the disk.
+    """
     path = Path(request["path"])
     try:
-        return _line({"answer": getattr(reader, request["do"])(path, *request["with"])})
+        return b"{}\n" + _line(getattr(reader, request["do"])(path, *request["with"]))
     except MemoryError:
         problem = "reading it takes more memory than it may have"
         return _line({"problem": problem, "cause": "unclear", "is_exhausted": True})
@@ -185,7 +190,7 @@ def _answer(reader: Reader, request: dict[str, Any]) -> bytes:
 
 
 def _line(reply: dict[str, Any]) -> bytes:
-    return json.dumps(reply, ensure_ascii=False, default=str).encode("utf-8", "replace")
+    return json.dumps(reply, ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n"
 
 
 def _private_streams() -> tuple[BinaryIO, BinaryIO]:
