@@ -55,8 +55,7 @@ class SyncUndecided(a2c.SyncAuthenticationProvider):
 
 
 async def test_a_provider_that_does_not_decide_is_a_refusal(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("namespace", "sync_namespace"):
-        monkeypatch.setattr(f"a2c_smcp.server.{module}.AUTHENTICATION_SECONDS", 0.2)
+    monkeypatch.setattr("a2c_smcp.server.backend.AUTHENTICATION_SECONDS", 0.2)
     undecided = SyncUndecided()
     with running(kind, Undecided() if kind == "async" else undecided) as server:
         async with crowd(server) as people:
@@ -65,7 +64,7 @@ async def test_a_provider_that_does_not_decide_is_a_refusal(kind: Kind, monkeypa
 
 
 async def test_a_body_that_drips_is_not_waited_for(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("asgi", "threads"):
+    for module in ("asgi", "wsgi"):
         monkeypatch.setattr(f"a2c_smcp.server.{module}.BODY_SECONDS", 0.5)
     path = "/socket.io/?EIO=4&transport=polling"
     with running(kind) as server:
