@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import itertools
 import logging
-import re
 import socket
 import ssl
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
-from urllib.parse import urlsplit
 
 from socketio.exceptions import ConnectionError as SocketIOConnectionError
 
@@ -24,6 +22,7 @@ from a2c_smcp.transport.packet import SMCPPacket
 from a2c_smcp.types import Role
 from a2c_smcp.utils.backoff import JITTER
 from a2c_smcp.utils.trust import why_untrusted
+from a2c_smcp.utils.url import check_url
 
 if TYPE_CHECKING:
     from a2c_smcp.utils.results import CallToolResult
@@ -224,7 +223,10 @@ def reaching(
         ForbiddenError: the Server does not want us.
         NotConnectedError: the Server cannot be reached, or takes no further connection now.
     """
-    _check_url(url)
+    try:
+        check_url(url)
+    except ValueError as error:
+        raise NotConnectedError(f"{url}: {error}") from None
     if client.connected:
         raise NotConnectedError("already connected")
     problems: list[SocketIOConnectionError] = []
@@ -237,15 +239,6 @@ def reaching(
             if (refusal := why_refused(url)) is not None:
                 raise refusal from None
     raise NotConnectedError(f"cannot reach {url}: {_explain(problems, client.ca_file)}")
-
-
-def _check_url(url: str) -> None:
-    try:
-        is_address = bool(re.match(r"(https?|wss?)://[^/]", url)) and urlsplit(url).port != 0
-    except ValueError as error:
-        raise NotConnectedError(f"{url}: {error}") from None
-    if not is_address:
-        raise NotConnectedError(f"{url}: an address such as http://127.0.0.1:8000 is expected")
 
 
 def _explain(problems: Sequence[BaseException], ca_file: str | None) -> str:

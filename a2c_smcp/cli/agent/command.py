@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from a2c_smcp.cli.ca_file import ca_file_option, check_ca_file
-from a2c_smcp.cli.errors import fail
+from a2c_smcp.cli.errors import check_server_url, fail
 from a2c_smcp.lazy import import_soon
 
 if TYPE_CHECKING:
@@ -343,8 +342,7 @@ def _run(
 
     if not options.office:
         fail("which office? --office NAME, or A2C_OFFICE", 2)
-    if not re.match(r"(https?|wss?)://[^/]", options.url):
-        fail(f"--url {options.url}: an address such as http://127.0.0.1:8000 is expected", 2)
+    check_server_url(options.url)
     check_ca_file(options.ca_file)
     log_level = options.log_level or log_level
     if log_level not in ("debug", "info", "warning", "error"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import socket
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from a2c_smcp.cli.ca_file import ca_file_option, check_ca_file
-from a2c_smcp.cli.errors import fail
+from a2c_smcp.cli.errors import check_server_url, fail
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -132,8 +131,8 @@ def computer(
         fail("--url and --office go together: where is the Server?", 2)
     if context.invoked_subcommand is None and no_interactive and url is not None and office is None:
         fail("--url and --office go together: which office?", 2)
-    if url is not None and not re.match(r"(https?|wss?)://[^/]", url):
-        fail(f"--url {url}: an address such as http://127.0.0.1:8000 is expected", 2)
+    if url is not None:
+        check_server_url(url)
     if watch_config and config is None:
         fail("--watch-config needs a file to watch: add --config FILE", 2)
     check_ca_file(ca_file)

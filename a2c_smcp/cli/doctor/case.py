@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from a2c_smcp.computer.inputs.secrets import Secrets, replace_secrets
+from a2c_smcp.utils.url import check_url
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,9 @@ class Place:
         Raises:
             ValueError: that is no address.
         """
-        parts = urlsplit(url)
-        if not parts.hostname or parts.scheme not in ("http", "https", "ws", "wss"):
-            raise ValueError("an address such as http://127.0.0.1:8000 is expected")
+        parts = check_url(url)
         is_tls = parts.scheme in ("https", "wss")
-        return cls(parts.hostname, parts.port or (443 if is_tls else 80), is_tls)
+        return cls(parts.hostname or "", parts.port or (443 if is_tls else 80), is_tls)
 
     @property
     def origin(self) -> str:
