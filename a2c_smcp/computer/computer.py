@@ -12,19 +12,19 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from a2c_smcp.computer.announcer import Announcer
-from a2c_smcp.computer.calls import OURSELVES, Caller, ToolCalls
-from a2c_smcp.computer.desktop.aggregator import MAX_BYTES, DesktopAggregator
-from a2c_smcp.computer.finder.aggregator import PATIENCE, FinderAggregator
-from a2c_smcp.computer.finder.documents import INDEX_BYTES
-from a2c_smcp.computer.finder.organize import DEFAULT_LIMIT
-from a2c_smcp.computer.history import History
-from a2c_smcp.computer.inputs.resolver import InputResolver
-from a2c_smcp.computer.mcp_clients.config_file import server_from
-from a2c_smcp.computer.mcp_clients.manager import CACHE_BYTES, MCPServerManager
-from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, MCPServerInput, input_configs
-from a2c_smcp.computer.mcp_clients.policy import Policy
-from a2c_smcp.computer.reading import Reader
+from a2c_smcp.computer.config.files import server_from
+from a2c_smcp.computer.config.inputs import InputResolver
+from a2c_smcp.computer.config.model import MCPServerConfig, MCPServerInput, input_configs
+from a2c_smcp.computer.hosting.policy import Policy
+from a2c_smcp.computer.offer.announcer import Announcer
+from a2c_smcp.computer.offer.calls import OURSELVES, Caller, ToolCalls
+from a2c_smcp.computer.offer.desktop.aggregator import MAX_BYTES, DesktopAggregator
+from a2c_smcp.computer.offer.finder.aggregator import PATIENCE, FinderAggregator
+from a2c_smcp.computer.offer.finder.documents import INDEX_BYTES
+from a2c_smcp.computer.offer.finder.organize import DEFAULT_LIMIT
+from a2c_smcp.computer.offer.history import History
+from a2c_smcp.computer.offer.manager import CACHE_BYTES, MCPServerManager
+from a2c_smcp.computer.offer.reading import Reader
 from a2c_smcp.computer.types import ConfirmCallback, ServerStatus, ToolCallRecord
 from a2c_smcp.errors import NotFoundError
 from a2c_smcp.smcp import (

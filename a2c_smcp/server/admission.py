@@ -11,8 +11,6 @@ from collections.abc import Callable, Mapping
 from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.utils.backoff import Backoff
 
-GRANT_SECONDS = 2.0
-"""Seconds between two checks of the credentials of open connections."""
 FREE_GUESSES = 10
 """Rejected credentials of one address that are answered at once …"""
 _DELAYS = Backoff(0.2, 5.0, jitter=0)
@@ -50,10 +48,12 @@ class GrantWatch:
 
     def __init__(
         self,
+        interval: float,
         set_timer: Callable[[float, Callable[[], None]], object],
         grants: Callable[[], Mapping[str, Grant]],
         on_end: Callable[[str], None],
     ) -> None:
+        self._interval = interval
         self._set_timer = set_timer
         self._grants = grants
         self._on_end = on_end
@@ -66,7 +66,7 @@ class GrantWatch:
             if self._is_watching:
                 return
             self._is_watching = True
-        self._set_timer(GRANT_SECONDS, self._check)
+        self._set_timer(self._interval, self._check)
 
     def _check(self) -> None:
         with self._lock:

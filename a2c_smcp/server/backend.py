@@ -21,9 +21,6 @@ from a2c_smcp.server.hub import Hub
 from a2c_smcp.server.payload_text import rewrite
 from a2c_smcp.server.reply import Reply
 
-AUTHENTICATION_SECONDS = 10.0
-"""Time for an authentication provider to decide."""
-
 
 class Backend(ABC):
     """What every backend does in the same way, with what the edge knows."""
@@ -86,7 +83,7 @@ class AsyncBackend(Backend):
     """What every backend on an event loop does in the same way."""
 
     async def authenticate(self, environ: dict[str, Any], auth: Any, headers: Headers) -> Grant | None:
-        async with asyncio.timeout(AUTHENTICATION_SECONDS):
+        async with asyncio.timeout(self._edge.limits.authentication_timeout):
             return await self._edge.auth_provider.grant(self._edge.server, environ, auth, headers)
 
     async def wait_for(self, replies: Sequence[Reply], seconds: float) -> None:
@@ -159,7 +156,9 @@ class ThreadHubBackend(ThreadBackend, HubBackend):
 
     def authenticate(self, environ: dict[str, Any], auth: Any, headers: Headers) -> Reply:
         reply: Reply = super().authenticate(environ, auth, headers)
-        stop = self._hub.set_timer(AUTHENTICATION_SECONDS, partial(reply.set_exception, TimedOutError()))
+        stop = self._hub.set_timer(
+            self._edge.limits.authentication_timeout, partial(reply.set_exception, TimedOutError())
+        )
         reply.then(lambda _: stop())
         return reply
 

@@ -61,8 +61,6 @@ logger = logging.getLogger(__name__)
 
 LAST_SECONDS = 5.0
 """For a client to read the rest of what it was sent, when its session is over."""
-BODY_SECONDS = 10.0
-"""For the body of a request to arrive."""
 GOODBYE_SECONDS = 2.0
 """For a client that may not read it."""
 
@@ -117,7 +115,9 @@ class Hub(ABC, Generic[ClientT]):
         """By their id in the namespace."""
         self._addresses = AddressCounter(2 * limits.connections_per_ip)
         self._guesses = Guesses()
-        self._watch = GrantWatch(self.set_timer, namespace.connections.grants, self._show_out_expired)
+        self._watch = GrantWatch(
+            limits.grant_interval, self.set_timer, namespace.connections.grants, self._show_out_expired
+        )
         self._clock = Clock(self.now())
         self._lock = threading.RLock()
 

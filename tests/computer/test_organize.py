@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.computer.desktop.organize import Window, organize_desktop
-from a2c_smcp.computer.finder.organize import ALL, AT_ONCE, FEW, Filed, Search, Shelf, file, organize_finder
-from a2c_smcp.computer.order import in_order_of_use
+from a2c_smcp.computer.offer.desktop.organize import Window, organize_desktop
+from a2c_smcp.computer.offer.finder.organize import ALL, AT_ONCE, FEW, Filed, Search, Shelf, file, organize_finder
+from a2c_smcp.computer.offer.server_order import in_order_of_use
 from a2c_smcp.errors import MalformedRequestError
 
 

@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2c_smcp.computer import items, resources
-from a2c_smcp.computer.cache import ByteBudget
-from a2c_smcp.computer.desktop.aggregator import MAX_BYTES, DesktopAggregator
-from a2c_smcp.computer.finder.aggregator import FinderAggregator
-from a2c_smcp.computer.finder.documents import INDEX_BYTES, Room
-from a2c_smcp.computer.mcp_clients.conversation import Conversation
-from a2c_smcp.computer.mcp_clients.session import Session
-from a2c_smcp.computer.resources import ResourceView
+from a2c_smcp.computer.hosting.watching import ResourceView
+from a2c_smcp.computer.mcp.conversation import Conversation
+from a2c_smcp.computer.mcp.session import Session
+from a2c_smcp.computer.offer import items
+from a2c_smcp.computer.offer.budget import ByteBudget
+from a2c_smcp.computer.offer.desktop.aggregator import MAX_BYTES, DesktopAggregator
+from a2c_smcp.computer.offer.finder.aggregator import FinderAggregator
+from a2c_smcp.computer.offer.finder.documents import INDEX_BYTES, Room
 from a2c_smcp.errors import TooLargeError
-from tests.computer.hosting import eventually, hosting, shelves
-from tests.support.running import PATIENCE
+from tests.support.hosting import hosting, shelves
+from tests.support.waiting import PATIENCE, eventually
 
 HELLO: dict[str, Any] = {
     "protocolVersion": "2025-11-25",
@@ -106,7 +106,11 @@ class MemoryServer:
 
 @asynccontextmanager
 async def viewing(
-    server: MemoryServer, budget: int = 1_000_000, redact: Callable[[str], str] = str, room: int = INDEX_BYTES
+    server: MemoryServer,
+    budget: int = 1_000_000,
+    redact: Callable[[str], str] = str,
+    room: int = INDEX_BYTES,
+    **pauses: float,
 ) -> AsyncGenerator[ResourceView]:
     info = types.Implementation(name="test", version="1")
     async with asyncio.timeout(PATIENCE), Session(server.conversation, info) as session:
@@ -120,6 +124,7 @@ async def viewing(
             on_change=lambda kind, changed: None,
             on_list=lambda: None,
             redact=redact,
+            **pauses,
         )
         server.view = view
         async with anyio.create_task_group() as tasks:
@@ -162,7 +167,7 @@ def test_any_sequence_of_changes_failures_and_looks_ends_as_a_fresh_view_would(
 ) -> None:
     async def live() -> None:
         server = MemoryServer()
-        async with viewing(server, budget) as view:
+        async with viewing(server, budget, list_pause=0, retry_pause=0) as view:
             for what, uri, text in happenings:
                 match what:
                     case "put":
@@ -192,10 +197,7 @@ def test_any_sequence_of_changes_failures_and_looks_ends_as_a_fresh_view_would(
             while await shown(view) != expected:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(resources, "LIST_PAUSE", 0.0)
-        patch.setattr(items, "RETRY_PAUSE", 0.0)
-        asyncio.run(live())
+    asyncio.run(live())
 
 
 @pytest.mark.anyio

@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.computer.announcer import Announcer
-from a2c_smcp.computer.calls import MAX_QUESTIONS
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.inputs.resolver import InputResolver
-from a2c_smcp.computer.mcp_clients.config_file import server_from
-from a2c_smcp.computer.mcp_clients.model import MCPServerInput, MCPServerPromptStringInput
+from a2c_smcp.computer.config.files import server_from
+from a2c_smcp.computer.config.inputs import InputResolver
+from a2c_smcp.computer.config.model import MCPServerInput, MCPServerPromptStringInput
+from a2c_smcp.computer.offer.announcer import Announcer
+from a2c_smcp.computer.offer.calls import MAX_QUESTIONS
 from a2c_smcp.computer.socketio.client import SMCPComputerClient
 from a2c_smcp.computer.types import ServerState
 from a2c_smcp.errors import NotFoundError
-from tests.computer.hosting import QUICK, Watched, code_of, eventually, hosting, raw, text_of
-from tests.computer.offices import office
-from tests.support.running import PATIENCE
+from tests.support.hosting import QUICK, Watched, code_of, hosting, raw, text_of
+from tests.support.offices import office
+from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
 

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from a2c_documents.model import Element, Facts, Page, UnreadableFileError, code, note
-from a2c_documents.paging import MAX_PAGE_BYTES, part_title
+from a2c_documents.paging import MAX_PAGE_BYTES, part_title, pieces_of
 from a2c_documents.parsers.common.reading import check_text, clean
 from a2c_documents.parsers.data.outline import compact, outline, records, table_of
-from a2c_documents.pieces import pieces_of
 from a2c_documents.wording import counted, shortened
 
 PAGE_ROWS = 1_000

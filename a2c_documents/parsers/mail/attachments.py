@@ -9,7 +9,7 @@ from email.message import Message
 from pathlib import Path
 
 from a2c_documents.model import Element, Facts, UnreadableFileError, code, image, link, note
-from a2c_documents.paging import size_of
+from a2c_documents.paging import pieces_of, size_of
 from a2c_documents.parsers.common.lines import paragraphs, split_lines
 from a2c_documents.parsers.common.reading import check_text
 from a2c_documents.parsers.data.document import data_elements
@@ -18,7 +18,6 @@ from a2c_documents.parsers.html.document import html_elements
 from a2c_documents.parsers.mail.parts import children, file_name, header, payload, words_of
 from a2c_documents.parsers.markdown.document import markdown_elements
 from a2c_documents.parsers.markdown.front_matter import split_front_matter
-from a2c_documents.pieces import pieces_of
 from a2c_documents.registry import FORMATS, LANGUAGES, suffix_of
 from a2c_documents.wording import size_words
 

@@ -1,12 +1,14 @@
-"""Charts of every kind of file, as people read them: what they are, what they are called, what their numbers say."""
+"""Charts: the model that all formats share, and the reader of DrawingML charts (Word, Excel, PowerPoint)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from a2c_documents.model import Element, chart
+from a2c_documents.parsers.office.number_formats import shown
+from a2c_documents.parsers.office.xml import attribute, local, number, whole, words_of
 
 MAX_POINTS = 5_000
 """Values of a series that are read."""
@@ -87,3 +89,145 @@ def _told(values: Values) -> str:
     if len(numbers) == len(known):
         return f"{len(known)} values from {numbers[0][1]} to {numbers[-1][1]}"
     return f"{len(known)} values, the first {known[0]}, the last {known[-1]}"
+
+
+# ------------------------------------------------------------------------------------------------------------ DrawingML
+
+
+_GROUPINGS = {"clustered": "clustered ", "stacked": "stacked ", "percentStacked": "100% stacked "}
+
+
+def chart_of(root: Any, **metadata: Any) -> Chart:
+    """The chart in the root of a chart part."""
+    kinds, series = _extended(root) if root.find(".//{*}plotAreaRegion") is not None else _classic(root)
+    return Chart(kinds, _title(root, series), series[:MAX_SERIES], metadata)
+
+
+def _title(root: Any, series: list[Series]) -> str:
+    holder = root.find(".//{*}chart/{*}title")
+    if holder is not None:
+        rich = " ".join(words_of(paragraph) for paragraph in holder.iterfind(".//{*}p"))
+        title = " ".join(rich.split()) or " ".join(words_of(value) for value in holder.iterfind(".//{*}v"))
+        if title:
+            return title
+    deleted = root.find(".//{*}autoTitleDeleted")
+    left_to_office = deleted is None or attribute(deleted, "val", "1") in ("0", "false")
+    # A title that was left to Office is the name of the only series.
+    return series[0].name if left_to_office and len(series) == 1 else ""
+
+
+# -------------------------------------------------------------------------------------------------------------- classic
+
+
+def _classic(root: Any) -> tuple[list[str], list[Series]]:
+    area = root.find(".//{*}plotArea")
+    plots = [node for node in area if local(node).endswith("Chart")] if area is not None else []
+    series: list[Series] = []
+    for plot in plots:
+        codes = _axis_codes(area, plot)
+        series.extend(_series(one, codes) for one in plot.iterfind("{*}ser"))
+    return [_kind(plot) for plot in plots], series
+
+
+def _axis_codes(area: Any, plot: Any) -> tuple[str, str]:
+    """The number formats of the axis below a plot and of the one beside it, for numbers that bring none."""
+    named = {attribute(axis.find("{*}axId"), "val"): axis for axis in area if local(axis).endswith("Ax")}
+    ids = [attribute(node, "val") for node in plot.iterfind("{*}axId")]
+    axes = [named[name] for name in ids if name in named]
+    values = next((axis for axis in reversed(axes) if local(axis) == "valAx"), None)
+    below = next((axis for axis in axes if axis is not values), None)
+    if attribute(plot.find("{*}grouping"), "val") == "percentStacked":
+        # Such an axis shows shares, and its format is one for shares.
+        values = None
+    codes = [attribute(axis.find("{*}numFmt"), "formatCode") if axis is not None else "" for axis in (below, values)]
+    return codes[0], codes[1]
+
+
+def _kind(plot: Any) -> str:
+    """ "clustered column", "stacked bar", "line", "3-D pie"."""
+    name = local(plot).removesuffix("Chart")
+    solid = name.endswith("3D")
+    name = {"ofPie": "pie of pie"}.get(name, name.removesuffix("3D"))
+    grouping = attribute(plot.find("{*}grouping"), "val")
+    if name == "bar":
+        name = "bar" if attribute(plot.find("{*}barDir"), "val") == "bar" else "column"
+    elif grouping == "clustered":
+        grouping = ""
+    return ("3-D " if solid else "") + _GROUPINGS.get(grouping, "") + name
+
+
+def _series(node: Any, axis_codes: tuple[str, str]) -> Series:
+    parts = {local(child): child for child in node}
+    name = parts.get("tx")
+    return Series(
+        _name(name),
+        _values(parts.get("val", parts.get("yVal")), axis_codes[1]),
+        _values(parts.get("cat", parts.get("xVal")), axis_codes[0]),
+        _source(name),
+    )
+
+
+def _name(holder: Any | None) -> str:
+    values = [words_of(value) for value in holder.iterfind(".//{*}v")] if holder is not None else []
+    return " ".join(filter(None, values))
+
+
+def _source(holder: Any | None) -> str:
+    return words_of(holder.find(".//{*}f")) if holder is not None else ""
+
+
+def _values(holder: Any | None, axis_code: str) -> Values:
+    """The values that are kept for a reference, in the format that is kept beside them; else in that of their axis."""
+    if holder is None:
+        return Values()
+    code = words_of(holder.find(".//{*}formatCode"))
+    is_plain = code in ("", "General")
+    code = axis_code if is_plain else code
+    points = {index: words for index, words in _points(holder) if 0 <= index < MAX_POINTS}
+    result = Values(source=_source(holder), is_plain=is_plain)
+    for index in range(max(points, default=-1) + 1):
+        words = points.get(index, "")
+        value = number(words, float("nan"))
+        is_number = value == value
+        result.values.append(value if is_number else words or None)
+        result.shown.append(shown(value, code)[0] if is_number else words)
+    return result
+
+
+def _points(holder: Any) -> Iterator[tuple[int, str]]:
+    """The points: index and value. Of several levels, the innermost."""
+    level = holder.find(".//{*}lvl")
+    for count, point in enumerate((level if level is not None else holder).iterfind(".//{*}pt")):
+        if count >= MAX_POINTS:
+            return
+        yield whole(attribute(point, "idx"), count), words_of(point.find("{*}v"))
+
+
+# ---------------------------------------------------------------------------------------------------------------- newer
+
+
+def _extended(root: Any) -> tuple[list[str], list[Series]]:
+    data = {attribute(one, "id"): one for one in root.iterfind(".//{*}chartData/{*}data")}
+    kinds: list[str] = []
+    series: list[Series] = []
+    for one in root.iterfind(".//{*}plotAreaRegion/{*}series"):
+        name = attribute(one, "layoutId", "chart")
+        kinds.append("".join(f" {sign.lower()}" if sign.isupper() else sign for sign in name))
+        held = data.get(attribute(one.find("{*}dataId"), "val"))
+        numbers, words = (held.find(f"{{*}}{kind}") if held is not None else None for kind in ("numDim", "strDim"))
+        series.append(Series(_name(one.find("{*}tx")), _dimension(numbers), _dimension(words)))
+    return kinds, series
+
+
+def _dimension(holder: Any | None) -> Values:
+    if holder is None:
+        return Values()
+    result = Values(source=_source(holder))
+    level = holder.find("{*}lvl")
+    for point in level[:MAX_POINTS] if level is not None else ():
+        words = words_of(point)
+        value = number(words, float("nan"))
+        is_number = value == value and local(holder) == "numDim"
+        result.values.append(value if is_number else words or None)
+        result.shown.append(shown(value)[0] if is_number else words)
+    return result

@@ -1,10 +1,15 @@
-"""The inside of Office files and books: parts of an archive, and what they say about each other."""
+"""Zip archives of parts: the container of Office, OpenDocument and EPUB files, and the relations between their parts.
+
+Each read has its own limit: a part that becomes a tree is limited by its bytes, a long sheet by the rows of a page.
+Opening checks only whether the archive is plausible.
+"""
 
 from __future__ import annotations
 
 import lzma
 import mimetypes
 import posixpath
+import struct
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -14,8 +19,53 @@ from typing import IO, Any
 from urllib.parse import unquote
 
 from a2c_documents.model import UnreadableFileError
-from a2c_documents.parsers.office.archive import open_archive, unpacked_size
+from a2c_documents.parsers.office.compound import MAGIC
 from a2c_documents.parsers.office.xml import MAX_XML, DamagedPartError, attribute, parse_xml
+
+MAX_RATIO = 100
+HARMLESS = 400_000_000
+"""Bytes that an archive may have unpacked, however well it is packed: that much is unpacked in a second or two."""
+MAX_MEMBERS = 50_000
+
+
+def open_archive(path: Path, what: str) -> zipfile.ZipFile:
+    """An archive, open; `what` is what a person would call the file.
+
+    Raises:
+        UnreadableFileError: it is damaged, encrypted, or a bomb.
+    """
+    try:
+        archive = zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, struct.error) as error:
+        with path.open("rb") as file:
+            if file.read(len(MAGIC)) == MAGIC:
+                raise UnreadableFileError(f"this {what} is protected by a password, or of an older kind") from None
+        raise UnreadableFileError(f"this is no {what}, or a damaged one: {error}") from None
+    if problem := _problem(archive, path.stat().st_size):
+        archive.close()
+        raise UnreadableFileError(f"this {what} {problem}")
+    return archive
+
+
+def unpacked_size(archive: zipfile.ZipFile) -> int:
+    """The bytes of all parts together, unpacked."""
+    return sum(member.file_size for member in archive.infolist())
+
+
+def _problem(archive: zipfile.ZipFile, packed: int) -> str:
+    members = archive.infolist()
+    if any(member.flag_bits & 1 for member in members):
+        return "is protected by a password"
+    if len(members) > MAX_MEMBERS:
+        return f"has {len(members):,} parts, which is too much"
+    unpacked = unpacked_size(archive)
+    if unpacked > max(HARMLESS, MAX_RATIO * packed):
+        return f"would take {unpacked // 1_000_000:,} MB unpacked, which is too much for its size"
+    return ""
+
+
+# ------------------------------------------------------------------------------------------------------------- packages
+
 
 MAX_PART = 60_000_000
 """Bytes of a part that is read as a whole."""
@@ -60,6 +110,12 @@ class Package:
     def unpacked(self) -> int:
         """The bytes of all parts together, unpacked."""
         return unpacked_size(self._archive)
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether an OpenDocument file needs a password: its manifest describes the encryption of each part."""
+        manifest = self.optional("META-INF/manifest.xml")
+        return manifest is not None and next(manifest.iter("{*}encryption-data"), None) is not None
 
     def size(self, name: str) -> int:
         """The bytes of a part, unpacked; 0 if it is not there."""

@@ -1,13 +1,17 @@
-"""XML from files that nobody vouches for: no entities, no network, no endless depth. Names are matched without their
-namespace, because the strict and the transitional kinds of Office files differ in nothing else."""
+"""Safe access to XML from untrusted files: no entities, no network, bounded size and depth.
+
+Names are matched without their namespace, because the strict and the transitional variant of Office files differ in
+nothing else.
+"""
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
+
+from lxml import etree
 
 MAX_XML = 60_000_000
 """Bytes of one XML document."""
@@ -24,7 +28,6 @@ def parse_xml(raw: bytes, *, recover: bool = False) -> Any:
     Raises:
         DamagedPartError: it is no XML, or too much of it.
     """
-    etree: Any = importlib.import_module("lxml.etree")
     if len(raw) > MAX_XML:
         raise DamagedPartError(f"{len(raw) // 1_000_000} MB of XML are too much to read")
     try:
@@ -39,8 +42,7 @@ def parse_xml(raw: bytes, *, recover: bool = False) -> Any:
 
 
 @lru_cache
-def _parser(recover: bool) -> Any:
-    etree: Any = importlib.import_module("lxml.etree")
+def _parser(recover: bool) -> etree.XMLParser:
     return etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True,
         recover=recover,
@@ -108,3 +110,28 @@ def number(value: Any, default: float = 0) -> float:
 def whole(value: Any, default: int = 0) -> int:
     """A whole number as attributes hold it."""
     return int(number(value, default))
+
+
+# -------------------------------------------------------------------------------------------------------------- lengths
+
+
+_PIXEL = 9_525
+"""English Metric Units, in which drawings measure."""
+_POINTS = {"cm": 72 / 2.54, "mm": 72 / 25.4, "in": 72.0, "inch": 72.0, "pt": 1.0, "px": 0.75, "pc": 12.0}
+_LENGTH = re.compile(r"(-?[\d.]{1,12})(cm|mm|inch|in|pt|px|pc)", re.IGNORECASE)
+
+
+def points(length: str) -> float | None:
+    """A length with its unit, "2.5cm"; None for what is none."""
+    found = _LENGTH.fullmatch(length.strip())
+    return number(found[1]) * _POINTS[found[2].lower()] if found else None
+
+
+def pixels(length: str) -> int:
+    """A length with its unit; 0 for what is none."""
+    return round((points(length) or 0) * 96 / 72)
+
+
+def drawn_pixels(units: Any) -> int:
+    """A length in the units of drawings."""
+    return round(number(units) / _PIXEL)

@@ -9,31 +9,29 @@ from typing import Any
 
 from a2c_documents.model import MAX_SUMMARY, Element, heading
 from a2c_documents.parsers.office.lists import CONTENTS
-from a2c_documents.parsers.office.said import Box, Said, is_formula
-from a2c_documents.parsers.office.story import Story
+from a2c_documents.parsers.office.story import Box, Said, Story, is_formula
 from a2c_documents.parsers.office.xml import attribute, local, whole
-from a2c_documents.parsers.opendocument.cells import Cells
-from a2c_documents.parsers.opendocument.lists import Entry, Numbering, Place
+from a2c_documents.parsers.opendocument.numbering import Entry, OdfNumbering, Place
 from a2c_documents.parsers.opendocument.objects import SHAPES
-from a2c_documents.parsers.opendocument.styles import Styles
-from a2c_documents.parsers.opendocument.tables import only_cell, read_table
-from a2c_documents.parsers.opendocument.text import Reader
+from a2c_documents.parsers.opendocument.paragraphs import OdfReader
+from a2c_documents.parsers.opendocument.styles import OdfStyles
+from a2c_documents.parsers.opendocument.tables import OdfCells, only_cell, read_table
 
 _CONTENTS = ("table-of-content", "illustration-index", "table-index", "object-index", "user-index")
 _DEPTH = re.compile(r"([1-9])\Z")
 
 
-class Body:
+class OdfBody:
     """Walks containers of paragraphs, without recursion, and says what it meets."""
 
-    def __init__(self, reader: Reader, styles: Styles, *, joined: bool = False) -> None:
+    def __init__(self, reader: OdfReader, styles: OdfStyles, *, joined: bool = False) -> None:
         self.story = Story()
         self.masters: list[str] = []
         """The page styles that sections of the document begin with, by the number of the section."""
         self.deletions = 0
         self._reader = reader
         self._styles = styles
-        self._numbering = Numbering(styles, joined=joined)
+        self._numbering = OdfNumbering(styles, joined=joined)
 
     def read(self, container: Iterable[Any]) -> None:
         """Everything in a container, in order."""
@@ -140,7 +138,7 @@ class Body:
     def _table(self, node: Any) -> None:
         if self._styles.breaks(attribute(node, "style-name"))[0]:
             self.story.break_page()
-        cells = Cells(self._reader, self._numbering)
+        cells = OdfCells(self._reader, self._numbering)
         shown = read_table(node, cells.words)
         if shown is not None:
             self.story.put(shown)

@@ -8,11 +8,10 @@ from typing import Any
 
 from a2c_documents.model import Element, formula, image, note
 from a2c_documents.parsers.office.embedded import embedded_element
-from a2c_documents.parsers.office.lengths import pixels
 from a2c_documents.parsers.office.package import Package, Relation
-from a2c_documents.parsers.office.xml import DamagedPartError, attribute, local, words_of
+from a2c_documents.parsers.office.xml import DamagedPartError, attribute, local, pixels, words_of
 from a2c_documents.parsers.opendocument.charts import chart_of
-from a2c_documents.parsers.opendocument.math import linear
+from a2c_documents.parsers.opendocument.equations import latex_of
 
 _WITH_WORDS = ("custom-shape", "rect", "ellipse", "path", "polygon", "polyline", "line", "connector")
 SHAPES = frozenset(("frame", "g", "a", *_WITH_WORDS))
@@ -88,7 +87,7 @@ class Objects:
                 yield note("annotation", f"An embedded object cannot be read: {error}")
                 return
         if root is not None and local(root) == "math":
-            yield formula(linear(root), **_where(frame))
+            yield formula(latex_of(root), **_where(frame))
         elif root is not None and (chart := chart_of(root, **_where(frame))) is not None:
             yield chart.element()
         else:

@@ -7,14 +7,13 @@ from typing import Any
 
 from a2c_documents.model import Element, Page, heading, note
 from a2c_documents.parsers.office.comments import speaker_notes
-from a2c_documents.parsers.office.lengths import points
 from a2c_documents.parsers.office.pages import title_of
 from a2c_documents.parsers.office.reading_order import NOWHERE, Extent, around, in_reading_order
-from a2c_documents.parsers.office.xml import attribute, found, local, words_of
-from a2c_documents.parsers.opendocument.body import Body
+from a2c_documents.parsers.office.xml import attribute, found, local, points, words_of
+from a2c_documents.parsers.opendocument.body import OdfBody
 from a2c_documents.parsers.opendocument.objects import SHAPES
-from a2c_documents.parsers.opendocument.styles import Styles
-from a2c_documents.parsers.opendocument.text import Reader
+from a2c_documents.parsers.opendocument.paragraphs import OdfReader
+from a2c_documents.parsers.opendocument.styles import OdfStyles
 from a2c_documents.wording import shortened
 
 MAX_TITLE = 120
@@ -26,7 +25,7 @@ _DECLARED = {"header": "header", "footer": "footer", "date-time": "footer"}
 class Slides:
     """Reads the slides of a presentation."""
 
-    def __init__(self, reader: Reader, styles: Styles) -> None:
+    def __init__(self, reader: OdfReader, styles: OdfStyles) -> None:
         self._reader = reader
         self._styles = styles
         self._told: dict[tuple[str, str], str] = {}
@@ -65,7 +64,7 @@ class Slides:
         return Page(shortened(title, MAX_TITLE) or f"Slide {number}", elements)
 
     def _shape(self, shape: Any, extent: Extent) -> list[Element]:
-        body = Body(self._reader, self._styles, joined=True)
+        body = OdfBody(self._reader, self._styles, joined=True)
         body.read((shape,))
         elements = [step.element for step in body.story.steps if step.element is not None]
         for element in elements:

@@ -15,7 +15,7 @@ _NUMBERED = ("list-level-style-number", "outline-level-style")
 _NUMERALS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 
 
-class Styles:
+class OdfStyles:
     """Styles by name, from the styles and from the content: what one leaves open comes from its parent."""
 
     def __init__(self, roots: Iterable[Any | None]) -> None:

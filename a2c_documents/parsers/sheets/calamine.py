@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import datetime
-import importlib
 import io
 from pathlib import Path
-from typing import Any
+
+from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError, WorksheetNotFound
 
 from a2c_documents.model import Facts, UnreadableFileError
 from a2c_documents.parsers.office.compound import streams_of
-from a2c_documents.parsers.office.formats import shown
-from a2c_documents.parsers.office.properties import STREAM, facts_of
+from a2c_documents.parsers.office.facts import SUMMARY_STREAM, summary_facts
+from a2c_documents.parsers.office.number_formats import shown
 from a2c_documents.parsers.office.xml import DamagedPartError
-from a2c_documents.parsers.sheets.biff import Records
-from a2c_documents.parsers.sheets.biff_sheet import SheetRecords
+from a2c_documents.parsers.sheets.biff import Records, SheetRecords
 from a2c_documents.parsers.sheets.grid import (
     BOOLEAN,
     DATE,
@@ -30,9 +29,11 @@ from a2c_documents.parsers.sheets.grid import (
     pages_of,
 )
 
-_Rows = dict[int, list[tuple[int, Any]]]
+_Value = int | float | str | bool | datetime.time | datetime.date | datetime.datetime | datetime.timedelta
+_Rows = dict[int, list[tuple[int, _Value]]]
 """The cells of each row that has any: column and value."""
 _KEPT_ROWS = 200_000
+_HIDDEN = {"Hidden": "hidden", "VeryHidden": "very hidden"}
 _ERRORS = frozenset(("#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!", "#DATA!", "#GETTING_DATA"))
 
 
@@ -40,7 +41,6 @@ class CalamineBook:
     """An open workbook. A sheet is loaded as a whole, and kept unless there are very many rows."""
 
     def __init__(self, path: Path, facts: Facts | None = None) -> None:
-        self._calamine: Any = importlib.import_module("python_calamine")
         raw = path.read_bytes()
         self._records: Records | None = None
         if not raw.startswith(b"PK"):
@@ -48,20 +48,19 @@ class CalamineBook:
             self._records = Records(stream)
         try:
             # By its bytes: given a path, calamine believes the name.
-            self._book: Any = self._calamine.CalamineWorkbook.from_filelike(io.BytesIO(raw))
-        except self._calamine.PasswordError:
+            self._book = CalamineWorkbook.from_filelike(io.BytesIO(raw))
+        except PasswordError:
             raise UnreadableFileError("this workbook is protected by a password") from None
-        except (self._calamine.CalamineError, OSError, ValueError) as error:
+        except (CalamineError, OSError, ValueError) as error:
             raise UnreadableFileError(_reason(error)) from None
         except BaseException as error:
             raise _if_panic(error) from None
-        self._metadata: list[Any] = list(self._book.sheets_metadata)
         self._loaded: dict[int, tuple[_Rows, list[Area]]] = {}
         self._told: tuple[int, SheetRecords] | None = None
         self._broken: dict[int, str] = {}
         self.sheets: list[SheetInfo] = []
-        for number, sheet in enumerate(self._metadata):
-            info = SheetInfo(str(sheet.name), _hidden(sheet))
+        for number, sheet in enumerate(self._book.sheets_metadata):
+            info = SheetInfo(sheet.name, _HIDDEN.get(str(sheet.visible).rpartition(".")[2], ""))
             info.pages = self._pages(number)
             self.sheets.append(info)
         if not self.sheets:
@@ -119,9 +118,11 @@ class CalamineBook:
                 merged = [Area(*start, *end) for start, end in sheet.merged_cell_ranges or ()]
             except UnreadableFileError as error:
                 self._broken[number] = f"This sheet cannot be read: {error}."
-            except (self._calamine.CalamineError, OSError, ValueError) as error:
-                if "WorksheetNotFound" not in type(error).__name__:
-                    self._broken[number] = f"This sheet cannot be read: {_reason(error)}."
+            except WorksheetNotFound:
+                # A sheet of charts or macros has no cells.
+                pass
+            except (CalamineError, OSError, ValueError) as error:
+                self._broken[number] = f"This sheet cannot be read: {_reason(error)}."
             except BaseException as error:
                 self._broken[number] = f"This sheet cannot be read: {_if_panic(error)}."
             if sum(len(rows) for rows, _ in self._loaded.values()) > _KEPT_ROWS:
@@ -134,7 +135,7 @@ def _streams(raw: bytes) -> tuple[bytes, Facts]:
     """The workbook inside an older file, and what the file says of itself. A file whose chains lead nowhere is not
     given to calamine at all."""
     try:
-        streams = streams_of(raw, "workbook", "book", "encryptedpackage", STREAM)
+        streams = streams_of(raw, "workbook", "book", "encryptedpackage", SUMMARY_STREAM)
     except DamagedPartError as error:
         raise UnreadableFileError(f"this workbook is damaged: {error}") from None
     if "encryptedpackage" in streams:
@@ -142,10 +143,10 @@ def _streams(raw: bytes) -> tuple[bytes, Facts]:
     found = streams.get("workbook") or streams.get("book")
     if not found:
         raise UnreadableFileError("this is no workbook, or a damaged one")
-    return found, facts_of(streams.get(STREAM, b""))
+    return found, summary_facts(streams.get(SUMMARY_STREAM, b""))
 
 
-def _filled(sheet: Any) -> _Rows:
+def _filled(sheet: CalamineSheet) -> _Rows:
     """The cells of a sheet that have something in them."""
     if sheet.start is None or sheet.end is None:
         return {}
@@ -153,7 +154,7 @@ def _filled(sheet: Any) -> _Rows:
         raise UnreadableFileError("it says a size that no sheet can have")
     left, found = sheet.start[1], _Rows()
     for number, row in enumerate(sheet.iter_rows()):
-        cells = [(column, value) for column, value in enumerate(row, left) if value != "" and value is not None]
+        cells = [(column, value) for column, value in enumerate(row, left) if value != ""]
         if cells:
             found[number] = cells
     return found
@@ -173,12 +174,7 @@ def _reason(error: BaseException) -> str:
     return f"this is no workbook, or a damaged one: {words[:200]}"
 
 
-def _hidden(sheet: Any) -> str:
-    visible = str(getattr(sheet, "visible", "")).rpartition(".")[2]
-    return {"Hidden": "hidden", "VeryHidden": "very hidden"}.get(visible, "")
-
-
-def _cell(value: Any, code: str) -> Cell:
+def _cell(value: _Value, code: str) -> Cell:
     if isinstance(value, bool):
         return Cell("TRUE" if value else "FALSE", BOOLEAN)
     if isinstance(value, int | float):

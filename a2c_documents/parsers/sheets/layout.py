@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from a2c_documents.model import Element, formula, heading, link, table, text
+from a2c_documents.paging import MAX_PAGE_BYTES, size_of
 from a2c_documents.parsers.office.tables import letters
 from a2c_documents.parsers.sheets.blocks import (
     Block,
@@ -16,7 +17,6 @@ from a2c_documents.parsers.sheets.blocks import (
     headers_of,
     is_sparse,
 )
-from a2c_documents.parsers.sheets.fit import fitted
 from a2c_documents.parsers.sheets.grid import (
     DATE,
     TEXT,
@@ -282,3 +282,37 @@ def table_of_block(block: Block, header_count: int | None = None) -> list[Elemen
         header_count = header_rows(block)
     made = _table(block, headers_of(block, header_count), header_count, Region())
     return [*(title.element for title in titles), made]
+
+
+# ----------------------------------------------------------------------------------------------------------- long texts
+
+
+_CUTS = (2_000, 500, 200, 100, 40)
+
+
+def fitted(elements: list[Element]) -> list[Element]:
+    """The elements with texts cut so that the page stays readable; all of a text is in the element's detail."""
+    sizes = [size_of(element) for element in elements]
+    for longest in _CUTS:
+        if sum(sizes) <= MAX_PAGE_BYTES:
+            break
+        for number, element in enumerate(elements):
+            if sizes[number] > 4 * longest and element.category in ("table", "text"):
+                _shorten(element, longest)
+                sizes[number] = size_of(element)
+    return elements
+
+
+def _shorten(element: Element, longest: int) -> None:
+    full = element.detail or dict(element.content)
+    if element.category == "text":
+        element.content = {"text": _cut(full["text"], longest)}
+    else:
+        rows = [[_cut(words, longest) for words in row] for row in full["rows"]]
+        element.content = {"headers": [_cut(words, longest) for words in full["headers"]], "rows": rows}
+    element.detail = full
+    element.metadata["shortened"] = True
+
+
+def _cut(words: str, longest: int) -> str:
+    return words if len(words) <= longest else words[: longest - 1] + "…"

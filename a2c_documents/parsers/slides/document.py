@@ -1,22 +1,22 @@
-"""Presentations: a page is a slide. Slides are read one by one, straight from the archive."""
+"""PowerPoint presentations (pptx, pptm, ppsx): one page for each slide, read from the archive when it is asked for."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from a2c_documents.model import Element, Facts, Page, Source, UnreadableFileError, heading, link, note
 from a2c_documents.paging import MAX_PAGE_BYTES, paginate
-from a2c_documents.parsers.office.comments import speaker_notes
+from a2c_documents.parsers.office.comments import Comment, speaker_notes, thread_elements, threads
 from a2c_documents.parsers.office.facts import core_facts
 from a2c_documents.parsers.office.lazy import Later, LazySource
-from a2c_documents.parsers.office.package import Package
-from a2c_documents.parsers.office.xml import DamagedPartError, attribute, number
-from a2c_documents.parsers.slides.comments import comments_of
-from a2c_documents.parsers.slides.frames import Place, frame_elements, picture_elements
+from a2c_documents.parsers.office.package import Package, Relation
+from a2c_documents.parsers.office.xml import DamagedPartError, attribute, number, words_of
+from a2c_documents.parsers.slides.objects import SlidePart, frame_elements, picture_elements
+from a2c_documents.parsers.slides.paragraphs import paragraphs_of, plain, text_elements
 from a2c_documents.parsers.slides.shapes import TITLES, Design, Shape, shapes_of
-from a2c_documents.parsers.slides.text import paragraphs_of, plain, text_elements
 from a2c_documents.wording import shortened
 
 MAX_SLIDES = 20_000
@@ -84,7 +84,7 @@ class _Deck:
             tree = self.package.xml(name) if tree is None else tree
         except DamagedPartError as error:
             return Page(f"Slide {slide}", [note("annotation", f"This slide cannot be read: {error}")])
-        place = Place(self.package, self.package.relations(name))
+        part = SlidePart(self.package, self.package.relations(name))
         design = self._design(name)
         shapes = shapes_of(tree, design)
         elements: list[Element] = []
@@ -95,9 +95,9 @@ class _Deck:
             elements.append(note("annotation", f"Pictures and links of this slide may be missing: {reason}"))
         for shape in shapes:
             if shape.placeholder not in _FOOTERS and shape.placeholder != "sldNum":
-                elements.extend(_elements(shape, place, design, slide))
+                elements.extend(_elements(shape, part, design, slide))
         elements.extend(element for shape in shapes for element in _footer(shape, slide))
-        elements.extend(self._remarks(place))
+        elements.extend(self._remarks(part))
         for element in elements:
             element.metadata.setdefault("slide", slide)
         return Page(_title(shapes, slide), elements)
@@ -108,13 +108,13 @@ class _Deck:
             self._designs[layout] = Design(self.package, layout)
         return self._designs[layout]
 
-    def _remarks(self, place: Place) -> list[Element]:
+    def _remarks(self, part: SlidePart) -> list[Element]:
         """Speaker notes and comments."""
         remarks: list[Element] = []
-        for relation in place.relations.values():
+        for relation in part.relations.values():
             if relation.kind == "notesSlide":
                 remarks.extend(_notes(self.package, relation.target))
-        for relation in place.relations.values():
+        for relation in part.relations.values():
             if relation.kind == "comments":
                 remarks.extend(comments_of(self.package, relation.target, self.relations))
         return remarks
@@ -169,22 +169,22 @@ def _footer(shape: Shape, slide: int) -> list[Element]:
     return [element]
 
 
-def _elements(shape: Shape, place: Place, design: Design, slide: int) -> list[Element]:
+def _elements(shape: Shape, part: SlidePart, design: Design, slide: int) -> list[Element]:
     metadata = _metadata(shape, slide)
     elements: list[Element] = []
     if shape.kind == "graphicFrame":
-        elements = frame_elements(shape, place, metadata)
+        elements = frame_elements(shape, part, metadata)
     elif shape.kind == "pic" or shape.element.find("{*}spPr/{*}blipFill/{*}blip") is not None:
-        elements = picture_elements(shape, place, metadata)
+        elements = picture_elements(shape, part, metadata)
     body = shape.element.find("{*}txBody")
     if shape.placeholder in TITLES:
         words = " ".join(plain(body).split())
         elements += [heading(words, 1, **metadata)] if words else []
     elif body is not None:
         styles = [style for style in _styles(shape, design) if style is not None]
-        elements += text_elements(list(paragraphs_of(body, styles, place.relations)), metadata)
+        elements += text_elements(list(paragraphs_of(body, styles, part.relations)), metadata)
     mark = shape.element.find("{*}*/{*}cNvPr/{*}hlinkClick")
-    target = place.relations.get(attribute(mark, "id")) if mark is not None else None
+    target = part.relations.get(attribute(mark, "id")) if mark is not None else None
     if target is not None and target.external:
         elements.append(link(shape.alt or " ".join(plain(body).split()) or shape.name, target.target, **metadata))
     return elements
@@ -193,3 +193,44 @@ def _elements(shape: Shape, place: Place, design: Design, slide: int) -> list[El
 def _styles(shape: Shape, design: Design) -> list[Any]:
     inherited = design.placeholders(shape.placeholder, shape.index) if shape.placeholder is not None else []
     return [one.find("{*}txBody/{*}lstStyle") for one in inherited] + [design.styles(shape.placeholder)]
+
+
+# ------------------------------------------------------------------------------------------------------------- comments
+
+
+def comments_of(package: Package, name: str, relations: dict[str, Relation]) -> list[Element]:
+    """The comments in a part, oldest kind or newest; `relations` are the presentation's, which knows the authors."""
+    try:
+        root = package.xml(name)
+    except DamagedPartError as error:
+        return [note("annotation", f"The comments cannot be read: {error}")]
+    authors = _authors(package, relations)
+    found = [comment for entry in root.iterfind(".//{*}cm") for comment in _comments(entry, authors) if comment.words]
+    return [element for thread in threads(found) for element in thread_elements(thread)]
+
+
+def _authors(package: Package, relations: dict[str, Relation]) -> dict[str, str]:
+    names: dict[str, str] = {}
+    for relation in relations.values():
+        root = package.optional(relation.target) if relation.kind in ("commentAuthors", "authors") else None
+        names.update({attribute(one, "id"): attribute(one, "name") for one in root} if root is not None else {})
+    return names
+
+
+def _comments(entry: Any, authors: dict[str, str]) -> Iterator[Comment]:
+    """A comment, and the replies inside it; the older kind is known by its author and a number."""
+    own = attribute(entry, "id") or _older_id(entry)
+    yield _comment(entry, own, _older_id(entry.find(".//{*}parentCm")), authors)
+    for reply in entry.iterfind("{*}replyLst/{*}reply"):
+        yield _comment(reply, attribute(reply, "id"), own, authors)
+
+
+def _comment(entry: Any, own: str, parent: str, authors: dict[str, str]) -> Comment:
+    words = plain(entry.find("{*}txBody")) or words_of(entry.find("{*}text"))
+    date = attribute(entry, "created") or attribute(entry, "dt")
+    resolved = attribute(entry, "status") in ("resolved", "closed")
+    return Comment(own, words, authors.get(attribute(entry, "authorId"), ""), date, parent, resolved)
+
+
+def _older_id(entry: Any | None) -> str:
+    return f"{attribute(entry, 'authorId')}/{attribute(entry, 'idx')}" if entry is not None else ""

@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from a2c_documents.model import Element, image, note, text
-from a2c_documents.parsers.office.chart_parts import chart_of
-from a2c_documents.parsers.office.diagrams import diagram_of
+from a2c_documents.parsers.office.charts import chart_of
 from a2c_documents.parsers.office.embedded import embedded_element
-from a2c_documents.parsers.office.lengths import drawn_pixels, pixels
 from a2c_documents.parsers.office.ooxml import child, chosen, inside, tag
 from a2c_documents.parsers.office.package import Package, Relation
-from a2c_documents.parsers.office.said import Box
-from a2c_documents.parsers.office.xml import DamagedPartError, attribute
+from a2c_documents.parsers.office.smartart import diagram_of
+from a2c_documents.parsers.office.story import Box
+from a2c_documents.parsers.office.xml import DamagedPartError, attribute, drawn_pixels, pixels
 
 _LENGTH = re.compile(r"(?:^|;)\s*(width|height):\s*([\d.]{1,12}[a-z]{2})", re.IGNORECASE)
 

@@ -8,7 +8,7 @@ from typing import Any
 from a2c_documents.parsers.office.lists import CONTENTS, DEEPEST, Mark, numeral
 from a2c_documents.parsers.office.ooxml import child, children, is_on, value
 from a2c_documents.parsers.office.xml import attribute, whole
-from a2c_documents.parsers.word.styles import Look, Styles
+from a2c_documents.parsers.word.styles import Look, WordStyles
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +23,10 @@ class Level:
     plain_numbers: bool = False
 
 
-class Numbering:
+class WordNumbering:
     """The lists of a document, counted on as its paragraphs come by."""
 
-    def __init__(self, root: Any | None, styles: Styles) -> None:
+    def __init__(self, root: Any | None, styles: WordStyles) -> None:
         self._abstract = {attribute(node, "abstractNumId"): node for node in children(root, "w:abstractNum")}
         self._lists = {attribute(node, "numId"): node for node in children(root, "w:num")}
         self._styles = styles

@@ -23,7 +23,7 @@ class Look:
     breaks_before: bool = False
 
 
-class Styles:
+class WordStyles:
     """The paragraph styles of a document. What a style leaves open comes from the one that it is based on."""
 
     def __init__(self, root: Any | None) -> None:

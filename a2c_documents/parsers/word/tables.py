@@ -1,4 +1,4 @@
-"""Tables of Word: cells that reach over columns and rows, tables in cells, rows that were deleted."""
+"""Word tables: cells that span columns and rows, the text of the cells, nested tables, deleted rows."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from a2c_documents.model import Element
-from a2c_documents.parsers.office.ooxml import child, children, is_on, tag, value
-from a2c_documents.parsers.office.tables import Grid
+from a2c_documents.parsers.office.lists import CONTENTS
+from a2c_documents.parsers.office.ooxml import child, children, chosen, is_on, tag, value
+from a2c_documents.parsers.office.story import Aside, Said, is_formula
+from a2c_documents.parsers.office.tables import Grid, Lines, turns
 from a2c_documents.parsers.office.xml import attribute, whole
+from a2c_documents.parsers.word.numbering import WordNumbering
+from a2c_documents.parsers.word.paragraphs import WordReader
+from a2c_documents.parsers.word.styles import WordStyles
 
 MAX_COLUMNS = 63
 """Word has no more."""
@@ -108,3 +113,55 @@ def _close(grid: Grid, spans: dict[int, _Span], column: int) -> None:
     span = spans.pop(column, None)
     if span is not None and (span.last > span.first or span.width > 1):
         grid.merged.append((span.first, column, span.last, column + span.width - 1))
+
+
+# ---------------------------------------------------------------------------------------------------- the text of cells
+
+
+PASSED_OVER = ("w:sectPr", "w:sdtPr", "w:sdtEndPr", "w:tcPr", "w:customXmlPr", "w:smartTagPr")
+"""What stands among paragraphs and says nothing."""
+
+
+class WordCells:
+    """Reads the cells of one table. What is no text is kept, to be shown behind the table."""
+
+    def __init__(self, reader: WordReader, styles: WordStyles, numbering: WordNumbering) -> None:
+        self._reader = reader
+        self._styles = styles
+        self._numbering = numbering
+        self.others: list[Element | Aside] = []
+        self.fields: list[dict[str, Any]] = []
+
+    def words(self, cell: Any) -> str:
+        """The words of a cell, walked without recursion."""
+        lines = Lines()
+        stack: list[Any] = list(reversed(cell))
+        while stack:
+            node = stack.pop()
+            if isinstance(node, bool):
+                lines.turn(beside=node)
+                continue
+            name = tag(node)
+            if name == "w:p":
+                said = self._reader.paragraph(node)
+                lines.say(self._line(node, said))
+                stack.extend(part for box in reversed(said.boxes) for part in reversed(box.content))
+            elif name == "w:tbl":
+                stack.extend(reversed(turns(cells_of(node))))
+            elif name == "mc:AlternateContent":
+                stack.extend(reversed(chosen(node)))
+            elif name not in PASSED_OVER:
+                self._reader.passing(node)
+                if name not in ("w:del", "w:moveFrom"):
+                    stack.extend(reversed(node))
+        return str(lines)
+
+    def _line(self, element: Any, said: Said) -> str:
+        others = [part for part in said.parts if isinstance(part, Element | Aside)]
+        self.others.extend(part for part in others if not is_formula(part))
+        self.fields.extend(said.fields)
+        shown = said.line().strip()
+        properties = child(element, "w:pPr")
+        style_id = value(properties, "w:pStyle")
+        mark, depth = self._numbering.mark(properties, self._styles.look(style_id), style_id) if shown else (None, 0)
+        return mark.line(shown, depth) if mark is not None and mark is not CONTENTS else shown

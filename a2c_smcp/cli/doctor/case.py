@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from a2c_smcp.computer.inputs.secrets import Secrets, replace_secrets
+from a2c_smcp.computer.config.secrets import Secrets, replace_secrets
 from a2c_smcp.utils.url import check_url
 
 
