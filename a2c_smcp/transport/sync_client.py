@@ -19,7 +19,7 @@ from a2c_smcp import errors
 from a2c_smcp.protocol.client_effects import ClientBackend, Seat
 from a2c_smcp.protocol.flow import Flow, ResultT, run
 from a2c_smcp.protocol.seat import check_seconds, enter, join, leave, rejoin
-from a2c_smcp.transport.base import WEBSOCKET_FIRST, arguments, check_url
+from a2c_smcp.transport.base import WEBSOCKET_FIRST, arguments, check_server_url
 from a2c_smcp.transport.connect_errors import NotConnectedError, explain
 from a2c_smcp.transport.pending import SyncPending
 from a2c_smcp.transport.sync_connection import SyncConnection
@@ -43,7 +43,7 @@ class SyncOfficeClient(SyncConnection):
             ForbiddenError: the Server does not want us.
             NotConnectedError: the Server cannot be reached, or takes no further connection now.
         """
-        check_url(url)
+        check_server_url(url)
         if self.connected:
             raise NotConnectedError("already connected")
         problems: list[SocketIOConnectionError] = []

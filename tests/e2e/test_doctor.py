@@ -258,7 +258,7 @@ def test_a_name_without_an_address_is_told() -> None:
 
 
 def test_what_is_no_address_is_told() -> None:
-    assert doctor(url="hub.example.com").problem("an address such as")
+    assert doctor(url="hub.example.com").problem("must start with http://")
 
 
 @pytest.mark.parametrize(

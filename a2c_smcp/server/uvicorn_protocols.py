@@ -20,7 +20,7 @@ from uvicorn.protocols.utils import get_local_addr, get_remote_addr, is_ssl
 
 from a2c_smcp.server.asgi import FRAMES
 from a2c_smcp.server.connections import LAST_SECONDS
-from a2c_smcp.server.door import HEAD_SECONDS, Door
+from a2c_smcp.server.tcp_gate import HEAD_SECONDS, TcpGate
 from a2c_smcp.wire.frames import (
     BINARY,
     NORMAL,
@@ -46,17 +46,17 @@ GOING_AWAY = 1012
 class Http(HttpToolsProtocol):
     """uvicorn's fastest HTTP, whose requests have a limited time to arrive."""
 
-    door: Door
+    gate: TcpGate
 
     def connection_made(self, transport: Any) -> None:
         """A connection: its first request is due."""
         super().connection_made(transport)
-        if self.door.enter(transport):
+        if self.gate.enter(transport):
             self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection has ended."""
-        self.door.leave(self.transport)
+        self.gate.leave(self.transport)
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
@@ -66,14 +66,14 @@ class Http(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Its head is here."""
-        self.door.arrive(self.transport)
+        self.gate.arrive(self.transport)
         super().on_headers_complete()
 
     def _await_head(self) -> None:
-        self.door.wait(self.transport, self.loop.call_later(HEAD_SECONDS, self._give_up).cancel)
+        self.gate.wait(self.transport, self.loop.call_later(HEAD_SECONDS, self._give_up).cancel)
 
     def _give_up(self) -> None:
-        self.door.arrive(self.transport)
+        self.gate.arrive(self.transport)
         self.transport.abort()
 
 
@@ -102,7 +102,7 @@ class WebSocket(asyncio.Protocol):
         "is_writable",
     )
 
-    door: Door
+    gate: TcpGate
 
     def __init__(self, config: uvicorn.Config, server_state: Any, app_state: dict[str, Any], _loop: Any = None) -> None:
         self._config = config
@@ -138,7 +138,7 @@ class WebSocket(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection has ended."""
-        self.door.leave(self._transport)
+        self.gate.leave(self._transport)
         self._server.connections.discard(self)
         self._is_answered = self._is_closing = True
         self._lose(1006)

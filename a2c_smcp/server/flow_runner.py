@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from a2c_smcp.protocol.flow import Flow
 from a2c_smcp.server.reply import Reply
@@ -16,33 +16,37 @@ from a2c_smcp.server.reply import Reply
 _tasks: set[asyncio.Future[Any]] = set()
 
 
-def start(flow: Flow[Any, Any], world: Any, on_end: Callable[[Any, BaseException | None], None] | None = None) -> None:
+OnEnd: TypeAlias = Callable[[Any, BaseException | None], None]
+"""Gets what a flow returned, or what it raised."""
+
+
+def start(flow: Flow[Any, Any], backend: Any, on_end: OnEnd | None = None) -> None:
     """Run a flow; `on_end` gets what it returns, or what it raises."""
-    _Run(flow, world, on_end).go(flow.send, None)
+    _Run(flow, backend, on_end).go(flow.send, None)
 
 
-def run_blocking(flow: Flow[Any, Any], world: Any) -> Any:
+def run_blocking(flow: Flow[Any, Any], backend: Any) -> Any:
     """Run a flow to its end in this thread, whatever it has to wait for."""
     ended = Reply()
 
     def on_end(value: Any, error: BaseException | None) -> None:
         ended.set_result(value) if error is None else ended.set_exception(error)
 
-    start(flow, world, on_end)
+    start(flow, backend, on_end)
     ended.wait()
     return ended.result()
 
 
 class _Run:
-    __slots__ = ("_flow", "_on_end", "_world")
+    __slots__ = ("_backend", "_flow", "_on_end")
 
-    def __init__(self, flow: Flow[Any, Any], world: Any, on_end: Any) -> None:
+    def __init__(self, flow: Flow[Any, Any], backend: Any, on_end: Any) -> None:
         self._flow = flow
-        self._world = world
+        self._backend = backend
         self._on_end = on_end
 
     def go(self, advance: Callable[[Any], Any], value: Any) -> None:
-        flow, world = self._flow, self._world
+        flow, backend = self._flow, self._backend
         while True:
             try:
                 effect = advance(value)
@@ -53,7 +57,7 @@ class _Run:
                 self._finish(None, error)
                 return
             try:
-                answer = effect.perform(world)
+                answer = effect.perform(backend)
             except BaseException as error:  # handed to the flow, which owns the decision; a cancellation as well
                 advance, value = flow.throw, error
                 continue

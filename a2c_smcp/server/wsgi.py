@@ -19,8 +19,9 @@ from socketio.exceptions import TimeoutError as SocketIOTimeoutError
 
 from a2c_smcp.errors import TimedOutError
 from a2c_smcp.server.http import TOO_LARGE, TOO_SLOW, Header, Request, Response
-from a2c_smcp.server.hub import GOODBYE_SECONDS, LAST_SECONDS, Client, Hub, read_ack
-from a2c_smcp.server.websocket import WebSocket
+from a2c_smcp.server.hub import GOODBYE_SECONDS, LAST_SECONDS, Client, Hub
+from a2c_smcp.server.payload_text import read_ack
+from a2c_smcp.server.wsgi_websocket import WebSocket
 from a2c_smcp.wire.clock import SLOT
 from a2c_smcp.wire.connection import Connection
 from a2c_smcp.wire.session import NOOP, PONG, Fault

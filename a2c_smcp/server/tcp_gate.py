@@ -52,7 +52,7 @@ def proxies(allowed: str | list[str] | None) -> Callable[[str], bool]:
     return is_proxy
 
 
-class Door:
+class TcpGate:
     """The open connections, and those whose request has not arrived. `most_waiting` bounds the latter: the one that has
     waited longest makes room for a new one. Connections of a proxy are not counted: the clients behind it are."""
 
