@@ -150,7 +150,7 @@ def test_a_wrong_api_key_is_one_clear_line(tmp_path: Path) -> None:
         flags = office_flags(server, config, "--log-level", "warning")
         outcome = a2c("computer", "--no-interactive", *flags, env={"A2C_API_KEY": "wrong-key"})
     assert outcome.returncode == 1
-    assert "refuses this connection: not authenticated" in outcome.stderr
+    assert "rejects the connection: not authenticated" in outcome.stderr
     assert "wrong-key" not in outcome.stderr + outcome.stdout
     assert len(outcome.stderr.splitlines()) == 1, outcome.stderr
 
@@ -580,7 +580,10 @@ async def test_join_with_another_address_goes_to_that_server(tmp_path: Path) -> 
                 "in office lobby as pc",
                 "pc: offline",
             ]
-            assert (done.returncode, done.stderr) == (1, f"cannot reach {nowhere}: nobody answers there (503)\n")
+            assert (done.returncode, done.stderr) == (
+                1,
+                f"cannot reach {nowhere}: connection refused: nothing is listening there (503)\n",
+            )
             for agent in (first, second):
                 for event in ("enter", "leave"):
                     await agent.hear(f"notify:{event}_office")
