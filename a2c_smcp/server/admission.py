@@ -9,11 +9,12 @@ import threading
 from collections.abc import Callable, Mapping
 
 from a2c_smcp.protocol.grants import Grant
+from a2c_smcp.utils.backoff import Backoff
 
 FREE_GUESSES = 10
 """Rejected credentials of one address that are answered at once …"""
-LONGEST_DELAY = 5.0
-"""… after which each waits twice as long as the one before, and at most this many seconds."""
+_DELAYS = Backoff(0.2, 5.0, jitter=0)
+"""… after which each answer waits twice as long as the one before."""
 FORGIVEN_AFTER = 60.0
 """Seconds without a rejection after which an address starts again."""
 MOST_ADDRESSES = 10_000
@@ -36,7 +37,7 @@ class Guesses:
             self._counts[address] = count, now
             if len(self._counts) > MOST_ADDRESSES:
                 del self._counts[next(iter(self._counts))]
-        return 0.0 if count <= FREE_GUESSES else min(0.1 * 2 ** min(count - FREE_GUESSES, 10), LONGEST_DELAY)
+        return 0.0 if count <= FREE_GUESSES else _DELAYS.after(count - FREE_GUESSES)
 
 
 class GrantWatch:

@@ -28,9 +28,9 @@ from a2c_smcp.errors import (
     TooLargeError,
 )
 from a2c_smcp.protocol.answers import refusal
-from a2c_smcp.protocol.effects import Call, Written
 from a2c_smcp.protocol.flow import Flow
 from a2c_smcp.protocol.limits import Limits, TokenBucket
+from a2c_smcp.protocol.server_effects import Call, Written
 from a2c_smcp.server.admission import GrantWatch, Guesses
 from a2c_smcp.server.connections import AddressCounter, client_of
 from a2c_smcp.server.driving import start

@@ -8,10 +8,10 @@ from typing import Any
 
 import socketio
 
-from a2c_smcp.protocol.effects import Registry, World, Written
 from a2c_smcp.protocol.flow import run_async
 from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.protocol.limits import Limits
+from a2c_smcp.protocol.server_effects import Registry, ServerBackend, Written
 from a2c_smcp.server.asgi import AsyncHub
 from a2c_smcp.server.auth import AnonymousAuthenticationProvider, AuthenticationProvider, Headers
 from a2c_smcp.server.edge import NamespaceCore, Observer
@@ -39,7 +39,7 @@ class BaseNamespace(NamespaceCore, socketio.AsyncNamespace):
         super().__init__(namespace, registry, limits, observer)
         self.auth_provider = auth_provider if auth_provider is not None else AnonymousAuthenticationProvider()
 
-    def _make_world(self) -> World:
+    def _make_world(self) -> ServerBackend:
         return HubWorld(self, self.server) if isinstance(self.server, AsyncHub) else AsyncLibraryWorld(self)
 
     async def trigger_event(self, event: str, *args: Any) -> Any:

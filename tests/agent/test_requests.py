@@ -12,7 +12,7 @@ import socketio.exceptions
 
 from a2c_smcp import errors
 from a2c_smcp.agent import AsyncSMCPAgentClient, SMCPAgentClient
-from a2c_smcp.computer.mcp_clients.config_file import server_from
+from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.errors import (
     CrossOfficeError,
     DocumentNotFoundError,

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.computer.calls import Caller, CallToConfirm, call_to_confirm
-from a2c_smcp.computer.mcp_clients.config_file import server_from
-from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
+from a2c_smcp.computer.config.files import server_from
+from a2c_smcp.computer.config.model import MCPServerConfig
+from a2c_smcp.computer.offer.confirmation import Caller, CallToConfirm, call_to_confirm
 from a2c_smcp.computer.types import ServerState
 from tests.support.hosting import AUTO, QUICK, Watched, code_of, hosting, raw, text_of
 from tests.support.mcp_servers import SERVERS, received

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from a2c_smcp.computer.mcp_clients.config_file import server_from
-from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
+from a2c_smcp.computer.config.files import server_from
+from a2c_smcp.computer.config.model import MCPServerConfig
 from a2c_smcp.computer.types import ServerState
 from tests.support.hosting import AUTO, QUICK, Watched, hosting, shelves, text_of
 from tests.support.mcp_servers import SERVERS, HttpServer, read_log, received

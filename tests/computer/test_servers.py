@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from a2c_smcp.computer.mcp_clients.config_file import server_from
+from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.computer.types import ServerState
 from a2c_smcp.errors import NotFoundError
 from tests.support.hosting import AUTO, QUICK, Watched, code_of, hosting, raw, text_of

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
+from a2c_smcp.computer.config.model import MCPServerConfig
 from a2c_smcp.computer.types import ServerState, ServerStatus
 from tests.support.hosting import QUICK, Watched, hosting, raw, shelves
 

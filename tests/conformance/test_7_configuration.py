@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.mcp_clients.model import MCPServerPickStringInput, MCPServerPromptStringInput
+from a2c_smcp.computer.config.model import MCPServerPickStringInput, MCPServerPromptStringInput
 from a2c_smcp.computer.socketio.client import SMCPComputerClient
 from tests.support.hosting import hosting, raw
 from tests.support.offices import office

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.computer.mcp_clients.config_file import server_from
+from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.computer.types import ServerState
 from tests.support.hosting import AUTO, shelves
 from tests.support.mcp_servers import SERVERS, received

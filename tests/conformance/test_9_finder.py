@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.computer.finder.aggregator import FinderAggregator
-from a2c_smcp.computer.mcp_clients.model import MCPServerPromptStringInput
+from a2c_smcp.computer.config.model import MCPServerPromptStringInput
+from a2c_smcp.computer.offer.finder.aggregator import FinderAggregator
 from a2c_smcp.computer.types import ServerState
 from tests.support.hosting import hosting, shelves
 from tests.support.mcp_servers import received

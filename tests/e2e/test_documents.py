@@ -20,7 +20,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 from PIL import Image
 
-from a2c_smcp.computer.mcp_clients.config_file import server_from
+from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.errors import DocumentNotFoundError, PageOutOfRangeError
 from tests.support.hosting import Watched, hosting
 from tests.support.process import A2C, LineProcess, a2c, descendants, watching

@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from a2c_smcp.computer import Computer, SMCPComputerClient
-from a2c_smcp.computer.inputs.resolver import InputResolver
-from a2c_smcp.computer.mcp_clients.config_file import server_from
-from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, MCPServerPromptStringInput
-from a2c_smcp.computer.mcp_clients.policy import Policy
+from a2c_smcp.computer.config.files import server_from
+from a2c_smcp.computer.config.inputs import InputResolver
+from a2c_smcp.computer.config.model import MCPServerConfig, MCPServerPromptStringInput
+from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.types import ServerState, ServerStatus
 from tests.support.mcp_servers import AUTO, SERVERS, HttpServer, http_server, modern, npm, on_mcp_1, on_mcp_2, stdio
 from tests.support.peer import Peer, crowd, tool_call

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from a2c_smcp.agent import AsyncSMCPAgentClient, Change, DefaultAgentAuthProvider, SMCPAgentClient
 from a2c_smcp.computer import SMCPComputerClient
-from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
+from a2c_smcp.computer.config.model import MCPServerConfig
 from a2c_smcp.errors import TimedOutError
 from tests.support.hosting import Watched, hosting
 from tests.support.peer import Crowd, Peer, crowd

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
+from a2c_smcp.computer.config.model import MCPServerConfig
 from a2c_smcp.computer.socketio.client import SMCPComputerClient
 from tests.support.hosting import Watched, hosting
 from tests.support.peer import Crowd, Peer, crowd, request, tool_call

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import time
 from collections.abc import Callable, Coroutine
 from functools import cached_property
@@ -13,20 +12,21 @@ from typing import TYPE_CHECKING, Any, Self
 
 from a2c_smcp.cli.computer.reloading import Reloader
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.inputs.providers import Keyring
-from a2c_smcp.computer.inputs.resolver import InputResolver
-from a2c_smcp.computer.mcp_clients.policy import Policy
+from a2c_smcp.computer.config.input_sources import Keyring
+from a2c_smcp.computer.config.inputs import InputResolver
+from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.errors import ForbiddenError, NotAuthenticatedError, OfficeRefusedError, SMCPError
+from a2c_smcp.utils.backoff import Backoff
 from a2c_smcp.utils.logger import RedactingFormatter
 
 if TYPE_CHECKING:
     from a2c_smcp.cli.computer.command import Options
-    from a2c_smcp.computer.mcp_clients.config_file import LoadedConfig
+    from a2c_smcp.computer.config.files import LoadedConfig
     from a2c_smcp.computer.socketio.client import SMCPComputerClient
 
 logger = logging.getLogger("a2c.computer")
 
-LONGEST_DELAY = 30.0
+FIRST_DELAY, LONGEST_DELAY = 1.0, 30.0
 STALE_SECONDS = 60.0
 """After which a Server has noticed that a connection broke."""
 
@@ -133,7 +133,7 @@ class Host:
         Raises:
             NotAllowed: the Server refuses this connection, or the office.
         """
-        delay = 1.0
+        backoff = Backoff(FIRST_DELAY, LONGEST_DELAY)
         forbidden_since: float | None = None
         while True:
             try:
@@ -154,9 +154,9 @@ class Host:
                     forbidden_since = None
                 if is_final and isinstance(error, OfficeRefusedError):
                     raise NotAllowed(f"cannot join office {office}: {error.message} ({error.code})") from None
+                delay = backoff.next()
                 logger.warning("%s; trying again in %.0f s", error, delay)
-            await asyncio.sleep(delay * random.uniform(0.75, 1.25))
-            delay = min(2 * delay, LONGEST_DELAY)
+            await asyncio.sleep(delay)
 
 
 def allow_everything(req_id: str, server: str, tool: str, parameters: dict[str, Any]) -> bool:
