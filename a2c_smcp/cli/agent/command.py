@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-=======
-import os
->>>>>>> r-core
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-<<<<<<< HEAD
 from a2c_smcp.cli.errors import fail
 from a2c_smcp.cli.options import (
     OFFICE,
@@ -25,13 +20,9 @@ from a2c_smcp.cli.options import (
     Parameters,
     check_ca_file,
     check_log_level,
-    check_url,
+    check_server_url,
     key_from,
 )
-=======
-from a2c_smcp.cli.ca_file import ca_file_option, check_ca_file
-from a2c_smcp.cli.errors import check_server_url, fail
->>>>>>> r-core
 from a2c_smcp.lazy import import_soon
 
 if TYPE_CHECKING:
@@ -353,13 +344,8 @@ def _run(
     from a2c_smcp.utils.logger import configure_logging
 
     if not options.office:
-<<<<<<< HEAD
         fail("no office: set --office NAME or A2C_OFFICE", 2)
-    check_url(options.url)
-=======
-        fail("which office? --office NAME, or A2C_OFFICE", 2)
     check_server_url(options.url)
->>>>>>> r-core
     check_ca_file(options.ca_file)
     configure_logging(options.log_level or log_level, "human")
     run_until_done(in_session(options, main, computer, tool))

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-=======
-import os
->>>>>>> r-core
 import socket
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-<<<<<<< HEAD
 from a2c_smcp.cli.errors import fail
 from a2c_smcp.cli.options import (
     OFFICE,
@@ -31,14 +26,10 @@ from a2c_smcp.cli.options import (
     StartTimeout,
     check_ca_file,
     check_log_level,
+    check_server_url,
     check_start_timeout,
-    check_url,
     key_from,
 )
-=======
-from a2c_smcp.cli.ca_file import ca_file_option, check_ca_file
-from a2c_smcp.cli.errors import check_server_url, fail
->>>>>>> r-core
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -138,15 +129,9 @@ def computer(
     if context.invoked_subcommand is None and url is None and office is not None:
         fail("--url and --office go together: add --url", 2)
     if context.invoked_subcommand is None and no_interactive and url is not None and office is None:
-<<<<<<< HEAD
         fail("--url and --office go together: add --office", 2)
     if url is not None:
-        check_url(url)
-=======
-        fail("--url and --office go together: which office?", 2)
-    if url is not None:
         check_server_url(url)
->>>>>>> r-core
     if watch_config and config is None:
         fail("--watch-config needs a file to watch: add --config FILE", 2)
     check_ca_file(ca_file)

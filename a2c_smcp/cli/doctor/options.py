@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-<<<<<<< HEAD:a2c_smcp/cli/doctor/options.py
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
-=======
->>>>>>> r-core:a2c_smcp/cli/doctor/case.py
 
 from a2c_smcp.computer.config.secrets import Secrets, replace_secrets
 from a2c_smcp.utils.url import check_url
