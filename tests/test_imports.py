@@ -84,6 +84,15 @@ def test_documents_need_addresses_errors_and_helpers_of_the_protocol(path: Path)
     assert ours <= {"utils", "errors", ""}
 
 
+def test_the_document_server_starts_without_parsers() -> None:
+    check = (
+        "import sys, a2c_documents.server.serving;"
+        "libraries = {'lxml', 'python_calamine', 'pypdfium2', 'selectolax', 'PIL'};"
+        "sys.exit(any(m in libraries or m.startswith('a2c_documents.parsers.') for m in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
+
+
 CORES = [path for core in ("protocol", "wire") for path in sorted((PACKAGE / core).glob("*.py"))]
 
 
