@@ -142,6 +142,7 @@ def nested(rows: Iterable[tuple[int, str, bool]]) -> list[Any]:
         if not lists:
             lists.append((depth, []))
         top, items = lists[-1]
+        # A list that starts on a deeper level has no item to belong to, and is the top level itself.
         if depth > top and items:
             owner: Any = items[-1]
             if isinstance(owner, str):

@@ -99,6 +99,7 @@ class _Section:
         return self.condition is None or _TESTS[self.condition[0]](value, self.condition[1])
 
 
+# A workbook has few formats and many cells: parsing a format takes longer than applying it.
 @lru_cache(maxsize=2_000)
 def _sections(code: str) -> tuple[_Section, ...]:
     """The sections of a format, split at semicolons outside quotes."""
@@ -176,6 +177,7 @@ def _number(value: float, section: _Section) -> str:
     if any(kind == "text" and words.strip() for kind, words in middle) and not section.exponent:
         return sign + before + _pattern(size, middle) + after
     shown_digits = _scientific(size, middle) if section.exponent else _decimal(size, middle, section.thousands)
+    # A negative number that is rounded to zero is shown without its sign.
     if not shown_digits.strip("0.,"):
         sign = "" if section.exponent or not shown_digits.strip(".,") or value == 0 else sign.strip("-")
     return sign + before + shown_digits + after

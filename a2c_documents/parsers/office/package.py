@@ -181,6 +181,8 @@ class Package:
         try:
             root = self.xml(where) if where in self else ()
         except DamagedPartError as error:
+            # A damaged list of relations must not hide the text of a document. The document is read without it, and
+            # states what may be missing.
             self.lost[name] = str(error)
             return found
         for entry in root:

@@ -53,6 +53,7 @@ class Grid:
 def _look_like_headers(rows: list[list[str]]) -> bool:
     """Whether the first row looks like headers: complete, distinct, and no numbers."""
     first = rows[0]
+    # Few tables in texts mark their headers, so the first row is judged by its look.
     different = all(first) and len(set(first)) == len(first)
     return len(rows) > 1 and different and not any(cell[0].isdigit() for cell in first)
 

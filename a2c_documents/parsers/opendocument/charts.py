@@ -11,6 +11,7 @@ from a2c_documents.parsers.office.xml import Node, attribute, local, number, wor
 from a2c_documents.parsers.opendocument.addresses import reference_of
 
 _NAMES = {"circle": "pie", "ring": "doughnut", "filled-radar": "radar", "gantt": "bar"}
+# A chart without a sheet refers to its own table by this name.
 _LOCAL = re.compile(r"local-table\.\$?([A-Z]{1,3})\$?\d")
 
 

@@ -83,7 +83,8 @@ def _text_pages(body: Node, common: Node | None, styles: OdfStyles, reader: OdfR
     text.read(body)
     steps = text.story.steps
     if not any(step.what == "section" for step in steps[:2]):
-        # The first paragraph names no page style: the document starts with the default one.
+        # The first paragraph names no page style: the document starts with the default one, as a section before all
+        # others.
         for step in steps:
             step.section += 1
         steps.insert(0, Step("section"))

@@ -96,6 +96,7 @@ def areas_of(
             waiting.extend(pieces)
         else:
             found.append(_bounds(part))
+        # Scattered cells, as in a calendar or a form, would give hundreds of tables with one cell each.
         if len(found) + len(waiting) > MAX_BLOCKS:
             found = _bands(sorted(places))
             break
@@ -154,6 +155,7 @@ def _goes_on(block: Block, count: int) -> bool:
     present = filled(row)
     if not present or row[0].text or any(cell.kind != TEXT or cell.formula for cell in present):
         return False
+    # A header can have up to four lines: if the next row can be another line, the row after it decides.
     if not any(below) or not filled(below[:1]):
         return bool(filled(below)) and count + 2 < len(block.rows) and _goes_on(block, count + 1)
     return any(over.text and under.kind not in (TEXT, DATE) for over, under in zip(row, below, strict=True))

@@ -105,6 +105,8 @@ class CalamineBook:
         return self._told[1]
 
     def _pages(self, number: int) -> list[tuple[int, int]]:
+        # Opening loads every sheet: binary formats state no size that can be trusted, and the number of pages depends
+        # on the rows.
         rows, _ = self._load(number)
         return pages_of((row, len(cells)) for row, cells in rows.items())
 

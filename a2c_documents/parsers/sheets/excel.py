@@ -128,6 +128,8 @@ class ExcelBook:
         return region
 
     def _stream_for(self, sheet: int) -> RowStream:
+        # One stream is open at a time: a workbook can have hundreds of sheets, and each stream holds buffers and a
+        # decompressor.
         if self._stream is None or self._stream_of != sheet:
             if self._stream is not None:
                 self._stream.close()
@@ -180,6 +182,7 @@ class Around:
         region.merged = [area for area in self.merged if area.meets(rows)]
         region.tables = [table for table in self.tables if table.area.meets(rows)]
         region.hidden_columns = self.hidden_columns
+        # Links can point to empty cells and to whole columns; only cells that are shown get one.
         region.links = {
             (area.top, area.left): url
             for area, url in self.links
@@ -239,6 +242,8 @@ def _add_related(around: Around, package: Package, kind: str, target: str) -> No
 
 def _hidden_columns(head: bytes) -> list[int]:
     ranges: list[tuple[int, int]] = []
+    # The numbers are from an untrusted file: seven digits are more than any sheet has columns, and small enough to
+    # convert.
     for column in map(attributes, _COLUMN.findall(head)):
         ends = column.get("min", ""), column.get("max", "") or column.get("min", "")
         if is_on(column.get("hidden", "")) and all(end.isdecimal() and len(end) < 8 for end in ends):

@@ -47,6 +47,8 @@ class RowStream:
     def _start(self) -> None:
         self.close()
         self.shared.clear()
+        # A part of an archive can only be unpacked forwards. Clients mostly read pages in order, so the stream keeps
+        # its position; a request for earlier rows unpacks the sheet again from its start.
         self._file = self._package.open(self._name)
         self._next = 0
         self._kept: tuple[int, bytes] | None = None
@@ -73,6 +75,7 @@ class RowStream:
         self._end = b"</" + self.prefix + b"sheetData"
         self._walk = self._all(head[start:])
         if _EMPTY.match(head, start):
+            # The end of the rows is the empty element itself.
             self._end = b"<" + self.prefix + b"sheetData"
 
     def close(self) -> None:

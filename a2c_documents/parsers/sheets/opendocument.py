@@ -97,6 +97,9 @@ class OpenDocumentBook:
     def _divide(self) -> None:
         """Find the sheets, and the rows of each."""
         raw = self._raw
+        # A tree of 250 MB of XML would take gigabytes of memory, and all of it to show one page. The conventional
+        # prefixes (`table:`, `office:`) are part of what every program writes, so that the bytes can be searched for
+        # them.
         root = _ROOT.search(raw)
         if root is None:
             raise UnreadableFileError("this file is not a valid workbook: it contains no spreadsheet")
@@ -142,6 +145,7 @@ class OpenDocumentBook:
 
     def _rows_of(self, start: int, end: int) -> Iterator[_Rows]:
         row = 0
+        # A row has its end tag before the next row begins; a row without one is empty (`<table:table-row …/>`).
         matches = list(_ROW.finditer(self._raw, start, end))
         stops = [match.start() for match in matches[1:]] + [end]
         for match, stop in zip(matches, stops, strict=False):

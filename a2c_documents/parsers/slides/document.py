@@ -108,6 +108,7 @@ class _Deck:
 
     def _design(self, name: str) -> Design:
         layout = self.package.related(name, "slideLayout")
+        # Hundreds of slides share a few layouts.
         if layout not in self._designs:
             self._designs[layout] = Design(self.package, layout)
         return self._designs[layout]

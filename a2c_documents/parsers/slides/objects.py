@@ -106,6 +106,7 @@ def picture_elements(shape: Shape, part: SlidePart, metadata: dict[str, Any]) ->
         blip = shape.element.find("{*}spPr/{*}blipFill/{*}blip")
     file = part.target(attribute(blip, "embed")) if blip is not None else ""
     picture = part.package.picture(file) if file and file in part.package else None
+    # Sound and film are stored as their poster picture, with a mark that names the file.
     element = _media(shape, part)
     if element is None:
         linked = part.relations.get(attribute(blip, "link")) if blip is not None else None

@@ -105,6 +105,8 @@ def _children(parent: Node) -> Iterator[Node]:
             yield child
             continue
         for choice in child:
+            # The first choice can hold only a new kind of shape that is not supported; a later one has a picture or a
+            # frame for it.
             known = [shape for shape in choice if local(shape) in _KINDS or local(shape) == "grpSp"]
             if known:
                 yield from known

@@ -146,6 +146,8 @@ class WordBody:
     def read(self, body: Node) -> Story:
         """Read the whole body."""
         self._story.begin_section(0)
+        # Content of boxes and frames is pushed onto the same stack: it follows its paragraph, and no depth of nesting
+        # leads to recursion.
         stack: list[Node] = list(reversed(body))
         while stack:
             node = stack.pop()

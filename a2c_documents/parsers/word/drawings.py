@@ -115,6 +115,7 @@ class Drawings:
         return _Frame(outer.name or attribute(shape, "name"), alt, size, click.target if click else outer.url)
 
     def _picture(self, blip: Node | None, frame: _Frame) -> Element:
+        # The older and the newer format name the relation of a picture differently.
         names = ("embed", "id", "link", "href") if blip is not None else ()
         relation = next((found for name in names if (found := self._relations.get(attribute(blip, name)))), None)
         shown = image(frame.alt, url=relation.target if relation and relation.external else "", **frame.metadata)

@@ -68,6 +68,7 @@ class WordNumbering:
         else:
             counts[depth] = counts[depth] + 1 if depth in counts else level.start
         self._begun.add((list_id, depth))
+        # A new item restarts the numbering below it, unless the list says otherwise.
         for deeper in [number for number in counts if number > depth and levels.get(number, Level()).restarts]:
             del counts[deeper]
         if level.style == "none" and not level.pattern.strip():

@@ -46,6 +46,8 @@ class Asides:
 
     def mark(self, kind: str, note_id: str, numeral: Callable[[int], str]) -> str:
         """The mark of a note; a second reference gets the same mark."""
+        # Notes in headers and in other notes count too, so the counters belong to the document and not to the reader of
+        # one part.
         if (kind, note_id) not in self.marks:
             self.counts[kind] = self.counts.get(kind, 0) + 1
             self.marks[kind, note_id] = numeral(self.counts[kind])
@@ -72,6 +74,9 @@ class WordReader:
         """Read a paragraph, without recursion."""
         self._said = said = Said(fields=self._pending)
         self._pending = []
+        # The walk has a stack of its own. A tree can be 256 levels deep, the limit of the XML parser, and a recursive
+        # walk would need several frames for each of them. The action for a node pushes its children or skips them. A
+        # `_Close` below them on the stack runs when everything inside the node has been read.
         self._stack = list(reversed(element))
         while self._stack:
             node = self._stack.pop()
@@ -193,6 +198,8 @@ class WordReader:
             self._in_code -= ended.in_code
             self._end_link(ended)
             if ended.entry is not None:
+                # The result of a legacy form field is the text that was entered. A check box has no result: its state
+                # is in the field itself.
                 words = "" if ended.in_code else self._said.words(ended.start).strip()
                 if not words:
                     self._say(ended.shown)

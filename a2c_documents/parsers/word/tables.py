@@ -39,6 +39,7 @@ def read_table(element: Node, words: Callable[[Node], str], deleted: Callable[[]
         if child(properties, "w:del") is not None:
             deleted()
             continue
+        # Only rows at the top can be headers; the switch on a later row has no effect in Word either.
         if is_on(properties, "w:tblHeader") and grid.header_rows == len(grid.rows):
             grid.header_rows += 1
         grid.rows.append(_row(row, properties, grid, spans, words))
