@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from a2c_smcp import smcp
-from a2c_smcp.protocol.effects import Call
 from a2c_smcp.protocol.flow import run
 from a2c_smcp.protocol.grants import EVERYTHING, Grant
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.server import Request, answer
+from a2c_smcp.protocol.server_effects import Call
 from a2c_smcp.server.registry import MemoryRegistry
 from benchmarks.support import Row
 

@@ -15,7 +15,7 @@ import yaml
 from typer.main import get_command
 
 from a2c_smcp.cli.main import app
-from a2c_smcp.computer.mcp_clients.config_file import load_config
+from a2c_smcp.computer.config.files import load_config
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.server.app import transport_limit
 from a2c_smcp.server.settings import ServerSettings

@@ -14,10 +14,10 @@ from a2c_smcp.agent import AsyncSMCPAgentClient
 from a2c_smcp.agent.client import Changes
 from a2c_smcp.errors import DocumentNotFoundError, ElementNotFoundError, PageOutOfRangeError
 from a2c_smcp.smcp import DPEDocumentSummary
-from tests.support.computers import computer_process, stdio, write_config
-from tests.support.process import server_process
-from tests.support.running import PATIENCE
+from tests.support.mcp_servers import stdio, write_config
+from tests.support.process import computer_process, server_process
 from tests.support.shop import execute, make_shop
+from tests.support.waiting import PATIENCE
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 ORDERS, NOTES = "dpe://tables.example/orders", "dpe://notes.example/notes"

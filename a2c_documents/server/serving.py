@@ -20,6 +20,7 @@ from a2c_documents.library.library import Library, News
 from a2c_documents.server.server import DocumentServer
 from a2c_documents.server.watching import watch as watch_folder
 from a2c_documents.workers.pool import Progress
+from a2c_smcp.utils.system.signals import STOP, on_signals
 
 logger = logging.getLogger(__name__)
 
@@ -44,20 +45,17 @@ async def serve(library: Library, name: str, transport: str, host: str, port: in
 
 async def _over_stdio(server: DocumentServer, close: Callable[[], Awaitable[None]]) -> None:
     stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        with contextlib.suppress(NotImplementedError):
-            loop.add_signal_handler(number, stopped.set)
-    async with stdio_server() as (incoming, outgoing):
-        options = server.server.create_initialization_options()
-        serving = asyncio.ensure_future(server.server.run(incoming, outgoing, options))
-        stopping = asyncio.ensure_future(stopped.wait())
-        await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
-        if stopping.done():
-            await close()
-            os._exit(0)  # a thread waits for standard input, and nothing but its end would wake it
-        stopping.cancel()
-        await serving
+    with on_signals(STOP, stopped.set):
+        async with stdio_server() as (incoming, outgoing):
+            options = server.server.create_initialization_options()
+            serving = asyncio.ensure_future(server.server.run(incoming, outgoing, options))
+            stopping = asyncio.ensure_future(stopped.wait())
+            await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+            if stopping.done():
+                await close()
+                os._exit(0)  # a thread waits for standard input, and nothing but its end would wake it
+            stopping.cancel()
+            await serving
 
 
 async def _over_http(server: DocumentServer, host: str, port: int) -> None:
@@ -79,7 +77,7 @@ class _Uvicorn(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
-        previous = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        previous = {number: signal.signal(number, self.handle_exit) for number in STOP}
         try:
             yield
         finally:

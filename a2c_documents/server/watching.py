@@ -29,7 +29,7 @@ READING_SECONDS = 0.5
 Announce: TypeAlias = Callable[[News], Awaitable[None]]
 
 
-async def watch(library: Library, announce: Announce) -> None:
+async def watch(library: Library, announce: Announce, look_seconds: float = LOOK_SECONDS) -> None:
     """Watch the folder until cancelled; one that is gone is waited for."""
     complaint = ""
     async with asyncio.TaskGroup() as readings:  # what is still being read ends with the watching
@@ -40,7 +40,7 @@ async def watch(library: Library, announce: Announce) -> None:
                 await watcher.watch()
                 complaint = ""
             except _Unwatchable as error:  # it may pass
-                seconds = LOOK_SECONDS
+                seconds = look_seconds
                 if str(error) != complaint:
                     logger.warning("the folder cannot be watched, and is looked at from time to time: %s", error)
                 complaint = str(error)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import sqlite3
 import time
 import zlib
@@ -25,6 +24,7 @@ from a2c_documents.registry import fingerprint
 from a2c_documents.store.database import PATIENCE, Database
 from a2c_documents.store.words import SCHEMA as WORDS_SCHEMA
 from a2c_documents.store.words import Words, forget_words
+from a2c_smcp.utils.system.paths import cache_folder
 
 logger = logging.getLogger(__name__)
 
@@ -50,9 +50,8 @@ _KEEP_DOCUMENT = "INSERT OR REPLACE INTO documents VALUES (?, ?, ?)"
 
 def default_location(root: Path) -> Path:
     """Where the database of a folder is."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     name = blake2b(str(root).encode("utf-8", "replace"), digest_size=8).hexdigest()
-    return cache / "a2c" / "documents" / f"{name}.db"
+    return cache_folder() / "documents" / f"{name}.db"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
+from a2c_smcp.utils.system.processes import APART
+
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -120,7 +122,7 @@ async def _start(memory_bytes: int) -> asyncio.subprocess.Process:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
             limit=_LINE_LIMIT,
-            start_new_session=True,  # Ctrl-C is for the server, which ends its workers
+            **APART,  # Ctrl-C is for the server, which ends its workers
         )
     except OSError as error:
         problem = f"no process can be started to read it: {error.strerror or error}"

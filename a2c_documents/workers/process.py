@@ -6,14 +6,11 @@ Whatever a file does to its parser stays in here: memory is bounded, and the ser
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import io
 import json
 import os
 import sys
-import threading
-import time
 from collections import OrderedDict
 from itertools import takewhile
 from pathlib import Path
@@ -27,6 +24,8 @@ from a2c_documents.render import as_text, page_shape
 from a2c_documents.wording import size_words
 from a2c_smcp.utils.extras import how_to_install
 from a2c_smcp.utils.garbage import collect_less_often
+from a2c_smcp.utils.system.processes import end_with_parent
+from a2c_smcp.utils.system.resources import limit_memory
 
 KEPT_OPEN = 4
 MAY_BE_EMPTY = ("text", "code")
@@ -41,7 +40,8 @@ _BLOCK = 1 << 20
 class Reader:
     """Opens files, and keeps the last few open: who reads one page often reads the next."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: int = VERSION) -> None:
+        self._version = version
         self._open: OrderedDict[Path, tuple[os.stat_result, Source]] = OrderedDict()
 
     def digest(self, path: Path) -> dict[str, Any]:
@@ -51,7 +51,7 @@ class Reader:
         take longer than anybody waits.
         """
         kind = format_of(path)
-        how = f"{VERSION}.{kind.module}.{kind.function}.{kind.version}.{suffix_of(path)}"
+        how = f"{self._version}.{kind.module}.{kind.function}.{kind.version}.{suffix_of(path)}"
         digest = hashlib.blake2b(how.encode("utf-8", "surrogateescape"), digest_size=16)
         with path.open("rb") as file:
             stat = os.fstat(file.fileno())
@@ -151,8 +151,8 @@ def main() -> None:
     """Answer requests until there are no more."""
     collect_less_often()
     requests, answers = _private_streams()
-    _bound_memory(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
-    threading.Thread(target=_end_with_server, args=[os.getppid()], daemon=True).start()
+    limit_memory(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+    end_with_parent()
     reader = Reader()
     for line in requests:
         answers.write(_reply(reader, json.loads(line)))
@@ -202,21 +202,6 @@ def _private_streams() -> tuple[BinaryIO, BinaryIO]:
         os.dup2(nothing, standard)
     sys.stdout = sys.stderr = io.TextIOWrapper(open(os.devnull, "wb"))  # noqa: SIM115
     return requests, answers
-
-
-def _end_with_server(server: int) -> None:
-    """A parser that never returns must not outlive who asked for it."""
-    while os.getppid() == server:
-        time.sleep(1)
-    os._exit(1)
-
-
-def _bound_memory(max_bytes: int) -> None:
-    if max_bytes:
-        with contextlib.suppress(ImportError, OSError, ValueError):  # not everywhere
-            import resource
-
-            resource.setrlimit(resource.RLIMIT_AS, (max_bytes, max_bytes))
 
 
 if __name__ == "__main__":

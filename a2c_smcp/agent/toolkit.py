@@ -24,22 +24,23 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from a2c_smcp.agent import content
-from a2c_smcp.agent.choice import Choice, tags_of
-from a2c_smcp.agent.content import Answer, Answers
-from a2c_smcp.agent.own_tools import (
+from a2c_smcp.agent.answers import Answer, Answers, failed_answer, result_answer
+from a2c_smcp.agent.builtin_tools import (
     FIND_DOCUMENTS,
     LOOK_AT_DESKTOP,
     READ_DOCUMENT,
     Act,
     Blueprint,
+    BuiltinTools,
+    CallTool,
+    ModelBackend,
     ModelFlow,
-    OwnTools,
     Unclear,
 )
+from a2c_smcp.agent.choice import Choice, tags_of
 from a2c_smcp.agent.schemas import object_schema, with_choice
 from a2c_smcp.errors import SMCPError
-from a2c_smcp.protocol.flow import Do, Flow, run, run_async
+from a2c_smcp.protocol.flow import run, run_async
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.utils.threads import side_by_side
 
@@ -91,6 +92,7 @@ class ToolkitBase(ABC):
         max_text: int = MAX_TEXT,
     ) -> None:
         self._agent = agent
+        self._backend = ModelBackend(agent, self._side_by_side)
         self._choice = choice or Choice()
         self._desktop = desktop
         self._documents = documents
@@ -176,8 +178,8 @@ class ToolkitBase(ABC):
 
         def start(arguments: dict[str, Any]) -> ModelFlow:
             computer = _pick(arguments.pop(key, None) if key is not None else None, computers)
-            result = yield from _do(self._agent.emit_tool_call, computer, tool["name"], arguments, self._timeout)
-            return content.from_result(result, self._max_text)
+            result = yield from CallTool(computer, tool["name"], arguments, self._timeout)
+            return result_answer(result, self._max_text)
 
         place = f"Runs on {computers[0]}." if len(computers) == 1 else f"Runs on the {key} you choose."
         return ModelTool(
@@ -197,17 +199,17 @@ class ToolkitBase(ABC):
         if tool is None:
             near = difflib.get_close_matches(name, tools, 3, 0.5)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
-            return content.failure(f"there is no tool {name}{hint}")
+            return failed_answer(f"there is no tool {name}{hint}")
         try:
             return (yield from tool.start(_read_arguments(arguments)))
         except (SMCPError, Unclear) as error:
             code = f" (error {error.code})" if isinstance(error, SMCPError) else ""
-            return content.failure(f"{error}{code}")
+            return failed_answer(f"{error}{code}")
 
     # -------------------------------------------------------------------------------------------- windows and documents
 
     def _own_tools(self) -> Iterable[ModelTool]:
-        own = OwnTools(self._agent, self._side_by_side, self._max_text)
+        own = BuiltinTools(self._agent, self._max_text)
         if self._desktop:
             yield self._own(LOOK_AT_DESKTOP, own.look)
         if self._documents:
@@ -244,7 +246,7 @@ class Toolkit(ToolkitBase):
         It does not raise for what the model, a tool, a Computer or the Server did wrong: that is an answer with
         `is_error`.
         """
-        return await run_async(self._calling(name, arguments), None)
+        return await run_async(self._calling(name, arguments), self._backend)
 
     async def call_all(self, calls: Iterable[Call]) -> Answers:
         """Call all the tools that a model asks for in one turn, side by side: `(id, name, arguments)` of each."""
@@ -261,7 +263,7 @@ class SyncToolkit(ToolkitBase):
 
     def call(self, name: str, arguments: Arguments = None) -> Answer:
         """Call a tool as a model asks for it; see `Toolkit.call`."""
-        return run(self._calling(name, arguments), None)
+        return run(self._calling(name, arguments), self._backend)
 
     def call_all(self, calls: Iterable[Call]) -> Answers:
         """Call all the tools that a model asks for in one turn, side by side; see `Toolkit.call_all`."""
@@ -270,11 +272,6 @@ class SyncToolkit(ToolkitBase):
 
     def _side_by_side(self, work: list[Callable[[], Any]]) -> Any:
         return side_by_side([partial(_outcome, each) for each in work])
-
-
-def _do(function: Callable[..., Any], *args: Any, **options: Any) -> Flow[Any, Any]:
-    """Ask the Agent, in whichever form it is."""
-    return (yield from Do(partial(function, *args, **options)))
 
 
 def _read_arguments(arguments: Arguments) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import typer
 from a2c_smcp.cli.errors import fail
 
 if TYPE_CHECKING:
-    from a2c_smcp.computer.mcp_clients.config_file import LoadedConfig, Problem
+    from a2c_smcp.computer.config.files import LoadedConfig, Problem
 
 app = typer.Typer(
     help="Check a configuration of MCP servers, or bring one over from another host.", no_args_is_help=True
@@ -22,7 +22,7 @@ _JSON = typer.Option("--json", help="Print JSON.")
 
 def load(path: Path, *, expand: bool = True, adopt: bool = False) -> LoadedConfig:
     """Read a file, or end the command with one line for each mistake."""
-    from a2c_smcp.computer.mcp_clients.config_file import ConfigError, load_config
+    from a2c_smcp.computer.config.files import ConfigError, load_config
 
     try:
         return load_config(path, expand=expand, adopt=adopt)
@@ -53,7 +53,7 @@ def check(
         _check_settings(file, as_json)
         return
 
-    from a2c_smcp.computer.mcp_clients.config_file import ConfigError, LoadedConfig, load_config
+    from a2c_smcp.computer.config.files import ConfigError, LoadedConfig, load_config
 
     problems: list[Problem] = []
     config = LoadedConfig()
@@ -124,7 +124,7 @@ def import_(
     confirmation (autoApprove, alwaysAllow) get auto_apply. What has no counterpart is reported. A file that is there
     already keeps its shape and all it holds; one with comments, which would be lost, is refused.
     """
-    from a2c_smcp.computer.mcp_clients.importing import HOSTS, candidates, convert, merge
+    from a2c_smcp.computer.config.importing import HOSTS, candidates, convert, merge
 
     if host not in HOSTS:
         fail(f"{host}: unknown host; known are {', '.join(HOSTS)}", 2)

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from a2c_smcp.lazy import lazily
 
 if TYPE_CHECKING:
-    from a2c_smcp.computer.calls import CallToConfirm, call_to_confirm
     from a2c_smcp.computer.computer import Computer
-    from a2c_smcp.computer.mcp_clients.config_file import ConfigError, LoadedConfig, load_config, server_from
-    from a2c_smcp.computer.mcp_clients.model import (
+    from a2c_smcp.computer.config.files import ConfigError, LoadedConfig, load_config, server_from
+    from a2c_smcp.computer.config.model import (
         MCPServerCommandInput,
         MCPServerConfig,
         MCPServerInput,
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
         StreamableHttpServerConfig,
         ToolMeta,
     )
+    from a2c_smcp.computer.offer.confirmation import CallToConfirm, call_to_confirm
     from a2c_smcp.computer.socketio.client import SMCPComputerClient
     from a2c_smcp.computer.types import ConfirmCallback, ServerState, ServerStatus, ToolCallRecord
 
@@ -60,10 +60,10 @@ __all__ = [
 __getattr__ = lazily(
     __name__,
     {
-        "a2c_smcp.computer.calls": ["CallToConfirm", "call_to_confirm"],
+        "a2c_smcp.computer.offer.confirmation": ["CallToConfirm", "call_to_confirm"],
         "a2c_smcp.computer.computer": ["Computer"],
-        "a2c_smcp.computer.mcp_clients.config_file": ["ConfigError", "LoadedConfig", "load_config", "server_from"],
-        "a2c_smcp.computer.mcp_clients.model": [
+        "a2c_smcp.computer.config.files": ["ConfigError", "LoadedConfig", "load_config", "server_from"],
+        "a2c_smcp.computer.config.model": [
             "MCPServerCommandInput",
             "MCPServerConfig",
             "MCPServerInput",

@@ -19,6 +19,7 @@ from a2c_smcp.errors import (
     RateLimitedError,
     SMCPError,
     ToolFailedError,
+    ToolTimedOutError,
     error_for,
     from_payload,
     to_payload,
@@ -44,6 +45,16 @@ def refusal(event: object, error: SMCPError) -> Any:
         "structuredContent": {"error": error.message, "error_type": type_name(error)},
         "isError": True,
         "meta": {"error_code": error.code},
+    }
+
+
+def timed_out(seconds: float) -> dict[str, Any]:
+    """The result of a tool call that the Agent gave up after so many seconds, in the form of a Computer's answer."""
+    return {
+        "content": [{"type": "text", "text": "Tool call timeout"}],
+        "isError": True,
+        "structuredContent": {"error": f"no result within {seconds:g} s", "error_type": "ToolTimedOutError"},
+        "meta": {"timeout": True, "error_code": ToolTimedOutError.code},
     }
 
 

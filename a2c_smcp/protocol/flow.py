@@ -9,28 +9,28 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, Generic, TypeAlias, TypeVar
 
-WorldT = TypeVar("WorldT")
+BackendT = TypeVar("BackendT")
 AnswerT = TypeVar("AnswerT")
 ResultT = TypeVar("ResultT")
 
 MaybeAwaitable: TypeAlias = AnswerT | Awaitable[AnswerT]
 
 
-class Effect(Generic[WorldT, AnswerT]):
-    """Something a flow asks of the world. `answer = yield from effect` is how a flow asks."""
+class Effect(Generic[BackendT, AnswerT]):
+    """Something a flow asks of the backend. `answer = yield from effect` is how a flow asks."""
 
     __slots__ = ()
 
-    def perform(self, world: WorldT) -> MaybeAwaitable[AnswerT]:
-        """Do it. A blocking world returns the answer, an asynchronous one may return an awaitable of it."""
+    def perform(self, backend: BackendT) -> MaybeAwaitable[AnswerT]:
+        """Do it. A blocking backend returns the answer, an asynchronous one may return an awaitable of it."""
         raise TypeError(f"{type(self).__name__} does not say how it is performed")
 
-    def __iter__(self) -> Generator[Effect[WorldT, Any], Any, AnswerT]:
+    def __iter__(self) -> Generator[Effect[BackendT, Any], Any, AnswerT]:
         return (yield self)
 
 
 class Do(Effect[Any, Any]):
-    """Call a function that may or may not have to be awaited; a flow that uses it needs no world of its own."""
+    """Call a function that may or may not have to be awaited; a flow that uses it needs no backend of its own."""
 
     __slots__ = ("_args", "_function")
 
@@ -38,17 +38,17 @@ class Do(Effect[Any, Any]):
         self._function = function
         self._args = args
 
-    def perform(self, world: Any) -> Any:
+    def perform(self, backend: Any) -> Any:
         """Call it."""
         return self._function(*self._args)
 
 
-Flow: TypeAlias = Generator[Effect[WorldT, Any], Any, ResultT]
+Flow: TypeAlias = Generator[Effect[BackendT, Any], Any, ResultT]
 
 
-def run(flow: Flow[WorldT, ResultT], world: WorldT) -> ResultT:
-    """Run a flow to its end in a blocking world."""
-    advance: Callable[[Any], Effect[WorldT, Any]] = flow.send
+def run(flow: Flow[BackendT, ResultT], backend: BackendT) -> ResultT:
+    """Run a flow to its end in a blocking backend."""
+    advance: Callable[[Any], Effect[BackendT, Any]] = flow.send
     value: Any = None
     while True:
         try:
@@ -56,14 +56,14 @@ def run(flow: Flow[WorldT, ResultT], world: WorldT) -> ResultT:
         except StopIteration as end:
             return end.value
         try:
-            advance, value = flow.send, effect.perform(world)
+            advance, value = flow.send, effect.perform(backend)
         except BaseException as error:  # handed to the flow, which owns the decision; a cancellation as well
             advance, value = flow.throw, error
 
 
-async def run_async(flow: Flow[WorldT, ResultT], world: WorldT) -> ResultT:
-    """Run a flow to its end in an asynchronous world."""
-    advance: Callable[[Any], Effect[WorldT, Any]] = flow.send
+async def run_async(flow: Flow[BackendT, ResultT], backend: BackendT) -> ResultT:
+    """Run a flow to its end in an asynchronous backend."""
+    advance: Callable[[Any], Effect[BackendT, Any]] = flow.send
     value: Any = None
     while True:
         try:
@@ -71,7 +71,7 @@ async def run_async(flow: Flow[WorldT, ResultT], world: WorldT) -> ResultT:
         except StopIteration as end:
             return end.value
         try:
-            answer: Any = effect.perform(world)
+            answer: Any = effect.perform(backend)
             if hasattr(answer, "__await__"):
                 answer = await answer
             advance, value = flow.send, answer

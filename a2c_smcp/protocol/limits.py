@@ -27,6 +27,12 @@ class Limits:
     """Seconds for a relayed request that carries no `timeout` of its own."""
     entry_timeout: float = 10
     """Seconds a transport connection may stay outside every namespace."""
+    authentication_timeout: float = 10
+    """Seconds for an authentication provider to decide."""
+    body_timeout: float = 10
+    """Seconds for the body of an HTTP request to arrive."""
+    grant_interval: float = 2
+    """Seconds between two checks of the credentials of open connections."""
     timeout_grace: float = 5
     """Seconds the Server waits beyond a request's time-out, so that the Computer's own answer comes first."""
 

@@ -29,9 +29,11 @@ from a2c_smcp.protocol.answers import (
     read_templates,
     read_tools,
     retry_after,
+    timed_out,
 )
+from a2c_smcp.protocol.client_effects import Ask, ClientBackend, Pause, ReadResult, Tell
 from a2c_smcp.protocol.flow import AnswerT, Flow
-from a2c_smcp.protocol.seat import Ask, ClientWorld, Load, Pause, Tell, check_seconds
+from a2c_smcp.protocol.seat import check_seconds
 from a2c_smcp.utils.dpe_uri import extend_dpe_uri, is_dpe_uri, parse_dpe_uri, without_query
 from a2c_smcp.utils.failures import log_failure
 
@@ -43,14 +45,13 @@ logger = logging.getLogger(__name__)
 _LONGER = 1.5
 """How much longer than the Server says is waited at the most."""
 
-_RESULTS = "a2c_smcp.utils.results"
 DEFAULT_LIMIT = 20
 LARGEST_LIMIT = 100
 
 
 def call_tool(
     agent: str, computer: str, tool_name: str, params: Mapping[str, Any], timeout: float
-) -> Flow[ClientWorld, CallToolResult]:
+) -> Flow[ClientBackend, CallToolResult]:
     """Call a tool. After `timeout` seconds, or when the caller gives up, the call is cancelled where it runs.
 
     Raises:
@@ -60,7 +61,6 @@ def call_tool(
     seconds = check_seconds(timeout)
     if not isinstance(params, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise MalformedRequestError("params: an object is expected")
-    results = yield from Load(_RESULTS)
     req_id = new_id()
     request = smcp.ToolCallReq(
         agent=agent,
@@ -78,23 +78,20 @@ def call_tool(
             place = f"{tool_name} of {computer}"
             log_failure(logger, smcp.TOOL_CALL_EVENT, req_id, error.code, f"{place}: {error.message}; it is cancelled")
             yield from _cancel(agent, req_id)
-            return results.timed_out(seconds)
+            return (yield from ReadResult(timed_out(seconds)))
         except BaseException as error:
             if not isinstance(error, Exception):  # the caller is interrupted, or its task cancelled: nobody waits
                 yield from _cancel(agent, req_id)
             raise
         answer = read_object(ack)
-        try:
-            result = results.from_wire(answer)
-        except ValueError as error:
-            raise InvalidAnswerError(f"the Computer's answer is no tool result: {results.explain(error)}") from None
+        result = yield from ReadResult(answer)
     if (failure := failure_in(answer)) is not None:
         place = f"{tool_name} of {computer}"
         log_failure(logger, smcp.TOOL_CALL_EVENT, req_id, failure.code, f"{place}: {failure.message}")
     return result
 
 
-def _cancel(agent: str, req_id: str) -> Flow[ClientWorld, None]:
+def _cancel(agent: str, req_id: str) -> Flow[ClientBackend, None]:
     with contextlib.suppress(ConnectionError):  # the Server has cancelled it itself, when the connection went
         yield from Tell(smcp.CANCEL_TOOL_CALL_EVENT, smcp.CancelToolCallReq(agent=agent, req_id=req_id))
 
@@ -111,7 +108,7 @@ def _logged(event: str, req_id: str) -> Generator[None]:
 
 def _ask(
     event: str, request: Mapping[str, Any], timeout: float, read: Callable[[Any, str], AnswerT]
-) -> Flow[ClientWorld, AnswerT]:
+) -> Flow[ClientBackend, AnswerT]:
     """Send a request and read its answer.
 
     Raises:
@@ -121,7 +118,7 @@ def _ask(
         return read((yield from _ask_patiently(event, request, timeout)), request["req_id"])
 
 
-def _ask_patiently(event: str, request: Mapping[str, Any], timeout: float) -> Flow[ClientWorld, Any]:
+def _ask_patiently(event: str, request: Mapping[str, Any], timeout: float) -> Flow[ClientBackend, Any]:
     """Send a request; if the Server says that there are too many, wait as long as it says and send it again."""
     remaining = timeout
     while True:
@@ -134,13 +131,13 @@ def _ask_patiently(event: str, request: Mapping[str, Any], timeout: float) -> Fl
         remaining -= seconds
 
 
-def get_tools(agent: str, computer: str, timeout: float) -> Flow[ClientWorld, smcp.GetToolsRet]:
+def get_tools(agent: str, computer: str, timeout: float) -> Flow[ClientBackend, smcp.GetToolsRet]:
     """The tools of a Computer."""
     request = smcp.GetToolsReq(agent=agent, req_id=new_id(), computer=computer)
     return (yield from _ask(smcp.GET_TOOLS_EVENT, request, timeout, read_tools))
 
 
-def get_config(agent: str, computer: str, timeout: float) -> Flow[ClientWorld, smcp.GetComputerConfigRet]:
+def get_config(agent: str, computer: str, timeout: float) -> Flow[ClientBackend, smcp.GetComputerConfigRet]:
     """The configuration of a Computer."""
     request = smcp.GetComputerConfigReq(agent=agent, req_id=new_id(), computer=computer)
     return (yield from _ask(smcp.GET_CONFIG_EVENT, request, timeout, read_config))
@@ -148,7 +145,7 @@ def get_config(agent: str, computer: str, timeout: float) -> Flow[ClientWorld, s
 
 def get_desktop(
     agent: str, computer: str, size: int | None, window: str | None, timeout: float
-) -> Flow[ClientWorld, smcp.GetDeskTopRet]:
+) -> Flow[ClientBackend, smcp.GetDeskTopRet]:
     """The windows of a Computer."""
     request = smcp.GetDeskTopReq(agent=agent, req_id=new_id(), computer=computer)
     if size is not None:
@@ -166,7 +163,7 @@ def get_finder(
     offset: int,
     limit: int,
     timeout: float,
-) -> Flow[ClientWorld, smcp.GetFinderRet]:
+) -> Flow[ClientBackend, smcp.GetFinderRet]:
     """A page of the catalogue of a Computer. Filters that are not set, and defaults, are not sent."""
     request = smcp.GetFinderReq(agent=agent, req_id=new_id(), computer=computer)
     if keywords is not None:
@@ -182,13 +179,13 @@ def get_finder(
 
 def read_resource_contents(
     agent: str, computer: str, uri: str, timeout: float
-) -> Flow[ClientWorld, smcp.ReadResourceRet]:
+) -> Flow[ClientBackend, smcp.ReadResourceRet]:
     """A resource, as its MCP server gives it."""
     request = smcp.ReadResourceReq(agent=agent, req_id=new_id(), computer=computer, uri=uri)
     return (yield from _ask(smcp.READ_RESOURCE_EVENT, request, timeout, read_contents))
 
 
-def read_resource(agent: str, computer: str, uri: str, timeout: float) -> Flow[ClientWorld, dict[str, Any]]:
+def read_resource(agent: str, computer: str, uri: str, timeout: float) -> Flow[ClientBackend, dict[str, Any]]:
     """The body of a document, page or element; of any other resource the MCP answer."""
     answer = yield from read_resource_contents(agent, computer, uri, timeout)
     return read_body(uri, answer)
@@ -196,7 +193,7 @@ def read_resource(agent: str, computer: str, uri: str, timeout: float) -> Flow[C
 
 def list_resource_templates(
     agent: str, computer: str, mcp_server: str | None, cursor: str | None, timeout: float
-) -> Flow[ClientWorld, smcp.ListResourceTemplatesRet]:
+) -> Flow[ClientBackend, smcp.ListResourceTemplatesRet]:
     """The resource templates of a Computer's MCP servers, or of one of them."""
     request = smcp.ListResourceTemplatesReq(agent=agent, req_id=new_id(), computer=computer)
     if mcp_server is not None:
@@ -214,7 +211,7 @@ def complete(
     context: Mapping[str, str] | None,
     mcp_server: str | None,
     timeout: float,
-) -> Flow[ClientWorld, smcp.CompleteRet]:
+) -> Flow[ClientBackend, smcp.CompleteRet]:
     """Values that an MCP server suggests for an argument of a resource template or a prompt."""
     request = smcp.CompleteReq(
         agent=agent,
@@ -230,7 +227,7 @@ def complete(
     return (yield from _ask(smcp.COMPLETE_EVENT, request, timeout, read_completion))
 
 
-def list_computers(agent: str, office_id: str, timeout: float) -> Flow[ClientWorld, list[smcp.SessionInfo]]:
+def list_computers(agent: str, office_id: str, timeout: float) -> Flow[ClientBackend, list[smcp.SessionInfo]]:
     """The Computers in the Agent's office."""
     request = smcp.ListRoomReq(agent=agent, req_id=new_id(), office_id=office_id)
     members = yield from _ask(smcp.LIST_ROOM_EVENT, request, timeout, read_roster)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-import random
 import re
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from a2c_smcp.errors import (
     ForbiddenError,
@@ -21,9 +19,22 @@ from a2c_smcp.errors import (
     is_known_code,
 )
 from a2c_smcp.protocol.answers import read_two_values
-from a2c_smcp.protocol.flow import Effect, Flow, MaybeAwaitable
+from a2c_smcp.protocol.client_effects import (
+    Ask,
+    ClientBackend,
+    GoesOn,
+    Occupy,
+    Pause,
+    ReadSeat,
+    Redial,
+    Rest,
+    Retake,
+    Seat,
+    Tell,
+)
+from a2c_smcp.protocol.flow import Flow
 from a2c_smcp.smcp import JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT, EnterOfficeReq, LeaveOfficeReq
-from a2c_smcp.types import Role
+from a2c_smcp.utils.backoff import Backoff
 from a2c_smcp.utils.failures import log_failure
 
 logger = logging.getLogger(__name__)
@@ -39,158 +50,6 @@ _FINAL = {error.code for error in (MalformedRequestError, NotAuthenticatedError,
 """Not 403: a name that is taken may be free later, when its bearer leaves, or is the connection that we lost."""
 
 
-@dataclass(frozen=True, slots=True)
-class Seat:
-    """A place in an office, and under which name."""
-
-    office_id: str
-    name: str
-
-
-class ClientWorld(Protocol):
-    """What a client offers to the flows below."""
-
-    @property
-    def office_id(self) -> str | None:
-        """The office the client is in, as far as it knows."""
-        ...
-
-    @office_id.setter
-    def office_id(self, office_id: str | None) -> None: ...
-
-    @property
-    def role(self) -> Role:
-        """What the client is in an office."""
-        ...
-
-    @property
-    def seat(self) -> Seat | None:
-        """The seat that the client means to have."""
-        ...
-
-    def ask(self, event: str, data: Any, timeout: float, /) -> MaybeAwaitable[Any]:
-        """Send a request and wait for its ack; several ack arguments come as a tuple.
-
-        Raises:
-            TimedOutError: no ack within `timeout` seconds.
-            NotConnectedError: there is no connection, or it broke.
-        """
-        ...
-
-    def tell(self, event: str, data: Any, /) -> MaybeAwaitable[None]:
-        """Send an event that needs no ack."""
-        ...
-
-    def pause(self, seconds: float, /) -> MaybeAwaitable[None]:
-        """Wait, but not longer than the connection lasts."""
-        ...
-
-    def rest(self, seconds: float, /) -> MaybeAwaitable[bool]:
-        """Wait, without a connection; False when none is wanted any more."""
-        ...
-
-    def redial(self) -> MaybeAwaitable[bool]:
-        """Connect as before; whether the connection still lives."""
-        ...
-
-    def goes_on(self, refusal: SMCPError, /) -> bool:
-        """Whether to try again although the Server refuses us."""
-        ...
-
-    def retake(self, seat: Seat, /) -> MaybeAwaitable[bool]:
-        """Run `enter`, while nothing else enters or leaves; False when there is no need for it any more."""
-        ...
-
-    def load(self, module: str, /) -> MaybeAwaitable[Any]:
-        """Import a module that is slow to import."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Ask(Effect[ClientWorld, Any]):
-    """Send a request and wait for its ack."""
-
-    event: str
-    data: Any
-    timeout: float
-
-    def perform(self, world: ClientWorld) -> MaybeAwaitable[Any]:
-        """Do so."""
-        return world.ask(self.event, self.data, self.timeout)
-
-
-@dataclass(frozen=True, slots=True)
-class Tell(Effect[ClientWorld, None]):
-    """Send an event that needs no ack."""
-
-    event: str
-    data: Any
-
-    def perform(self, world: ClientWorld) -> MaybeAwaitable[None]:
-        """Do so."""
-        return world.tell(self.event, self.data)
-
-
-@dataclass(frozen=True, slots=True)
-class Pause(Effect[ClientWorld, None]):
-    """Wait."""
-
-    seconds: float
-
-    def perform(self, world: ClientWorld) -> MaybeAwaitable[None]:
-        """Do so."""
-        return world.pause(self.seconds)
-
-
-@dataclass(frozen=True, slots=True)
-class Rest(Effect[ClientWorld, bool]):
-    """Wait without a connection."""
-
-    seconds: float
-
-    def perform(self, world: ClientWorld) -> MaybeAwaitable[bool]:
-        """Do so."""
-        return world.rest(self.seconds)
-
-
-class Redial(Effect[ClientWorld, bool]):
-    """Connect as before."""
-
-    def perform(self, world: ClientWorld) -> MaybeAwaitable[bool]:
-        """Do so."""
-        return world.redial()
-
-
-@dataclass(frozen=True, slots=True)
-class Retake(Effect[ClientWorld, bool]):
-    """Take a seat again."""
-
-    seat: Seat
-
-    def perform(self, world: ClientWorld) -> MaybeAwaitable[bool]:
-        """Do so."""
-        return world.retake(self.seat)
-
-
-@dataclass(frozen=True, slots=True)
-class Load(Effect[ClientWorld, Any]):
-    """Import a module that is slow to import, where it hinders nobody."""
-
-    module: str
-
-    def perform(self, world: ClientWorld) -> MaybeAwaitable[Any]:
-        """Do so."""
-        return world.load(self.module)
-
-
-class Myself(Effect[ClientWorld, ClientWorld]):
-    """The client that runs the flow."""
-
-    def perform(self, world: ClientWorld) -> ClientWorld:
-        """It."""
-        return world
-
-
 def check_seconds(timeout: Any) -> float:
     """A time-out as it may be used.
 
@@ -202,7 +61,7 @@ def check_seconds(timeout: Any) -> float:
     return min(timeout, LONGEST_WAIT)
 
 
-def join(seat: Seat) -> Flow[ClientWorld, None]:
+def join(seat: Seat) -> Flow[ClientBackend, None]:
     """Join an office because the program wants to; `rejoin` says itself what goes wrong.
 
     Raises:
@@ -215,55 +74,51 @@ def join(seat: Seat) -> Flow[ClientWorld, None]:
         raise
 
 
-def enter(seat: Seat) -> Flow[ClientWorld, None]:
+def enter(seat: Seat) -> Flow[ClientBackend, None]:
     """Take a seat in an office.
 
     Raises:
         OfficeRefusedError: the Server refuses, or gives no valid answer.
     """
-    me = yield from Myself()
-    before, me.office_id = me.office_id, seat.office_id  # before the request: traffic may come before its answer
+    # Noted before the request is sent: the office's notices may arrive before the ack, and they must not be dropped.
+    before = yield from Occupy(seat.office_id)
     try:
-        request = EnterOfficeReq(role=me.role, name=seat.name, office_id=seat.office_id)
-        yield from _request(JOIN_OFFICE_EVENT, request)
+        yield from _request(JOIN_OFFICE_EVENT, _entering(seat))
     except BaseException as error:
-        if isinstance(error, OfficeRefusedError) and error.is_answered:
-            me.office_id = before  # we are still where we were
-            raise
-        # Nobody knows whether the Server let us in. Take it back, so that we are where we were on both sides.
-        me.office_id = before
-        with contextlib.suppress(ConnectionError):
-            yield from Tell(LEAVE_OFFICE_EVENT, LeaveOfficeReq(office_id=seat.office_id))
-            if before is not None:
-                name = me.seat.name if me.seat is not None else seat.name
-                yield from Tell(JOIN_OFFICE_EVENT, EnterOfficeReq(role=me.role, name=name, office_id=before))
+        yield from Occupy(before)
+        if not (isinstance(error, OfficeRefusedError) and error.is_answered):
+            # Without an answer, the Server may or may not have let the client in. Undo the join, so that client and
+            # Server agree again: leave the new office, and join the one the client was in.
+            with contextlib.suppress(ConnectionError):
+                yield from Tell(LEAVE_OFFICE_EVENT, LeaveOfficeReq(office_id=seat.office_id))
+                if before is not None:
+                    name = ((yield from ReadSeat()) or seat).name
+                    yield from Tell(JOIN_OFFICE_EVENT, _entering(Seat(before, name, seat.role)))
         raise
 
 
-def leave(office_id: str) -> Flow[ClientWorld, None]:
+def leave(office_id: str) -> Flow[ClientBackend, None]:
     """Leave an office; whatever the Server says, we are out.
 
     Raises:
         OfficeRefusedError: the Server says that we were not in, or nothing.
     """
-    me = yield from Myself()
     try:
         yield from _request(LEAVE_OFFICE_EVENT, LeaveOfficeReq(office_id=office_id))
     except OfficeRefusedError as error:
         log_failure(logger, LEAVE_OFFICE_EVENT, None, error.code, error.message)
         raise
     finally:
-        me.office_id = None
+        yield from Occupy(None)
 
 
-def rejoin() -> Flow[ClientWorld, bool]:
+def rejoin() -> Flow[ClientBackend, bool]:
     """Take the seat again, however long it takes: the Server may still hold it for the connection that broke.
 
     False when the seat is not wanted any more.
     """
-    me = yield from Myself()
-    delay = FIRST_DELAY
-    while (seat := me.seat) is not None:
+    backoff = Backoff(FIRST_DELAY, LONGEST_DELAY)
+    while (seat := (yield from ReadSeat())) is not None:
         try:
             is_back = yield from Retake(seat)
             if is_back:
@@ -271,34 +126,36 @@ def rejoin() -> Flow[ClientWorld, bool]:
             return is_back
         except OfficeRefusedError as error:
             logger.warning("cannot rejoin office %s yet: %s", seat.office_id, error)
-            yield from Pause(delay * random.uniform(0.75, 1.25))
-            delay = min(2 * delay, LONGEST_DELAY)
+            yield from Pause(backoff.next())
     return False
 
 
-def come_back(first_delay: float, longest_delay: float, spread: float, attempts: int) -> Flow[ClientWorld, bool]:
+def come_back(first_delay: float, longest_delay: float, jitter: float, attempts: int) -> Flow[ClientBackend, bool]:
     """Connect again, after growing delays; False when no connection is wanted any more, or after so many attempts."""
-    delay = first_delay
+    backoff = Backoff(first_delay, longest_delay, jitter=jitter)
     tried = 0
-    while (yield from Rest(max(0.0, delay + random.uniform(-spread, spread)))):
+    while (yield from Rest(backoff.next())):
         tried += 1
         try:
             if (yield from Redial()):
                 return True
         except (NotAuthenticatedError, ForbiddenError) as error:
             logger.warning("attempt %d to come back is refused: %s (%d)", tried, error.message, error.code)
-            if not (yield from Myself()).goes_on(error):
+            if not (yield from GoesOn(error)):
                 return False
         except Exception as error:  # also those of whoever provides the credentials
             logger.info("attempt %d to come back failed: %s", tried, error)
         if attempts and tried >= attempts:
             logger.warning("giving up to come back after %d attempts", tried)
             return False
-        delay = min(2 * delay, longest_delay)
     return False
 
 
-def _request(event: str, request: EnterOfficeReq | LeaveOfficeReq) -> Flow[ClientWorld, None]:
+def _entering(seat: Seat) -> EnterOfficeReq:
+    return EnterOfficeReq(role=seat.role, name=seat.name, office_id=seat.office_id)
+
+
+def _request(event: str, request: EnterOfficeReq | LeaveOfficeReq) -> Flow[ClientBackend, None]:
     try:
         reason = read_two_values((yield from Ask(event, request, ASK_SECONDS)))
     except SMCPError as error:

@@ -25,7 +25,11 @@ from a2c_smcp.errors import (
     TimedOutError,
 )
 from a2c_smcp.protocol.answers import refusal
-from a2c_smcp.protocol.effects import (
+from a2c_smcp.protocol.flow import Flow
+from a2c_smcp.protocol.limits import Limits
+from a2c_smcp.protocol.office import Member, Move, admit, dismiss
+from a2c_smcp.protocol.payloads import check_payload, check_timeout
+from a2c_smcp.protocol.server_effects import (
     Call,
     CallerGone,
     CanBeRoom,
@@ -39,16 +43,12 @@ from a2c_smcp.protocol.effects import (
     ReadMember,
     ReadOffice,
     ReadRoster,
-    World,
+    ServerBackend,
 )
-from a2c_smcp.protocol.flow import Flow
-from a2c_smcp.protocol.limits import Limits
-from a2c_smcp.protocol.office import Member, Move, admit, dismiss
-from a2c_smcp.protocol.payloads import check_payload, check_timeout
 from a2c_smcp.smcp import CLIENT_PREFIX, NOTIFY_PREFIX
 from a2c_smcp.types import Role
 
-ServerFlow: TypeAlias = Flow[World, Any]
+ServerFlow: TypeAlias = Flow[ServerBackend, Any]
 
 _OTHER_OFFICES = 32
 """How many offices are searched for a grant that covers one: the name of a Computer may be in use in thousands."""
@@ -76,7 +76,7 @@ class Answer:
     """Whether the sender was gone before there was an answer."""
 
 
-def answer(request: Request) -> Flow[World, Answer]:
+def answer(request: Request) -> Flow[ServerBackend, Answer]:
     """Answer any event; never raises an `SMCPError`."""
     try:
         return Answer((yield from _flow_for(request.event)(request)))
@@ -86,7 +86,7 @@ def answer(request: Request) -> Flow[World, Answer]:
         return Answer(None, is_abandoned=True)
 
 
-def depart(sid: str) -> Flow[World, None]:
+def depart(sid: str) -> Flow[ServerBackend, None]:
     """The implicit leave of a connection that is gone; it is forgotten, and its name is free."""
     while (member := (yield from ReadMember(sid))) is not None:
         if (yield from _vacate(member, Move(member, None))):
@@ -175,7 +175,7 @@ def list_room(request: Request) -> ServerFlow:
     return {"sessions": [member.to_session() for member in roster], "req_id": data["req_id"]}
 
 
-def _vacate(member: Member, move: Move) -> Flow[World, bool]:
+def _vacate(member: Member, move: Move) -> Flow[ServerBackend, bool]:
     """Announce that a member leaves its office, if it is in one, then free its name; False if it moved meanwhile."""
     try:
         if member.office_id is not None:
@@ -185,7 +185,7 @@ def _vacate(member: Member, move: Move) -> Flow[World, bool]:
     return vacated
 
 
-def _announce(member: Member, event: str) -> Flow[World, None]:
+def _announce(member: Member, event: str) -> Flow[ServerBackend, None]:
     yield from Notify(member.office, event, member.to_notice(), skip=member.sid)
 
 
@@ -239,7 +239,7 @@ def forward(request: Request) -> ServerFlow:
         raise
 
 
-def _sender(request: Request, role: Role | None = None) -> Flow[World, Member]:
+def _sender(request: Request, role: Role | None = None) -> Flow[ServerBackend, Member]:
     """The member that sent the request.
 
     Raises:
@@ -254,7 +254,7 @@ def _sender(request: Request, role: Role | None = None) -> Flow[World, Member]:
     return sender
 
 
-def _elsewhere(sender: Member, offices: Sequence[str], problem: str) -> Flow[World, SMCPError]:
+def _elsewhere(sender: Member, offices: Sequence[str], problem: str) -> Flow[ServerBackend, SMCPError]:
     """The error for something outside the sender's office.
 
     4104 says that the other office has it. Only a sender that may join that office learns so.

@@ -8,19 +8,18 @@ that failed is tried again where that may help.
 from __future__ import annotations
 
 import logging
-import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast
 
 from a2c_smcp import smcp
 from a2c_smcp.errors import SMCPError
+from a2c_smcp.utils.backoff import Backoff
 
 logger = logging.getLogger(__name__)
 
 INTERVAL = 0.1
-FIRST_RETRY = 0.5
-LONGEST_RETRY = 30.0
+_RETRIES = Backoff(0.5, 30.0)
 
 Kind: TypeAlias = Literal["tools", "config", "desktop", "finder"]
 ChangeKind: TypeAlias = Literal["enter", "leave", "tools", "config", "desktop", "finder", "disconnected", "rejoined"]
@@ -200,8 +199,8 @@ class Upkeep:
             return None
         job = fetch.job
         job.is_wanted = True
-        delay = min(FIRST_RETRY * 2 ** min(job.failures, 10), LONGEST_RETRY) * random.uniform(0.75, 1.25)
         job.failures += 1
+        delay = _RETRIES.after(job.failures)
         logger.warning("cannot fetch the %s: %s (%d); once more in %.1f s", what, error.message, error.code, delay)
         return Fetch(fetch.computer, fetch.kind, delay, job)
 

@@ -9,13 +9,12 @@ import threading
 from collections.abc import Callable, Mapping
 
 from a2c_smcp.protocol.grants import Grant
+from a2c_smcp.utils.backoff import Backoff
 
-GRANT_SECONDS = 2.0
-"""Seconds between two checks of the credentials of open connections."""
 FREE_GUESSES = 10
 """Rejected credentials of one address that are answered at once …"""
-LONGEST_DELAY = 5.0
-"""… after which each waits twice as long as the one before, and at most this many seconds."""
+_DELAYS = Backoff(0.2, 5.0, jitter=0)
+"""… after which each answer waits twice as long as the one before."""
 FORGIVEN_AFTER = 60.0
 """Seconds without a rejection after which an address starts again."""
 MOST_ADDRESSES = 10_000
@@ -38,7 +37,7 @@ class Guesses:
             self._counts[address] = count, now
             if len(self._counts) > MOST_ADDRESSES:
                 del self._counts[next(iter(self._counts))]
-        return 0.0 if count <= FREE_GUESSES else min(0.1 * 2 ** min(count - FREE_GUESSES, 10), LONGEST_DELAY)
+        return 0.0 if count <= FREE_GUESSES else _DELAYS.after(count - FREE_GUESSES)
 
 
 class GrantWatch:
@@ -49,10 +48,12 @@ class GrantWatch:
 
     def __init__(
         self,
+        interval: float,
         set_timer: Callable[[float, Callable[[], None]], object],
         grants: Callable[[], Mapping[str, Grant]],
         on_end: Callable[[str], None],
     ) -> None:
+        self._interval = interval
         self._set_timer = set_timer
         self._grants = grants
         self._on_end = on_end
@@ -65,7 +66,7 @@ class GrantWatch:
             if self._is_watching:
                 return
             self._is_watching = True
-        self._set_timer(GRANT_SECONDS, self._check)
+        self._set_timer(self._interval, self._check)
 
     def _check(self) -> None:
         with self._lock:

@@ -12,8 +12,8 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from http import HTTPStatus
 from typing import Any, Generic, TypeVar
 
-from a2c_smcp.protocol.effects import Registry
 from a2c_smcp.protocol.limits import Limits
+from a2c_smcp.protocol.server_effects import Registry
 from a2c_smcp.server import signals, threads
 from a2c_smcp.server.asgi import AsyncHub, Receive, Scope, Send, respond
 from a2c_smcp.server.auth import AuthenticationProvider, SyncAuthenticationProvider

@@ -13,7 +13,7 @@ from socketio.exceptions import TimeoutError as SocketIOTimeoutError
 from a2c_smcp.errors import TimedOutError
 from a2c_smcp.protocol.flow import Flow, run_async
 from a2c_smcp.server.http import TOO_LARGE, TOO_SLOW, Header, Request, Response
-from a2c_smcp.server.hub import BODY_SECONDS, GOODBYE_SECONDS, Client, Hub, read_ack
+from a2c_smcp.server.hub import GOODBYE_SECONDS, Client, Hub, read_ack
 from a2c_smcp.utils.eager import begin, can_begin
 from a2c_smcp.wire.clock import SLOT
 from a2c_smcp.wire.connection import Connection
@@ -247,7 +247,7 @@ class AsyncHub(Hub[AsgiClient]):
         elif isinstance(found, Response):
             await respond(send, found, shared)
         elif request.method == "POST":
-            body = await _read_body(request.headers, found.wire.largest_input, receive)
+            body = await _read_body(request.headers, found.wire.largest_input, self.limits.body_timeout, receive)
             await respond(send, self.post(found, body), shared)
         else:
             payload = await found.poll(receive)
@@ -380,14 +380,14 @@ async def _gone(receive: Receive) -> None:
         pass
 
 
-async def _read_body(headers: Mapping[str, str], most: int, receive: Receive) -> bytes | Response:
+async def _read_body(headers: Mapping[str, str], most: int, seconds: float, receive: Receive) -> bytes | Response:
     length = headers.get("content-length", "0")
     if length.isascii() and length.isdigit() and int(length[:18]) > most:
         return TOO_LARGE
     parts: list[bytes] = []
     size = 0
     try:
-        async with asyncio.timeout(BODY_SECONDS):
+        async with asyncio.timeout(seconds):
             while True:
                 message = await receive()
                 if message["type"] != "http.request":

@@ -28,12 +28,12 @@ from a2c_smcp.errors import (
     SMCPError,
 )
 from a2c_smcp.protocol.answers import failure_in, refusal, was_cancelled
-from a2c_smcp.protocol.effects import ReadMember, Registry, World, Written
 from a2c_smcp.protocol.flow import Do, Flow, MaybeAwaitable
 from a2c_smcp.protocol.grants import EVERYTHING, Grant
 from a2c_smcp.protocol.limits import Limits, TokenBucket
 from a2c_smcp.protocol.office import Member
 from a2c_smcp.protocol.server import Answer, Request, answer, depart
+from a2c_smcp.protocol.server_effects import ReadMember, Registry, ServerBackend, Written
 from a2c_smcp.server.auth import Headers
 from a2c_smcp.server.connections import Connections, client_of
 from a2c_smcp.server.handlers import Handler
@@ -46,10 +46,8 @@ from a2c_smcp.utils.text import printable
 
 logger = logging.getLogger(__name__)
 
-EdgeFlow: TypeAlias = Flow[World, Any]
+EdgeFlow: TypeAlias = Flow[ServerBackend, Any]
 
-AUTHENTICATION_SECONDS = 10.0
-"""For an authentication provider to decide."""
 SHORTEST_WAIT = 0.01
 """Seconds that a client over its rate limit is told to wait, at least."""
 BUCKET = "a2c.bucket"
@@ -106,12 +104,12 @@ class NamespaceCore(ABC, BaseServerNamespace):
     # --------------------------------------------------------------------------------------- what a driver must provide
 
     @cached_property
-    def world(self) -> World:
+    def world(self) -> ServerBackend:
         """What the flows may ask for, on the server that this namespace is registered on."""
         return self._make_world()
 
     @abstractmethod
-    def _make_world(self) -> World:
+    def _make_world(self) -> ServerBackend:
         """The world of `self.server`, which is known by now."""
 
     @abstractmethod
@@ -272,7 +270,7 @@ class NamespaceCore(ABC, BaseServerNamespace):
         for sid in self.connections.sids():
             yield from Do(self.server.disconnect, sid, self.namespace)
 
-    def _authenticate(self, environ: dict[str, Any], auth: Any, headers: Headers) -> Flow[World, Grant]:
+    def _authenticate(self, environ: dict[str, Any], auth: Any, headers: Headers) -> Flow[ServerBackend, Grant]:
         try:
             grant = yield from Do(self._ask_provider, environ, auth, headers)
         except (NotAuthenticatedError, ForbiddenError):

@@ -28,9 +28,9 @@ from a2c_smcp.errors import (
     TooLargeError,
 )
 from a2c_smcp.protocol.answers import refusal
-from a2c_smcp.protocol.effects import Call, Written
 from a2c_smcp.protocol.flow import Flow
 from a2c_smcp.protocol.limits import Limits, TokenBucket
+from a2c_smcp.protocol.server_effects import Call, Written
 from a2c_smcp.server.admission import GrantWatch, Guesses
 from a2c_smcp.server.connections import AddressCounter, client_of
 from a2c_smcp.server.driving import start
@@ -62,8 +62,6 @@ logger = logging.getLogger(__name__)
 
 LAST_SECONDS = 5.0
 """For a client to read the rest of what it was sent, when its session is over."""
-BODY_SECONDS = 10.0
-"""For the body of a request to arrive."""
 GOODBYE_SECONDS = 2.0
 """For a client that may not read it."""
 MAX_NESTING = 1_000
@@ -121,7 +119,9 @@ class Hub(ABC, Generic[ClientT]):
         self._rooms: dict[str, dict[str, ClientT]] = {}
         self._addresses = AddressCounter(2 * limits.connections_per_ip)
         self._guesses = Guesses()
-        self._watch = GrantWatch(self.set_timer, namespace.connections.grants, self._show_out_expired)
+        self._watch = GrantWatch(
+            limits.grant_interval, self.set_timer, namespace.connections.grants, self._show_out_expired
+        )
         self._clock = Clock(self.now())
         self._lock = threading.RLock()
 

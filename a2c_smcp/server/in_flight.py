@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import Lock
 
 from a2c_smcp.errors import NotFoundError, RateLimitedError
-from a2c_smcp.protocol.effects import Call, CallerGone
+from a2c_smcp.protocol.server_effects import Call, CallerGone
 from a2c_smcp.server.reply import Reply
 
 

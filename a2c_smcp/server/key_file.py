@@ -58,13 +58,14 @@ class Key:
 class KeyFile:
     """A `Verifier` of the keys in a file. The file is read again when it changes."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, look_seconds: float = LOOK_SECONDS) -> None:
         self.path = Path(path)
         self._keys: Mapping[str, Key] = {}
         self._stamp: tuple[int, int] | None = self._read_stamp()
         """Of the file as it was read last; None when it could not be read."""
         self._problem = ""
         """What was logged last about it."""
+        self._look_seconds = look_seconds
         self._looked_at = 0.0
         self._last_used = LastUsed(self.path, lambda: self._keys)
         self.take(self.read())
@@ -108,7 +109,7 @@ class KeyFile:
 
     def _holds(self, hashed: str, grant: Grant) -> bool:
         """Whether a key is there, allows the same, and has not expired."""
-        if time.monotonic() - self._looked_at > LOOK_SECONDS:
+        if time.monotonic() - self._looked_at > self._look_seconds:
             self._refresh()
         key = self._keys.get(hashed)
         if key is None or key.grant != grant or key.is_expired:

@@ -8,13 +8,13 @@ from typing import Any
 
 import socketio
 
-from a2c_smcp.protocol.effects import Registry, World, Written
 from a2c_smcp.protocol.flow import run_async
 from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.protocol.limits import Limits
+from a2c_smcp.protocol.server_effects import Registry, ServerBackend, Written
 from a2c_smcp.server.asgi import AsyncHub
 from a2c_smcp.server.auth import AnonymousAuthenticationProvider, AuthenticationProvider, Headers
-from a2c_smcp.server.edge import AUTHENTICATION_SECONDS, NamespaceCore, Observer
+from a2c_smcp.server.edge import NamespaceCore, Observer
 from a2c_smcp.server.handlers import ProtocolHandlers
 from a2c_smcp.server.hub import HubWorld, read_ack
 from a2c_smcp.server.reply import Reply
@@ -39,7 +39,7 @@ class BaseNamespace(NamespaceCore, socketio.AsyncNamespace):
         super().__init__(namespace, registry, limits, observer)
         self.auth_provider = auth_provider if auth_provider is not None else AnonymousAuthenticationProvider()
 
-    def _make_world(self) -> World:
+    def _make_world(self) -> ServerBackend:
         return HubWorld(self, self.server) if isinstance(self.server, AsyncHub) else AsyncLibraryWorld(self)
 
     async def trigger_event(self, event: str, *args: Any) -> Any:
@@ -67,7 +67,7 @@ class BaseNamespace(NamespaceCore, socketio.AsyncNamespace):
         return asyncio.Lock()
 
     async def _ask_provider(self, environ: dict[str, Any], auth: Any, headers: Headers) -> Grant | None:
-        async with asyncio.timeout(AUTHENTICATION_SECONDS):
+        async with asyncio.timeout(self.limits.authentication_timeout):
             return await self.auth_provider.grant(self.server, environ, auth, headers)
 
     async def _wait_for(self, replies: Sequence[Reply], seconds: float) -> None:

@@ -11,12 +11,12 @@ from typing import Any
 import socketio
 
 from a2c_smcp.errors import TimedOutError
-from a2c_smcp.protocol.effects import Registry, World, Written
 from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.protocol.limits import Limits
+from a2c_smcp.protocol.server_effects import Registry, ServerBackend, Written
 from a2c_smcp.server.auth import AnonymousSyncAuthenticationProvider, Headers, SyncAuthenticationProvider
 from a2c_smcp.server.driving import run_blocking
-from a2c_smcp.server.edge import AUTHENTICATION_SECONDS, NamespaceCore, Observer
+from a2c_smcp.server.edge import NamespaceCore, Observer
 from a2c_smcp.server.handlers import ProtocolHandlers
 from a2c_smcp.server.hub import HubWorld, read_ack
 from a2c_smcp.server.reply import Reply
@@ -43,7 +43,7 @@ class SyncBaseNamespace(NamespaceCore, socketio.Namespace):
         self.auth_provider = auth_provider if auth_provider is not None else AnonymousSyncAuthenticationProvider()
         self._turn = threading.RLock()
 
-    def _make_world(self) -> World:
+    def _make_world(self) -> ServerBackend:
         return HubWorld(self, self.server) if isinstance(self.server, ThreadHub) else ThreadLibraryWorld(self)
 
     def trigger_event(self, event: str, *args: Any) -> Any:
@@ -73,7 +73,9 @@ class SyncBaseNamespace(NamespaceCore, socketio.Namespace):
     def _ask_provider(self, environ: dict[str, Any], auth: Any, headers: Headers) -> Grant | Reply | None:
         grant = self._call_handler(self.auth_provider.grant, self.server, environ, auth, headers)
         if isinstance(grant, Reply):
-            stop = self.server.set_timer(AUTHENTICATION_SECONDS, partial(grant.set_exception, TimedOutError()))
+            stop = self.server.set_timer(
+                self.limits.authentication_timeout, partial(grant.set_exception, TimedOutError())
+            )
             grant.then(lambda _: stop())
         return grant
 

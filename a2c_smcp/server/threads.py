@@ -19,7 +19,7 @@ from socketio.exceptions import TimeoutError as SocketIOTimeoutError
 
 from a2c_smcp.errors import TimedOutError
 from a2c_smcp.server.http import TOO_LARGE, TOO_SLOW, Header, Request, Response
-from a2c_smcp.server.hub import BODY_SECONDS, GOODBYE_SECONDS, LAST_SECONDS, Client, Hub, read_ack
+from a2c_smcp.server.hub import GOODBYE_SECONDS, LAST_SECONDS, Client, Hub, read_ack
 from a2c_smcp.server.websocket import WebSocket
 from a2c_smcp.wire.clock import SLOT
 from a2c_smcp.wire.connection import Connection
@@ -183,7 +183,7 @@ class ThreadHub(Hub[ThreadClient]):
         length = environ.get("CONTENT_LENGTH") or "0"
         if not (length.isascii() and length.isdigit()) or int(length[:18]) > most:
             return TOO_LARGE
-        stop = self.set_timer(BODY_SECONDS, partial(_stop_reading, _socket_of(environ)))
+        stop = self.set_timer(self.limits.body_timeout, partial(_stop_reading, _socket_of(environ)))
         try:
             body = environ["wsgi.input"].read(int(length))
         except OSError:

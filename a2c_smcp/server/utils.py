@@ -6,8 +6,8 @@ from typing import Any, cast
 
 from socketio import AsyncServer, Server
 
-from a2c_smcp.protocol.effects import ReadRoster
 from a2c_smcp.protocol.flow import Flow, run, run_async
+from a2c_smcp.protocol.server_effects import ReadRoster
 from a2c_smcp.server.asgi import AsyncHub
 from a2c_smcp.server.edge import NamespaceCore
 from a2c_smcp.server.threads import ThreadHub

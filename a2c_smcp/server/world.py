@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from a2c_smcp.errors import NotFoundError, TimedOutError
-from a2c_smcp.protocol.effects import Call, CallerGone, Registry
 from a2c_smcp.protocol.flow import MaybeAwaitable
 from a2c_smcp.protocol.grants import Grant
+from a2c_smcp.protocol.server_effects import Call, CallerGone, Registry
 from a2c_smcp.server.edge import NamespaceCore
 from a2c_smcp.server.reply import Reply
 

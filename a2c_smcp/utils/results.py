@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 import mcp_types
 from pydantic import TypeAdapter, ValidationError
 
-from a2c_smcp.errors import ToolFailedError, error_for
+from a2c_smcp.errors import InvalidAnswerError, ToolFailedError, error_for
 
 
 class CallToolResult(mcp_types.CallToolResult):
@@ -176,21 +176,15 @@ def from_wire(wire: dict[str, Any]) -> CallToolResult:
     return _results.validate_python(wire)
 
 
-def timed_out(seconds: float) -> CallToolResult:
-    """What an Agent gets when it has waited long enough."""
-    return _results.validate_python(
-        {
-            "content": [{"type": "text", "text": "Tool call timeout"}],
-            "isError": True,
-            "structuredContent": {"error": f"no result within {seconds:g} s", "error_type": "ToolTimedOutError"},
-            "_meta": {"timeout": True, "error_code": 4004},
-        }
-    )
+def read_result(answer: dict[str, Any]) -> CallToolResult:
+    """The result in a Computer's answer.
 
-
-def explain(error: ValueError) -> str:
-    """What is wrong with data that is no result, without the data."""
-    if not isinstance(error, ValidationError):
-        return str(error)
-    problems = error.errors(include_url=False, include_context=False, include_input=False)
-    return "; ".join(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in problems[:4])
+    Raises:
+        InvalidAnswerError: the answer is no tool result. The message names the fields, never their values.
+    """
+    try:
+        return from_wire(answer)
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_context=False, include_input=False)
+        reasons = "; ".join(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in problems[:4])
+        raise InvalidAnswerError(f"the Computer's answer is no tool result: {reasons}") from None

@@ -15,7 +15,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
-from a2c_smcp.computer.mcp_clients.model import Placeholder, ToolMeta
+from a2c_smcp.computer.config.model import Placeholder, ToolMeta
 
 from .markdown import code
 from .source import members_of

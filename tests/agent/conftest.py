@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from tests.agent.forms import Form, Stage, stage
+from tests.support.agents import Form, Stage, stage
 
 
 @pytest.fixture(params=["async", "sync"])

@@ -19,8 +19,8 @@ from openai.types.responses import (
 from a2c_smcp.agent.adapters.langchain import langchain_tools
 from a2c_smcp.agent.adapters.openai_agents import openai_agents_tools
 from a2c_smcp.agent.toolkit import SyncToolkit, Toolkit
-from tests.agent.forms import Driven, Stage
-from tests.computer.hosting import raw
+from tests.support.agents import Driven, Stage
+from tests.support.hosting import raw
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,7 @@ import socketio.exceptions
 
 from a2c_smcp import errors
 from a2c_smcp.agent import AsyncSMCPAgentClient, SMCPAgentClient
-from a2c_smcp.computer.mcp_clients.config_file import server_from
+from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.errors import (
     CrossOfficeError,
     DocumentNotFoundError,
@@ -32,9 +32,10 @@ from a2c_smcp.errors import (
     ToolNotFoundError,
 )
 from a2c_smcp.server import DefaultAuthenticationProvider, Limits
-from tests.agent.forms import Form, Stage, stage
-from tests.computer.hosting import AUTO, eventually, raw, read_log, received, shelves, text_of
-from tests.support.computers import npm
+from tests.support.agents import Form, Stage, stage
+from tests.support.hosting import AUTO, raw, shelves, text_of
+from tests.support.mcp_servers import npm, read_log, received
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.anyio
 

@@ -28,9 +28,11 @@ from a2c_smcp.errors import (
     SMCPError,
 )
 from a2c_smcp.server import AuthenticationProvider, DefaultAuthenticationProvider, SMCPNamespace, create_app
-from tests.agent.forms import Diary, Driven, Form, Stage, kinds, stage
-from tests.computer.hosting import eventually, raw, received
-from tests.support.running import PATIENCE, running, serving_asgi
+from tests.support.agents import Diary, Driven, Form, Stage, kinds, stage
+from tests.support.hosting import raw
+from tests.support.mcp_servers import received
+from tests.support.running import running, serving_asgi
+from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).parent.parent.parent
@@ -315,7 +317,7 @@ async def test_a_computer_that_comes_and_goes_all_the_time_costs_little(scene: S
     await scene.fake("last", answer=tools_answer)
     await diary.until(lambda: ("tools", ("last", ["tool"])) in diary.heard)
     assert fetches < 50
-    assert len(changes._mailbox) < 10  # pyright: ignore[reportPrivateUsage]
+    assert len(changes._queue) < 10  # pyright: ignore[reportPrivateUsage]
     assert set(agent.computers) == {"pc", "last"}
 
 

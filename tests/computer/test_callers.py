@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.computer.hosting import eventually, raw, received
-from tests.computer.offices import Office, code, office, text
+from tests.support.hosting import raw
+from tests.support.mcp_servers import received
+from tests.support.offices import Office, code, office, text
 from tests.support.peer import tool_call
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.anyio
 

@@ -9,18 +9,19 @@ import signal
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from a2c_smcp.computer.calls import Caller, CallToConfirm, call_to_confirm
-from a2c_smcp.computer.mcp_clients.config_file import server_from
-from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
+from a2c_smcp.computer.config.files import server_from
+from a2c_smcp.computer.config.model import MCPServerConfig
+from a2c_smcp.computer.offer.confirmation import Caller, CallToConfirm, call_to_confirm
 from a2c_smcp.computer.types import ServerState
-from tests.computer.hosting import AUTO, Watched, code_of, eventually, hosting, raw, received, text_of
-from tests.support.computers import SERVERS
-from tests.support.running import PATIENCE
+from tests.support.hosting import AUTO, QUICK, Watched, code_of, hosting, raw, text_of
+from tests.support.mcp_servers import SERVERS, received
+from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
 
@@ -104,9 +105,8 @@ async def test_many_large_calls_at_once_slow_down_and_kill_nobody() -> None:
         assert computer.status_of("raw").restarts == 0
 
 
-async def test_a_server_that_reads_nothing_for_long_is_started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("a2c_smcp.computer.mcp_clients.processes.STALL_SECONDS", 0.3)
-    async with hosting(raw("raw")) as computer:
+async def test_a_server_that_reads_nothing_for_long_is_started_anew() -> None:
+    async with hosting(raw("raw"), policy=replace(QUICK, stall_timeout=0.3)) as computer:
         pid = computer.status_of("raw").pid
         assert pid is not None
         os.kill(pid, signal.SIGSTOP)

@@ -19,10 +19,11 @@ from a2c_smcp.errors import OfficeRefusedError, SMCPError
 from a2c_smcp.server import SMCPNamespace
 from a2c_smcp.smcp import GetComputerConfigRet
 from a2c_smcp.utils.results import CallToolResult
-from tests.computer.hosting import eventually, raw, shelves, text_of
-from tests.computer.offices import Office, office
+from tests.support.hosting import raw, shelves, text_of
+from tests.support.offices import Office, office
 from tests.support.peer import request, tool_call
-from tests.support.running import PATIENCE, running
+from tests.support.running import running
+from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
 

@@ -12,15 +12,15 @@ import pytest
 from mcp.client.stdio import StdioServerParameters
 from pydantic import ValidationError
 
-from a2c_smcp.computer.mcp_clients.config_file import ConfigError, load_config, parse_config, server_from
-from a2c_smcp.computer.mcp_clients.importing import candidates, convert, merge
-from a2c_smcp.computer.mcp_clients.model import (
+from a2c_smcp.computer.config.files import ConfigError, load_config, parse_config, server_from
+from a2c_smcp.computer.config.importing import candidates, convert, merge
+from a2c_smcp.computer.config.model import (
     SseServerConfig,
     StdioServerConfig,
     StreamableHttpServerConfig,
     ToolMeta,
 )
-from a2c_smcp.computer.mcp_clients.source import FileChanged
+from a2c_smcp.computer.config.source import FileChanged
 
 
 def problems(text: str, **environment: str) -> list[str]:

@@ -14,13 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 
-from a2c_smcp.computer.mcp_clients import conversation as module
-from a2c_smcp.computer.mcp_clients.conversation import Conversation
-from a2c_smcp.computer.mcp_clients.schemas import OutputSchema
-from a2c_smcp.computer.mcp_clients.session import Session
+from a2c_smcp.computer.mcp import conversation as module
+from a2c_smcp.computer.mcp.conversation import Conversation
+from a2c_smcp.computer.mcp.schemas import OutputSchema
+from a2c_smcp.computer.mcp.session import Session
 from a2c_smcp.errors import ToolFailedError
-from tests.computer.hosting import eventually
-from tests.support.running import PATIENCE
+from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
 

@@ -4,32 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from a2c_smcp.computer.mcp_clients import handshake
-from a2c_smcp.computer.mcp_clients.config_file import server_from
-from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
+from a2c_smcp.computer.config.files import server_from
+from a2c_smcp.computer.config.model import MCPServerConfig
 from a2c_smcp.computer.types import ServerState
-from tests.computer.hosting import (
-    AUTO,
-    QUICK,
-    SERVERS,
-    Watched,
-    eventually,
-    hosting,
-    read_log,
-    received,
-    shelves,
-    text_of,
-)
-from tests.support.computers import HttpServer
+from tests.support.hosting import AUTO, QUICK, Watched, hosting, shelves, text_of
+from tests.support.mcp_servers import SERVERS, HttpServer, read_log, received
+from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
 
@@ -90,14 +79,17 @@ async def test_how_it_was_connected_to_is_remembered_when_it_starts_again(tmp_pa
 
 async def test_its_tools_are_there_only_when_it_has_been_connected_to_for_good(tmp_path: Path) -> None:
     states: list[tuple[str, int]] = []
-    computer = Watched(windowed(tmp_path / "log"))
+    log = tmp_path / "log"
+    computer = Watched(windowed(log))
     async with asyncio.TaskGroup() as tasks:
         booting = tasks.create_task(computer.boot_up())
         while not booting.done():
             states.extend((status.state.value, len(computer.tool_names())) for status in computer.status)
             await asyncio.sleep(0.005)
+    assert starts(log) == 2, "it was connected to twice, and seen between"
+    states.append((computer.status_of("windowed").state.value, len(computer.tool_names())))
     await computer.shutdown()
-    assert set(states) <= {("starting", 0), ("ready", 3)}
+    assert set(states) == {("starting", 0), ("ready", 3)}
 
 
 @pytest.mark.parametrize("how", ["unknown", "invalid", "deny"])
@@ -139,16 +131,16 @@ async def test_a_server_that_only_seems_to_know_is_connected_to_as_before(how: s
 
 @pytest.mark.parametrize("flags", [("--asked", "silence"), ("--no-list",)])
 async def test_a_server_that_does_not_answer_delays_its_first_start_a_little_and_no_other(
-    flags: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    flags: tuple[str, ...], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(handshake, "PATIENCE", 0.2)
+    caplog.set_level(logging.INFO)
     log = tmp_path / "log"
-    async with hosting(gated(log, "unknown", *flags)) as computer:
+    async with hosting(gated(log, "unknown", *flags), policy=replace(QUICK, question_timeout=0.2)) as computer:
         assert computer.status_of("shelves").state is ServerState.READY
         assert starts(log) == 1
-        monkeypatch.setattr(handshake, "PATIENCE", 60.0)
         await kill(computer, "shelves")
         assert (starts(log), asked(log)) == (2, 0 if flags == ("--no-list",) else 1)
+    assert caplog.text.count("it is not asked again") == 1
 
 
 @pytest.mark.parametrize(
@@ -193,15 +185,11 @@ async def test_an_http_server_that_cannot_be_asked_is_used_as_it_is(
     assert ("ends when it is asked" in caplog.text) == (status == 404)  # which is what ends a session
 
 
-async def test_a_server_is_stopped_at_once_while_it_is_being_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(handshake, "PATIENCE", 60.0)
+async def test_a_server_is_stopped_while_it_is_being_asked(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    computer = Watched(gated(log, "silence"))
+    computer = Watched(gated(log, "silence"), policy=replace(QUICK, question_timeout=3_600, stop_timeout=3_600))
     await computer.boot_up(patience=0)
     await eventually(lambda: asked(log))
-    before = time.monotonic()
-    await computer.shutdown()
-    assert time.monotonic() - before < QUICK.stop_timeout
+    async with asyncio.timeout(PATIENCE):
+        await computer.shutdown()
     assert computer.status_of("shelves").state is ServerState.STOPPED

@@ -12,20 +12,20 @@ from urllib.parse import quote
 
 import pytest
 
-from a2c_smcp.computer.inputs.providers import InputMissing, Keyring, environment_names
-from a2c_smcp.computer.inputs.render import fill, input_ids
-from a2c_smcp.computer.inputs.resolver import InputResolver
-from a2c_smcp.computer.inputs.secrets import HIDDEN, Secrets, replace_secrets
-from a2c_smcp.computer.mcp_clients.config_file import server_from
-from a2c_smcp.computer.mcp_clients.model import (
+from a2c_smcp.computer.config.files import server_from
+from a2c_smcp.computer.config.input_sources import InputMissing, Keyring, environment_names
+from a2c_smcp.computer.config.inputs import InputResolver
+from a2c_smcp.computer.config.model import (
     MCPServerCommandInput,
     MCPServerInput,
     MCPServerPickStringInput,
     MCPServerPromptStringInput,
 )
+from a2c_smcp.computer.config.placeholders import fill, input_ids
+from a2c_smcp.computer.config.secrets import HIDDEN, Secrets, replace_secrets
 from a2c_smcp.computer.socketio.client import SMCPComputerClient
 from a2c_smcp.computer.types import ServerState
-from tests.computer.hosting import code_of, hosting, raw, text_of
+from tests.support.hosting import code_of, hosting, raw, text_of
 from tests.support.peer import crowd, request
 from tests.support.running import running
 

@@ -11,12 +11,14 @@ import pytest
 from a2c_smcp.computer import Computer, SMCPComputerClient, server_from
 from a2c_smcp.errors import NotAuthenticatedError, NotConnectedError, OfficeRefusedError, SMCPError
 from a2c_smcp.server import DefaultAuthenticationProvider
-from tests.computer.hosting import AUTO, eventually, hosting, received
-from tests.computer.hosting import raw as raw_server
-from tests.support.computers import free_port, raw
+from tests.support.hosting import AUTO, hosting
+from tests.support.hosting import raw as raw_server
+from tests.support.mcp_servers import raw, received
 from tests.support.peer import crowd, tool_call
+from tests.support.process import free_port
 from tests.support.proxy import network
 from tests.support.running import running
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.anyio
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from mcp.client.session import ClientSession
 
-from a2c_smcp.computer.mcp_clients.session import Session
-from tests.computer.hosting import hosting, raw
+from a2c_smcp.computer.mcp.session import Session
 from tests.support.contracts import parameters, watch
+from tests.support.hosting import hosting, raw
 
 pytestmark = pytest.mark.anyio
 

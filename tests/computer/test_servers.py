@@ -12,25 +12,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from a2c_smcp.computer.mcp_clients import stdio_client
-from a2c_smcp.computer.mcp_clients.config_file import server_from
+from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.computer.types import ServerState
 from a2c_smcp.errors import NotFoundError
-from tests.computer.hosting import (
-    AUTO,
-    QUICK,
-    SERVERS,
-    Watched,
-    code_of,
-    eventually,
-    hosting,
-    raw,
-    read_log,
-    received,
-    text_of,
-)
-from tests.support.computers import descendants, watching
-from tests.support.running import PATIENCE
+from tests.support.hosting import AUTO, QUICK, Watched, code_of, hosting, raw, text_of
+from tests.support.mcp_servers import SERVERS, read_log, received
+from tests.support.process import descendants, watching
+from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
 
@@ -128,9 +116,9 @@ async def test_a_noisy_server_works_and_its_neighbour_does_not_wait(mode: str) -
             assert text_of(await computer.call("n_echo", text="loud")) == "loud"
 
 
-async def test_a_server_that_writes_only_garbage_is_failed_with_that_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stdio_client, "MAX_NOISE_BYTES", 1_000)
-    async with hosting(raw("garbage", "--mode", "garbage"), policy=replace(QUICK, restarts=0)) as computer:
+async def test_a_server_that_writes_only_garbage_is_failed_with_that_reason() -> None:
+    policy = replace(QUICK, restarts=0, noise_bytes=1_000)
+    async with hosting(raw("garbage", "--mode", "garbage"), policy=policy) as computer:
         failed = await computer.until_state("garbage", ServerState.FAILED)
         assert "no MCP message" in (failed.reason or "")
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
+from a2c_smcp.computer.config.model import MCPServerConfig
 from a2c_smcp.computer.types import ServerState, ServerStatus
-from tests.computer.hosting import QUICK, Watched, hosting, raw, shelves
+from tests.support.hosting import QUICK, Watched, hosting, raw, shelves
 
 pytestmark = pytest.mark.anyio
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from a2c_smcp.computer.types import ServerState
-from tests.computer.hosting import raw
-from tests.computer.offices import office
+from tests.support.hosting import raw
+from tests.support.offices import office
 
 pytestmark = pytest.mark.anyio
 

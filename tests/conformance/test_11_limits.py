@@ -9,7 +9,8 @@ import pytest
 
 from a2c_smcp.server import Limits
 from tests.support.peer import Peer, crowd, request, tool_call
-from tests.support.running import PATIENCE, Kind, running
+from tests.support.running import Kind, running
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 

@@ -9,8 +9,9 @@ import pytest
 
 from a2c_smcp.server import CredentialAuthenticationProvider, CredentialSyncAuthenticationProvider, KeyFile
 from a2c_smcp.server.key_file import hash_key, write_keys
-from tests.computer.hosting import received, shelves
-from tests.computer.offices import office
+from tests.support.hosting import shelves
+from tests.support.mcp_servers import received
+from tests.support.offices import office
 from tests.support.peer import Crowd, crowd, request, tool_call
 from tests.support.running import Kind, running
 

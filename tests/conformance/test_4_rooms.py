@@ -8,7 +8,8 @@ import httpx
 import pytest
 
 from tests.support.peer import Crowd, Peer, crowd, request, tool_call
-from tests.support.running import PATIENCE, Running
+from tests.support.running import Running
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 

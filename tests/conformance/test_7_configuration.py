@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.mcp_clients.model import MCPServerPickStringInput, MCPServerPromptStringInput
+from a2c_smcp.computer.config.model import MCPServerPickStringInput, MCPServerPromptStringInput
 from a2c_smcp.computer.socketio.client import SMCPComputerClient
-from tests.computer.hosting import hosting, raw
-from tests.computer.offices import office
+from tests.support.hosting import hosting, raw
+from tests.support.offices import office
 from tests.support.peer import crowd
-from tests.support.running import PATIENCE, running
+from tests.support.running import running
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 

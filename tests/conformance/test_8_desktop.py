@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.computer.mcp_clients.config_file import server_from
+from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.computer.types import ServerState
-from tests.computer.hosting import AUTO, SERVERS, eventually, received, shelves
-from tests.computer.offices import Office, office
+from tests.support.hosting import AUTO, shelves
+from tests.support.mcp_servers import SERVERS, received
+from tests.support.offices import Office, office
 from tests.support.peer import request
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.anyio
 

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.computer.finder.aggregator import FinderAggregator
-from a2c_smcp.computer.mcp_clients.model import MCPServerPromptStringInput
+from a2c_smcp.computer.config.model import MCPServerPromptStringInput
+from a2c_smcp.computer.offer.finder.aggregator import FinderAggregator
 from a2c_smcp.computer.types import ServerState
-from tests.computer.hosting import eventually, hosting, received, shelves
-from tests.computer.offices import Office, office
+from tests.support.hosting import hosting, shelves
+from tests.support.mcp_servers import received
+from tests.support.offices import Office, office
 from tests.support.peer import request
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.anyio
 

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from a2c_documents.folder.files import FileRules, Folder
 from a2c_documents.library.library import Library
 from a2c_documents.store.store import Store
-from a2c_documents.workers.pool import Reply, Workers
-
-MakeLibrary = Callable[..., Library]
-
-
-class CountingWorkers(Workers):
-    """Workers that remember what was asked of them."""
-
-    def __init__(self, count: int = 2, seconds: float = 30, memory_bytes: int = 0) -> None:
-        super().__init__(count, seconds, memory_bytes)
-        self.asked: list[str] = []
-
-    async def do(self, what: str, path: Path, *details: Any) -> Reply:
-        self.asked.append(what)
-        return await super().do(what, path, *details)
+from a2c_documents.workers.pool import Workers
+from tests.support.documents.libraries import MakeLibrary
 
 
 @pytest.fixture

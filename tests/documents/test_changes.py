@@ -16,7 +16,7 @@ from a2c_documents.server.addresses import read
 from a2c_documents.store.store import Memory, Store
 from a2c_documents.workers.pool import Workers
 from a2c_smcp.errors import DocumentNotFoundError
-from tests.documents.conftest import CountingWorkers, MakeLibrary
+from tests.support.documents.libraries import CountingWorkers, MakeLibrary
 
 pytestmark = pytest.mark.anyio
 

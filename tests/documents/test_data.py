@@ -12,7 +12,7 @@ import pytest
 from a2c_documents.model import UnreadableFileError
 from a2c_documents.paging import size_of
 from a2c_documents.parsers.data.data_file import open_data
-from tests.documents.reading import Read, read
+from tests.support.documents.reading import Read, read
 
 
 def shown(folder: Path, name: str, content: Any) -> Read:

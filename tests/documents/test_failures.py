@@ -16,7 +16,7 @@ from a2c_documents.folder.files import Folder
 from a2c_documents.library.library import Library
 from a2c_documents.store.store import Failure, Store
 from a2c_documents.workers import process
-from tests.documents.conftest import CountingWorkers, MakeLibrary
+from tests.support.documents.libraries import CountingWorkers, MakeLibrary
 
 pytestmark = [
     pytest.mark.anyio,
@@ -107,9 +107,7 @@ async def test_an_edit_is_a_new_chance(files: Path, start: Start) -> None:
     await library.close()
 
 
-async def test_a_new_version_of_a_parser_is_a_new_chance(
-    files: Path, tmp_path: Path, start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_new_version_of_a_parser_is_a_new_chance(files: Path, tmp_path: Path, start: Start) -> None:
     """The content is known by what reads it, too: another version gives another digest."""
     (files / "greedy.json").write_text(GREEDY)
     library, _ = start()
@@ -122,8 +120,7 @@ async def test_a_new_version_of_a_parser_is_a_new_chance(
     assert store.failure(str(before), "facts") is not None
     store.close()
     assert process.Reader().digest(files / "greedy.json")["digest"] == before
-    monkeypatch.setattr(process, "VERSION", registry.VERSION + 1)
-    assert process.Reader().digest(files / "greedy.json")["digest"] != before
+    assert process.Reader(registry.VERSION + 1).digest(files / "greedy.json")["digest"] != before
 
 
 async def test_a_page_that_cannot_be_read_does_not_keep_the_others_from_being_found(

@@ -9,7 +9,7 @@ import pytest
 
 from a2c_documents.model import UnreadableFileError
 from a2c_documents.parsers.html.web_page import html_elements, open_html
-from tests.documents.reading import Read, read
+from tests.support.documents.reading import Read, read
 
 
 @pytest.fixture

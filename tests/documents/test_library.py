@@ -24,7 +24,7 @@ from a2c_smcp.errors import (
     PageOutOfRangeError,
     SMCPError,
 )
-from tests.documents.conftest import MakeLibrary
+from tests.support.documents.libraries import MakeLibrary
 
 pytestmark = pytest.mark.anyio
 

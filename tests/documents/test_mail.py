@@ -14,8 +14,8 @@ from a2c_documents.parsers.mail.attachments import MAX_FILE
 from a2c_documents.parsers.mail.mail_file import open_mail
 from a2c_documents.server import addresses
 from a2c_smcp.errors import ElementNotFoundError
-from tests.documents.conftest import MakeLibrary
-from tests.documents.reading import Read, read
+from tests.support.documents.libraries import MakeLibrary
+from tests.support.documents.reading import Read, read
 
 pytestmark = pytest.mark.anyio
 

@@ -11,8 +11,8 @@ from a2c_documents.model import UnreadableFileError
 from a2c_documents.paging import size_of
 from a2c_documents.parsers.markdown import markdown_elements, open_markdown
 from a2c_documents.server import addresses
-from tests.documents.conftest import MakeLibrary
-from tests.documents.reading import Read, read
+from tests.support.documents.libraries import MakeLibrary
+from tests.support.documents.reading import Read, read
 
 PNG = b"\x89PNG\r\n\x1a\nrest"
 

@@ -11,7 +11,7 @@ import pytest
 
 from a2c_documents.model import UnreadableFileError
 from a2c_documents.parsers.notebook import open_notebook
-from tests.documents.reading import Read, read
+from tests.support.documents.reading import Read, read
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\nrest").decode()
 

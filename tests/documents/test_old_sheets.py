@@ -13,8 +13,8 @@ from PIL import Image
 
 from a2c_documents.model import UnreadableFileError
 from a2c_documents.parsers.sheets.document import open_sheets
-from tests.documents.old_workbooks import SPACES, Value, properties, record, write_ods, write_xls, write_xlsb
-from tests.documents.sheet_files import again, close_opened, of
+from tests.support.documents.old_workbooks import SPACES, Value, properties, record, write_ods, write_xls, write_xlsb
+from tests.support.documents.sheet_files import again, close_opened, of
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import pytest
 
 from a2c_documents.model import UnreadableFileError
 from a2c_documents.parsers.opendocument.document import open_odp, open_odt
-from tests.documents.open_files import (
+from tests.support.documents.open_files import (
     COMMON,
     XMLNS,
     content,

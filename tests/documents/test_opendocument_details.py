@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.documents.old_workbooks import packed_file
-from tests.documents.open_files import XMLNS, elements, h, opened, p, pages, shape, slide, write
+from tests.support.documents.old_workbooks import packed_file
+from tests.support.documents.open_files import XMLNS, elements, h, opened, p, pages, shape, slide, write
 
 
 def item(inner: str, more: str = "") -> str:

@@ -20,8 +20,8 @@ from PIL import Image
 from a2c_documents.model import Element, Page, Source, UnreadableFileError
 from a2c_documents.parsers.pdf.pdf_file import open_pdf
 from a2c_documents.server.addresses import read
-from tests.documents.conftest import MakeLibrary
-from tests.documents.pdf_files import PdfFile, jpeg, line, paragraph, rule
+from tests.support.documents.libraries import MakeLibrary
+from tests.support.documents.pdf_files import PdfFile, jpeg, line, paragraph, rule
 
 LEFT = [
     "The first column begins here and it has",

@@ -16,7 +16,7 @@ from PIL import Image
 
 from a2c_documents.model import Element
 from a2c_documents.parsers.pdf.pdf_file import open_pdf
-from tests.documents.pdf_files import PdfFile, circle, curve, line, paragraph, rule
+from tests.support.documents.pdf_files import PdfFile, circle, curve, line, paragraph, rule
 
 ABOVE = [
     "What is measured here is the height of the water in the",

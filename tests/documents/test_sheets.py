@@ -15,8 +15,8 @@ import pytest
 from a2c_documents.model import Source, UnreadableFileError
 from a2c_documents.paging import MAX_PAGE_BYTES, size_of
 from a2c_documents.parsers.sheets.document import open_sheets
-from tests.documents.old_workbooks import compound
-from tests.documents.sheet_files import (
+from tests.support.documents.old_workbooks import compound
+from tests.support.documents.sheet_files import (
     MAIN,
     SHEET,
     Change,

@@ -17,8 +17,8 @@ from PIL import Image
 
 from a2c_documents.model import UnreadableFileError
 from a2c_documents.parsers.sheets.document import open_sheets
-from tests.documents.old_workbooks import packed_file
-from tests.documents.sheet_files import (
+from tests.support.documents.old_workbooks import packed_file
+from tests.support.documents.sheet_files import (
     KINDS,
     MAIN,
     SHEET,

@@ -16,7 +16,7 @@ import pytest
 
 from a2c_documents.folder.files import Stamp
 from a2c_documents.store.store import Failure, Known, Store
-from tests.documents.conftest import MakeLibrary
+from tests.support.documents.libraries import MakeLibrary
 from tests.support.ordinary import without_privileges
 
 STAMP = Stamp(1, 2, 3, 4)

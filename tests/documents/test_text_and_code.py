@@ -10,7 +10,7 @@ from a2c_documents.model import UnreadableFileError
 from a2c_documents.paging import size_of
 from a2c_documents.parsers.code import open_code
 from a2c_documents.parsers.text import open_text
-from tests.documents.reading import Read, read
+from tests.support.documents.reading import Read, read
 
 
 def shown(folder: Path, words: str | bytes, name: str = "notes.txt") -> Read:

@@ -16,9 +16,9 @@ import watchfiles
 
 from a2c_documents.library.library import Library, News
 from a2c_documents.server import watching
-from tests.documents.conftest import MakeLibrary
+from tests.support.documents.libraries import MakeLibrary
 from tests.support.ordinary import without_privileges
-from tests.support.running import PATIENCE
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -56,13 +56,13 @@ class Watched:
 
 
 @asynccontextmanager
-async def watched(library: Library) -> AsyncGenerator[Watched]:
+async def watched(library: Library, **pauses: float) -> AsyncGenerator[Watched]:
     """Watch, from when changes are seen until the end."""
     found = Watched(library)
     await library.look()
     names = [document.relative for document in library.documents.values()]
     probe = library.folder.root / "probe.txt"
-    task = asyncio.create_task(watching.watch(library, found.announce))
+    task = asyncio.create_task(watching.watch(library, found.announce, **pauses))
     try:
         probe.write_text("is anybody there?")
         await found.until(*names, "probe.txt")
@@ -202,9 +202,8 @@ async def test_a_folder_that_cannot_be_watched_is_looked_at(
         yield set()
 
     monkeypatch.setattr(watchfiles, "awatch", awatch)
-    monkeypatch.setattr(watching, "LOOK_SECONDS", 0.01)
     fill(files, "a.txt")
-    async with watched(make_library()) as found:
+    async with watched(make_library(), look_seconds=0.01) as found:
         fill(files, "b.txt")
         await found.until("a.txt", "b.txt")
     assert len(caplog.records) == 1

@@ -13,7 +13,7 @@ import pytest
 from a2c_documents.model import UnreadableFileError
 from a2c_documents.paging import MAX_PAGE_BYTES, size_of
 from a2c_documents.parsers.word.document import open_word
-from tests.documents.word_files import elements, p, pages, part, relations, shown, word_file
+from tests.support.documents.word_files import elements, p, pages, part, relations, shown, word_file
 
 BREAK = '<w:r><w:br w:type="page"/></w:r>'
 STYLES = part(

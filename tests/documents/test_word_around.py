@@ -5,8 +5,8 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
-from tests.documents.old_workbooks import compound, packed_file
-from tests.documents.word_files import elements, p, pages, part, relations, shown, word_file
+from tests.support.documents.old_workbooks import compound, packed_file
+from tests.support.documents.word_files import elements, p, pages, part, relations, shown, word_file
 
 CHART = part(
     "c:chartSpace",

@@ -20,22 +20,20 @@ import pytest
 from rich.console import Console
 
 from a2c_smcp.cli.views import resource
-from tests.computer.hosting import eventually, received
-from tests.e2e.test_server_command import people_of
-from tests.support.computers import (
-    SERVERS,
+from tests.support.mcp_servers import SERVERS, raw, received, stdio, write_config
+from tests.support.peer import Peer, crowd
+from tests.support.process import (
+    A2C,
     Command,
     LineProcess,
+    ServerProcess,
+    a2c,
     computer_process,
     free_port,
-    raw,
-    stdio,
-    write_config,
+    server_process,
 )
-from tests.support.peer import Peer, crowd
-from tests.support.process import A2C, ServerProcess, a2c, server_process
-from tests.support.running import PATIENCE
 from tests.support.terminal import CTRL_C, CTRL_D, CTRL_U, ENTER, TAB, TerminalProcess, terminal
+from tests.support.waiting import PATIENCE, eventually
 
 EXIT_CODES = {"done": 0, "failed": 1, "typed wrong": 2, "not in": 3, "not there": 4, "timed out": 5, "interrupted": 130}
 DOCUMENTS = 30
@@ -137,7 +135,7 @@ def answer(event: str, data: Any) -> Any:
 @contextlib.asynccontextmanager
 async def office_of(place: Place, office: str, *names: str) -> AsyncGenerator[list[Peer]]:
     """An office of Computers that answer by `answer`."""
-    async with crowd(people_of(place.server)) as people:
+    async with crowd(place.server) as people:
         yield [await people.member("computer", name, office, answer) for name in names]
 
 
@@ -178,7 +176,7 @@ def test_an_office_without_computers_has_none_to_ask(place: Place) -> None:
 
 @pytest.mark.anyio
 async def test_a_command_waits_for_the_computer_and_the_tool_that_it_needs(place: Place) -> None:
-    async with crowd(people_of(place.server)) as people:
+    async with crowd(place.server) as people:
         early = await people.member("computer", "early", "waiting", answer)
         with place.start("--wait", "30", "call", "late", "echo", "text=hi", office="waiting") as waiting:
             assert (await early.hear("notify:enter_office"))["agent"] == "a2c-agent"
@@ -582,7 +580,7 @@ async def test_watch_outlives_the_server() -> None:
         await asyncio.to_thread(watch.wait_for, r"^\d\d:\d\d:\d\d  the connection to the Server is lost")
         with server_process("--port", port) as second:
             await asyncio.to_thread(watch.wait_for, r"^\d\d:\d\d:\d\d  back in the office$")
-            async with crowd(people_of(second)) as people:
+            async with crowd(second) as people:
                 await people.member("computer", "late", "office")
                 await asyncio.to_thread(watch.wait_for, "  late came$")
             assert await asyncio.to_thread(watch.stop, signal.SIGINT) == EXIT_CODES["interrupted"]

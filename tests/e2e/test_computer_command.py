@@ -8,8 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,29 +16,22 @@ import pytest
 
 from a2c_smcp.cli.computer.command import Options
 from a2c_smcp.cli.computer.host import Host, NotAllowed
-from tests.computer.hosting import eventually
-from tests.e2e.test_server_command import people_of
-from tests.support.computers import (
-    SERVERS,
+from tests.support.commands import agent_of, call, office_flags
+from tests.support.mcp_servers import SERVERS, http_server, pids_in, raw, stdio, write_config
+from tests.support.peer import request
+from tests.support.process import (
+    A2C,
     LineProcess,
+    a2c,
     computer_process,
     free_port,
-    http_server,
-    pids_in,
-    raw,
-    stdio,
+    server_process,
     watching,
-    write_config,
 )
-from tests.support.peer import Crowd, Peer, crowd, request, tool_call
-from tests.support.process import A2C, ServerProcess, a2c, server_process
-from tests.support.running import PATIENCE
+from tests.support.secrets import SECRETS
+from tests.support.waiting import PATIENCE, eventually
 
 READY = r"\d+ of \d+ MCP servers ready"
-
-
-def office_flags(server: ServerProcess, config: Path, *more: str) -> list[str]:
-    return ["--config", str(config), "--url", server.url, "--office", "office", "--name", "pc", *more]
 
 
 def wait_until_up(computer: LineProcess, after: int = 0) -> None:
@@ -48,18 +39,8 @@ def wait_until_up(computer: LineProcess, after: int = 0) -> None:
     computer.wait_for("in office office as pc", after)
 
 
-async def call(agent: Peer, tool: str, req_id: str = "r1", **params: Any) -> Any:
-    return await agent.ask("client:tool_call", tool_call(tool_name=tool, params=params, req_id=req_id))
-
-
 def text_of(result: Any) -> str:
     return "\n".join(part["text"] for part in result["content"])
-
-
-@asynccontextmanager
-async def agent_of(server: ServerProcess) -> AsyncGenerator[tuple[Crowd, Peer]]:
-    async with crowd(people_of(server)) as people:
-        yield people, await people.member("agent", "agent", "office")
 
 
 # As a service
@@ -191,9 +172,8 @@ def test_an_office_that_will_never_let_it_in_ends_the_service(office: str, says:
 
 @pytest.mark.anyio
 async def test_an_office_that_is_forbidden_for_longer_than_a_broken_connection_holds_a_name_ends_the_service(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr("a2c_smcp.cli.computer.host.STALE_SECONDS", 0.5)
     key = a2c("keys", "add", "pc", "--office", "acme-*", cwd=tmp_path).stdout.strip()
     options = Options(
         config=None, url=None, office=None, name="pc", api_key=key, api_key_header="x-api-key", allow_all=False,
@@ -203,7 +183,7 @@ async def test_an_office_that_is_forbidden_for_longer_than_a_broken_connection_h
     with server_process("--keys-file", "keys.toml", cwd=tmp_path) as server:
         async with Host(options, None) as host:
             with pytest.raises(NotAllowed, match=r"office other: this credential does not allow .* \(403\)"):
-                await host.join(server.url, "other")
+                await host.join(server.url, "other", stale_seconds=0.5)
 
 
 @pytest.mark.parametrize("way", ["SIGHUP", "--watch-config"])
@@ -695,29 +675,6 @@ def test_an_imported_header_becomes_an_input_that_works(host: str, tmp_path: Pat
         done = a2c("computer", "--config", str(new), "call", "header", "name=authorization", "--json", env=env)
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["content"][0]["text"] in ("Bearer given 0", "Bearer given 1")
-
-
-SECRETS: dict[str, dict[str, Any]] = {
-    "variable": {"command": "x", "env": {"API_KEY": "s3cret-1"}},
-    "password in an address in a variable": {
-        "command": "x",
-        "env": {"DATABASE_URL": "postgres://bob:s3cret-2@db.example/x"},
-    },
-    "known form in a variable": {"command": "x", "env": {"OPENAI": "sk-proj-s3cret-31234567890abcdef"}},
-    "header": {"url": "https://example.com/mcp", "headers": {"X-Api-Key": "s3cret-4"}},
-    "cookie": {"url": "https://example.com/mcp", "headers": {"Cookie": "id=s3cret-5"}},
-    "option": {"command": "x", "args": ["--api-key", "s3cret-6"]},
-    "option with equals": {"command": "x", "args": ["--token=s3cret-7"]},
-    "header in an option": {"command": "x", "args": ["mcp-remote", "--header", "Authorization: Bearer s3cret-8"]},
-    "variable in an option": {"command": "docker", "args": ["run", "-e", "GITHUB_TOKEN=s3cret-9", "image"]},
-    "address in an argument": {"command": "x", "args": ["postgres://bob:s3cret-10@db.example/x"]},
-    "password in an address": {"url": "https://bob:s3cret-11@example.com/mcp"},
-    "query": {"url": "https://example.com/mcp?apikey=s3cret-12&x=1"},
-    "default of a variable": {"command": "x", "env": {"API_KEY": "${NOT_SET:-s3cret-13}"}},
-    "default in an option": {"command": "x", "args": ["--password=${NOT_SET:-s3cret-14}"]},
-    "default in a header": {"url": "https://example.com/mcp", "headers": {"X-A": "Bearer ${NOT_SET:-s3cret-15}"}},
-    "default in an address": {"command": "x", "args": ["postgres://bob:${NOT_SET:-s3cret-16}@db.example/x"]},
-}
 
 
 def test_no_secret_in_clear_is_imported(tmp_path: Path) -> None:

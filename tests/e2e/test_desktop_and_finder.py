@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 
-from tests.computer.hosting import SERVERS
-from tests.e2e.test_computer_command import agent_of, call, office_flags
-from tests.support.computers import computer_process, stdio, write_config
+from tests.support.commands import agent_of, call, office_flags
+from tests.support.mcp_servers import SERVERS, stdio, write_config
 from tests.support.peer import Peer, request
-from tests.support.process import server_process
+from tests.support.process import computer_process, server_process
 
 pytestmark = pytest.mark.anyio
 

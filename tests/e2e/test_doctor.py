@@ -25,11 +25,10 @@ from a2c_smcp.cli.doctor.case import Case
 from a2c_smcp.cli.doctor.examining import Check, Examination, checks_for
 from a2c_smcp.cli.doctor.finding import Level, Report
 from a2c_smcp.cli.doctor.machine import check_software
-from tests.e2e.test_server_command import people_of
 from tests.support.certificates import DAY, Authority, self_signed
-from tests.support.computers import SERVERS, free_port, http_server, raw, stdio, write_config
+from tests.support.mcp_servers import SERVERS, http_server, raw, stdio, write_config
 from tests.support.peer import crowd
-from tests.support.process import a2c, server_process
+from tests.support.process import a2c, free_port, server_process
 from tests.support.stand_ins import dated, meddler, web_server, without_upgrade
 from tests.support.terminal import terminal
 
@@ -131,7 +130,7 @@ async def test_where_all_is_well_it_says_so_and_leaves_nothing_behind(tmp_path: 
         tmp_path, {"raw": stdio(raw()), "shelf": shelves("--prefix", "s_", "--windows", "2", "--documents", "1")}
     )
     with server_process("--api-key", KEY) as server:
-        async with crowd(people_of(server)) as people:
+        async with crowd(server) as people:
             agent = await people.member("agent", "agent", "office", auth={"token": KEY})
             flags = ["--url", server.url, "--api-key", KEY, "--office", "office", "--config", str(config)]
             said = await asyncio.to_thread(doctor_command, *flags)
@@ -445,7 +444,7 @@ async def test_an_agent_that_looks_at_newcomers_is_told_of(open_server: str) -> 
 @pytest.mark.anyio
 async def test_a_name_that_is_taken_is_a_warning_and_its_bearer_stays() -> None:
     with server_process() as server:
-        async with crowd(people_of(server)) as people:
+        async with crowd(server) as people:
             agent, _ = await people.office("office", "pc")
             said = await asyncio.to_thread(doctor, url=server.url, office="office", name="pc")
             assert all(data["computer"] != "pc" for _, data in await agent.has_heard())

@@ -20,12 +20,11 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 from PIL import Image
 
-from a2c_smcp.computer.mcp_clients.config_file import server_from
+from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.errors import DocumentNotFoundError, PageOutOfRangeError
-from tests.computer.hosting import Watched, eventually, hosting
-from tests.support.computers import LineProcess, descendants, watching
-from tests.support.process import A2C, a2c
-from tests.support.running import PATIENCE
+from tests.support.hosting import Watched, hosting
+from tests.support.process import A2C, LineProcess, a2c, descendants, watching
+from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
 

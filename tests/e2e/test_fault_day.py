@@ -12,9 +12,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,62 +25,12 @@ import pytest
 from a2c_smcp.agent import AsyncSMCPAgentClient
 from a2c_smcp.agent.auth import DefaultAgentAuthProvider
 from a2c_smcp.errors import DocumentNotFoundError, NotAuthenticatedError, SMCPError
-from tests.support.computers import LineProcess, descendants, free_port, raw, stdio, watching, write_config
-from tests.support.process import A2C, server_process
-from tests.support.running import PATIENCE
+from tests.support.load import ANSWER_SECONDS, CALL_SECONDS, CALLERS, COMPUTER, KEY, OFFICE, RECOVERY, Load
+from tests.support.mcp_servers import raw, stdio, write_config
+from tests.support.process import A2C, LineProcess, descendants, free_port, server_process, watching
+from tests.support.waiting import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
-
-CALL_SECONDS = 5
-ANSWER_SECONDS = CALL_SECONDS + 3
-"""No call may take longer to be answered, whatever the answer is."""
-RECOVERY = 30.0
-CALLERS = 4
-OFFICE, KEY, COMPUTER = "acme", "a-key-for-the-day", "my-laptop"
-
-
-@dataclass
-class Load:
-    """An Agent that calls a tool all the time, and what came of it."""
-
-    agent: AsyncSMCPAgentClient
-    answered: int = 0
-    succeeded: int = 0
-    slowest: float = 0.0
-    unanswered: list[BaseException] = field(default_factory=list[BaseException])
-    _news: asyncio.Event = field(default_factory=asyncio.Event)
-
-    async def call(self) -> None:
-        """Call without end."""
-        while True:
-            started = time.monotonic()
-            try:
-                async with asyncio.timeout(ANSWER_SECONDS):
-                    result = await self.agent.emit_tool_call(COMPUTER, "echo", {"text": "hello"}, CALL_SECONDS)
-                self.succeeded += not result.is_error
-            except SMCPError:
-                await asyncio.sleep(0)  # an answer, too: at once, and with a code
-            except TimeoutError as error:
-                self.unanswered.append(error)
-            self.answered += 1
-            self.slowest = max(self.slowest, time.monotonic() - started)
-            self._news.set()
-            await asyncio.sleep(0.01)
-
-    async def until_calls_succeed(self) -> None:
-        """Wait for a good many calls that succeed from now on."""
-        wanted = self.succeeded + 5 * CALLERS
-        await eventually(lambda: self.succeeded >= wanted, self._news, lambda: f"{self}")
-
-
-async def eventually(condition: Callable[[], bool], news: asyncio.Event, why: Callable[[], str]) -> None:
-    try:
-        async with asyncio.timeout(RECOVERY):
-            while not condition():
-                news.clear()
-                await news.wait()
-    except TimeoutError:
-        pytest.fail(f"it does not come back: {why()}")
 
 
 @dataclass

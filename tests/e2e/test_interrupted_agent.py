@@ -13,12 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.computer.hosting import eventually, received
-from tests.e2e.test_server_command import people_of
-from tests.support.computers import LineProcess, computer_process, raw, stdio, write_config
+from tests.support.mcp_servers import raw, received, stdio, write_config
 from tests.support.peer import crowd
-from tests.support.process import ServerProcess, server_process
-from tests.support.running import PATIENCE
+from tests.support.process import LineProcess, ServerProcess, computer_process, server_process
+from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
 
@@ -129,7 +127,7 @@ def office(folder: Path) -> Generator[tuple[ServerProcess, Path]]:
 @pytest.mark.parametrize("form", list(PROGRAMS))
 async def test_ctrl_c_ends_the_program_and_the_tool_and_frees_the_seat(form: str, tmp_path: Path) -> None:
     with office(tmp_path) as (server, log), running(PROGRAMS[form], server, tmp_path) as program:
-        async with crowd(people_of(server)) as people:
+        async with crowd(server) as people:
             successor = await people.newcomer()
             await eventually(lambda: received(log, "tools/call"))
             assert (await successor.join("agent", "successor", "office"))[0] is False

@@ -14,9 +14,10 @@ import httpx
 import pytest
 
 from a2c_smcp.server import DefaultAuthenticationProvider, DefaultSyncAuthenticationProvider
-from tests.e2e.test_javascript import TRANSPORTS, play
-from tests.support.computers import free_port
-from tests.support.running import PATIENCE, Kind, running
+from tests.support.javascript import TRANSPORTS, play
+from tests.support.process import free_port
+from tests.support.running import Kind, running
+from tests.support.waiting import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent
 DEPLOY = ROOT / "deploy"

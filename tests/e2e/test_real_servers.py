@@ -10,35 +10,26 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from a2c_smcp.computer.inputs.resolver import InputResolver
-from a2c_smcp.computer.mcp_clients.model import MCPServerPromptStringInput
-from a2c_smcp.computer.mcp_clients.policy import Policy
-from a2c_smcp.computer.types import ServerState
-from tests.e2e.test_computer_command import SECRETS
-from tests.support.computers import (
-    SERVERS,
-    Command,
-    HttpServer,
-    Office,
-    config,
-    descendants,
-    free_port,
-    http_server,
-    modern,
-    npm,
-    office,
-    on_mcp_1,
-    on_mcp_2,
-    stdio,
-)
-from tests.support.running import PATIENCE, Running, running
+from a2c_smcp.computer import Computer, SMCPComputerClient
+from a2c_smcp.computer.config.files import server_from
+from a2c_smcp.computer.config.inputs import InputResolver
+from a2c_smcp.computer.config.model import MCPServerConfig, MCPServerPromptStringInput
+from a2c_smcp.computer.config.policy import Policy
+from a2c_smcp.computer.types import ServerState, ServerStatus
+from tests.support.mcp_servers import AUTO, SERVERS, HttpServer, http_server, modern, npm, on_mcp_1, on_mcp_2, stdio
+from tests.support.peer import Peer, crowd, tool_call
+from tests.support.process import Command, descendants, free_port
+from tests.support.running import Running, running
+from tests.support.secrets import SECRETS
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -69,6 +60,63 @@ SOFTWARE = [
     *(Software("mcp 1.x", transport) for transport in ("stdio", "sse", "streamable")),
     Software("modern", "stdio"),
 ]
+
+
+@dataclass
+class Office:
+    """An Agent and a Computer named `pc` that hosts one MCP server named `it`."""
+
+    agent: Peer
+    computer: Computer
+    _changed: asyncio.Event
+
+    @property
+    def status(self) -> ServerStatus:
+        return self.computer.status[0]
+
+    async def until(self, condition: Callable[[ServerStatus], bool]) -> ServerStatus:
+        """Wait until the server's state is such."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not condition(self.status):
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            pytest.fail(f"it stays {self.status}")
+        return self.status
+
+    async def until_ready(self) -> ServerStatus:
+        return await self.until(lambda status: status.state is ServerState.READY)
+
+    async def ask(self, event: str, **fields: Any) -> Any:
+        return await self.agent.ask(event, {"agent": "agent", "computer": "pc", "req_id": "r1", **fields})
+
+    async def call(self, tool: str, req_id: str = "r1", **params: Any) -> Any:
+        """A tool call of the Agent."""
+        payload = tool_call(req_id=req_id, tool_name=tool, params=params, timeout=60)
+        return await self.agent.ask("client:tool_call", payload)
+
+
+def config(data: dict[str, Any]) -> MCPServerConfig:
+    """The configuration of the server `it`, written as in a file."""
+    return server_from({"default_tool_meta": AUTO, **data}, "it")
+
+
+@asynccontextmanager
+async def office(server: Running, mcp_server: MCPServerConfig, **options: Any) -> AsyncGenerator[Office]:
+    """A Computer and an Agent in one office of a Server, for as long as the block runs."""
+    changed = asyncio.Event()
+    computer = Computer("pc", mcp_servers=[mcp_server], on_status_changed=lambda _: changed.set(), **options)
+    async with crowd(server) as people, computer:
+        agent = await people.member("agent", "agent", "office")
+        client = SMCPComputerClient(computer=computer)
+        await client.connect(server.url, transports=["websocket"])
+        try:
+            await client.join_office("office")
+            await agent.hear("notify:enter_office")
+            yield Office(agent, computer, changed)
+        finally:
+            await client.disconnect()
 
 
 @pytest.fixture

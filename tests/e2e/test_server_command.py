@@ -19,25 +19,20 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from a2c_smcp.cli.main import app
-from a2c_smcp.server import Grant, KeyFile, create_app
+from a2c_smcp.server import Grant, KeyFile
 from a2c_smcp.server.key_file import write_keys
 from tests.support.certificates import Authority, self_signed
 from tests.support.peer import crowd, request, tool_call
-from tests.support.process import A2C, ServerProcess, a2c, server_process
-from tests.support.running import PATIENCE, Running
+from tests.support.process import A2C, a2c, server_process
 from tests.support.terminal import IN_THE_TERMINAL
-
-
-def people_of(server: ServerProcess) -> Running:
-    """For clients only the address matters."""
-    return Running("async", server.url, create_app())
+from tests.support.waiting import PATIENCE
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_lets_the_running_call_end_and_exits_0(how: int) -> None:
     with server_process() as server:
-        async with crowd(people_of(server)) as people:
+        async with crowd(server) as people:
             agent, computer = await people.office()
             release = asyncio.Event()
 
@@ -64,7 +59,7 @@ async def test_a_signal_lets_the_running_call_end_and_exits_0(how: int) -> None:
 @pytest.mark.anyio
 async def test_a_call_that_does_not_end_is_ended_after_the_grace() -> None:
     with server_process("--grace", "0.2") as server:
-        async with crowd(people_of(server)) as people:
+        async with crowd(server) as people:
             agent, computer = await people.office()
             forever = asyncio.Event()
             computer.answer = lambda event, data: forever.wait()
@@ -80,7 +75,7 @@ async def test_a_call_that_does_not_end_is_ended_after_the_grace() -> None:
 @pytest.mark.anyio
 async def test_a_second_ctrl_c_does_not_wait() -> None:
     with server_process("--grace", "3600") as server:
-        async with crowd(people_of(server)) as people:
+        async with crowd(server) as people:
             agent, computer = await people.office()
             forever = asyncio.Event()
             computer.answer = lambda event, data: forever.wait()
@@ -180,7 +175,7 @@ def test_a_port_in_use_is_one_clear_line() -> None:
 @pytest.mark.anyio
 async def test_json_logs_carry_the_req_id_and_no_secret() -> None:
     with server_process("--log-format", "json", "--log-level", "debug", env={"A2C_API_KEY": "hush-hush"}) as server:
-        async with crowd(people_of(server)) as people:
+        async with crowd(server) as people:
             key = {"auth": {"token": "hush-hush"}}
             agent = await people.member("agent", "agent", "o", **key)
             await people.member("computer", "pc", "o", **key)
@@ -211,7 +206,7 @@ async def test_keys_are_made_listed_used_and_revoked(tmp_path: Path) -> None:
     assert [entry["id"] for entry in listed] == ["alice", "bob"]
     assert "hash" not in listed[0]
     with server_process("--keys-file", "keys.toml", cwd=tmp_path) as server:
-        async with crowd(people_of(server)) as people:
+        async with crowd(server) as people:
             alice = await people.newcomer(headers={"x-api-key": key})
             assert (await alice.join("agent", "a", "other"))[0] is False
             assert (await alice.join("agent", "a", "acme-1"))[0] is True

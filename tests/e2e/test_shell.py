@@ -13,13 +13,12 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.test_server_command import people_of
-from tests.support.computers import pids_in, raw, stdio, watching, write_config
+from tests.support.mcp_servers import pids_in, raw, stdio, write_config
 from tests.support.peer import crowd, tool_call
-from tests.support.process import server_process
-from tests.support.running import PATIENCE
+from tests.support.process import server_process, watching
 from tests.support.terminal import CTRL_C, CTRL_U, ENTER, HEIGHT, TAB, TerminalProcess
 from tests.support.terminal import terminal as in_terminal
+from tests.support.waiting import PATIENCE
 
 PASSWORD = "pass-w0rd-77"
 
@@ -245,7 +244,7 @@ def test_adding_a_server_that_does_not_answer_does_not_take_the_prompt_away(conf
 @pytest.mark.anyio
 async def test_an_agents_call_asks_the_owner_who_says_yes_no_or_always(config: Path, tmp_path: Path) -> None:
     with server_process() as server:
-        async with crowd(people_of(server)) as people:
+        async with crowd(server) as people:
             agent = await people.member("agent", "agent", "office")
             flags = ["--config", str(config), "--url", server.url, "--office", "office"]
             with terminal(tmp_path, *flags) as shell:
@@ -308,7 +307,7 @@ async def test_always_can_be_saved_where_the_server_came_from(tmp_path: Path) ->
     file.chmod(0o640)
     link.symlink_to(file)
     with server_process() as server:
-        async with crowd(people_of(server)) as people:
+        async with crowd(server) as people:
             agent = await people.member("agent", "agent", "office")
             with terminal(tmp_path, "--config", str(link), "--url", server.url, "--office", "office") as shell:
                 await asyncio.to_thread(shell.see_prompt)
@@ -346,7 +345,7 @@ async def test_always_can_be_saved_where_the_server_came_from(tmp_path: Path) ->
 @pytest.mark.anyio
 async def test_ctrl_c_at_the_question_is_a_no(config: Path, tmp_path: Path) -> None:
     with server_process() as server:
-        async with crowd(people_of(server)) as people:
+        async with crowd(server) as people:
             agent = await people.member("agent", "agent", "office")
             with terminal(tmp_path, "--config", str(config), "--url", server.url, "--office", "office") as shell:
                 await asyncio.to_thread(shell.see_prompt)
@@ -365,7 +364,7 @@ async def test_ctrl_c_at_the_question_is_a_no(config: Path, tmp_path: Path) -> N
 @pytest.mark.anyio
 async def test_a_question_nobody_needs_an_answer_to_any_more_goes_away(config: Path, tmp_path: Path) -> None:
     with server_process() as server:
-        async with crowd(people_of(server)) as people:
+        async with crowd(server) as people:
             agent = await people.member("agent", "agent", "office")
             flags = ["--config", str(config), "--url", server.url, "--office", "office"]
             with terminal(tmp_path, *flags) as shell:
@@ -389,7 +388,7 @@ async def test_a_question_nobody_needs_an_answer_to_any_more_goes_away(config: P
 @pytest.mark.anyio
 async def test_two_calls_are_asked_about_one_after_the_other(config: Path, tmp_path: Path) -> None:
     with server_process() as server:
-        async with crowd(people_of(server)) as people:
+        async with crowd(server) as people:
             agent = await people.member("agent", "agent", "office")
             flags = ["--config", str(config), "--url", server.url, "--office", "office"]
             with terminal(tmp_path, *flags) as shell:
@@ -416,7 +415,7 @@ async def test_two_calls_are_asked_about_one_after_the_other(config: Path, tmp_p
 @pytest.mark.anyio
 async def test_an_agents_arguments_cannot_disguise_the_question(config: Path, tmp_path: Path) -> None:
     with server_process() as server:
-        async with crowd(people_of(server)) as people:
+        async with crowd(server) as people:
             agent = await people.member("agent", "agent", "office")
             with terminal(tmp_path, "--config", str(config), "--url", server.url, "--office", "office") as shell:
                 await asyncio.to_thread(shell.see_prompt)

@@ -16,9 +16,9 @@ import pytest
 
 from a2c_smcp.agent import AsyncSMCPAgentClient
 from a2c_smcp.computer import SMCPComputerClient
-from tests.computer.hosting import hosting, raw
-from tests.e2e.test_fault_day import CALLERS, COMPUTER, KEY, OFFICE, Load
-from tests.support.computers import LineProcess, free_port
+from tests.support.hosting import hosting, raw
+from tests.support.load import CALLERS, COMPUTER, KEY, OFFICE, Load
+from tests.support.process import LineProcess, free_port
 
 pytestmark = pytest.mark.anyio
 

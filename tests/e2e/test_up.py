@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.computers import LineProcess, descendants, free_port, raw, stdio, watching, write_config
-from tests.support.process import A2C, a2c
-from tests.support.running import PATIENCE
+from tests.support.mcp_servers import raw, stdio, write_config
+from tests.support.process import A2C, LineProcess, a2c, descendants, free_port, watching
 from tests.support.terminal import CTRL_C, CTRL_D, ENTER, TerminalProcess
 from tests.support.terminal import terminal as any_terminal
+from tests.support.waiting import PATIENCE
 
 STEPS = 9
 

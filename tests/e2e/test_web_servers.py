@@ -13,10 +13,10 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.e2e.test_javascript import TRANSPORTS, play
 from tests.support.certificates import Authority
-from tests.support.computers import LineProcess, free_port
-from tests.support.running import PATIENCE
+from tests.support.javascript import TRANSPORTS, play
+from tests.support.process import LineProcess, free_port
+from tests.support.waiting import PATIENCE
 
 PROGRAM = """
 from a2c_smcp.server import DefaultAuthenticationProvider, DefaultSyncAuthenticationProvider

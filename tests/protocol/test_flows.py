@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from a2c_smcp.errors import NotFoundError, TimedOutError
-from a2c_smcp.protocol.effects import Call, CallerGone, Commit, Notify
-from a2c_smcp.protocol.flow import Do, run, run_async
+from a2c_smcp.protocol.flow import Effect, run, run_async
 from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.protocol.office import Member, Move
 from a2c_smcp.protocol.server import Request, answer, join
+from a2c_smcp.protocol.server_effects import Call, CallerGone, Commit, Notify
 from tests.support.world import MemoryWorld
 
 CALL: dict[str, Any] = {"agent": "a", "computer": "c", "req_id": "r", "tool_name": "t", "params": {}, "timeout": 7}
@@ -209,25 +209,26 @@ def test_a_move_decided_on_old_facts_is_not_committed(world: MemoryWorld) -> Non
 
 
 def test_both_drivers_hand_errors_to_the_flow_and_return_its_value() -> None:
-    def fail() -> None:
-        raise LookupError("no")
+    class Look(Effect[Any, str]):
+        def perform(self, backend: Any) -> Any:
+            return backend()
 
     def flow() -> Any:
         try:
-            yield from Do(fail)
+            return (yield from Look())
         except LookupError:
-            return (yield from Do(lambda: "recovered"))
+            return "recovered"
+
+    def fail() -> None:
+        raise LookupError("no")
 
     async def later() -> str:
         await asyncio.sleep(0)
         return "awaited"
 
-    def waiting() -> Any:
-        return (yield from Do(later))
-
-    assert run(flow(), None) == "recovered"
-    assert asyncio.run(run_async(flow(), None)) == "recovered"
-    assert asyncio.run(run_async(waiting(), None)) == "awaited"
+    assert run(flow(), fail) == "recovered"
+    assert asyncio.run(run_async(flow(), fail)) == "recovered"
+    assert asyncio.run(run_async(flow(), later)) == "awaited"
 
 
 def test_an_unknown_event_is_refused_whatever_its_name(world: MemoryWorld) -> None:

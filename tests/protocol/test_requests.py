@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import pytest
 
 from a2c_smcp.errors import NotConnectedError, OfficeRefusedError, SMCPError, TimedOutError
 from a2c_smcp.protocol import requests
+from a2c_smcp.protocol.client_effects import Seat
 from a2c_smcp.protocol.flow import run
-from a2c_smcp.protocol.seat import Seat, come_back, enter, rejoin
-from a2c_smcp.types import Role
+from a2c_smcp.protocol.seat import come_back, enter, rejoin
+from a2c_smcp.utils.results import CallToolResult, read_result
 
 
 class Answering:
     """A client whose Server answers with what is given, or raises it."""
-
-    role: Role = "agent"
 
     def __init__(self, *answers: Any) -> None:
         self.office_id: str | None = None
@@ -51,8 +49,12 @@ class Answering:
         run(enter(seat), self)
         return True
 
-    def load(self, module: str) -> Any:
-        return importlib.import_module(module)
+    def occupy(self, office_id: str | None) -> str | None:
+        before, self.office_id = self.office_id, office_id
+        return before
+
+    def read_result(self, answer: dict[str, Any]) -> CallToolResult:
+        return read_result(answer)
 
     def _next(self) -> Any:
         answer = self._answers.pop(0)
@@ -97,7 +99,7 @@ def test_a_lost_connection_needs_no_cancel() -> None:
 def test_a_join_without_an_answer_is_taken_back() -> None:
     world = Answering(TimedOutError())
     with pytest.raises(OfficeRefusedError):
-        run(enter(Seat("office", "me")), world)
+        run(enter(Seat("office", "me", "agent")), world)
     assert world.office_id is None
     assert world.told == [("server:leave_office", {"office_id": "office"})]
 
@@ -105,9 +107,9 @@ def test_a_join_without_an_answer_is_taken_back() -> None:
 @pytest.mark.parametrize("ack", [None, (), (False,), "yes", 5, {}, TimedOutError(), KeyboardInterrupt()])
 def test_a_move_without_a_valid_answer_is_taken_back_on_both_sides(ack: Any) -> None:
     world = Answering(ack)
-    world.office_id, world.seat = "before", Seat("before", "my old name")
+    world.office_id, world.seat = "before", Seat("before", "my old name", "agent")
     with pytest.raises(OfficeRefusedError if not isinstance(ack, KeyboardInterrupt) else KeyboardInterrupt):
-        run(enter(Seat("office", "me")), world)
+        run(enter(Seat("office", "me", "agent")), world)
     assert world.office_id == "before"
     assert world.told == [
         ("server:leave_office", {"office_id": "office"}),
@@ -119,7 +121,7 @@ def test_a_refused_join_leaves_us_where_we_were() -> None:
     world = Answering((False, "office already has an Agent (4101)"))
     world.office_id = "before"
     with pytest.raises(OfficeRefusedError) as caught:
-        run(enter(Seat("office", "me")), world)
+        run(enter(Seat("office", "me", "agent")), world)
     assert caught.value.code == 4101
     assert world.office_id == "before"
     assert world.told == []
@@ -127,7 +129,7 @@ def test_a_refused_join_leaves_us_where_we_were() -> None:
 
 def test_a_seat_is_asked_for_until_it_is_free() -> None:
     world = Answering((False, "taken (4101)"), (False, "taken (4101)"), (True, None))
-    world.seat = Seat("office", "me")
+    world.seat = Seat("office", "me", "agent")
     assert run(rejoin(), world) is True
     assert world.office_id == "office"
     assert world.rests[1] > world.rests[0]

@@ -18,10 +18,10 @@ from websockets.exceptions import ConnectionClosed
 
 from a2c_smcp.server import DefaultAuthenticationProvider, DefaultSyncAuthenticationProvider, Limits
 from a2c_smcp.wire.session import read_handshake
-from tests.computer.hosting import eventually
 from tests.support.peer import Peer, crowd, request
 from tests.support.process import server_process
-from tests.support.running import PATIENCE, Kind, Running, running
+from tests.support.running import Kind, Running, running
+from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
 

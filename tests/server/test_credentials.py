@@ -16,19 +16,19 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from a2c_smcp.errors import NotAuthenticatedError
 from a2c_smcp.protocol.grants import Grant
+from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.server import (
     CredentialAuthenticationProvider,
     CredentialSyncAuthenticationProvider,
     JWTVerifier,
     KeyFile,
     SharedSecret,
-    admission,
-    key_file,
 )
 from a2c_smcp.server.key_file import hash_key, mint_key, write_keys
 from a2c_smcp.server.last_used import read_uses
 from tests.support.peer import crowd
-from tests.support.running import PATIENCE, Kind, running
+from tests.support.running import Kind, running
+from tests.support.waiting import PATIENCE
 
 SECRET = "0123456789abcdef0123456789abcdef"
 CLAIMS: dict[str, Any] = {"offices": ["acme-*"], "roles": ["agent"], "name": "alice", "sub": "u1"}
@@ -187,15 +187,13 @@ def test_an_expired_key_is_refused_with_the_reason(tmp_path: Path) -> None:
 
 @pytest.mark.anyio
 async def test_a_key_that_expires_ends_its_connections(
-    kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    kind: Kind, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(admission, "GRANT_SECONDS", 0.05)
-    monkeypatch.setattr(key_file, "LOOK_SECONDS", 0.0)
     path = tmp_path / "keys.toml"
     entries: list[dict[str, Any]] = [{"id": each, "hash": hash_key(each), "offices": ["o"]} for each in ("a", "b")]
     write_keys(path, entries)
     provider = CredentialAuthenticationProvider if kind == "async" else CredentialSyncAuthenticationProvider
-    with running(kind, provider(KeyFile(path))) as server:
+    with running(kind, provider(KeyFile(path, look_seconds=0)), limits=Limits(grant_interval=0.05)) as server:
         async with crowd(server) as people:
             first = await people.member("computer", "first", "o", auth={"token": "a"})
             second = await people.member("computer", "second", "o", auth={"token": "b"})

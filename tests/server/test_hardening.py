@@ -14,10 +14,10 @@ from websockets.frames import Frame, Opcode
 
 from a2c_smcp import server as a2c
 from a2c_smcp.server import Limits
-from tests.computer.hosting import eventually
-from tests.server.test_raw_frames import ack, raw_member
 from tests.support.peer import crowd, request, tool_call
-from tests.support.running import PATIENCE, Kind, Running, running
+from tests.support.raw_frames import ack, raw_member
+from tests.support.running import Kind, Running, running
+from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
 
@@ -54,21 +54,18 @@ class SyncUndecided(a2c.SyncAuthenticationProvider):
         return self.may_decide.wait()
 
 
-async def test_a_provider_that_does_not_decide_is_a_refusal(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("namespace", "sync_namespace"):
-        monkeypatch.setattr(f"a2c_smcp.server.{module}.AUTHENTICATION_SECONDS", 0.2)
+async def test_a_provider_that_does_not_decide_is_a_refusal(kind: Kind) -> None:
     undecided = SyncUndecided()
-    with running(kind, Undecided() if kind == "async" else undecided) as server:
+    provider = Undecided() if kind == "async" else undecided
+    with running(kind, provider, limits=Limits(authentication_timeout=0.2)) as server:
         async with crowd(server) as people:
             assert (await people.refused())["data"]["code"] == 500
     undecided.may_decide.set()
 
 
-async def test_a_body_that_drips_is_not_waited_for(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("asgi", "threads"):
-        monkeypatch.setattr(f"a2c_smcp.server.{module}.BODY_SECONDS", 0.5)
+async def test_a_body_that_drips_is_not_waited_for(kind: Kind) -> None:
     path = "/socket.io/?EIO=4&transport=polling"
-    with running(kind) as server:
+    with running(kind, limits=Limits(body_timeout=0.5)) as server:
         async with httpx.AsyncClient(timeout=PATIENCE) as http:
             sid = json.loads((await http.get(server.url + path)).text[1:])["sid"]
         host, port = server.url.removeprefix("http://").split(":")

@@ -14,7 +14,8 @@ from a2c_smcp.server import CredentialAuthenticationProvider, CredentialSyncAuth
 from a2c_smcp.server.key_file import hash_key, write_keys
 from a2c_smcp.utils.logger import HumanFormatter, JsonFormatter
 from tests.support.peer import crowd, request, tool_call
-from tests.support.running import PATIENCE, Kind, Running, running
+from tests.support.running import Kind, Running, running
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 

@@ -16,7 +16,7 @@ from websockets.typing import Subprotocol
 
 from a2c_smcp.server import create_app
 from a2c_smcp.server.serving import GracefulServer, bind, transport_options
-from tests.support.running import PATIENCE
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 

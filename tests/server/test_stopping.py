@@ -17,9 +17,10 @@ import httpx
 import pytest
 
 from a2c_smcp.server import create_app
-from tests.support.computers import LineProcess, free_port
 from tests.support.peer import Peer, crowd, tool_call
-from tests.support.running import PATIENCE, Running
+from tests.support.process import LineProcess, free_port
+from tests.support.running import Running
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 

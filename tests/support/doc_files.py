@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from a2c_smcp import smcp
-from a2c_smcp.computer.mcp_clients.config_file import parse_config
+from a2c_smcp.computer.config.files import parse_config
 from a2c_smcp.errors import from_payload, is_known_code
 from a2c_smcp.protocol import answers
 from a2c_smcp.protocol.limits import Limits

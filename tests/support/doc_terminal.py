@@ -14,8 +14,8 @@ from types import TracebackType
 from typing import Self
 
 from tests.support.certificates import self_signed
-from tests.support.computers import LineProcess, free_port
 from tests.support.pages import ROOT
+from tests.support.process import LineProcess, free_port
 from tests.support.warm import WarmProcess
 
 USUAL = "http://127.0.0.1:8000"

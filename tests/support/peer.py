@@ -7,15 +7,22 @@ import contextlib
 import inspect
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import socketio
 from socketio.exceptions import ConnectionError as SocketIOConnectionError
 
-from tests.support.running import PATIENCE, Running
+from tests.support.waiting import PATIENCE
 
 NAMESPACE = "/smcp"
 Notice = tuple[str, Any]
+
+
+class Address(Protocol):
+    """Any Server: clients need only its address."""
+
+    @property
+    def url(self) -> str: ...
 
 
 class Peer:
@@ -134,7 +141,7 @@ class Peer:
 class Crowd:
     """Makes peers of one Server and disconnects them at the end."""
 
-    def __init__(self, server: Running, transport: str, stack: AsyncExitStack) -> None:
+    def __init__(self, server: Address, transport: str, stack: AsyncExitStack) -> None:
         self.server = server
         self._transport = transport
         self._stack = stack
@@ -178,7 +185,7 @@ class Crowd:
 
 
 @asynccontextmanager
-async def crowd(server: Running, transport: str = "websocket") -> AsyncGenerator[Crowd]:
+async def crowd(server: Address, transport: str = "websocket") -> AsyncGenerator[Crowd]:
     async with AsyncExitStack() as stack:
         yield Crowd(server, transport, stack)
 

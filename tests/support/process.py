@@ -1,88 +1,175 @@
-"""`a2c server` as a process of its own, as an operator runs it."""
+"""Programs as processes of their own: `a2c` as an operator runs it, and what they start."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import re
+import select
+import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Generator
+import time
+from collections.abc import Generator, Iterable
 from pathlib import Path
 
-from tests.support.running import PATIENCE
+import psutil
+
+from tests.support.waiting import PATIENCE
 
 A2C = [sys.executable, "-m", "a2c_smcp.cli"]
+Command = list[str]
 
 
-class ServerProcess:
-    """A running `a2c server`; `log` grows as it writes to standard error."""
+def environment(changes: dict[str, str] | None = None) -> dict[str, str]:
+    """The environment of the tests with changes, and without the settings of a developer who uses `a2c`."""
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("A2C_")}
+    return {**clean, **(changes or {})}
 
-    def __init__(self, *flags: str, env: dict[str, str] | None = None, cwd: Path | None = None) -> None:
-        clean = {key: value for key, value in os.environ.items() if not key.startswith("A2C_")}
-        self.process = subprocess.Popen(
-            [*A2C, "server", "--port", "0", *flags],
-            stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, cwd=cwd, env={**clean, **(env or {})},
-        )  # fmt: skip
+
+class LineProcess:
+    """A running program; `log` grows as it writes to standard output or standard error."""
+
+    def __init__(self, command: Command, *, env: dict[str, str] | None = None, cwd: Path | None = None) -> None:
+        self.process = self._start(command, environment(env), cwd)
         self.log: list[str] = []
-        self.url = ""
+        self._ended = False
         self._changed = threading.Condition()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        self.url = self.wait_for(r"at (https?://\S+?),").group(1)
 
-    def wait_for(self, pattern: str) -> re.Match[str]:
-        """The first log line that matches, whenever it comes."""
+    def _start(self, command: Command, env: dict[str, str], cwd: Path | None) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, encoding="utf-8", errors="replace", cwd=cwd, env=env,
+        )  # fmt: skip
+
+    @property
+    def text(self) -> str:
+        return "".join(self.log)
+
+    def wait_for(self, pattern: str, after: int = 0, patience: float = PATIENCE) -> re.Match[str]:
+        """The first line that matches, whenever it comes; the first `after` lines do not count."""
 
         def find() -> re.Match[str] | None:
-            return next((found for line in self.log if (found := re.search(pattern, line))), None)
+            return next((found for line in self.log[after:] if (found := re.search(pattern, line))), None)
 
         with self._changed:
-            found = self._changed.wait_for(find, PATIENCE)
-        assert found, "".join(self.log)
+            self._changed.wait_for(lambda: find() or self._ended, patience)
+            found = find()
+        assert found, f"no {pattern!r} in:\n{self.text}"
         return found
 
     def stop(self, signal: int) -> int:
-        """Send a signal and wait for the exit code."""
+        """Send a signal and wait for the exit code; `log` is complete then."""
         self.process.send_signal(signal)
-        return self.process.wait(PATIENCE)
+        return self.end()
+
+    def end(self, patience: float = PATIENCE) -> int:
+        """Wait for the exit code; `log` is complete then."""
+        code = self.process.wait(patience)
+        self._reader.join(PATIENCE)
+        return code
 
     def close(self) -> None:
         self.process.kill()
         self.process.wait()
         self._reader.join(PATIENCE)
-        assert self.process.stderr is not None
-        self.process.stderr.close()
+        # A process that outlives its parent keeps the pipe open. Closing our end would block until it ends.
+        assert not self._reader.is_alive(), f"a process that it started outlives it and keeps its output:\n{self.text}"
+        assert self.process.stdout is not None
+        self.process.stdout.close()
 
     def _read(self) -> None:
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
             with self._changed:
                 self.log.append(line)
                 self._changed.notify_all()
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+
+class ServerProcess(LineProcess):
+    """A running `a2c server` that answers at `url`."""
+
+    def __init__(self, *flags: str, env: dict[str, str] | None = None, cwd: Path | None = None) -> None:
+        super().__init__([*A2C, "server", "--port", "0", *flags], env=env, cwd=cwd)
+        try:
+            self.url = self.wait_for(r"at (https?://\S+?),")[1]
+        except BaseException:
+            self.close()
+            raise
 
 
 @contextlib.contextmanager
 def server_process(*flags: str, env: dict[str, str] | None = None, cwd: Path | None = None) -> Generator[ServerProcess]:
-    server = ServerProcess(*flags, env=env, cwd=cwd)
-    try:
+    """A running `a2c server`, on a port of its own."""
+    with contextlib.closing(ServerProcess(*flags, env=env, cwd=cwd)) as server:
         yield server
-    finally:
-        server.close()
+
+
+@contextlib.contextmanager
+def computer_process(*flags: str, env: dict[str, str] | None = None, cwd: Path | None = None) -> Generator[LineProcess]:
+    """A running `a2c computer --no-interactive`."""
+    with contextlib.closing(LineProcess([*A2C, "computer", "--no-interactive", *flags], env=env, cwd=cwd)) as process:
+        yield process
 
 
 def a2c(
     *arguments: str, cwd: Path | None = None, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a command that ends by itself."""
-    clean = {key: value for key, value in os.environ.items() if not key.startswith("A2C_")}
     return subprocess.run(
-        [*A2C, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-        cwd=cwd,
-        env={**clean, **(env or {})},
+        [*A2C, *arguments], capture_output=True, text=True, timeout=30, check=False, cwd=cwd, env=environment(env)
     )
+
+
+def free_port() -> int:
+    """A port for a program that cannot choose one itself."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def descendants() -> set[int]:
+    """The living processes that this one started, directly or not, except those of `tests.support.warm`, which live as
+    long as the tests."""
+    found: set[int] = set()
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            is_kept = any("multiprocessing." in word for word in child.cmdline())
+            if child.status() != psutil.STATUS_ZOMBIE and not is_kept:
+                found.add(child.pid)
+    return found
+
+
+class Watch:
+    """Processes that are alive when the watch begins. Their ends are seen even when their parent is another process."""
+
+    def __init__(self, pids: Iterable[int]) -> None:
+        self._handles = {pid: os.pidfd_open(pid) for pid in pids}
+
+    def still_alive(self) -> set[int]:
+        """Those that do not end within the tests' patience."""
+        end = time.monotonic() + PATIENCE
+        alive: set[int] = set()
+        for pid, handle in self._handles.items():
+            if not select.select([handle], [], [], max(end - time.monotonic(), 0))[0]:
+                alive.add(pid)
+        return alive
+
+    def alive_now(self) -> set[int]:
+        """Those that have not ended."""
+        return {pid for pid, handle in self._handles.items() if not select.select([handle], [], [], 0)[0]}
+
+    def close(self) -> None:
+        for handle in self._handles.values():
+            os.close(handle)
+
+
+@contextlib.contextmanager
+def watching(pids: Iterable[int]) -> Generator[Watch]:
+    with contextlib.closing(Watch(pids)) as watch:
+        yield watch

@@ -17,10 +17,9 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 from a2c_smcp.server.app import SMCPApp, SyncSMCPApp, create_app, create_wsgi_app
 from a2c_smcp.server.serving import uvicorn_config
 from a2c_smcp.server.settings import ServerSettings
+from tests.support.waiting import PATIENCE
 
 Kind = Literal["async", "sync"]
-PATIENCE = 20.0
-"""Seconds after which a test gives up waiting for what should happen at once."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 
 from tests.support.process import A2C
-from tests.support.running import PATIENCE
+from tests.support.waiting import PATIENCE
 
 WIDTH, HEIGHT = 100, 60
 TAB, ENTER, CTRL_C, CTRL_D, CTRL_U = "\t", "\r", "\x03", "\x04", "\x15"

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import cast
 
 from a2c_smcp.cli.main import main
-from tests.support.computers import Command, LineProcess
+from tests.support.process import Command, LineProcess
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(

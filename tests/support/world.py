@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from a2c_smcp.protocol.effects import Call
 from a2c_smcp.protocol.flow import run
 from a2c_smcp.protocol.grants import EVERYTHING, Grant
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.server import Answer, Request, answer, depart
+from a2c_smcp.protocol.server_effects import Call
 from a2c_smcp.server.registry import MemoryRegistry
 
 Heard = tuple[str, str, Any]

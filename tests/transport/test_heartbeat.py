@@ -12,8 +12,8 @@ from a2c_smcp.computer import SMCPComputerClient
 from a2c_smcp.errors import NotConnectedError
 from a2c_smcp.protocol.upkeep import Change
 from a2c_smcp.server import Limits
-from tests.agent.forms import Diary, Form, stage
-from tests.computer.hosting import hosting, raw
+from tests.support.agents import Diary, Form, stage
+from tests.support.hosting import hosting, raw
 from tests.support.running import running
 
 pytestmark = pytest.mark.anyio

@@ -11,10 +11,10 @@ import pytest
 
 from a2c_smcp.agent import AsyncSMCPAgentClient, DefaultAgentAuthProvider, SMCPAgentClient
 from a2c_smcp.errors import NotConnectedError
-from tests.agent.forms import Form
-from tests.support.computers import computer_process, free_port, write_config
-from tests.support.process import server_process
-from tests.support.running import PATIENCE
+from tests.support.agents import Form
+from tests.support.mcp_servers import write_config
+from tests.support.process import computer_process, free_port, server_process
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 

@@ -14,11 +14,10 @@ import pytest
 
 from a2c_smcp.agent import AsyncSMCPAgentClient, DefaultAgentAuthProvider, SMCPAgentClient
 from a2c_smcp.errors import NotConnectedError
-from tests.agent.forms import Driven, Form
-from tests.computer.hosting import eventually
+from tests.support.agents import Driven, Form
 from tests.support.certificates import Authority
 from tests.support.process import a2c, server_process
-from tests.support.running import PATIENCE
+from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
 

@@ -10,11 +10,12 @@ import pytest
 from websockets.asyncio.client import ClientConnection
 
 from a2c_smcp.computer import SMCPComputerClient
-from tests.computer.hosting import hosting, raw
-from tests.server.test_raw_frames import raw_member
+from tests.support.hosting import hosting, raw
 from tests.support.peer import crowd, tool_call
 from tests.support.proxy import network
-from tests.support.running import PATIENCE, Kind, running
+from tests.support.raw_frames import raw_member
+from tests.support.running import Kind, running
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from a2c_smcp.errors import ToolTimedOutError
-from a2c_smcp.utils.results import CallToolResult, from_wire, timed_out
+from a2c_smcp.protocol.answers import timed_out
+from a2c_smcp.utils.results import CallToolResult, from_wire
 
 
 def result(*content: dict[str, Any]) -> CallToolResult:
@@ -47,4 +48,4 @@ def test_a_file_is_saved_in_the_folder_whatever_its_address_says(uri: str, name:
 
 def test_a_failure_is_raised_with_its_code() -> None:
     with pytest.raises(ToolTimedOutError):
-        timed_out(3).raise_for_error()
+        from_wire(timed_out(3)).raise_for_error()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import time
 from collections.abc import Callable, Coroutine
 from functools import cached_property
@@ -13,20 +12,21 @@ from typing import TYPE_CHECKING, Any, Self
 
 from a2c_smcp.cli.computer.reloading import Reloader
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.inputs.providers import Keyring
-from a2c_smcp.computer.inputs.resolver import InputResolver
-from a2c_smcp.computer.mcp_clients.policy import Policy
+from a2c_smcp.computer.config.input_sources import Keyring
+from a2c_smcp.computer.config.inputs import InputResolver
+from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.errors import ForbiddenError, NotAuthenticatedError, OfficeRefusedError, SMCPError
+from a2c_smcp.utils.backoff import Backoff
 from a2c_smcp.utils.logger import RedactingFormatter
 
 if TYPE_CHECKING:
     from a2c_smcp.cli.computer.command import Options
-    from a2c_smcp.computer.mcp_clients.config_file import LoadedConfig
+    from a2c_smcp.computer.config.files import LoadedConfig
     from a2c_smcp.computer.socketio.client import SMCPComputerClient
 
 logger = logging.getLogger("a2c.computer")
 
-LONGEST_DELAY = 30.0
+FIRST_DELAY, LONGEST_DELAY = 1.0, 30.0
 STALE_SECONDS = 60.0
 """After which a Server has noticed that a connection broke."""
 
@@ -126,14 +126,14 @@ class Host:
             raise NotAllowed(f"{error.message} (is A2C_API_KEY right?)") from None
         self.url = url
 
-    async def join(self, url: str, office: str) -> None:
+    async def join(self, url: str, office: str, stale_seconds: float = STALE_SECONDS) -> None:
         """Connect and join; as long as nobody is there to answer, try again. A name that is taken may be that of a
         connection that broke: until the Server has noticed, that is tried again too.
 
         Raises:
             NotAllowed: the Server refuses this connection, or the office.
         """
-        delay = 1.0
+        backoff = Backoff(FIRST_DELAY, LONGEST_DELAY)
         forbidden_since: float | None = None
         while True:
             try:
@@ -149,14 +149,14 @@ class Host:
                 if isinstance(error, OfficeRefusedError) and error.code == ForbiddenError.code:
                     now = time.monotonic()
                     forbidden_since = now if forbidden_since is None else forbidden_since
-                    is_final = now - forbidden_since > STALE_SECONDS
+                    is_final = now - forbidden_since > stale_seconds
                 else:
                     forbidden_since = None
                 if is_final and isinstance(error, OfficeRefusedError):
                     raise NotAllowed(f"cannot join office {office}: {error.message} ({error.code})") from None
+                delay = backoff.next()
                 logger.warning("%s; trying again in %.0f s", error, delay)
-            await asyncio.sleep(delay * random.uniform(0.75, 1.25))
-            delay = min(2 * delay, LONGEST_DELAY)
+            await asyncio.sleep(delay)
 
 
 def allow_everything(req_id: str, server: str, tool: str, parameters: dict[str, Any]) -> bool:

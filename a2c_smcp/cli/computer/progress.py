@@ -36,9 +36,10 @@ async def boot_with_progress(host: Host, patience: float = 30.0) -> None:
         await boot
         return
     console = Console(stderr=True)
-    quiet = logging.getLogger("a2c_smcp.computer.mcp_clients")
-    level = quiet.level
-    quiet.setLevel(logging.CRITICAL)  # what it would say is told below, once
+    quiet = [logging.getLogger(f"a2c_smcp.computer.{layer}") for layer in ("mcp", "hosting", "offer")]
+    levels = [layer.level for layer in quiet]
+    for layer in quiet:
+        layer.setLevel(logging.CRITICAL)  # what it would say is told below, once
     try:
         with Live(console=console, refresh_per_second=8, transient=True) as live:
             while not boot.done():
@@ -47,7 +48,8 @@ async def boot_with_progress(host: Host, patience: float = 30.0) -> None:
         boot.result()
     finally:
         boot.cancel()
-        quiet.setLevel(level)
+        for layer, level in zip(quiet, levels, strict=True):
+            layer.setLevel(level)
     for status in host.computer.status:
         if status.state is not ServerState.READY:
             why = f": {status.reason}" if status.reason else ""

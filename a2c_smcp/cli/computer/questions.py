@@ -9,15 +9,15 @@ from collections.abc import Iterable
 from prompt_toolkit.completion import WordCompleter
 
 from a2c_smcp.cli.console import prompt_session
-from a2c_smcp.computer.inputs.providers import InputMissing
-from a2c_smcp.computer.inputs.render import input_ids
-from a2c_smcp.computer.inputs.resolver import InputResolver
-from a2c_smcp.computer.mcp_clients.model import (
+from a2c_smcp.computer.config.input_sources import InputMissing
+from a2c_smcp.computer.config.inputs import InputResolver
+from a2c_smcp.computer.config.model import (
     MCPServerCommandInput,
     MCPServerConfig,
     MCPServerInput,
     MCPServerPickStringInput,
 )
+from a2c_smcp.computer.config.placeholders import input_ids
 from a2c_smcp.utils.text import printable
 
 logger = logging.getLogger("a2c.computer")

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.mcp_clients.config_file import ConfigError, LoadedConfig, load_config
-from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
+from a2c_smcp.computer.config.files import ConfigError, LoadedConfig, load_config
+from a2c_smcp.computer.config.model import MCPServerConfig
 from a2c_smcp.computer.types import ServerState
 from a2c_smcp.errors import NotFoundError
 from a2c_smcp.utils.problems import Problem

@@ -6,7 +6,6 @@ import asyncio
 import json
 import logging
 import re
-import shlex
 import sys
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable
@@ -28,12 +27,13 @@ from a2c_smcp.cli.errors import Interrupted
 from a2c_smcp.cli.running import on_hangup
 from a2c_smcp.cli.shell import CommandShell, UsageError, commands_of, usage_of
 from a2c_smcp.cli.views import as_markdown, documents, resource, result, show, window
-from a2c_smcp.computer.inputs.providers import InputMissing
-from a2c_smcp.computer.inputs.secrets import hide, looks_secret, replace_secrets
-from a2c_smcp.computer.mcp_clients.config_file import ConfigError, LoadedConfig, load_config, server_from
-from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, MCPServerInput
-from a2c_smcp.computer.resources import ResourceView
+from a2c_smcp.computer.config.files import ConfigError, LoadedConfig, load_config, server_from
+from a2c_smcp.computer.config.input_sources import InputMissing
+from a2c_smcp.computer.config.model import MCPServerConfig, MCPServerInput
+from a2c_smcp.computer.config.secrets import hide, looks_secret, replace_secrets
+from a2c_smcp.computer.offer.view import ResourceView
 from a2c_smcp.computer.types import ServerStatus
+from a2c_smcp.utils.system.terminals import split_words
 
 logger = logging.getLogger("a2c.computer")
 
@@ -339,7 +339,7 @@ class Shell(CommandShell):
 
 def _may_hold_secret(line: str) -> bool:
     try:
-        words = shlex.split(line)
+        words = split_words(line)
         is_recognised = replace_secrets({"args": words}, hide)["args"] != words
     except ValueError:  # it cannot be read: an open quotation mark, half an address
         return True

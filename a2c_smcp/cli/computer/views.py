@@ -12,8 +12,8 @@ from rich.text import Text
 
 from a2c_smcp.cli.computer.progress import SYMBOLS
 from a2c_smcp.cli.views import escape
-from a2c_smcp.computer.mcp_clients.model import MCPServerInput
-from a2c_smcp.computer.tools import ToolBook
+from a2c_smcp.computer.config.model import MCPServerInput
+from a2c_smcp.computer.offer.tools import ToolBook
 from a2c_smcp.computer.types import ServerState, ServerStatus, ToolCallRecord
 from a2c_smcp.utils.text import printable
 

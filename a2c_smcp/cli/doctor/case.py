@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from a2c_smcp.computer.inputs.secrets import Secrets, replace_secrets
+from a2c_smcp.computer.config.secrets import Secrets, replace_secrets
 
 
 @dataclass(frozen=True)

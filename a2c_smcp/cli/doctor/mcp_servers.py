@@ -13,10 +13,10 @@ from a2c_smcp.cli.doctor.dialling import dial
 from a2c_smcp.cli.doctor.finding import Report, count
 from a2c_smcp.cli.doctor.programs import check_program
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.inputs.resolver import InputResolver
-from a2c_smcp.computer.mcp_clients.config_file import LoadedConfig
-from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
-from a2c_smcp.computer.mcp_clients.policy import Policy
+from a2c_smcp.computer.config.files import LoadedConfig
+from a2c_smcp.computer.config.inputs import InputResolver
+from a2c_smcp.computer.config.model import MCPServerConfig
+from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.types import ServerState, ServerStatus
 
 LISTING = 10.0

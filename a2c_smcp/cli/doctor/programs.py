@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from a2c_smcp.cli.doctor.finding import Report
-from a2c_smcp.computer.mcp_clients.processes import default_environment
+from a2c_smcp.computer.mcp.processes import default_environment
 
 _NODE = "install Node.js: https://nodejs.org, `apt install npm`, `brew install node` or `winget install OpenJS.NodeJS`"
 _UV = "install uv: `pip install uv`, `pipx install uv` or `brew install uv`"

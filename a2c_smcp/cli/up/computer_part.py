@@ -15,8 +15,8 @@ from a2c_smcp.cli.computer.service import serve
 from a2c_smcp.cli.running import run_until_done
 from a2c_smcp.cli.up.lifeline import Reports, run_part
 from a2c_smcp.cli.up.plan import Plan
-from a2c_smcp.computer.mcp_clients.config_file import LoadedConfig, load_config, server_from
-from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
+from a2c_smcp.computer.config.files import LoadedConfig, load_config, server_from
+from a2c_smcp.computer.config.model import MCPServerConfig
 from a2c_smcp.computer.types import ServerStatus
 
 START_SECONDS = 60.0

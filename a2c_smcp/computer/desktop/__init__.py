@@ -1,1 +1,1 @@
-"""The Desktop: all `window://` resources of all MCP servers as one view."""
+"""An import path of the published package. The code is in `computer.offer.desktop`."""

@@ -1,1 +1,1 @@
-"""The Finder: all `dpe://` documents of all MCP servers as one catalogue."""
+"""Import paths of the Finder guide. The code is in `computer.offer.finder`."""

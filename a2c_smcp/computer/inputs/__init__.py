@@ -1,1 +1,1 @@
-"""Values that a configuration leaves open: where they come from, and how they get into the configuration."""
+"""An import path of the published package. The code is in `computer.config`."""

@@ -1,1 +1,1 @@
-"""MCP servers as this Computer knows them: their configuration, their connections, and the manager of all."""
+"""Import paths of the protocol's documents and of the published package. The code is in the layers below."""

@@ -1,0 +1,143 @@
+"""Where the values of inputs come from: the environment, a command, a keyring, a person."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+import shutil
+import tempfile
+from asyncio.subprocess import DEVNULL
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from a2c_smcp.computer.config.model import MCPServerCommandInput, MCPServerInput
+from a2c_smcp.utils.system.processes import APART, ProcessTree, program, shell_line
+from a2c_smcp.utils.system.terminals import split_words
+from a2c_smcp.utils.threads import in_thread
+
+logger = logging.getLogger(__name__)
+
+KEYRING_SECONDS = 20.0
+MAX_PRINTED = 1_000_000
+
+
+class InputMissing(ValueError):
+    """An input has no value, and there is nobody to ask."""
+
+
+class Prompter(Protocol):
+    """Asks a person."""
+
+    async def ask(self, wanted: MCPServerInput) -> str | None:
+        """What the person says; None when they give no answer."""
+        ...
+
+
+def environment_names(prefix: str, input_id: str, server: str | None = None, tool: str | None = None) -> Iterator[str]:
+    """The environment variables that may hold a value, the most specific first."""
+    parts = [input_id, server or "", tool or ""]
+    for count in range(3, 0, -1):
+        if not all(parts[:count]):
+            continue
+        name = (prefix + "_".join(parts[:count])).upper()
+        yield name
+        plain = re.sub(r"[^A-Z0-9_]", "_", name)
+        if plain != name:
+            yield plain
+
+
+def from_environment(prefix: str, input_id: str, server: str | None = None, tool: str | None = None) -> str | None:
+    """The value that the environment gives."""
+    names = environment_names(prefix, input_id, server, tool)
+    return next((os.environ[name] for name in names if name in os.environ), None)
+
+
+async def from_command(wanted: MCPServerCommandInput) -> str:
+    """What a command prints, stripped.
+
+    Raises:
+        InputMissing: it failed, or did not finish in time. Nothing of what it printed is in the message.
+    """
+    try:
+        argv = _argv(wanted)
+        name = os.path.basename(argv[0]) if not wanted.shell else "the shell"
+    except (ValueError, IndexError) as error:
+        raise InputMissing(f"input {wanted.id}: its command cannot be read: {error}") from None
+    try:
+        with tempfile.TemporaryFile() as printed:  # not a pipe: what the command leaves running may hold that open
+            start = asyncio.create_subprocess_shell if wanted.shell else asyncio.create_subprocess_exec
+            process = await start(*argv, stdin=DEVNULL, stdout=printed, stderr=DEVNULL, **APART)
+            tree = ProcessTree(process.pid)
+            try:
+                async with asyncio.timeout(wanted.timeout):
+                    await process.wait()
+            except TimeoutError:
+                raise InputMissing(f"input {wanted.id}: {name} did not finish within {wanted.timeout:g} s") from None
+            finally:
+                tree.kill()  # also what the command has left running
+                await process.wait()
+                tree.close()
+            printed.seek(0)
+            output = printed.read(MAX_PRINTED + 1)
+    except InputMissing:
+        raise
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputMissing(f"input {wanted.id}: {name} cannot be run: {reason}") from None
+    if process.returncode != 0:
+        raise InputMissing(f"input {wanted.id}: {name} ended with exit code {process.returncode}")
+    if len(output) > MAX_PRINTED:
+        raise InputMissing(f"input {wanted.id}: {name} printed more than {MAX_PRINTED} bytes")
+    return output.decode("utf-8", "replace").strip()
+
+
+def _argv(wanted: MCPServerCommandInput) -> list[str]:
+    arguments: list[str] = []
+    if isinstance(wanted.args, dict):
+        arguments = [text for name, value in wanted.args.items() for text in (f"--{name}", value)]
+    elif wanted.args is not None:
+        arguments = wanted.args
+    if wanted.shell:
+        return [shell_line(wanted.command, arguments)]
+    if shutil.which(wanted.command):
+        return [program(wanted.command, os.environ), *arguments]
+    return [*split_words(wanted.command), *arguments]
+
+
+class Keyring:
+    """Passwords in the system's keyring. Without a usable one it remembers nothing, and says so once.
+
+    `scope` keeps apart inputs of the same name in different configurations.
+    """
+
+    def __init__(self, scope: str = "") -> None:
+        self._service = f"a2c-stack {scope}".strip()
+        self._usable = True
+
+    async def get(self, input_id: str) -> str | None:
+        """The password that was stored, if any."""
+        return await self._use("get_password", input_id)
+
+    async def set(self, input_id: str, value: str) -> None:
+        """Store a password."""
+        await self._use("set_password", input_id, value)
+
+    async def delete(self, input_id: str) -> None:
+        """Remove a password."""
+        if await self.get(input_id) is not None:
+            await self._use("delete_password", input_id)
+
+    async def _use(self, method: str, *arguments: str) -> Any:
+        if not self._usable:
+            return None
+        try:
+            import keyring  # an extra
+
+            async with asyncio.timeout(KEYRING_SECONDS):
+                return await in_thread(getattr(keyring, method), self._service, *arguments)
+        except Exception as error:  # each backend has exceptions of its own
+            self._usable = False
+            logger.warning("no usable keyring (%s): passwords are not remembered", type(error).__name__)
+            return None

@@ -1,0 +1,407 @@
+"""The configuration of MCP servers and of inputs: frozen, strict models with every field and default of the protocol.
+
+A model holds what its owner wrote: placeholders such as `${input:token}` stay as they are, so that whatever is shown of
+a configuration, to an Agent or on a screen, holds no secret. Reading files is the business of `config_file`, filling
+placeholders that of `inputs.render`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Annotated, Any, Literal, Self, TypeAlias, cast
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainSerializer,
+    PrivateAttr,
+    Tag,
+    TypeAdapter,
+    field_validator,
+    model_validator,
+)
+
+from a2c_smcp.computer.config import vrl_syntax
+from a2c_smcp.computer.config.secrets import hide, replace_secrets
+from a2c_smcp.computer.config.source import Origin
+
+A2C_TOOL_META = "a2c_tool_meta"
+A2C_VRL_TRANSFORMED = "a2c_vrl_transformed"
+
+READ_ONLY = "read-only"
+"""The value of `auto_apply` that trusts what an MCP server declares about each of its tools."""
+STREAMABLE_ALIASES = frozenset(("http", "streamable-http", "streamableHttp", "streamable_http"))
+"""Other hosts' names for the `streamable` type."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", validate_default=False)
+
+
+def _is_placeholder(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"\$\{[^{}]+\}", value) is not None
+
+
+def _placeholder(value: str) -> str:
+    if not _is_placeholder(value):
+        raise ValueError("expected a value of its type, or one placeholder such as ${input:id}")
+    return value
+
+
+Placeholder = Annotated[str, BeforeValidator(_placeholder)]
+"""A string that stands for a value of another type."""
+
+
+def _to_duration(value: Any) -> Any:
+    """Seconds as a number, an ISO-8601 string, or a timedelta."""
+    if isinstance(value, str) and re.fullmatch(r"[0-9]+(\.[0-9]+)?", value):
+        value = float(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            return timedelta(seconds=value)
+        except OverflowError:
+            raise ValueError("is too long") from None
+    if isinstance(value, str):
+        return _durations.validate_python(value, strict=False)
+    return value
+
+
+_durations = TypeAdapter(timedelta)
+_Duration = Annotated[timedelta, BeforeValidator(_to_duration), Field(gt=timedelta(0))]
+IsoDuration = Annotated[
+    _Duration,
+    PlainSerializer(lambda value: cast("str", _durations.dump_python(value, mode="json")), when_used="json"),
+]
+_Text = Annotated[str, Field(min_length=1)]
+
+
+# -------------------------------------------------------------------------------------------------- what a server needs
+class StdioParameters(_Model):
+    """How to start a server on this machine."""
+
+    command: _Text
+    """The program: a name on the `PATH`, or a path."""
+    args: list[str] = []
+    """Its arguments."""
+    env: dict[str, str] | None = None
+    """Environment variables, beside `PATH`, `HOME` and the few others that every server sees."""
+    cwd: str | None = None
+    """The folder it starts in; null for the Computer's own."""
+    encoding: str = "utf-8"
+    """Of its standard input and output; one that contains ASCII."""
+    encoding_error_handler: Literal["strict", "ignore", "replace"] = "strict"
+    """What becomes of bytes that are no text in this encoding."""
+
+    @field_validator("cwd", mode="before")
+    @classmethod
+    def _path_to_text(cls, value: Any) -> Any:
+        return str(value) if hasattr(value, "__fspath__") else value
+
+    @field_validator("encoding")
+    @classmethod
+    def _known_encoding(cls, value: str) -> str:
+        try:
+            is_usable = "{}\n".encode(value) == b"{}\n"
+        except LookupError:
+            is_usable = False
+        if not is_usable:
+            raise ValueError("must be an encoding that contains ASCII, e.g. utf-8")
+        return value
+
+
+def _check_url(value: str) -> str:
+    if not value.startswith(("http://", "https://", "${")):
+        raise ValueError("must start with http:// or https://")
+    if re.fullmatch(r"https?://([/?#:].*)?", value, re.DOTALL):
+        raise ValueError("has no host")
+    return value
+
+
+_Url = Annotated[_Text, BeforeValidator(lambda value: _check_url(value) if isinstance(value, str) else value)]
+
+
+def _check_header(value: Any) -> Any:
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        raise ValueError("must be text")
+    if isinstance(value, str) and not re.fullmatch(r"[\t\x20-\x7e]*", value):
+        raise ValueError("must be ASCII without line breaks: HTTP headers hold nothing else")
+    return value
+
+
+_Header = Annotated[Any, AfterValidator(_check_header)]
+
+
+class StreamableHttpParameters(_Model):
+    """Where a server answers over streamable HTTP."""
+
+    url: _Url
+    """Its address, `http://` or `https://`."""
+    headers: dict[str, _Header] | None = None
+    """HTTP headers of every request."""
+    timeout: IsoDuration | Placeholder = timedelta(seconds=30)
+    """To connect and to send; seconds, or ISO-8601 such as `PT30S`."""
+    sse_read_timeout: IsoDuration | Placeholder = timedelta(minutes=5)
+    """How long an answer or an event stream may stay silent; seconds, or ISO-8601."""
+    terminate_on_close: bool | Placeholder = True
+    """Whether the session is ended at the server when the Computer is done with it."""
+
+
+class SseParameters(_Model):
+    """Where a server answers over SSE."""
+
+    url: _Url
+    """Its address, `http://` or `https://`."""
+    headers: dict[str, _Header] | None = None
+    """HTTP headers of every request."""
+    timeout: Annotated[float, Field(gt=0)] | Placeholder = 5.0
+    """Seconds to connect and to send."""
+    sse_read_timeout: Annotated[float, Field(gt=0)] | Placeholder = 300.0
+    """Seconds that the event stream may stay silent."""
+
+    @field_validator("timeout", "sse_read_timeout", mode="before")
+    @classmethod
+    def _seconds(cls, value: Any) -> Any:
+        if isinstance(value, timedelta):
+            return value.total_seconds()
+        return float(value) if type(value) is int else value
+
+
+# ------------------------------------------------------------------------------------------------------------- a server
+class ToolMeta(_Model):
+    """What the owner says about a tool. Null inherits; further keys are kept."""
+
+    model_config = ConfigDict(extra="allow")
+
+    auto_apply: bool | Literal["read-only"] | None = None
+    """Run without confirmation; `read-only`: only if its server declares `annotations.readOnlyHint`."""
+    alias: _Text | None = None
+    """The name that an Agent sees and calls; for one tool only."""
+    tags: list[str] | None = None
+    """Words by which an Agent may choose tools."""
+    ret_object_mapper: dict[str, Any] | None = None
+    """For the Agent: how to read the result. The Computer passes it on."""
+
+    @field_validator("auto_apply", mode="before")
+    @classmethod
+    def _one_of_three(cls, value: Any) -> Any:
+        if value is None or isinstance(value, bool) or value == READ_ONLY:
+            return value
+        raise ValueError(f'must be true, false or "{READ_ONLY}"')
+
+
+class BaseServerConfig(_Model):
+    """What is the same for a server of any type."""
+
+    name: Annotated[str, Field(min_length=1, max_length=256)]
+    """What it is called; in a file, the key it stands under."""
+    disabled: bool = False
+    """Never start it; none of its tools is there."""
+    forbidden_tools: list[str] = []
+    """Names or aliases of tools that no Agent sees, or can call (4002)."""
+    tool_meta: dict[str, ToolMeta] = {}
+    """For one tool, by the server's own name of it. What is not null here beats the default."""
+    default_tool_meta: ToolMeta | None = None
+    """For all its tools. An `alias` has no effect here."""
+    vrl: str | None = None
+    """A script in Vector Remap Language that runs on each result; needs the extra `vrl`."""
+
+    _expanded: dict[str, Any] | None = PrivateAttr(default=None)
+    _secret_values: tuple[str, ...] = PrivateAttr(default=())
+    _origin: Origin | None = PrivateAttr(default=None)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain_parameters(cls, data: Any) -> Any:
+        """Take the parameter objects of the `mcp` package, and of anybody, as plain data."""
+        if isinstance(data, Mapping):
+            data = dict(cast("Mapping[str, Any]", data))
+            parameters = data.get("server_parameters")
+            if isinstance(parameters, BaseModel) and not isinstance(parameters, _Model):
+                data["server_parameters"] = parameters.model_dump()
+        return data
+
+    @field_validator("name")
+    @classmethod
+    def _printable_name(cls, value: str) -> str:
+        if not value.isprintable():
+            raise ValueError("control characters are not allowed")
+        return value
+
+    @field_validator("vrl")
+    @classmethod
+    def _valid_script(cls, value: str | None) -> str | None:
+        if value is not None:
+            vrl_syntax.check(value)
+        return value
+
+    @property
+    def secret_values(self) -> tuple[str, ...]:
+        """Values in `parameters()` that must not be shown."""
+        return self._secret_values
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where it was read; None if it is in no file."""
+        return self._origin
+
+    def __hash__(self) -> int:
+        return hash(self.name)  # its lists are not hashable, and programs put configurations into sets
+
+    def parameters(self) -> dict[str, Any]:
+        """What starts the server: as written, with the environment variables of its file filled in. Never shown."""
+        return self._expanded if self._expanded is not None else _server(self).server_parameters.model_dump()
+
+    def shown(self) -> dict[str, Any]:
+        """The configuration as others may see it: without secrets, and in the shapes of the protocol."""
+        shown = self.model_dump(mode="json")
+        shown["server_parameters"] = replace_secrets(shown["server_parameters"], hide)
+        for meta in (shown["default_tool_meta"], *shown["tool_meta"].values()):
+            if meta is not None and meta["auto_apply"] == READ_ONLY:
+                meta["auto_apply"] = False  # a bool on the wire; what it means for each tool is in the list of tools
+        return shown
+
+    def expanded(self, parameters: dict[str, Any], secret_values: Iterable[str] = ()) -> Self:
+        """This configuration, which starts its server with other parameters than it shows."""
+        copy = self.model_copy()
+        copy._expanded = parameters
+        copy._secret_values = tuple(secret_values)
+        return copy
+
+    def read_from(self, origin: Origin) -> Self:
+        """This configuration, which knows where it was read."""
+        copy = self.model_copy()
+        copy._origin = origin
+        return copy
+
+    def allowing(self, tool: str) -> Self:
+        """This configuration, in which a tool runs without confirmation."""
+        meta = self.tool_meta.get(tool, ToolMeta()).model_copy(update={"auto_apply": True})
+        return self.model_copy(update={"tool_meta": {**self.tool_meta, tool: meta}})
+
+
+class StdioServerConfig(BaseServerConfig):
+    """A server on this machine."""
+
+    type: Literal["stdio"] = "stdio"
+    """May be left out: it has a `command`."""
+    server_parameters: StdioParameters
+    """How to start it."""
+
+
+class StreamableHttpServerConfig(BaseServerConfig):
+    """A server over streamable HTTP."""
+
+    type: Literal["streamable"] = "streamable"
+    """Also `http`, `streamable-http`, `streamable_http`, `streamableHttp`. May be left out: it has a `url`."""
+    server_parameters: StreamableHttpParameters
+    """Where it is."""
+
+    @field_validator("type", mode="before")
+    @classmethod
+    def _alias(cls, value: Any) -> Any:
+        return "streamable" if value in STREAMABLE_ALIASES else value
+
+
+class SseServerConfig(BaseServerConfig):
+    """A server over SSE."""
+
+    type: Literal["sse"] = "sse"
+    """May be left out if the `url` ends in `/sse`."""
+    server_parameters: SseParameters
+    """Where it is."""
+
+
+def _type_of(data: Any) -> str | None:
+    """The tag of a configuration, whether it is a model or data, and under any name of its type."""
+    found = data.get("type") if isinstance(data, Mapping) else getattr(data, "type", None)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    return "streamable" if found in STREAMABLE_ALIASES else cast("str | None", found)
+
+
+MCPServerConfig: TypeAlias = Annotated[
+    Annotated[StdioServerConfig, Tag("stdio")]
+    | Annotated[StreamableHttpServerConfig, Tag("streamable")]
+    | Annotated[SseServerConfig, Tag("sse")],
+    Discriminator(_type_of),
+]
+
+
+def _server(config: BaseServerConfig) -> StdioServerConfig | StreamableHttpServerConfig | SseServerConfig:
+    return cast("StdioServerConfig | StreamableHttpServerConfig | SseServerConfig", config)
+
+
+# --------------------------------------------------------------------------------------------------------------- inputs
+class _Input(_Model):
+    id: Annotated[str, Field(min_length=1, pattern=r"^[^{}:]+$")]
+    """What `${input:id}` refers to."""
+    description: str = ""
+    """The question that a person is asked."""
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def shown(self) -> dict[str, Any]:
+        """The definition as others may see it; the default of a password is one."""
+        hidden = {"default"} if getattr(self, "password", None) else None
+        return replace_secrets(self.model_dump(mode="json", exclude_none=True, exclude=hidden), hide)
+
+
+class MCPServerPromptStringInput(_Input):
+    """A value a person types."""
+
+    type: Literal["promptString"] = "promptString"
+    """A person types it."""
+    default: str | None = None
+    """The value if nobody gives one."""
+    password: bool | None = None
+    """It is not shown while it is typed, nor anywhere else; `--keyring` remembers it."""
+
+
+class MCPServerPickStringInput(_Input):
+    """A value a person picks."""
+
+    type: Literal["pickString"] = "pickString"
+    """A person picks it."""
+    options: Annotated[list[str], Field(min_length=1)]
+    """What there is to pick from."""
+    default: str | None = None
+    """The value if nobody picks one; one of the options."""
+
+    @model_validator(mode="after")
+    def _default_is_an_option(self) -> MCPServerPickStringInput:
+        if self.default is not None and self.default not in self.options:
+            raise ValueError(f"default {self.default!r} is not among the options")
+        return self
+
+
+class MCPServerCommandInput(_Input):
+    """A value that a command prints. `shell` lets a shell read the command line."""
+
+    type: Literal["command"] = "command"
+    """A command prints it; it is kept as secret as a password."""
+    command: _Text
+    """The program, or a command line; what it prints, stripped, is the value."""
+    args: dict[str, str] | list[str] | None = None
+    """Further arguments; `{"name": "value"}` becomes `--name value`."""
+    shell: bool = False
+    """Let `/bin/sh` read the command."""
+    timeout: Annotated[float, Field(gt=0, le=3600)] = 30.0
+    """Seconds that the command may take."""
+
+    @field_validator("timeout", mode="before")
+    @classmethod
+    def _seconds(cls, value: Any) -> Any:
+        return float(value) if type(value) is int else value
+
+
+MCPServerInput: TypeAlias = Annotated[
+    MCPServerPromptStringInput | MCPServerPickStringInput | MCPServerCommandInput, Field(discriminator="type")
+]
+
+server_configs: TypeAdapter[MCPServerConfig] = TypeAdapter(MCPServerConfig)
+input_configs: TypeAdapter[MCPServerInput] = TypeAdapter(MCPServerInput)

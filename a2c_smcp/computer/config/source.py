@@ -1,0 +1,53 @@
+"""Where a configuration was read, and changes to that place which leave the rest of the file as its owner wrote it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from a2c_smcp.utils import jsonc
+from a2c_smcp.utils.system.files import replace_file
+
+
+class FileChanged(OSError):
+    """The file is no longer what was read from it."""
+
+
+@dataclass
+class ConfigSource:
+    """A file, and its text as it was read. Two of the same path are equal: it does not matter when each was read."""
+
+    path: Path
+    text: str = field(compare=False, repr=False)
+
+    @classmethod
+    def read(cls, path: Path) -> ConfigSource:
+        """Read a file.
+
+        Raises:
+            OSError: it cannot be read.
+            UnicodeDecodeError: it is not UTF-8.
+        """
+        return cls(path, path.read_bytes().decode("utf-8"))  # line ends as they are: it may be written again
+
+    def change(self, place: jsonc.Path, value: Any) -> None:
+        """Set one value in the file. Everything else stays: comments, order, layout, mode, symbolic link.
+
+        Raises:
+            FileChanged: the file has changed since it was read; it is left alone.
+            OSError: the file cannot be written.
+        """
+        if self.path.read_bytes() != self.text.encode("utf-8"):
+            raise FileChanged("the file has changed since it was read")
+        changed = jsonc.with_value(self.text, place, value)
+        replace_file(self.path, changed.encode("utf-8"))
+        self.text = changed
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The place of one MCP server in a file."""
+
+    source: ConfigSource
+    place: jsonc.Path

@@ -1,0 +1,1 @@
+"""The owner of each MCP server: starts it, watches it, restarts it, stops it."""

@@ -1,0 +1,280 @@
+"""One MCP server and the task that owns it: connects, notices the end of a connection, connects again.
+
+Everything that opens or closes a connection happens in the owner task; a call of a tool only borrows the session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Generic, TypeAlias
+
+import anyio
+import mcp_types as types
+from mcp.client.subscriptions import ServerEvent, ToolsListChanged
+
+from a2c_smcp.computer.config.model import BaseServerConfig
+from a2c_smcp.computer.config.policy import Policy
+from a2c_smcp.computer.hosting.connected import AudienceT, ConnectedServer, ServerGone
+from a2c_smcp.computer.hosting.restarts import Restarts
+from a2c_smcp.computer.hosting.status import ServerState, ServerStatus
+from a2c_smcp.computer.hosting.tool_list import ToolList
+from a2c_smcp.computer.hosting.watching import ResourceWatch
+from a2c_smcp.computer.mcp.client import MCPClient
+from a2c_smcp.computer.mcp.failures import CannotStart, ConnectionFailed, explain
+from a2c_smcp.computer.mcp.link import Link
+from a2c_smcp.computer.mcp.processes import Children
+from a2c_smcp.utils.results import CallToolResult
+
+logger = logging.getLogger(__name__)
+
+Resolve: TypeAlias = Callable[[BaseServerConfig], Awaitable[dict[str, Any]]]
+"""Fills the placeholders in a server's parameters."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a life of a server ended."""
+
+    reason: str
+    pause: float | None
+    """Seconds before the next; None if there is none."""
+
+
+class Owner(Generic[AudienceT]):
+    """A configured MCP server. `on_change` is called with every change of its state or its tools."""
+
+    def __init__(
+        self,
+        config: BaseServerConfig,
+        client: type[MCPClient],
+        *,
+        resolve: Resolve,
+        redact: Callable[[str], str],
+        on_change: Callable[[Owner[AudienceT]], None],
+        children: Children,
+        policy: Policy,
+        show: Callable[[ResourceWatch], AudienceT],
+    ) -> None:
+        self.config = config
+        self.name = config.name
+        self._resolve = resolve
+        self._redact = redact
+        self._on_change = on_change
+        self._policy = policy
+        self._show = show
+        self._client = client(
+            config.name,
+            children=children,
+            redact=redact,
+            on_event=self._on_event,
+            policy=policy,
+        )
+        self._tools = ToolList(config, policy, redact, lambda: self._on_change(self))
+        self._connected: ConnectedServer[AudienceT] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._scope: anyio.CancelScope | None = None
+        self._stop = asyncio.Event()
+        self._stop_reason: str | None = None
+        self._settled = asyncio.Event()
+        self._state = ServerState.DISABLED if config.disabled else ServerState.STOPPED
+        self._since = datetime.now(UTC)
+        self._reason: str | None = None
+        self._restarts = 0
+
+    # ----------------------------------------------------------------------------------------------------------- asking
+
+    @property
+    def connected(self) -> ConnectedServer[AudienceT] | None:
+        """The connection, while the server is ready."""
+        return self._connected
+
+    @property
+    def state(self) -> ServerState:
+        """Where it is in its life."""
+        return self._state
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why its tools cannot be called now, in words that follow its name."""
+        if self._connected is not None:
+            return None
+        return f"is {self._state}" + (f": it {self._reason}" if self._reason else "")
+
+    @property
+    def tools(self) -> tuple[types.Tool, ...]:
+        """What the server offers, while it is ready."""
+        return self._tools.tools if self._connected is not None else ()
+
+    @property
+    def known(self) -> frozenset[str]:
+        """The names of the tools that it had when it was last ready; before that, of those that are configured."""
+        return self._tools.known
+
+    def inherit(self, other: Owner[AudienceT]) -> None:
+        """Know the tools of the owner that this one replaces."""
+        self._tools.known |= other.known
+
+    def status(self) -> ServerStatus:
+        """What there is to know about it now."""
+        session = self._connected.session if self._connected is not None else None
+        info = session.server_info if session is not None else None
+        failing = self._state in (ServerState.FAILED, ServerState.RESTARTING)
+        return ServerStatus(
+            name=self.name,
+            type=str(getattr(self.config, "type", "")),
+            state=self._state,
+            since=self._since,
+            reason=self._reason,
+            restarts=self._restarts,
+            tools=len(self.tools),
+            server_info=f"{info.name} {info.version}".strip() if info is not None else None,
+            protocol_version=session.protocol_version if session is not None else None,
+            pid=self._client.pid,
+            stderr=tuple(self._client.stderr) if failing else (),
+            notes=self._tools.notes,
+        )
+
+    async def call_tool(self, tool: str, arguments: dict[str, Any], label: str) -> CallToolResult:
+        """Call a tool. If this is cancelled, the call on the server is cancelled too.
+
+        Raises:
+            ServerGone: the server is not ready, or ended during the call.
+            ToolFailedError: the server rejected the call, or answered something that is no result; its words are kept.
+        """
+        if self._connected is None:
+            raise ServerGone(f"MCP server {self.name} {self.obstacle}")
+        return await self._connected.call_tool(tool, arguments, label)
+
+    # ----------------------------------------------------------------------------------------------- starting, stopping
+
+    def start(self) -> None:
+        """Start the owner task; nothing if it runs already or the server is disabled."""
+        if self.config.disabled or (self._task is not None and not self._task.done()):
+            return
+        self._stop.clear()
+        self._settled.clear()
+        self._become(ServerState.STARTING)
+        self._task = asyncio.create_task(self._own(), name=f"mcp-server {self.name}")
+
+    async def wait_settled(self) -> None:
+        """Wait until the first attempt to start has succeeded or failed."""
+        if self._task is not None:
+            await self._settled.wait()
+
+    async def stop(self, reason: str | None = None) -> None:
+        """Stop the server and everything it started; running calls end with an error."""
+        task = self._task
+        if task is None:
+            return
+        self._stop_reason = reason
+        self._stop.set()
+        if self._connected is None and self._scope is not None:
+            self._become(ServerState.STOPPING, reason)
+            self._scope.cancel()
+        _, late = await asyncio.wait((task,), timeout=self._policy.stop_timeout)
+        if late and self._scope is not None:
+            self._scope.cancel()
+        await asyncio.wait((task,))
+        self._task = None
+        self._become(ServerState.STOPPED, reason)
+
+    # ------------------------------------------------------------------------------------------------- the owner's life
+
+    async def _own(self) -> None:
+        """Connect, and connect again, until told to stop or until it is hopeless."""
+        restarts = Restarts(self._policy)
+        try:
+            with anyio.CancelScope() as self._scope:
+                while not self._stop.is_set():
+                    ending = await self._live(restarts)
+                    if self._stop.is_set():
+                        break
+                    if ending.pause is None:
+                        self._become(ServerState.FAILED, ending.reason)
+                        logger.error("MCP server %s failed: %s", self.name, ending.reason)
+                        break
+                    await anyio.sleep(ending.pause)
+        except Exception as error:  # the last line of defence: whatever breaks here breaks one server
+            logger.exception("the owner of MCP server %s broke", self.name)
+            self._become(ServerState.FAILED, f"internal fault: {type(error).__name__}")
+        finally:
+            self._scope = None
+            if not self._stop.is_set() and self._state is not ServerState.FAILED:
+                self._become(ServerState.FAILED, "was interrupted")
+            self._settled.set()
+
+    async def _live(self, restarts: Restarts) -> Ending:
+        """One life of the server, from connecting to the end."""
+        started = time.monotonic()
+        ending: Ending | None = None
+        try:
+            parameters = await self._resolve(self.config)
+            async with (
+                self._client.connect(parameters, self._tools.read) as connection,
+                anyio.create_task_group() as helpers,
+            ):
+                connected = self._connected = ConnectedServer(
+                    self.name, connection, self._tools, show=self._show, policy=self._policy, redact=self._redact
+                )
+                helpers.start_soon(connected.run)
+                self._become(ServerState.READY)
+                reason = await self._until_the_end(connection.link)
+                connection.link.lose(reason)
+                ending = self._end(reason, restarts.next(lasted=time.monotonic() - started))
+                if self._stop.is_set() or ending.pause is None:
+                    self._become(ServerState.STOPPING, ending.reason)
+                helpers.cancel_scope.cancel()
+        except CannotStart as error:
+            return Ending(self._redact(str(error)), None)
+        except Exception as error:  # it ends this life only
+            if ending is None:
+                reason = str(error) if isinstance(error, ConnectionFailed) else explain(error)
+                ending = self._end(reason, restarts.next(lasted=time.monotonic() - started))
+        finally:
+            self._forget()
+        assert ending is not None
+        return ending
+
+    def _end(self, reason: str, pause: float | None) -> Ending:
+        """The connection is of no more use to anybody; told at once, for closing it may take a while."""
+        self._forget()
+        ending = Ending(self._redact(reason), pause)
+        if pause is not None and not self._stop.is_set():
+            self._restarts += 1
+            self._become(ServerState.RESTARTING, ending.reason)
+            logger.warning("MCP server %s %s; starting it again in %.1f s", self.name, ending.reason, pause)
+        return ending
+
+    async def _until_the_end(self, link: Link) -> str:
+        stop = asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait((stop, link.lost), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stop.cancel()
+        return link.lost.result() if link.lost.done() else self._stop_reason or "was stopped"
+
+    def _forget(self) -> None:
+        """The connection is of no more use to anybody."""
+        connected, self._connected = self._connected, None
+        if connected is not None:
+            connected.close()
+
+    def _on_event(self, event: ServerEvent) -> None:
+        """The server announces a change; before it is ready, only its tools have been read."""
+        if self._connected is not None:
+            self._connected.on_event(event)
+        elif isinstance(event, ToolsListChanged):
+            self._tools.outdate()
+
+    def _become(self, state: ServerState, reason: str | None = None) -> None:
+        if state is not ServerState.STARTING:
+            self._settled.set()
+        if state is not self._state:
+            self._since = datetime.now(UTC)
+        self._state, self._reason = state, reason
+        self._on_change(self)

@@ -1,0 +1,235 @@
+"""The resources of one connected MCP server: listed, listed again when the list changes, and watched for updates.
+
+What is shown of them, and when a content is read, is the business of the layer above: the `Audience`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum, auto
+from typing import Protocol
+
+import anyio
+import anyio.abc
+import mcp_types as types
+from mcp.client.subscriptions import ResourceUpdated, ServerEvent
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from a2c_smcp.computer.config.policy import Policy
+from a2c_smcp.computer.hosting.listening import Wanted, keep_listening
+from a2c_smcp.computer.hosting.templates import Templates
+from a2c_smcp.computer.mcp.failures import in_words
+from a2c_smcp.computer.mcp.listing import Listing
+from a2c_smcp.computer.mcp.session import Session
+from a2c_smcp.utils.backoff import Backoff
+
+logger = logging.getLogger(__name__)
+
+LIST_TIMEOUT = 30.0
+"""Seconds after which a page of the list has failed."""
+AT_ONCE = 500
+"""Resources of a list that are sorted before other work gets its turn."""
+WATCHERS = 8
+"""Subscriptions that are requested at a time."""
+WATCH_TIMEOUT = 10.0
+
+
+class Watched(Enum):
+    """Whether the server announces the changes of a resource."""
+
+    NO = auto()
+    SOON = auto()
+    """It has been asked to."""
+    YES = auto()
+
+
+class Audience(Protocol):
+    """The windows and documents of one connected server, as the layer above shows them."""
+
+    def take(self, listing: Listing) -> None:
+        """The server lists these."""
+        ...
+
+    def updated(self, uri: str) -> None:
+        """The content of a resource changed."""
+        ...
+
+    def watch(self, uris: Iterable[str], state: Watched) -> None:
+        """Whether changes of these resources are announced is different from before."""
+        ...
+
+    async def look_again(self) -> None:
+        """Read what was read before its changes were announced: it may have changed unnoticed."""
+        ...
+
+    def close(self) -> None:
+        """The connection has ended."""
+        ...
+
+
+class ResourceWatch:
+    """The list of one server's resources, and the subscriptions to windows and documents in it."""
+
+    def __init__(self, server: str, session: Session, policy: Policy, redact: Callable[[str], str]) -> None:
+        self.server = server
+        self.session = session
+        self._policy = policy
+        self._redact = redact
+        capabilities = session.server_capabilities
+        resources = capabilities.resources if capabilities is not None else None
+        self._has_resources = resources is not None
+        self.announces_updates = resources is not None and bool(resources.subscribe)
+        """Whether the server offers subscriptions."""
+        self.templates = Templates(
+            session, is_offered=self._has_resources, is_told=resources is not None and bool(resources.list_changed)
+        )
+        self.problem: str | None = None
+        """Why the resources cannot be listed."""
+        self._stale = asyncio.Event()
+        self._listed = asyncio.Event()
+        self._asked: dict[str, Sequence[str]] = {}
+        """The listed windows and documents whose changes the server announces, or has been asked to announce; each with
+        the batch in which it was asked."""
+        self._audience: Audience | None = None
+        self._tasks: anyio.abc.TaskGroup | None = None
+
+    def outdate(self) -> None:
+        """Resources came or went, or may have."""
+        self.templates.outdate()
+        self._stale.set()
+
+    async def run(self, audience: Audience) -> None:
+        """List, and list again when the server announces a change, as long as the connection lives."""
+        self._audience = audience
+        if not self._has_resources:
+            self._listed.set()
+            return
+        backoff = self._backoff()
+        async with anyio.create_task_group() as self._tasks:
+            self._stale.set()
+            while True:
+                await self._stale.wait()
+                self._stale.clear()
+                if await self._list(audience):
+                    backoff.reset()
+                else:
+                    self._stale.set()
+                self._listed.set()
+                await anyio.sleep(backoff.next())
+
+    async def wait_listed(self) -> None:
+        """Wait until the server has been asked what it has."""
+        await self._listed.wait()
+
+    async def list_again(self) -> None:
+        """Read the list of a server that announces no changes; another is known already."""
+        if not self.announces_updates and self._has_resources and self._audience is not None:
+            await self._list(self._audience)
+
+    def close(self) -> None:
+        """The connection has ended: nothing more is listed."""
+        self._listed.set()
+
+    async def _list(self, audience: Audience) -> bool:
+        """Read the list; whether that worked."""
+        listing = Listing()
+        try:
+            number = 0
+            async with contextlib.aclosing(self.session.resources(LIST_TIMEOUT)) as resources:
+                async for resource in resources:
+                    listing.add(resource)
+                    number += 1
+                    if number % AT_ONCE == 0:
+                        await asyncio.sleep(0)
+        except (MCPError, TimeoutError) as error:  # whether the connection lives is for others to find out
+            problem = in_words(error, self._redact)
+            if problem != self.problem:
+                logger.warning("the resources of %s cannot be listed: %s", self.server, problem)
+            self.problem = problem
+            return False
+        self.problem = None
+        audience.take(listing)
+        self._watch(audience, listing)
+        return True
+
+    # --------------------------------------------------------------------------------------------------------- watching
+
+    def _watch(self, audience: Audience, listing: Listing) -> None:
+        """Have the server announce the changes of windows and documents that are new in its list."""
+        if not self.announces_updates or self._tasks is None:
+            return
+        # A resource that went and came back is a new one to its server, which may have dropped the subscription. It is
+        # asked for again, in a batch of its own; whatever becomes of the old batch does not concern it.
+        for uri in [uri for uri in self._asked if uri not in listing.windows and uri not in listing.documents]:
+            del self._asked[uri]
+        new = [uri for uri in (*listing.windows, *listing.documents) if uri not in self._asked]
+        if not new:
+            return
+        self._asked.update(dict.fromkeys(new, new))
+        if self.session.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            self._tasks.start_soon(self._listen, audience, new)
+        else:
+            self._tasks.start_soon(self._subscribe, audience, new)
+
+    def _current(self, batch: Sequence[str]) -> list[str]:
+        """Those of a batch that are still listed, and were not asked for again."""
+        return [uri for uri in batch if self._asked.get(uri) is batch]
+
+    async def _subscribe(self, audience: Audience, batch: Sequence[str]) -> None:
+        """Subscribe to each resource, as before 2026-07-28."""
+
+        async def work() -> None:
+            for uri in queue:
+                try:
+                    with anyio.fail_after(WATCH_TIMEOUT):
+                        await self.session.watch(uri)
+                    watched.add(uri)
+                except (MCPError, TimeoutError) as error:
+                    logger.debug("%s cannot be watched: %s", uri, in_words(error, self._redact))
+
+        audience.watch(batch, Watched.SOON)
+        watched: set[str] = set()
+        queue = iter(batch)
+        async with anyio.create_task_group() as tasks:
+            for _ in range(min(WATCHERS, len(batch))):
+                tasks.start_soon(work)
+        current = self._current(batch)
+        failed = [uri for uri in current if uri not in watched]
+        for uri in failed:
+            del self._asked[uri]  # the next list tries again
+        audience.watch(failed, Watched.NO)
+        # All at once: one by one, each request meanwhile would read a whole catalogue for a few documents.
+        audience.watch([uri for uri in current if uri in watched], Watched.YES)
+        await audience.look_again()
+
+    async def _listen(self, audience: Audience, batch: Sequence[str]) -> None:
+        """Listen for the changes of these resources, as of 2026-07-28, as long as any of them is listed."""
+        tasks = self._tasks
+        assert tasks is not None
+
+        def wanted() -> Wanted | None:
+            current = self._current(batch)
+            return {"resource_subscriptions": current} if current else None
+
+        def on_open(honored: types.SubscriptionFilter) -> None:
+            audience.watch(honored.resource_subscriptions or (), Watched.YES)
+            tasks.start_soon(audience.look_again)
+
+        def on_event(event: ServerEvent) -> None:
+            if isinstance(event, ResourceUpdated):
+                audience.updated(event.uri)
+
+        def on_end(problem: Exception | None) -> None:
+            if problem is not None:
+                words = in_words(problem, self._redact)
+                logger.debug("%s does not announce changes of resources any more: %s", self.server, words)
+            audience.watch(self._current(batch), Watched.NO)
+
+        await keep_listening(self.session, self._backoff(), wanted, on_open=on_open, on_event=on_event, on_end=on_end)
+
+    def _backoff(self) -> Backoff:
+        return Backoff(self._policy.list_pause, self._policy.longest_delay)

@@ -1,0 +1,1 @@
+"""One connection to one MCP server: processes, transports, JSON-RPC, session and handshake."""

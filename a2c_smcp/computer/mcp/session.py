@@ -1,0 +1,270 @@
+"""The `mcp` session, with requests of our own that read answers as they are.
+
+The library's `tools/list` fails as a whole for one tool that is not well formed, and its `tools/call` reads every
+result twice and then checks it with whatever the server's schema makes it do. This subclass leans on two internals of
+`ClientSession` (2.3): how a request is stamped for the negotiated version, and how a tool listing is taken over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import Any, cast
+
+import anyio
+import mcp_types as types
+from mcp.client.session import ClientSession
+from mcp.shared.dispatcher import CallOptions
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import LATEST_MODERN_VERSION
+from pydantic import TypeAdapter, ValidationError
+
+from a2c_smcp.computer.mcp.conversation import Conversation, OnProgress, is_closed
+from a2c_smcp.computer.mcp.schemas import OutputSchema
+from a2c_smcp.errors import ToolFailedError
+from a2c_smcp.smcp import Completion, CompletionArgument, CompletionReference, ResourceContents
+from a2c_smcp.utils.results import CallToolResult
+
+MAX_PAGES = 10_000
+MAX_NAME = 256
+
+_tools = TypeAdapter(types.Tool)
+_results = TypeAdapter(CallToolResult)
+_resources = TypeAdapter(types.Resource)
+_templates = TypeAdapter(types.ResourceTemplate)
+
+
+class Session(ClientSession):
+    """A connected MCP server."""
+
+    def __init__(self, conversation: Conversation, client_info: types.Implementation) -> None:
+        super().__init__(dispatcher=conversation, client_info=client_info)
+        self._conversation = conversation
+        self._schemas: dict[str, OutputSchema] = {}
+
+    @property
+    def heard_at(self) -> float:
+        """When the server last sent anything, on the clock of `time.monotonic`."""
+        return self._conversation.heard_at
+
+    async def all_tools(self) -> tuple[list[types.Tool], list[str]]:
+        """All pages of the tool list: the tools that can be used, and what is wrong with the others.
+
+        Raises:
+            MCPError: the server refused, or is gone.
+        """
+        tools: dict[str, types.Tool] = {}
+        problems: list[str] = []
+        try:
+            async for page in self._pages("tools/list", "tools"):
+                for data in page:
+                    self._take_tool(data, tools, problems)
+        except _NoList as error:
+            problems.append(str(error))
+        listing = self._absorb_tool_listing(types.ListToolsResult(tools=list(tools.values())), complete=True)
+        self._schemas = {tool.name: OutputSchema(tool.output_schema) for tool in listing.tools if tool.output_schema}
+        return listing.tools, problems
+
+    async def call(self, tool: str, arguments: dict[str, Any], on_progress: OnProgress) -> CallToolResult:
+        """Call a tool.
+
+        Raises:
+            MCPError: the server refused, or is gone.
+            ToolFailedError: it answered something that is no result, or that breaks the tool's own schema.
+        """
+        raw = await self._ask("tools/call", {"name": tool, "arguments": arguments}, on_progress)
+        if raw.get("resultType") == "input_required":
+            raise ToolFailedError("the tool asks for input from a model or a person, which is not offered here")
+        try:
+            result = _results.validate_python(raw, by_name=False)
+        except ValidationError as error:
+            raise ToolFailedError(f"the MCP server's answer is no tool result ({_places(error)})") from None
+        schema = self._schemas.get(tool)
+        if schema is not None and not result.is_error:
+            if result.structured_content is None:
+                raise ToolFailedError("the tool promises structured content and gave none")
+            if complaint := schema.complaint(result.structured_content):
+                raise ToolFailedError(f"the tool's structured content breaks its own schema: {complaint}")
+        return result
+
+    async def resources(self, seconds: float) -> AsyncGenerator[types.Resource]:
+        """The resource list, of which each page may take some seconds; what is not well formed is left out.
+
+        Raises:
+            MCPError: the server refused, or is gone.
+            TimeoutError: a page does not come.
+        """
+        async with contextlib.aclosing(self._pages("resources/list", "resources", seconds)) as pages:
+            async for page in pages:
+                for data in page:
+                    with contextlib.suppress(ValidationError):
+                        yield _resources.validate_python(data, by_name=False)
+
+    async def lists_any(self, is_wanted: Callable[[str], bool]) -> bool:
+        """Whether it lists a resource with such an address; no page is read beyond the first that has one.
+
+        Raises:
+            MCPError: the server refused, or is gone.
+        """
+        async with contextlib.aclosing(self._pages("resources/list", "resources")) as pages:
+            async for page in pages:
+                for data in page:
+                    uri = cast("dict[str, Any]", data).get("uri") if isinstance(data, dict) else None
+                    if isinstance(uri, str) and is_wanted(uri):
+                        return True
+        return False
+
+    async def all_templates(self) -> list[types.ResourceTemplate]:
+        """All pages of the list of resource templates; what is not well formed is left out.
+
+        Raises:
+            MCPError: the server refused, or is gone.
+        """
+        found: list[types.ResourceTemplate] = []
+        async for page in self._pages("resources/templates/list", "resourceTemplates"):
+            for data in page:
+                with contextlib.suppress(ValidationError):
+                    found.append(_templates.validate_python(data, by_name=False))
+        return found
+
+    async def read(self, uri: str) -> list[ResourceContents]:
+        """The contents of a resource, as MCP writes them.
+
+        Raises:
+            MCPError: the server refused, or is gone.
+        """
+        answer = await self._ask("resources/read", {"uri": uri})
+        contents = answer.get("contents")
+        if not isinstance(contents, list) or not all(_is_content(part) for part in cast("list[Any]", contents)):
+            raise MCPError(code=types.INTERNAL_ERROR, message="its answer to resources/read holds no contents")
+        return cast("list[ResourceContents]", contents)
+
+    async def suggest(
+        self, ref: CompletionReference, argument: CompletionArgument, context: Mapping[str, str] | None
+    ) -> Completion:
+        """What the server suggests for an argument of one of its templates or prompts.
+
+        Raises:
+            MCPError: the server refused, or is gone.
+        """
+        params: dict[str, Any] = {"ref": ref, "argument": argument}
+        if context:
+            params["context"] = {"arguments": dict(context)}
+        completion = (await self._ask("completion/complete", params)).get("completion")
+        found = cast("dict[str, Any]", completion) if isinstance(completion, dict) else {}
+        values = found.get("values")
+        if not isinstance(values, list) or not all(isinstance(value, str) for value in cast("list[Any]", values)):
+            raise MCPError(code=types.INTERNAL_ERROR, message="its answer to completion/complete holds no values")
+        return cast("Completion", found)
+
+    async def has_prompt(self, name: str) -> bool:
+        """Whether the server has a prompt of this name.
+
+        Raises:
+            MCPError: the server refused, or is gone.
+        """
+        capabilities = self.server_capabilities
+        if capabilities is None or capabilities.prompts is None:
+            return False
+        async with contextlib.aclosing(self._pages("prompts/list", "prompts")) as pages:
+            async for page in pages:
+                if any(isinstance(data, dict) and cast("dict[str, Any]", data).get("name") == name for data in page):
+                    return True
+        return False
+
+    async def watch(self, uri: str, on: bool = True) -> None:
+        """Have the server tell of changes of a resource, or no more (before 2026-07-28).
+
+        Raises:
+            MCPError: the server refused, or is gone.
+        """
+        await self._ask("resources/subscribe" if on else "resources/unsubscribe", {"uri": uri})
+
+    async def ping(self) -> None:
+        """Get any answer at all; an error is one as well.
+
+        Raises:
+            MCPError: the connection is closed.
+        """
+        try:
+            await self._ask("ping", {})  # unknown to 2026-07-28, whose servers say so: an answer
+        except MCPError as error:
+            if error.code == types.CONNECTION_CLOSED:
+                raise
+
+    async def refuses_mark(self) -> bool:
+        """Whether it refuses a ping as invalid for nothing but the mark of 2026-07-28: then it knows what that is.
+
+        Raises:
+            MCPError: the connection is closed.
+        """
+        mark = {"_meta": {types.PROTOCOL_VERSION_META_KEY: LATEST_MODERN_VERSION}}
+        answers: list[int | None] = []
+        for params in (mark, {}):
+            try:
+                await self._ask("ping", params)
+                answers.append(None)
+            except MCPError as error:
+                if is_closed(error):
+                    raise
+                answers.append(error.code)
+        return answers == [types.INVALID_REQUEST, None]
+
+    async def _pages(self, method: str, key: str, seconds: float | None = None) -> AsyncGenerator[list[Any]]:
+        """The pages of a list, as long as they are new; each may take some seconds."""
+        cursors: set[str] = set()
+        params: dict[str, Any] = {}
+        for _ in range(MAX_PAGES):
+            with anyio.fail_after(seconds):
+                page = await self._ask(method, params)
+            listed = page.get(key)
+            if not isinstance(listed, list):
+                raise _NoList(f"its answer to {method} holds no list of {key}")
+            yield cast("list[Any]", listed)
+            cursor = page.get("nextCursor")
+            if not isinstance(cursor, str) or not cursor or cursor in cursors:
+                return
+            cursors.add(cursor)
+            params = {"cursor": cursor}
+
+    def _take_tool(self, data: Any, tools: dict[str, types.Tool], problems: list[str]) -> None:
+        try:
+            tool = _tools.validate_python(data, by_name=False)
+        except ValidationError as error:
+            name = cast("dict[str, Any]", data).get("name") if isinstance(data, dict) else None
+            problems.append(f"tool {name or '(without a name)'} is left out: it is not well formed ({_places(error)})")
+            return
+        if tool.input_schema.get("type") != "object":
+            problems.append(f"tool {tool.name} is left out: its input schema is no object schema")
+        elif not tool.name or len(tool.name) > MAX_NAME or not tool.name.isprintable():
+            problems.append(f"tool {tool.name[:40]!r} is left out: nobody could call it by this name")
+        elif tool.name in tools:
+            problems.append(f"tool {tool.name} is listed twice")
+        else:
+            tools[tool.name] = tool
+
+    async def _ask(self, method: str, params: dict[str, Any], on_progress: OnProgress | None = None) -> dict[str, Any]:
+        data: dict[str, Any] = {"method": method, "params": params}
+        options: CallOptions = {}
+        self._stamp(data, options)
+        return await self._conversation.ask(method, data["params"], options, on_progress)
+
+
+class _NoList(MCPError):
+    """A list that is none."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(code=types.INTERNAL_ERROR, message=message)
+
+
+def _is_content(part: Any) -> bool:
+    if not isinstance(part, dict):
+        return False
+    content = cast("dict[str, Any]", part)
+    return isinstance(content.get("uri"), str) and (
+        isinstance(content.get("text"), str) or isinstance(content.get("blob"), str)
+    )
+
+
+def _places(error: ValidationError) -> str:
+    return ", ".join(".".join(map(str, mistake["loc"])) for mistake in error.errors()[:3])

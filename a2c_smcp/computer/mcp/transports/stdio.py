@@ -1,0 +1,152 @@
+"""MCP over the standard input and output of a child process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import orjson
+
+from a2c_smcp.computer.config.model import StdioParameters
+from a2c_smcp.computer.config.placeholders import map_strings
+from a2c_smcp.computer.mcp.client import MCPClient, filled
+from a2c_smcp.computer.mcp.conversation import Conversation, Message
+from a2c_smcp.computer.mcp.failures import CannotStart
+from a2c_smcp.computer.mcp.link import Link
+from a2c_smcp.computer.mcp.processes import default_environment
+from a2c_smcp.utils.system.processes import program
+
+LATE_EXIT = 0.3
+"""Seconds between the end of a server's output and its exit for which the news of its end waits."""
+
+
+class StdioClient(MCPClient):
+    """A server that this Computer starts."""
+
+    @asynccontextmanager
+    async def _open(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Conversation]:
+        wanted = filled(StdioParameters, parameters)
+        write = _writer(wanted)
+
+        def send(message: Message, _: Mapping[str, str] | None) -> None:
+            child.write(write(message))
+
+        async def ready() -> None:
+            await child.ready()
+
+        conversation = Conversation(send, self._on_notice, ready)
+        reader = _Reader(wanted, conversation, link, self._on_noise, self._policy.noise_bytes)
+        environment = default_environment() | (wanted.env or {})
+        self._check_startable(wanted, environment)
+        try:
+            child = await self._children.spawn(
+                [program(wanted.command, environment), *wanted.args],
+                env=environment,
+                cwd=wanted.cwd,
+                on_line=reader.take,
+                on_error_line=self._on_stderr,
+                stall_timeout=self._policy.stall_timeout,
+            )
+        except (OSError, ValueError) as error:
+            raise CannotStart(f"cannot start {wanted.command}: {error}") from error
+        link.pid = child.pid
+
+        def on_end(_: object) -> None:
+            link.lose(child.describe_end())
+
+        def on_silence(_: object) -> None:
+            conversation.end()
+            child.exited.add_done_callback(on_end)  # it usually exits a moment later: then we can say how
+            asyncio.get_running_loop().call_later(LATE_EXIT, on_end, None)
+
+        child.silent.add_done_callback(on_silence)
+        child.unusable.add_done_callback(lambda broken: link.lose(broken.result()))
+        try:
+            yield conversation
+        finally:
+            with anyio.CancelScope(shield=True):  # every wait inside is bounded; a child must not outlive its client
+                await child.stop()
+
+    def _check_startable(self, wanted: StdioParameters, environment: dict[str, str]) -> None:
+        """Say in plain words what the system would say in riddles."""
+        if wanted.cwd is not None and not os.path.isdir(wanted.cwd):
+            raise CannotStart(f"the working directory {wanted.cwd} does not exist")
+        if shutil.which(wanted.command, path=environment.get("PATH")) is None:
+            beside = os.path.join(wanted.cwd or "", wanted.command)
+            if os.sep not in wanted.command or not os.path.exists(beside):
+                raise CannotStart(f"command not found: {wanted.command}")
+
+
+class _Reader:
+    """Turns lines into messages and counts what is none."""
+
+    def __init__(
+        self,
+        parameters: StdioParameters,
+        conversation: Conversation,
+        link: Link,
+        on_noise: Callable[[str], None],
+        most_noise: int,
+    ) -> None:
+        self._conversation = conversation
+        self._link = link
+        self._on_noise = on_noise
+        self._most_noise = most_noise
+        self._noise = 0
+        self._encoding: str | None = None if _is_utf8(parameters) else parameters.encoding
+        self._errors = parameters.encoding_error_handler
+
+    def take(self, line: bytes) -> bool:
+        """Read a line; whether it was a message."""
+        if not line.strip():
+            return False
+        if self._conversation.receive(self._parse(line)):
+            self._noise = 0
+            return True
+        if not self._noise:
+            self._on_noise(line[:4_000].decode("utf-8", "replace"))
+        self._noise += len(line)
+        if self._noise > self._most_noise:
+            self._link.lose("floods its standard output with what is no MCP message")
+            self._conversation.end()
+        return False
+
+    def _parse(self, line: bytes) -> Any:
+        try:
+            return orjson.loads(line if self._encoding is None else line.decode(self._encoding, self._errors))
+        except ValueError:
+            pass
+        try:  # NaN, a byte order mark, half of a surrogate pair …
+            value = json.loads(line.decode(self._encoding or "utf-8-sig", self._errors))
+            return map_strings(value, _without_surrogates)
+        except (ValueError, RecursionError):
+            return None
+
+
+def _without_surrogates(text: str) -> str:
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _is_utf8(parameters: StdioParameters) -> bool:
+    return parameters.encoding.lower().replace("-", "") == "utf8" and parameters.encoding_error_handler == "strict"
+
+
+def _writer(parameters: StdioParameters) -> Callable[[Message], bytes]:
+    """How a message becomes a line."""
+
+    def in_other_encoding(message: Message) -> bytes:
+        return (json.dumps(message, separators=(",", ":")) + "\n").encode(parameters.encoding)
+
+    def in_utf8(message: Message) -> bytes:
+        try:
+            return orjson.dumps(message, option=orjson.OPT_APPEND_NEWLINE)
+        except TypeError:  # a whole number beyond 64 bits
+            return in_other_encoding(message)
+
+    return in_utf8 if _is_utf8(parameters) else in_other_encoding

@@ -1,0 +1,60 @@
+"""MCP over streamable HTTP."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import anyio
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import ClientMessageMetadata, SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+from a2c_smcp.computer.config.model import StreamableHttpParameters
+from a2c_smcp.computer.mcp.client import MCPClient, filled
+from a2c_smcp.computer.mcp.conversation import Conversation, Message
+from a2c_smcp.computer.mcp.failures import CannotStart
+from a2c_smcp.computer.mcp.link import Link
+from a2c_smcp.computer.mcp.transports.watched_http import WatchedClient
+
+
+class HttpClient(MCPClient):
+    """A server elsewhere, or on this machine, that answers over streamable HTTP."""
+
+    @asynccontextmanager
+    async def _open(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Conversation]:
+        wanted = filled(StreamableHttpParameters, parameters)
+        timeout, read_timeout, terminate = wanted.timeout, wanted.sse_read_timeout, wanted.terminate_on_close
+        if not isinstance(timeout, timedelta) or not isinstance(read_timeout, timedelta) or isinstance(terminate, str):
+            raise CannotStart("a placeholder among its parameters has no value")
+        async with (
+            WatchedClient(link, wanted.headers, timeout.total_seconds(), read_timeout.total_seconds()) as client,
+            streamable_http_client(
+                wanted.url, http_client=client, terminate_on_close=terminate, max_sse_event_size=None
+            ) as (read, write),
+            anyio.create_task_group() as tasks,
+        ):
+
+            async def post(message: SessionMessage) -> None:
+                with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    await write.send(message)
+
+            def send(message: Message, headers: Mapping[str, str] | None) -> None:
+                metadata = ClientMessageMetadata(headers=dict(headers)) if headers else None
+                tasks.start_soon(post, SessionMessage(jsonrpc_message_adapter.validate_python(message), metadata))
+
+            async def read_on() -> None:
+                try:
+                    async for item in read:
+                        if isinstance(item, SessionMessage):
+                            conversation.receive(item.message.model_dump(by_alias=True, exclude_unset=True))
+                finally:
+                    conversation.end()
+
+            conversation = Conversation(send, self._on_notice)
+            tasks.start_soon(read_on)
+            yield conversation
+            tasks.cancel_scope.cancel()

@@ -1,0 +1,1 @@
+"""What a Computer offers to an office: tools, windows and documents of all its MCP servers."""

@@ -1,0 +1,88 @@
+"""Announces changes to the office: the first at once, a burst as few notices, the last one always."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import weakref
+from enum import Enum
+from typing import Protocol
+
+from a2c_smcp.smcp import UPDATE_CONFIG_EVENT, UPDATE_DESKTOP_EVENT, UPDATE_FINDER_EVENT, UPDATE_TOOL_LIST_EVENT
+
+logger = logging.getLogger(__name__)
+
+PAUSE = 0.1
+"""Seconds between two notices of one kind."""
+
+
+class Change(Enum):
+    """What changed at a Computer; the value is the event that announces it."""
+
+    TOOLS = UPDATE_TOOL_LIST_EVENT
+    CONFIG = UPDATE_CONFIG_EVENT
+    WINDOWS = UPDATE_DESKTOP_EVENT
+    DOCUMENTS = UPDATE_FINDER_EVENT
+
+
+class Client(Protocol):
+    """The connection to a Server."""
+
+    async def emit_update(self, event: str) -> bool:
+        """Send an update; False, and nothing is sent, while it is in no office."""
+        ...
+
+
+class Announcer:
+    """Sends a notice for each kind of change. What cannot be sent, because there is no office, is sent later."""
+
+    def __init__(self) -> None:
+        self._client: weakref.ref[Client] | None = None
+        self._due: set[Change] = set()
+        self._workers: dict[Change, asyncio.Task[None]] = {}
+
+    @property
+    def client(self) -> Client | None:
+        """The client that sends the notices; it is not kept alive."""
+        return self._client() if self._client is not None else None
+
+    @client.setter
+    def client(self, client: Client | None) -> None:
+        self._client = None if client is None else weakref.ref(client)
+
+    def announce(self, change: Change) -> None:
+        """Something changed."""
+        self._due.add(change)
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return  # changed before anything runs: sent on joining an office
+        worker = self._workers.get(change)
+        if worker is None or worker.done():
+            self._workers[change] = loop.create_task(self._work(change), name=f"announce {change.name}")
+
+    def catch_up(self) -> None:
+        """We are in an office again: announce what changed meanwhile."""
+        for change in tuple(self._due):
+            self.announce(change)
+
+    async def aclose(self) -> None:
+        """Announce nothing any more."""
+        workers = [worker for worker in self._workers.values() if not worker.done()]
+        for worker in workers:
+            worker.cancel()
+        if workers:
+            await asyncio.wait(workers)
+
+    async def _work(self, change: Change) -> None:
+        while change in self._due:
+            self._due.discard(change)
+            try:
+                is_sent = (client := self.client) is not None and await client.emit_update(change.value)
+            except Exception as error:  # the connection broke just now
+                logger.debug("announcing %s failed: %s", change.name, error)
+                is_sent = False
+            if not is_sent:
+                self._due.add(change)
+                return
+            await asyncio.sleep(PAUSE)

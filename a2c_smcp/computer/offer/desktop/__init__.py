@@ -1,0 +1,1 @@
+"""The Desktop: the `window://` resources of all MCP servers as one view."""

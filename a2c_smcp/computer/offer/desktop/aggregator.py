@@ -1,0 +1,119 @@
+"""The Desktop of a Computer: the windows of all MCP servers, of which no more are read than are shown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+import anyio
+
+from a2c_smcp.computer.offer.aggregator import Aggregator
+from a2c_smcp.computer.offer.desktop.organize import Pane, Screen, line_up
+from a2c_smcp.computer.offer.desktop.windows import WindowItem, Windows
+from a2c_smcp.computer.offer.items import now
+from a2c_smcp.computer.offer.server_order import UsedServers
+from a2c_smcp.errors import TooLargeError
+from a2c_smcp.smcp import Desktop
+
+MAX_BYTES = 64_000_000
+"""Characters that all windows of one answer may hold, unless the request allows less."""
+
+
+class DesktopAggregator(Aggregator):
+    """Shows the windows of all servers. Their addresses give the order, so only those that are shown are read."""
+
+    async def look(
+        self,
+        size: int | None,
+        window_uri: str | None,
+        history: UsedServers | None,
+        *,
+        patience: float,
+        max_bytes: int = MAX_BYTES,
+    ) -> list[Desktop]:
+        """The windows in their order, rendered: at most `size`, or one. A window that is not read within `patience`
+        seconds is missing, or shown as it was.
+
+        Raises:
+            TooLargeError: the windows hold more than `max_bytes`.
+        """
+        deadline = now() + patience
+        # Half of the time, so that a server that does not list leaves the windows of the others their time.
+        await asyncio.gather(*(view.be_listed(now() + patience / 2) for view in self._views()))
+        screens = {view.server: _screen(view.windows, window_uri) for view in self._views()}
+        look = _Look()
+        while True:
+            lined_up = line_up(screens, look.is_out, size, history)
+            room = max_bytes - look.held(lined_up)
+            if room < 0:
+                raise TooLargeError(
+                    f"the windows hold more than {max_bytes} bytes; ask for fewer",
+                    details={"max_bytes": max_bytes, "windows": len(lined_up)},
+                )
+            if not (unread := [item for item in lined_up if look.wants(item)]):
+                break
+            if not await look.read(unread, room, deadline):
+                lined_up = line_up(screens, lambda item: look.pane(item) is None, size, history)
+                break
+        for item in lined_up:
+            item.source.use(item)
+        return [pane.rendered for item in lined_up if (pane := look.pane(item)) is not None]
+
+
+class _Look:
+    """One request, and what was read for it: there may not be room to keep all of it."""
+
+    def __init__(self) -> None:
+        self._seen: dict[WindowItem, Pane | None] = {}
+
+    def wants(self, item: WindowItem) -> bool:
+        """Whether the window is still to be read."""
+        return item not in self._seen and item.needs_reading
+
+    def pane(self, item: WindowItem) -> Pane | None:
+        """The window as it is, else as it was."""
+        return self._seen.get(item) or item.pane
+
+    def is_out(self, item: WindowItem) -> bool:
+        """Whether the window is known to have nothing to show."""
+        return self.pane(item) is None and not self.wants(item)
+
+    def held(self, items: Sequence[WindowItem]) -> int:
+        """How much of the answer is there."""
+        return sum(len(pane.rendered) for item in items if (pane := self.pane(item)) is not None)
+
+    async def read(self, items: Sequence[WindowItem], room: int, deadline: float) -> bool:
+        """Read windows side by side until there is no room for more; whether that was done before the deadline."""
+
+        async def wait_for(item: WindowItem, reading: asyncio.Task[Pane | None]) -> None:
+            nonlocal room
+            try:
+                await asyncio.wait((reading,))
+            except asyncio.CancelledError:
+                item.was_missed = True
+                raise
+            pane = None if reading.cancelled() else reading.result()
+            self._seen[item] = pane
+            room -= len(pane.rendered) if pane is not None else 0
+
+        async def read_in_turn(mine: Iterable[WindowItem]) -> None:
+            for item in mine:
+                if room < 0:
+                    return
+                tasks.start_soon(wait_for, item, await item.source.start_reading(item))
+
+        by_server: dict[Windows, list[WindowItem]] = {}
+        for item in items:
+            by_server.setdefault(item.source, []).append(item)
+        with anyio.move_on_after(max(deadline - now(), 0)) as scope:
+            async with anyio.create_task_group() as tasks:
+                for mine in by_server.values():
+                    tasks.start_soon(read_in_turn, mine)
+        return not scope.cancelled_caught
+
+
+def _screen(windows: Windows, uri: str | None) -> Screen[WindowItem]:
+    if uri is None:
+        return windows.screen
+    item = windows.items.get(uri)
+    return Screen([item] if item is not None else ())

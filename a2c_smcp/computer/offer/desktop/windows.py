@@ -1,0 +1,116 @@
+"""The windows of one connected MCP server: read when they are asked for, kept until they change."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from a2c_smcp.computer.mcp.listing import ListedWindow
+from a2c_smcp.computer.offer.budget import ByteBudget
+from a2c_smcp.computer.offer.desktop.organize import Pane, Screen, Window, render
+from a2c_smcp.computer.offer.items import Item, Reading, Turn
+from a2c_smcp.smcp import ResourceContents
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class WindowItem(Item):
+    """A listed window. Its address says where it belongs, before anything of it is read."""
+
+    source: Windows
+    priority: int
+    fullscreen: bool
+    pane: Pane | None = None
+    """The last good content, ready to be shown."""
+    reading: asyncio.Task[Pane | None] | None = None
+    was_missed: bool = False
+    """Whether a request was answered before it was read: then its content is news."""
+
+
+class Windows:
+    """`on_change` is called when a window that a request missed has been read."""
+
+    def __init__(self, reading: Reading, budget: ByteBudget, on_change: Callable[[], None]) -> None:
+        self._reading = reading
+        self._budget = budget
+        self._on_change = on_change
+        self.items: dict[str, WindowItem] = {}
+        self.screen: Screen[WindowItem] = Screen()
+
+    def take(self, listed: Mapping[str, ListedWindow]) -> bool:
+        """Take a new list; whether it names other windows than the last."""
+        before, self.items = self.items, {}
+        for uri, (name, description, priority, fullscreen) in listed.items():
+            item = before.get(uri)
+            if item is None:
+                item = WindowItem(uri, name, description, source=self, priority=priority, fullscreen=fullscreen)
+            else:
+                item.rename(name, description)
+            self.items[uri] = item
+        for uri, item in before.items():
+            if uri not in self.items:
+                self._drop(item)
+        self.screen = Screen(self.items.values())
+        return before.keys() != self.items.keys()
+
+    def outdate(self, uri: str) -> None:
+        """A window changed."""
+        if (item := self.items.get(uri)) is not None:
+            item.outdate()
+
+    async def start_reading(self, item: WindowItem) -> asyncio.Task[Pane | None]:
+        """Read a window when it is its turn, once for all that want it."""
+        if item.reading is None:
+            turn = await self._reading.turn()
+            if item.reading is None:
+                item.reading = asyncio.create_task(self._read(item, turn), name=f"read {item.uri}")
+            else:
+                turn.end()
+        return item.reading
+
+    async def look_again(self) -> None:
+        """Read the windows that somebody saw before their changes were told of."""
+        for item in list(self.items.values()):
+            if item.pane is not None and item.needs_reading:
+                await self.start_reading(item)
+                item.was_missed = True
+
+    def use(self, item: WindowItem) -> None:
+        """An Agent sees it now."""
+        self._budget.use(item)
+
+    def close(self) -> None:
+        """The connection has ended."""
+        for item in self.items.values():
+            self._drop(item)
+        self.items, self.screen = {}, Screen()
+
+    async def _read(self, item: WindowItem, turn: Turn) -> Pane | None:
+        before = item.pane
+
+        def take(contents: list[ResourceContents]) -> Pane | None:
+            item.pane = render(Window(self._reading.server, item.uri, contents))
+            self._keep(item)
+            return item.pane
+
+        try:
+            pane = await self._reading.read(item, turn, take)
+            if item.was_missed and item.problem is None and pane != before:
+                self._on_change()
+            return pane if item.problem is None else item.pane
+        finally:
+            item.was_missed = False
+            item.reading = None
+
+    def _keep(self, item: WindowItem) -> None:
+        def forget() -> None:
+            item.pane = None
+            item.is_fresh = False
+
+        self._budget.keep(item, sys.getsizeof(item.pane.rendered) if item.pane is not None else 0, forget)
+
+    def _drop(self, item: WindowItem) -> None:
+        self._budget.release(item)
+        if item.reading is not None:
+            item.reading.cancel()

@@ -1,0 +1,106 @@
+"""What an MCP server says of an error, its message and its `data`, made fit to leave the Computer.
+
+Removed: secrets of this Computer, values whose names or forms say that they are secret, connection strings, addresses
+of internal machines, stack traces. What remains is bounded in size and depth.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable
+from typing import Any, cast
+
+import orjson
+
+from a2c_smcp.computer.config.secrets import HIDDEN, hide, hide_in_text, looks_secret
+
+MAX_BYTES = 16_384
+MAX_DEPTH = 8
+
+_TRACE_NAMES = frozenset(("traceback", "stack", "stacktrace", "stack_trace", "backtrace"))
+_TRACE = re.compile(r"Traceback \(most recent call last\)|^\s+at [^\n]+[(:]\S*:\d+|^goroutine \d+ \[", re.MULTILINE)
+_URL = re.compile(r"\b([a-z][a-z0-9+.-]*)://([^\s/?#\"'<>]*)([^\s\"'<>]*)", re.IGNORECASE)
+_STORES = re.compile(
+    r"(?:jdbc:.*|postgres(?:ql)?|mysql|mariadb|mssql|oracle|mongodb|rediss?|amqps?|ldaps?)", re.IGNORECASE
+)
+_ASSIGNED = re.compile(r"\b((?:password|passwd|pwd|user id|uid)\s*=\s*)[^;\s\"']+", re.IGNORECASE)
+_IPV4 = re.compile(r"(?<![\w.])(\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?(?![\w.])")
+_IPV6 = re.compile(
+    r"(?<![\w:])\[?([0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7})(?:%\w+)?\]?(?::\d{1,5})?(?![\w:])", re.IGNORECASE
+)
+_NAME = re.compile(
+    r"(?<![\w.-])(?:localhost|[\w-]+(?:\.[\w-]+)*\.(?:local|localdomain|internal|intranet|lan|corp|home\.arpa))"
+    r"(?::\d{1,5})?(?![\w-])",
+    re.IGNORECASE,
+)
+
+
+def presentable(data: Any, redact: Callable[[str], str]) -> dict[str, Any]:
+    """Error data as `details` of an error; `redact` removes the secrets of the Computer. Anything but an object comes
+    under `data`; what is too large is left out and says so."""
+    cleaned = _Cleaner(redact).clean(data, 0)
+    if cleaned is None:
+        return {}
+    details = cast("dict[str, Any]", cleaned) if isinstance(cleaned, dict) else {"data": cleaned}
+    try:
+        size = len(orjson.dumps(details))
+    except TypeError:
+        return {}
+    return details if size <= MAX_BYTES else {"data": f"{size} bytes of details are left out"}
+
+
+def presentable_text(text: str, redact: Callable[[str], str]) -> str:
+    """The message of an error, without the same things."""
+    return _Cleaner(redact).clean(text, 0)
+
+
+class _Cleaner:
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        self._redact = redact
+
+    def clean(self, value: Any, depth: int) -> Any:
+        if isinstance(value, str):
+            return self._text(value)
+        if depth >= MAX_DEPTH:
+            return "…" if isinstance(value, dict | list) else value
+        if isinstance(value, dict):
+            named = cast("dict[Any, Any]", value)
+            return {
+                self._text(str(name)): self._named(str(name), part, depth)
+                for name, part in named.items()
+                if str(name).lower() not in _TRACE_NAMES
+            }
+        if isinstance(value, list):
+            return [self.clean(part, depth + 1) for part in cast("list[Any]", value)]
+        return value
+
+    def _named(self, name: str, value: Any, depth: int) -> Any:
+        is_secret = looks_secret(name) and isinstance(value, str | dict | list)
+        return HIDDEN if is_secret else self.clean(value, depth + 1)
+
+    def _text(self, text: str) -> str:
+        if len(text) > MAX_BYTES:
+            return f"a text of {len(text)} characters is left out"
+        text = hide_in_text(self._redact(text), hide)
+        if _TRACE.search(text):
+            return "a stack trace is left out"
+        text = _URL.sub(_without_place, _ASSIGNED.sub(rf"\1{HIDDEN}", text))
+        return _NAME.sub(HIDDEN, _IPV6.sub(_unless_public, _IPV4.sub(_unless_public, text)))
+
+
+def _without_place(url: re.Match[str]) -> str:
+    """A URL, without its place where that is a database, needs a password, or is inside somebody's network."""
+    scheme, place, rest = url.groups()
+    host = place.rpartition("@")[2]
+    if _STORES.fullmatch(scheme) or "@" in place:
+        return f"{scheme}://{HIDDEN}"
+    shown = _NAME.sub(HIDDEN, _IPV6.sub(_unless_public, _IPV4.sub(_unless_public, host)))
+    return f"{scheme}://{shown}{rest}"
+
+
+def _unless_public(address: re.Match[str]) -> str:
+    try:
+        return address[0] if ipaddress.ip_address(address[1]).is_global else HIDDEN
+    except ValueError:  # a version number, a time
+        return address[0]

@@ -1,0 +1,1 @@
+"""The Finder: the `dpe://` documents of all MCP servers as one catalogue."""

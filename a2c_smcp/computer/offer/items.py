@@ -1,0 +1,133 @@
+"""One resource of an MCP server, and the reading of it: a few at a time, each within a time limit."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import anyio
+
+from a2c_smcp.computer.hosting.watching import Watched
+from a2c_smcp.computer.mcp.failures import in_words
+from a2c_smcp.computer.mcp.session import Session
+from a2c_smcp.smcp import ResourceContents
+
+logger = logging.getLogger(__name__)
+
+READERS = 16
+"""Reads of one server that run at a time."""
+READ_TIMEOUT = 30.0
+"""Seconds after which a read has failed."""
+RETRY_PAUSE = 5.0
+"""Seconds before a failed read is tried again, unless the server says that something changed."""
+TURN_SECONDS = 1.0
+"""After this a read that still runs does not count among the readers any more: it may hang."""
+
+T = TypeVar("T")
+
+
+@dataclass(eq=False, slots=True)
+class Item:
+    """A listed resource: whether its content is known, and whether that still holds."""
+
+    uri: str
+    name: str
+    description: str | None
+    is_fresh: bool = False
+    watched: Watched = Watched.NO
+    """Whether its changes are announced. What is read while they are announced `SOON` is read again when they are."""
+    changes: int = 0
+    problem: str | None = None
+    retry_at: float = float("-inf")
+
+    @property
+    def needs_reading(self) -> bool:
+        """Whether the content may have changed since it was read; one that has just failed is left alone."""
+        if self.is_fresh and self.watched is not Watched.NO:
+            return False
+        return self.problem is None or now() >= self.retry_at
+
+    def outdate(self) -> None:
+        """Its content may have changed."""
+        self.changes += 1
+        self.is_fresh = False
+        self.problem = None
+
+    def rename(self, name: str, description: str | None) -> bool:
+        """Take over what the newest list says of it; whether that is something else."""
+        if (self.name, self.description) == (name, description):
+            return False
+        self.name, self.description = name, description
+        self.changes += 1
+        self.is_fresh = False
+        return True
+
+
+class Turn:
+    """A place among the readers of a server."""
+
+    def __init__(self, readers: asyncio.Semaphore) -> None:
+        self._readers = readers
+        self._ends = asyncio.get_running_loop().call_later(TURN_SECONDS, self.end)
+        self._has_ended = False
+
+    def end(self) -> None:
+        """Let the next reader begin; a slow one has done so long ago."""
+        if not self._has_ended:
+            self._has_ended = True
+            self._ends.cancel()
+            self._readers.release()
+
+
+class Reading:
+    """Reads resources of one server. A failure costs that one resource: it is remembered there, and logged."""
+
+    def __init__(self, server: str, session: Session, redact: Callable[[str], str], retry_pause: float) -> None:
+        self.server = server
+        self.session = session
+        self.redact = redact
+        self._retry_pause = retry_pause
+        self._readers = asyncio.Semaphore(READERS)
+
+    async def turn(self) -> Turn:
+        """Wait until another resource may be read."""
+        await self._readers.acquire()
+        return Turn(self._readers)
+
+    async def read(self, item: Item, turn: Turn, take: Callable[[list[ResourceContents]], T]) -> T | None:
+        """What `take` makes of the contents; None when they cannot be read."""
+        changes = item.changes
+        try:
+            with anyio.fail_after(READ_TIMEOUT):
+                taken = take(await self.session.read(item.uri))
+        except Exception as error:  # of a server, in whatever it answers
+            if item.changes == changes:  # else there is something new to be read
+                item.problem = in_words(error, self.redact)
+                item.retry_at = now() + self._retry_pause
+                logger.warning("%s of %s cannot be read: %s", item.uri, self.server, item.problem)
+            return None
+        finally:
+            turn.end()
+        item.problem = None
+        item.is_fresh = item.changes == changes  # it may have changed while it was read
+        return taken
+
+
+def now() -> float:
+    """The time of the event loop."""
+    return asyncio.get_running_loop().time()
+
+
+def text_of(contents: list[ResourceContents]) -> str:
+    """The first text.
+
+    Raises:
+        ValueError: there is none.
+    """
+    text = next((text for part in contents if isinstance(text := part.get("text"), str)), None)
+    if text is None:
+        raise ValueError("it has no text")
+    return text

@@ -1,0 +1,177 @@
+"""What a client's flows may ask for, and what performs it: the client's backend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from a2c_smcp.errors import SMCPError
+from a2c_smcp.protocol.flow import Effect, MaybeAwaitable
+from a2c_smcp.types import Role
+
+if TYPE_CHECKING:
+    from a2c_smcp.utils.results import CallToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A place in an office: under which name, and as what."""
+
+    office_id: str
+    name: str
+    role: Role
+
+
+class ClientBackend(Protocol):
+    """What performs the effects of a client's flows: its connection, and what it knows of its place in an office."""
+
+    @property
+    def seat(self) -> Seat | None:
+        """The seat that the program wants to have."""
+        ...
+
+    def occupy(self, office_id: str | None, /) -> str | None:
+        """Note which office the client is in; the office that it was in before."""
+        ...
+
+    def ask(self, event: str, data: Any, timeout: float, /) -> MaybeAwaitable[Any]:
+        """Send a request and wait for its ack; several ack arguments come as a tuple.
+
+        Raises:
+            TimedOutError: no ack within `timeout` seconds.
+            NotConnectedError: there is no connection, or it broke.
+        """
+        ...
+
+    def tell(self, event: str, data: Any, /) -> MaybeAwaitable[None]:
+        """Send an event that needs no ack."""
+        ...
+
+    def pause(self, seconds: float, /) -> MaybeAwaitable[None]:
+        """Wait, but not longer than the connection lasts."""
+        ...
+
+    def rest(self, seconds: float, /) -> MaybeAwaitable[bool]:
+        """Wait without a connection; False when the program wants no connection any more."""
+        ...
+
+    def redial(self) -> MaybeAwaitable[bool]:
+        """Connect as before; whether the connection still lives."""
+        ...
+
+    def goes_on(self, refusal: SMCPError, /) -> bool:
+        """Whether to retry although the Server rejects the connection."""
+        ...
+
+    def retake(self, seat: Seat, /) -> MaybeAwaitable[bool]:
+        """Run `enter` while no other join or leave runs; False when the seat is not wanted any more."""
+        ...
+
+    def read_result(self, answer: dict[str, Any], /) -> MaybeAwaitable[CallToolResult]:
+        """Read the result of a tool call.
+
+        Raises:
+            InvalidAnswerError: the answer is no tool result.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ask(Effect[ClientBackend, Any]):
+    """Send a request and wait for its ack."""
+
+    event: str
+    data: Any
+    timeout: float
+
+    def perform(self, backend: ClientBackend) -> MaybeAwaitable[Any]:
+        return backend.ask(self.event, self.data, self.timeout)
+
+
+@dataclass(frozen=True, slots=True)
+class Tell(Effect[ClientBackend, None]):
+    """Send an event that needs no ack."""
+
+    event: str
+    data: Any
+
+    def perform(self, backend: ClientBackend) -> MaybeAwaitable[None]:
+        return backend.tell(self.event, self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class Pause(Effect[ClientBackend, None]):
+    """Wait, but not longer than the connection lasts."""
+
+    seconds: float
+
+    def perform(self, backend: ClientBackend) -> MaybeAwaitable[None]:
+        return backend.pause(self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Rest(Effect[ClientBackend, bool]):
+    """Wait without a connection; False when the program wants no connection any more."""
+
+    seconds: float
+
+    def perform(self, backend: ClientBackend) -> MaybeAwaitable[bool]:
+        return backend.rest(self.seconds)
+
+
+class Redial(Effect[ClientBackend, bool]):
+    """Connect as before; whether the connection still lives."""
+
+    def perform(self, backend: ClientBackend) -> MaybeAwaitable[bool]:
+        return backend.redial()
+
+
+@dataclass(frozen=True, slots=True)
+class GoesOn(Effect[ClientBackend, bool]):
+    """Whether to retry although the Server rejects the connection."""
+
+    refusal: SMCPError
+
+    def perform(self, backend: ClientBackend) -> bool:
+        return backend.goes_on(self.refusal)
+
+
+class ReadSeat(Effect[ClientBackend, Seat | None]):
+    """The seat that the program wants to have."""
+
+    def perform(self, backend: ClientBackend) -> Seat | None:
+        return backend.seat
+
+
+@dataclass(frozen=True, slots=True)
+class Occupy(Effect[ClientBackend, str | None]):
+    """Note which office the client is in; the office that it was in before."""
+
+    office_id: str | None
+
+    def perform(self, backend: ClientBackend) -> str | None:
+        return backend.occupy(self.office_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Retake(Effect[ClientBackend, bool]):
+    """Take a seat again; False when it is not wanted any more."""
+
+    seat: Seat
+
+    def perform(self, backend: ClientBackend) -> MaybeAwaitable[bool]:
+        return backend.retake(self.seat)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResult(Effect[ClientBackend, "CallToolResult"]):
+    """Read the result of a tool call.
+
+    An effect, because the types of MCP that a result is made of take long to import: a client on an event loop does
+    that in a thread.
+    """
+
+    answer: dict[str, Any]
+
+    def perform(self, backend: ClientBackend) -> MaybeAwaitable[CallToolResult]:
+        return backend.read_result(self.answer)

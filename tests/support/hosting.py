@@ -1,0 +1,86 @@
+"""Computers with real MCP servers of our own, for as long as a test needs them."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.config.files import server_from
+from a2c_smcp.computer.config.model import MCPServerConfig
+from a2c_smcp.computer.config.policy import Policy
+from a2c_smcp.computer.types import ServerState, ServerStatus
+from a2c_smcp.utils.results import CallToolResult
+from tests.support.mcp_servers import AUTO, SERVERS
+from tests.support.waiting import PATIENCE
+
+QUICK = Policy(first_delay=0.02, longest_delay=0.1, restarts=3, start_timeout=PATIENCE)
+
+
+def raw(name: str = "raw", *flags: str, **fields: Any) -> MCPServerConfig:
+    """A server of `tests/servers/raw.py`; its tools need no confirmation unless said otherwise."""
+    fields.setdefault("default_tool_meta", AUTO)
+    command = {"command": sys.executable, "args": [str(SERVERS / "raw.py"), *flags]}
+    return server_from({**command, **fields}, name)
+
+
+class Watched(Computer):
+    """A Computer whose changes of state can be waited for."""
+
+    def __init__(self, *servers: MCPServerConfig, **options: Any) -> None:
+        options.setdefault("policy", QUICK)
+        super().__init__("pc", mcp_servers=servers, on_status_changed=lambda _: self._notify(), **options)
+        self._changed = asyncio.Event()
+
+    def status_of(self, name: str) -> ServerStatus:
+        return next(status for status in self.status if status.name == name)
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until something holds; every change of a server's state or tools has it looked at again."""
+        async with asyncio.timeout(PATIENCE):
+            while not condition():
+                self._changed.clear()
+                await self._changed.wait()
+
+    async def until_state(self, name: str, state: ServerState) -> ServerStatus:
+        await self.until(lambda: self.status_of(name).state is state)
+        return self.status_of(name)
+
+    def tool_names(self) -> list[str]:
+        return [tool["name"] for tool in self.mcp_manager.book.tools]
+
+    async def call(
+        self, tool: str, /, limit: float | None = PATIENCE, req_id: str = "r1", **arguments: Any
+    ) -> CallToolResult:
+        return await self.aexecute_tool(req_id, tool, arguments, limit)
+
+    def _notify(self) -> None:
+        self._changed.set()
+
+
+@asynccontextmanager
+async def hosting(*servers: MCPServerConfig, **options: Any) -> AsyncGenerator[Watched]:
+    computer = Watched(*servers, **options)
+    async with computer:
+        yield computer
+
+
+def code_of(result: CallToolResult) -> int | None:
+    """The protocol's code in a result; None when the tool succeeded."""
+    if not result.is_error:
+        return None
+    return (result.meta or {}).get("error_code")
+
+
+def text_of(result: CallToolResult) -> str:
+    return "".join(getattr(part, "text", "") for part in result.content)
+
+
+def shelves(name: str = "shelves", *flags: str, **fields: Any) -> MCPServerConfig:
+    """A server of `tests/servers/shelves.py`, with windows and documents."""
+    fields.setdefault("default_tool_meta", AUTO)
+    command = {"command": sys.executable, "args": [str(SERVERS / "shelves.py"), *flags]}
+    return server_from({**command, **fields}, name)
