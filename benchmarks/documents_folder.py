@@ -16,11 +16,11 @@ import psutil
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from a2c_documents.folder import Folder
-from a2c_documents.library import Library, News
-from a2c_documents.store import Store
-from a2c_documents.watching import watch
-from a2c_documents.workers import Workers
+from a2c_documents.folder.files import Folder
+from a2c_documents.library.library import Library, News
+from a2c_documents.server.watching import watch
+from a2c_documents.store.store import Store
+from a2c_documents.workers.pool import Workers
 from benchmarks.documents_files import make_folder
 from benchmarks.mcp_servers import children
 from benchmarks.servers import resident_bytes

@@ -53,7 +53,6 @@ def _plan() -> Plan:
     return Plan(
         host="127.0.0.1",
         port=8000,
-        listener=-1,
         office="demo",
         api_key="my-secret",
         computer="my-laptop",

@@ -18,8 +18,8 @@ from .markdown import code, prose, table
 INTRODUCTION = """\
 # The a2c command
 
-Here you look up every command and option. `a2c COMMAND --help` shows the same at a terminal. Commands that print data
-take `--json`; all of them end with an exit code other than 0 and one line on standard error when they fail, and show a
+This page lists every command and option. `a2c COMMAND --help` shows the same at a terminal. Commands that print data
+accept `--json`. A command that fails prints one line on standard error and exits with a code other than 0. It prints a
 traceback only with `a2c --debug COMMAND`.
 """
 PROMPTS = {"a2c computer": ComputerShell, "a2c agent": AgentShell}

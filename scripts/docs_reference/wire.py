@@ -13,8 +13,9 @@ from .markdown import code, table
 INTRODUCTION = """\
 # Python: events and payloads
 
-Here you look up the names in `a2c_smcp.smcp`, for a program that uses Socket.IO itself. [The
-protocol](../../protocol.md) says when each event is sent. Shapes are `TypedDict`s: plain dictionaries at run time.
+This page lists the names in `a2c_smcp.smcp`, for programs that use Socket.IO directly. [The
+protocol](../../protocol.md) describes when each event is sent. Payloads are `TypedDict`s, which are plain
+dictionaries at run time.
 """
 
 

@@ -18,7 +18,7 @@ from a2c_smcp.server.app import create_app
 from a2c_smcp.server.protocols import Http, WebSocket
 from a2c_smcp.server.serving import GracefulServer, uvicorn_config
 from a2c_smcp.server.settings import ServerSettings
-from a2c_smcp.utils.sockets import bind
+from a2c_smcp.utils.system.sockets import bind
 from tests.support.contracts import overrides, parameters, watch
 from tests.support.waiting import PATIENCE
 

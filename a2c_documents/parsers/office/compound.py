@@ -1,4 +1,4 @@
-"""The file system inside files before 2007 and inside embedded objects, looked over before anybody follows its chains.
+"""Compound files (OLE): the file system inside files before 2007 and inside embedded objects.
 
 A chain of sectors that leads into itself or out of the file would keep a library busy for ever.
 """
@@ -12,7 +12,7 @@ from a2c_documents.parsers.office.xml import DamagedPartError
 MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _HEADER = 512
 _LAST_SECTOR = 0xFFFFFFFA
-"""Numbers from here on are no sectors: an end, a free one."""
+"""From this number on, an entry is not a sector but a mark (end of chain, free)."""
 _SECTOR_SHIFTS = (9, 12)
 _ENTRY, _SMALL_SECTOR = 128, 64
 _STREAM, _ROOT = 2, 5
@@ -20,11 +20,13 @@ _DAMAGED = "a part of it is missing"
 
 
 def streams_of(raw: bytes, *names: str) -> dict[str, bytes]:
-    """The streams of these names, in lower case, that a file has; every chain in it is followed once.
+    """The streams of a file with these names (lower case); every chain is followed once.
 
     Raises:
         DamagedPartError: it is no such file, or a chain leads nowhere or into itself.
     """
+    # A chain that leads into itself or out of the file would keep a library busy for ever, and libraries do not check.
+    # So all chains are followed here once, also those of streams that are not wanted, before calamine gets the file.
     if len(raw) < _HEADER or not raw.startswith(MAGIC):
         raise DamagedPartError(_DAMAGED)
     (shift,) = struct.unpack_from("<H", raw, 30)
@@ -61,7 +63,7 @@ def _joined(raw: bytes, chain: list[int], sector: int, skipped: int) -> bytes:
 
 
 def _table(raw: bytes, sector: int) -> list[int]:
-    """Which sector follows which."""
+    """The allocation table: for each sector the next one."""
     count, first_more, more = struct.unpack_from("<I", raw, 44)[0], *struct.unpack_from("<II", raw, 68)
     numbers = [number for number in struct.unpack_from("<109I", raw, 76) if number < _LAST_SECTOR]
     sectors = len(raw) // sector
@@ -84,7 +86,7 @@ def _sector(raw: bytes, number: int, sector: int) -> tuple[int, ...]:
 
 
 def _chain(table: list[int], start: int) -> list[int]:
-    """The sectors from one on. More than there are means that the chain leads into itself."""
+    """The sectors of a chain. A chain longer than the table is a loop."""
     found: list[int] = []
     while start < _LAST_SECTOR:
         if start >= len(table) or len(found) > len(table):

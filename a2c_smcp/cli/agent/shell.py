@@ -19,6 +19,7 @@ from a2c_smcp.cli.agent.visit import Visit
 from a2c_smcp.cli.console import Console, Pipe, Terminal, history_file
 from a2c_smcp.cli.shell import CommandShell, UsageError, commands_of, usage_of
 from a2c_smcp.errors import TimedOutError
+from a2c_smcp.utils.system.terminals import split_words
 from a2c_smcp.utils.text import printable
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ def _words(line: str) -> tuple[list[str], str]:
 
 def _unquoted(word: str) -> str:
     try:
-        return "".join(shlex.split(word))
+        return "".join(split_words(word))
     except ValueError:  # the quotation is not closed yet
         return word.lstrip("'\"")
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
-import shlex
 import shutil
 from collections import defaultdict
 from collections.abc import Mapping
@@ -22,6 +20,8 @@ from a2c_smcp.computer.config.model import MCPServerCommandInput, MCPServerInput
 from a2c_smcp.computer.config.placeholders import input_ids
 from a2c_smcp.computer.config.secrets import replace_secrets
 from a2c_smcp.utils import jsonc
+from a2c_smcp.utils.system.files import others_may_read
+from a2c_smcp.utils.system.terminals import split_words
 
 
 async def check_configuration(case: Case, report: Report) -> None:
@@ -114,7 +114,7 @@ def _check_command(wanted: MCPServerCommandInput, report: Report) -> bool:
 
 def _words(command: str) -> list[str]:
     try:
-        return shlex.split(command)
+        return split_words(command)
     except ValueError:
         return []
 
@@ -152,7 +152,7 @@ def _look_for_secrets(file: Path, config: LoadedConfig, report: Report) -> None:
             f'write "${{input:{input_id}}}" in its place, and {definition} into inputs; its value then comes from '
             f"{_variable(input_id)} or from you at the prompt",
         )
-    if found and os.name == "posix" and file.stat().st_mode & 0o077:
+    if found and others_may_read(file):
         report.warn(f"{file} holds secrets, and others than its owner may read it", f"chmod 600 {file}")
 
 

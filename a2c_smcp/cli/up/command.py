@@ -17,6 +17,7 @@ import typer
 
 from a2c_smcp.cli.errors import INTERRUPTED, Interrupted, fail
 from a2c_smcp.utils.extras import how_to_install
+from a2c_smcp.utils.system.files import lock_folder
 
 if TYPE_CHECKING:
     from a2c_smcp.computer.config.files import LoadedConfig
@@ -111,7 +112,6 @@ def up(
         plan = Plan(
             host=host,
             port=listener.getsockname()[1],
-            listener=listener.fileno(),
             office=office_id,
             api_key=api_key or os.environ.get("A2C_API_KEY") or new_key(),
             computer=computer,
@@ -122,7 +122,7 @@ def up(
             input_values=values,
             allow_all=allow_all,
         )
-        run_until_done(run(plan, tour=tour))
+        run_until_done(run(plan, listener, tour=tour))
 
 
 def _check_names(office_id: str, computer: str) -> None:
@@ -193,14 +193,14 @@ def _run_folder() -> Generator[Path]:
         here = Path(tempfile.mkdtemp(prefix=_PREFIX))
     except OSError as error:
         fail(f"there is no place for temporary files: {error.strerror or error} (TMPDIR says where)")
-    owned = _own(here)
+    owned = lock_folder(here)
     try:
         (here / "office").mkdir()
         yield here
     finally:
-        shutil.rmtree(here, ignore_errors=True)
         if owned is not None:
-            os.close(owned)
+            os.close(owned)  # first: Windows removes no file that is open
+        shutil.rmtree(here, ignore_errors=True)
 
 
 def _sweep() -> None:
@@ -210,28 +210,12 @@ def _sweep() -> None:
     except OSError:  # there is no such place
         return
     for left in found:
-        owned = _own(left)
+        owned = lock_folder(left)
         if owned is not None:
-            about = os.fstat(owned)
-            if about.st_uid == os.geteuid() and time.time() - about.st_mtime > OLD_SECONDS:
-                shutil.rmtree(left, ignore_errors=True)
+            age = time.time() - os.fstat(owned).st_mtime
             os.close(owned)
-
-
-def _own(folder: Path) -> int | None:
-    """A handle that owns a folder until it is closed, or its process ends; None if somebody else does."""
-    import fcntl
-
-    try:
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(handle)
-        return None
-    return handle
+            if age > OLD_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)
 
 
 def _copy_sample(here: Path) -> Path:

@@ -6,7 +6,6 @@ import io
 import json
 import logging
 import os
-import signal
 import sys
 import threading
 import time
@@ -19,11 +18,12 @@ import typer
 from a2c_smcp.cli.up.plan import Plan
 from a2c_smcp.utils.garbage import collect_less_often
 from a2c_smcp.utils.logger import configure_logging
+from a2c_smcp.utils.system.signals import stop_this_process
+from a2c_smcp.utils.system.sockets import close_inherited
 
 MOST_WAITING = 1_000_000
 """Bytes that may wait to be written; a part never waits for whoever reads them, and what comes then is lost."""
 LAST_WORDS_SECONDS = 1.0
-MOST_DESCRIPTORS = 1_024
 
 logger = logging.getLogger("a2c.up")
 
@@ -32,7 +32,7 @@ def run_part(main: Callable[[Plan, Reports], None]) -> None:
     """Be a part: run with the plan, until standard input ends, which is as SIGTERM."""
     collect_less_often()
     plan = Plan.from_line(sys.stdin.buffer.readline())
-    _keep_to_yourself(plan.listener)
+    close_inherited(plan.listener)  # MCP servers would inherit it too, and could speak in our name
     threading.Thread(target=_hold, name="lifeline", daemon=True).start()
     output, errors = Writer(1), Writer(2)
     sys.stderr = _Lines(errors)
@@ -56,16 +56,10 @@ def _cause_of(error: BaseException) -> BaseException:
     return _cause_of(gathered[0]) if gathered else error
 
 
-def _keep_to_yourself(listener: int) -> None:
-    """Close what came along with our start: MCP servers would inherit it, and could speak in our name."""
-    os.closerange(3, listener)
-    os.closerange(max(listener + 1, 3), MOST_DESCRIPTORS)
-
-
 def _hold() -> None:
     while os.read(sys.stdin.fileno(), 4_096):
         pass
-    os.kill(os.getpid(), signal.SIGTERM)
+    stop_this_process()
 
 
 class Writer:

@@ -7,14 +7,14 @@ import contextlib
 import json
 import logging
 import os
-import signal
 import sys
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
 
 from a2c_smcp.utils.backoff import Backoff
+from a2c_smcp.utils.system.processes import APART, describe_exit
 from a2c_smcp.utils.text import printable
 
 STOP_SECONDS = 15.0
@@ -35,22 +35,23 @@ class PartFailed(Exception):
 
 
 class Part:
-    """One process. `on_report` gets what it tells, `on_log` each record of its log, `on_death` why it has to be started
-    again."""
+    """One process. `plan` makes the line that it reads first, from its process id; `options` are further ones to start
+    it with. `on_report` gets what it tells, `on_log` each record of its log, `on_death` why it has to be started again.
+    """
 
     def __init__(
         self,
         name: str,
-        plan: bytes,
+        plan: Callable[[int], bytes],
         *,
-        inherits: tuple[int, ...] = (),
+        options: Mapping[str, Any] = {},
         on_report: Callable[[Report], None],
         on_log: Callable[[str, str], None],
         on_death: Callable[[str], None],
     ) -> None:
         self.name = name
         self._plan = plan
-        self._inherits = inherits
+        self._options = options
         self._on_report = on_report
         self._on_log = on_log
         self._on_death = on_death
@@ -103,11 +104,11 @@ class Part:
             if self._stopping.is_set():
                 return
             if not self._told and code >= 0:
-                raise PartFailed(f"the {self.name} does not start: {_end(code)}{self._words()}")
+                raise PartFailed(f"the {self.name} does not start: it {describe_exit(code)}{self._words()}")
             self._deaths.append(time.monotonic())
             if len(self._deaths) == MOST_DEATHS and self._deaths[-1] - self._deaths[0] < WITHIN_SECONDS:
-                raise PartFailed(f"the {self.name} died {MOST_DEATHS} times: {_end(code)}{self._words()}")
-            self._on_death(_end(code))
+                raise PartFailed(f"the {self.name} died {MOST_DEATHS} times: it {describe_exit(code)}{self._words()}")
+            self._on_death(f"it {describe_exit(code)}")
             if time.monotonic() - began > WITHIN_SECONDS:
                 backoff.reset()
             with contextlib.suppress(TimeoutError):
@@ -123,8 +124,7 @@ class Part:
         process = self._process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", f"a2c_smcp.cli.up.{self.name.lower()}_part",
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-            pass_fds=self._inherits, env=_environment(), limit=LONGEST_LINE,
-            start_new_session=True,  # Ctrl-C is ours to pass on, in order
+            env=_environment(), limit=LONGEST_LINE, **APART, **self._options,
         )  # fmt: skip
         if self._stopping.is_set():  # meanwhile
             self._hang_up()
@@ -134,7 +134,7 @@ class Part:
         try:
             stdin, stdout, stderr = _pipes(process)
             with contextlib.suppress(ConnectionError):
-                stdin.write(self._plan)
+                stdin.write(self._plan(process.pid))
                 await stdin.drain()
             readers = [asyncio.create_task(self._listen(stdout)), asyncio.create_task(self._read_log(stderr))]
             code = await process.wait()
@@ -190,15 +190,6 @@ def _pipes(
     if process.stdin is None or process.stdout is None or process.stderr is None:
         raise RuntimeError("a part was started without pipes")
     return process.stdin, process.stdout, process.stderr
-
-
-def _end(code: int) -> str:
-    if code >= 0:
-        return f"it ended with code {code}"
-    try:
-        return f"it was killed by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"it was killed by signal {-code}"
 
 
 def _environment() -> dict[str, str]:

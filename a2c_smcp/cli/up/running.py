@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import signal
+import socket
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +24,8 @@ from a2c_smcp.cli.up.part import Part, PartFailed, log_level
 from a2c_smcp.cli.up.plan import Plan
 from a2c_smcp.cli.up.scene import Event, Scene
 from a2c_smcp.cli.up.view import View, how_to_attach, what_next
+from a2c_smcp.utils.system.signals import RESIZED, on_signals
+from a2c_smcp.utils.system.sockets import hand_over, inheriting
 
 START_SECONDS = 60.0
 """How long the tour waits for everything to be there."""
@@ -30,12 +33,12 @@ REFRESH_SECONDS = 0.25
 WIDE = 120
 
 
-async def run(plan: Plan, *, tour: bool) -> int:
+async def run(plan: Plan, listener: socket.socket, *, tour: bool) -> int:
     """Run until Ctrl-C, or, where nobody sits at a terminal, until the tour is over; the exit code."""
     signals = _Signals()
     with on_stop_signal(signals.count):
         console = Console() if sys.stdout.isatty() else Console(width=WIDE)
-        up = _Up(plan, console)
+        up = _Up(plan, listener, console)
         up.start()
         failing = asyncio.ensure_future(up.failure())
         main = asyncio.ensure_future(up.attend(tour))
@@ -74,7 +77,7 @@ class _Signals:
 class _Up:
     """The two parts, what is known of them, and how it is shown."""
 
-    def __init__(self, plan: Plan, console: Console) -> None:
+    def __init__(self, plan: Plan, listener: socket.socket, console: Console) -> None:
         self._plan = plan
         self._console = console
         self._journal = Journal(Path(plan.journal))
@@ -82,11 +85,17 @@ class _Up:
         self._scene = Scene(plan.computer, self._on_event, self._changed.set)
         self._printer: Writer | None = None
         self.tour_is_over = False
-        line = plan.to_line()
-        part = partial(Part, plan=line, on_report=self._scene.take)
-        inherits = (plan.listener,)
-        self._server = part("Server", inherits=inherits, on_log=self._log("Server"), on_death=self._scene.lose_server)
-        self._computer = part("Computer", on_log=self._log("Computer"), on_death=self._scene.lose_computer)
+        part = partial(Part, on_report=self._scene.take)
+        self._server = part(
+            "Server",
+            lambda pid: replace(plan, listener=hand_over(listener, pid)).to_line(),
+            options=inheriting(listener),
+            on_log=self._log("Server"),
+            on_death=self._scene.lose_server,
+        )
+        self._computer = part(
+            "Computer", lambda _: plan.to_line(), on_log=self._log("Computer"), on_death=self._scene.lose_computer
+        )
 
     def start(self) -> None:
         """Start both parts; they are kept alive until `stop`."""
@@ -151,7 +160,7 @@ class _Up:
 
     async def _draw(self) -> None:
         with (
-            self._when_resized(),
+            on_signals([RESIZED], self._changed.set),
             Live(View(self._plan, self._scene), console=self._console, auto_refresh=False) as live,
         ):
             while True:
@@ -159,19 +168,6 @@ class _Up:
                 live.refresh()
                 await self._changed.wait()
                 await asyncio.sleep(REFRESH_SECONDS)
-
-    @contextlib.contextmanager
-    def _when_resized(self) -> Generator[None]:
-        """Draw anew when the terminal gets another size."""
-        number: int | None = getattr(signal, "SIGWINCH", None)
-        loop = asyncio.get_running_loop()
-        if number is not None:
-            loop.add_signal_handler(number, self._changed.set)
-        try:
-            yield
-        finally:
-            if number is not None:
-                loop.remove_signal_handler(number)
 
     async def _print(self) -> None:
         self._console.print(*how_to_attach(self._plan), sep="\n")

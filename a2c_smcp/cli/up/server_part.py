@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
@@ -16,6 +15,7 @@ from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.registry import MemoryRegistry
 from a2c_smcp.server.serving import serve
 from a2c_smcp.server.settings import ServerSettings
+from a2c_smcp.utils.system.sockets import take_over
 
 GRACE = 3.0
 """Seconds that running calls get when everything stops."""
@@ -105,7 +105,7 @@ def main(plan: Plan, reports: Reports) -> None:
         lambda url: reports.tell("ready"),
         namespace_class=watched_namespace(reports, registry),
         registry=registry,
-        listener=socket.socket(fileno=plan.listener),
+        listener=take_over(plan.listener),
     )
 
 

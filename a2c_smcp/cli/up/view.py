@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -19,6 +18,7 @@ from a2c_smcp.cli.up.plan import Plan
 from a2c_smcp.cli.up.scene import Event, Scene
 from a2c_smcp.cli.views import escape
 from a2c_smcp.computer.types import ServerState
+from a2c_smcp.utils.system.terminals import quote_program, set_variables
 from a2c_smcp.utils.text import printable
 
 FEWEST_EVENTS = 3
@@ -96,8 +96,8 @@ def how_to_attach(plan: Plan) -> list[RenderableType]:
     program = program_name()
     lines = [
         Text("Be an Agent, in another terminal:", "bold"),
-        _command(f"export A2C_URL={plan.url} A2C_OFFICE={shlex.quote(plan.office)}"),
-        _command(f"export A2C_API_KEY={shlex.quote(plan.api_key)}"),
+        _command(set_variables({"A2C_URL": plan.url, "A2C_OFFICE": plan.office})),
+        _command(set_variables({"A2C_API_KEY": plan.api_key})),
         *(_command(f"{program} agent {what}") for what in ("tools", "desktop", "finder")),
     ]
     if (elsewhere := plan.url_elsewhere) is not None:
@@ -130,8 +130,8 @@ def program_name() -> str:
         if found is not None and Path(found).resolve() == here.resolve():
             return "a2c"
         shown = os.path.relpath(here)
-        return shlex.quote(shown if len(shown) < len(str(here.absolute())) else str(here.absolute()))
-    return f"{shlex.quote(sys.executable)} -m a2c_smcp.cli"
+        return quote_program(shown if len(shown) < len(str(here.absolute())) else str(here.absolute()))
+    return f"{quote_program(sys.executable)} -m a2c_smcp.cli"
 
 
 def _remark(server: dict[str, Any]) -> str:

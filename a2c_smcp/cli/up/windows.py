@@ -25,6 +25,7 @@ from mcp.shared.exceptions import MCPError
 
 import a2c_smcp
 from a2c_smcp.utils.audience import Audience
+from a2c_smcp.utils.system.resources import load_average, memory_use
 
 logger = logging.getLogger("a2c.up")
 
@@ -45,24 +46,14 @@ def machine(name: str) -> str:
         f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} cores, "
         f"Python {platform.python_version()}",
     ]
-    if hasattr(os, "getloadavg"):
-        lines.append("load: " + " ".join(f"{load:.1f}" for load in os.getloadavg()))
-    if (memory := _memory()) is not None:
+    if loads := load_average():
+        lines.append("load: " + " ".join(f"{load:.1f}" for load in loads))
+    if (memory := memory_use()) is not None:
         lines.append(f"memory: {memory[0] / _GB:.1f} of {memory[1] / _GB:.1f} GB used")
     with contextlib.suppress(OSError, RuntimeError):  # a user without a home
         disk = shutil.disk_usage(Path.home())
         lines.append(f"disk: {disk.free / _GB:.0f} of {disk.total / _GB:.0f} GB free")
     return "\n".join(lines)
-
-
-def _memory() -> tuple[int, int] | None:
-    """Used and in all, in bytes, where the system says so."""
-    try:
-        rows = (line.split() for line in Path("/proc/meminfo").read_text("ascii").splitlines())
-        amounts = {row[0].rstrip(":"): int(row[1]) * 1024 for row in rows}
-        return amounts["MemTotal"] - amounts["MemAvailable"], amounts["MemTotal"]
-    except (OSError, KeyError, ValueError, IndexError):
-        return None
 
 
 def activity(journal: Path) -> str:

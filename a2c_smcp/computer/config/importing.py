@@ -6,9 +6,7 @@ A secret in plain text becomes an input, so that the new file can be shared.
 from __future__ import annotations
 
 import copy
-import os
 import re
-import sys
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,6 +17,7 @@ from a2c_smcp.computer.config.files import LoadedConfig, Problem, place_of_serve
 from a2c_smcp.computer.config.model import MCPServerConfig, MCPServerPromptStringInput
 from a2c_smcp.computer.config.placeholders import fill, input_ids, map_strings
 from a2c_smcp.computer.config.secrets import replace_secrets
+from a2c_smcp.utils.system.paths import by_system, settings_folder
 
 HOSTS = ("claude", "cursor", "vscode", "windsurf", "zed", "cline")
 _EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
@@ -47,15 +46,8 @@ class Imported:
 def candidates(host: str, home: Path | None = None, folder: Path | None = None) -> list[Path]:
     """The files in which a host keeps its configuration, the most specific first."""
     home, folder = home or Path.home(), folder or Path.cwd()
-    if sys.platform == "darwin":
-        settings = home / "Library" / "Application Support"
-    elif sys.platform == "win32":
-        settings = Path(os.environ.get("APPDATA", home / "AppData" / "Roaming"))
-    else:
-        settings = Path(os.environ.get("XDG_CONFIG_HOME", home / ".config"))
-    zed = settings / "Zed" if sys.platform == "win32" else settings / "zed"
-    if sys.platform == "darwin":
-        zed = home / ".config" / "zed"
+    settings = settings_folder(home)
+    zed = by_system(linux=settings / "zed", macos=home / ".config" / "zed", windows=settings / "Zed")
     cline = Path("settings", "cline_mcp_settings.json")
     return {
         "claude": [

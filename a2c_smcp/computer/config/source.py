@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from a2c_smcp.utils import jsonc
-from a2c_smcp.utils.files import replace_file
+from a2c_smcp.utils.system.files import replace_file
 
 
 class FileChanged(OSError):

@@ -13,13 +13,14 @@ import sys
 from pathlib import Path
 
 from a2c_smcp.utils.extras import how_to_install
+from a2c_smcp.utils.system.processes import LEAST_ENVIRONMENT
 
 MAX_SCRIPT = 20_000
 """Characters in a script."""
 CHECK_SECONDS = 10.0
 
 WORKER = [sys.executable, "-I", str(Path(__file__).with_name("vrl_worker.py"))]
-ENVIRONMENT: dict[str, str] = {}  # a script can read it
+ENVIRONMENT = LEAST_ENVIRONMENT  # a script can read it
 
 
 @functools.lru_cache(maxsize=256)

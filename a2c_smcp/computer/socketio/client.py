@@ -52,7 +52,7 @@ from a2c_smcp.smcp import (
     ToolCallReq,
     UpdateComputerConfigReq,
 )
-from a2c_smcp.transport.async_client import OfficeClient
+from a2c_smcp.transport.async_client import AsyncOfficeClient
 from a2c_smcp.types import Role
 from a2c_smcp.utils.failures import log_failure
 from a2c_smcp.utils.results import to_wire
@@ -102,7 +102,7 @@ def _req_id(data: Any) -> Any:
     return cast("dict[str, Any]", data).get("req_id") if isinstance(data, dict) else None
 
 
-class SMCPComputerClient(OfficeClient):
+class SMCPComputerClient(AsyncOfficeClient):
     """The connection of a Computer to a Server: a `socketio.AsyncClient`, whose options it takes.
 
     `max_message_bytes` is the largest answer that the Server accepts. `on_refused` is called with the error when the
@@ -203,7 +203,7 @@ class SMCPComputerClient(OfficeClient):
         """Whether to reconnect again after the Server rejected this Computer: `on_refused` decides."""
         return self._on_refused is None or self._on_refused(refusal)
 
-    async def _on_rejoined(self) -> None:
+    def _on_rejoined(self) -> None:
         self.computer.catch_up()
 
     def _on_lost(self) -> None:

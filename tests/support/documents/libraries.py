@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from a2c_documents.library import Library
-from a2c_documents.workers import Workers
+from a2c_documents.library.library import Library
+from a2c_documents.workers.pool import Workers
 
 MakeLibrary = Callable[..., Library]
 

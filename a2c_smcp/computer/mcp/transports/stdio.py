@@ -20,6 +20,7 @@ from a2c_smcp.computer.mcp.conversation import Conversation, Message
 from a2c_smcp.computer.mcp.failures import CannotStart
 from a2c_smcp.computer.mcp.link import Link
 from a2c_smcp.computer.mcp.processes import default_environment
+from a2c_smcp.utils.system.processes import program
 
 LATE_EXIT = 0.3
 """Seconds to wait for the exit code of a server that closed its output, so that the reason can include it."""
@@ -45,7 +46,7 @@ class StdioClient(MCPClient):
         self._check_startable(wanted, environment)
         try:
             child = await self._children.spawn(
-                [wanted.command, *wanted.args],
+                [program(wanted.command, environment), *wanted.args],
                 env=environment,
                 cwd=wanted.cwd,
                 on_line=reader.take,
