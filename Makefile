@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 MAKEFLAGS += --jobs=3  # the checks, and what only the tests need, side by side
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2 + 1)))  # many tests wait for processes
 
-.PHONY: help run test quick check format bench fuzz docs clean
+.PHONY: help run test quick check lint types-Linux types-Windows types-Darwin format bench fuzz docs clean
 
 help:  ## Show this.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -23,10 +23,18 @@ quick: .venv/.development  ## The tests that need no process and no network.
 	$(BIN)/python -m pytest -n $(WORKERS) tests/protocol tests/wire tests/utils tests/computer/test_organize.py \
 		tests/server/test_connections.py tests/test_imports.py tests/test_names.py tests/test_conformance_page.py $(ARGS)
 
-check: .venv/.development  ## Lint, formatting, types.
+check: lint types-Linux types-Windows types-Darwin  ## Lint, formatting, types on Linux, Windows and macOS.
+
+lint: .venv/.development
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright
+
+types-Linux: .venv/.development
+	$(BIN)/pyright --pythonplatform Linux
+
+# Only what users run: tests and benchmarks may need POSIX.
+types-Windows types-Darwin: types-%: .venv/.development
+	$(BIN)/pyright --pythonplatform $* a2c_smcp a2c_documents
 
 format: .venv/.development  ## Format the code and mend what can be mended.
 	$(BIN)/ruff check --fix .

@@ -1,13 +1,12 @@
-"""Long sections continue on further pages: a page stays readable."""
+"""Splits what is too long: sections into pages, and single elements into the pieces that fit on one."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
+from typing import Any, cast
 
 from a2c_documents.model import Element, Page
-from a2c_documents.pieces import pieces_of, size_of
-
-__all__ = ["MAX_PAGE_BYTES", "paginate", "part_title", "size_of"]
 
 MAX_PAGE_BYTES = 200_000
 """JSON of one page."""
@@ -50,3 +49,146 @@ def _range(elements: list[Element]) -> str:
     if not lines or len(lines) < len(elements):
         return ""
     return f"lines {lines[0][0]}–{lines[-1][1]}"
+
+
+# --------------------------------------------------------------------------------------------------------------- pieces
+
+
+_OVERHEAD = 120
+"""Bytes of an element's JSON beside its content."""
+_REPEATED = 200
+"""Characters of an item that are said again where the list inside it goes on."""
+_LEAST_ROOM = 1_000
+"""However deep lists lie in one another, there is room for something."""
+
+
+def size_of(element: Element) -> int:
+    """About the bytes of an element's JSON on a page."""
+    return _bytes_of(element.content) + _OVERHEAD
+
+
+def pieces_of(element: Element, max_bytes: int) -> Iterator[Element]:
+    """An element, or the parts of one that is too long; one that is of no known shape stays whole."""
+    content = element.content
+    if size_of(element) <= max_bytes:
+        yield element
+    elif isinstance(content.get("rows"), list) and "headers" in content:
+        yield from _table_pieces(element, max_bytes)
+    elif isinstance(content.get("items"), list) and content["items"]:
+        yield from _list_pieces(element, max_bytes)
+    elif isinstance(content.get("code"), str):
+        yield from _text_pieces(element, "code", max_bytes)
+    elif isinstance(content.get("text"), str):
+        yield from _text_pieces(element, "text", max_bytes)
+    else:
+        yield element
+
+
+def _bytes_of(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False, default=str).encode("utf-8", "replace"))
+
+
+# ----------------------------------------------------------------------------------------------------------- text, code
+
+
+def _text_pieces(element: Element, key: str, max_bytes: int) -> Iterator[Element]:
+    first_line = element.metadata["lines"][0] if "lines" in element.metadata else None
+    for words, start, count in _cut_lines(element.content[key], max_bytes // 2):
+        metadata = dict(element.metadata)
+        if first_line is not None:
+            metadata["lines"] = [first_line + start, first_line + start + count - 1]
+        yield Element(element.category, {**element.content, key: words}, metadata=metadata)
+
+
+def _cut_lines(words: str, max_bytes: int) -> Iterator[tuple[str, int, int]]:
+    """Whole lines, as many as fit; a line that does not fit is cut. With the first line's number, and how many."""
+    piece: list[str] = []
+    size = start = 0
+    lines = words.splitlines(keepends=True)
+    for number, line in enumerate(lines):
+        length = len(line.encode("utf-8", "replace"))
+        if piece and size + length > max_bytes:
+            yield "".join(piece), start, number - start
+            piece, size, start = [], 0, number
+        place, cut = 0, max(1, max_bytes // 4)
+        while length > max_bytes:  # by places: a line may be as long as the file
+            part = line[place : place + cut]
+            yield part, number, 1
+            length -= len(part.encode("utf-8", "replace"))
+            place, start = place + cut, number
+        piece.append(line[place:] if place else line)
+        size += length
+    if piece:
+        yield "".join(piece), start, len(lines) - start or 1
+
+
+# ---------------------------------------------------------------------------------------------------------------- table
+
+
+def _table_pieces(element: Element, max_bytes: int) -> Iterator[Element]:
+    """Some rows each, with the headers."""
+    rows, headers = element.content["rows"], element.content["headers"]
+    room = max(1, max_bytes - _bytes_of({**element.content, "rows": []}) - _OVERHEAD)
+    sizes = [_bytes_of(row) + 2 for row in rows]
+    for start, stop in _spans(sizes, room):
+        content = {**element.content, "rows": rows[start:stop]}
+        detail = content | {"total_rows": len(rows), "total_columns": len(headers)}
+        metadata = {**element.metadata, "rows": [start + 1, stop]}
+        if sizes and sizes[start] > room:
+            content, metadata["shortened"] = {**content, "rows": [_cut_cells(rows[start], room)]}, True
+        yield Element(element.category, content, element.summary, metadata, detail)
+
+
+def _cut_cells(row: list[Any], room: int) -> list[Any]:
+    """A row that is too long for any page, with as much of each cell as fits; all of it is in the detail."""
+    longest = max(1, room // len(row) // 4)
+    return [f"{cell[: longest - 1]}…" if isinstance(cell, str) and len(cell) > longest else cell for cell in row]
+
+
+def _spans(sizes: Iterable[int], room: int) -> Iterator[tuple[int, int]]:
+    """From where to where things fit together; one that does not fit stands alone."""
+    start = stop = used = 0
+    for stop, size in enumerate(sizes):
+        if used + size > room and stop > start:
+            yield start, stop
+            start, used = stop, 0
+        used += size
+    yield start, stop + 1
+
+
+# ----------------------------------------------------------------------------------------------------------------- list
+
+
+def _list_pieces(element: Element, max_bytes: int) -> Iterator[Element]:
+    """Some items each; numbers go on."""
+    first = element.metadata.get("start", 1)
+    room = max_bytes - _bytes_of({**element.content, "items": []}) - _OVERHEAD
+    for place, items in _groups(element.content["items"], max(room, _LEAST_ROOM)):
+        metadata = {**element.metadata, "items": [place + 1, place + len(items)]}
+        if element.content.get("ordered") and first + place != 1:
+            metadata["start"] = first + place
+        yield Element(element.category, {**element.content, "items": items}, metadata=metadata)
+
+
+def _groups(items: list[Any], room: int) -> Iterator[tuple[int, list[Any]]]:
+    """Items that fit together, and the place of the first; one that does not fit alone is divided."""
+    sizes = [_bytes_of(item) + 2 for item in items]
+    for start, stop in _spans(sizes, room):
+        if sizes[start] <= room:
+            yield start, items[start:stop]
+        else:
+            yield from ((start, [part]) for part in _item_parts(items[start], room))
+
+
+def _item_parts(item: Any, room: int) -> Iterator[Any]:
+    """An item in parts: what it says, then the list inside it, with the beginning of what it says each time."""
+    inside = cast("dict[str, Any]", item) if isinstance(item, dict) else {"text": item}
+    words = str(inside.get("text", ""))
+    if len(words) > _REPEATED:
+        yield from (part for part, _, _ in _cut_lines(words, room // 2))
+        words = words[: _REPEATED - 1] + "…"
+    if inside.get("items"):
+        head: dict[str, Any] = {**inside, "text": words, "items": [], "start": len(inside["items"])}
+        for place, items in _groups(inside["items"], max(room - _bytes_of(head), _LEAST_ROOM)):
+            part = {**inside, "text": words, "items": items}
+            yield {**part, "start": place + 1} if inside.get("ordered") and place else part

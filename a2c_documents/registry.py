@@ -33,18 +33,18 @@ class Format:
 
 UNKNOWN = Format("unknown", "open_unknown")
 TEXT = Format("text", "open_text", version=2)
-CODE = Format("code.document", "open_code", version=2)
-DATA = Format("data.document", "open_data", version=2)
-HTML = Format("html.document", "open_html")
-IMAGE = Format("images.document", "open_image", version=2)
-MEDIA = Format("media.document", "open_media", 2)
-PDF = Format("pdf.document", "open_pdf", version=2)
+CODE = Format("code", "open_code", version=2)
+DATA = Format("data.data_file", "open_data", version=2)
+HTML = Format("html.web_page", "open_html")
+IMAGE = Format("images", "open_image", version=2)
+MEDIA = Format("media.media_file", "open_media", 2)
+PDF = Format("pdf.pdf_file", "open_pdf", version=2)
 WORD = Format("word.document", "open_word", version=2)
 SHEETS = Format("sheets.document", "open_sheets", version=2)
 SLIDES = Format("slides.document", "open_slides", version=2)
-EPUB = Format("epub.document", "open_epub")
-MAIL = Format("mail.document", "open_mail", version=2)
-MARKDOWN = Format("markdown.document", "open_markdown", version=2)
+EPUB = Format("epub", "open_epub")
+MAIL = Format("mail.mail_file", "open_mail", version=2)
+MARKDOWN = Format("markdown", "open_markdown", version=2)
 DELIMITED = Format("delimited", "open_delimited", version=2)
 OPEN_TEXT = Format("opendocument.document", "open_odt", version=2)
 OPEN_SLIDES = Format("opendocument.document", "open_odp", version=2)
@@ -61,10 +61,10 @@ FORMATS: dict[str, Format] = {
     "txt": TEXT, "text": TEXT, "log": TEXT, "rst": TEXT, "tex": TEXT, "org": TEXT, "adoc": TEXT,
     "json": DATA, "jsonl": DATA, "ndjson": DATA, "yaml": DATA, "yml": DATA, "toml": DATA, "xml": DATA,
     "eml": MAIL,
-    "ipynb": Format("notebook.document", "open_notebook", version=2),
+    "ipynb": Format("notebook", "open_notebook", version=2),
     "epub": EPUB,
     **dict.fromkeys(("png", "jpg", "jpeg", "gif", "webp", "tif", "tiff", "bmp", "ico"), IMAGE),
-    "svg": Format("images.document", "open_svg", version=2),
+    "svg": Format("images", "open_svg", version=2),
     **dict.fromkeys(("mp3", "wav", "flac", "ogg", "oga", "opus", "m4a", "m4b", "aac", "aif", "aiff", "mka"), MEDIA),
     **dict.fromkeys(("mp4", "m4v", "mov", "3gp", "mkv", "webm", "ogv", "avi", "mpg", "mpeg", "mid"), MEDIA),
 }  # fmt: skip

@@ -73,7 +73,7 @@ def test_a_model_answers_by_means_of_tools_windows_and_documents(name: str, offi
     with model_api(*plan) as api, contextlib.closing(example_with_model(name, office, api)) as agent:
         agent.wait_for("^The tools say: hello model and window://notes.example/latest")
         assert agent.process.wait(PATIENCE) == 0
-        assert agent.log[0] == "In the office: my-laptop\n"
+        assert agent.log[0] == "Computers: my-laptop\n"
         assert [line.split()[1] for line in agent.log if line.startswith("calls ")] == [
             "greet",
             "look_at_desktop",
@@ -99,7 +99,7 @@ def test_what_a_tool_does_wrong_is_told_to_the_model(name: str, office: str) -> 
 def test_a_model_that_never_answers_is_given_up(name: str, office: str) -> None:
     plan: list[Round] = [[("greet", {"who": "again"})]] * 50
     with model_api(*plan) as api, contextlib.closing(example_with_model(name, office, api)) as agent:
-        agent.wait_for("^There is no answer after 10 rounds")
+        agent.wait_for("^No answer after 10 rounds")
         assert agent.process.wait(PATIENCE) == 1
         assert len(api.requests) == 10
 

@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from prompt_toolkit import PromptSession
@@ -17,6 +16,8 @@ from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.patch_stdout import patch_stdout
 
 from a2c_smcp.cli.errors import Interrupted
+from a2c_smcp.utils.system.paths import state_folder
+from a2c_smcp.utils.system.signals import on_signals
 from a2c_smcp.utils.threads import in_thread
 
 T = TypeVar("T")
@@ -116,14 +117,12 @@ class Terminal:
     async def attend(self, work: Awaitable[T]) -> T:
         """Wait for work, and ask what has to be asked meanwhile. Ctrl-C ends the work."""
         task = asyncio.ensure_future(work)
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGINT, task.cancel)
-        try:
-            while (question := await self._question_before(task)) is not None:
-                await question.ask()
-                loop.add_signal_handler(signal.SIGINT, task.cancel)  # a prompt removes the handler when it ends
-        finally:
-            loop.remove_signal_handler(signal.SIGINT)
+        while True:
+            with on_signals([signal.SIGINT], task.cancel):  # anew each time: a prompt removes the handler when it ends
+                question = await self._question_before(task)
+            if question is None:
+                break
+            await question.ask()
         if task.cancelled():
             raise Interrupted
         return task.result()
@@ -170,31 +169,9 @@ class _Question:
             self._asking.cancel()
 
 
-async def enter_pressed() -> bool:
-    """Wait until a person at the terminal presses Enter; False at the end of input (Ctrl-D).
-
-    Not in a thread: one that reads standard input cannot be stopped when the program ends.
-    """
-    loop, number = asyncio.get_running_loop(), sys.stdin.fileno()
-    pressed: asyncio.Future[bool] = loop.create_future()
-
-    def read() -> None:
-        loop.remove_reader(number)
-        try:
-            pressed.set_result(bool(os.read(number, 4096)))  # a terminal gives a line at a time
-        except OSError:  # the terminal is gone
-            pressed.set_result(False)
-
-    loop.add_reader(number, read)
-    try:
-        return await pressed
-    finally:
-        loop.remove_reader(number)
-
-
 def history_file(name: str, is_secret: Callable[[str], bool]) -> History:
     """What was typed, kept for the next time; lines that may hold a secret are not written down."""
-    folder = Path(os.environ.get("XDG_STATE_HOME", Path.home() / ".local" / "state")) / "a2c"
+    folder = state_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = folder / f"{name}-history"

@@ -8,6 +8,8 @@ from typing import NoReturn
 
 import typer
 
+from a2c_smcp.utils.url import check_url
+
 INTERRUPTED = 130
 HUNG_UP = 129
 
@@ -20,6 +22,14 @@ def fail(message: str, code: int = 1) -> NoReturn:
     """End the command with one line on standard error."""
     typer.echo(f"a2c: {message}", err=True)
     raise typer.Exit(code)
+
+
+def check_server_url(url: str) -> None:
+    """End the command if the address of the Server is no URL to connect to."""
+    try:
+        check_url(url)
+    except ValueError as error:
+        fail(f"--url {url}: {error}", 2)
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-import shlex
 import sys
 from collections.abc import Awaitable
 from typing import Any, ClassVar
@@ -12,6 +11,7 @@ from typing import Any, ClassVar
 from a2c_smcp.cli.console import Console
 from a2c_smcp.cli.errors import Interrupted
 from a2c_smcp.errors import SMCPError
+from a2c_smcp.utils.system.terminals import split_words
 from a2c_smcp.utils.text import printable
 
 logger = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class CommandShell:
     async def run_line(self, line: str) -> bool:
         """Run one line; False when it was the last."""
         try:
-            words = shlex.split(line, comments=True)
+            words = split_words(line, comments=True)
         except ValueError as error:
             self.complain(str(error))
             return True

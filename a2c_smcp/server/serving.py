@@ -21,13 +21,14 @@ from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.server_effects import Registry
 from a2c_smcp.server.app import SMCPApp, create_app, transport_limit
 from a2c_smcp.server.auth import AuthenticationProvider
-from a2c_smcp.server.door import Door, proxies
 from a2c_smcp.server.namespace import SMCPNamespace
-from a2c_smcp.server.protocols import Http, WebSocket
 from a2c_smcp.server.reloading import Reload, key_files
 from a2c_smcp.server.settings import ServerSettings
-from a2c_smcp.utils.hangup import SIGHUP, Hangup
-from a2c_smcp.utils.sockets import bind
+from a2c_smcp.server.tcp_gate import TcpGate, proxies
+from a2c_smcp.server.uvicorn_protocols import Http, WebSocket
+from a2c_smcp.utils.system.resources import raise_open_files
+from a2c_smcp.utils.system.signals import HANGUP, STOP, Hangup
+from a2c_smcp.utils.system.sockets import LOOP_OF_SHARED_LISTENER, bind
 
 logger = logging.getLogger(__name__)
 
@@ -74,6 +75,8 @@ def serve(
     )
     config = uvicorn_config(app, settings)
     config.lifespan = "off"  # what it does, the server below does as well
+    if listener is not None:
+        config.loop = LOOP_OF_SHARED_LISTENER
     config.load()
     with contextlib.closing(listener or bind(settings.host, settings.port)) as listener:
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -134,25 +137,16 @@ def is_local_origin(origin: str | None, environ: Any = None) -> bool:
 
 
 def _protocols(limits: Limits, forwarded_allow_ips: str | list[str] | None) -> dict[str, Any]:
-    """uvicorn's protocols, with a door that the connections of one Server share."""
+    """uvicorn's protocols, with a gate that the connections of one Server share."""
     is_proxy = proxies(forwarded_allow_ips or os.environ.get("FORWARDED_ALLOW_IPS"))  # as uvicorn has it
-    door = Door(limits.connections_per_ip, raise_file_limit() // 2, is_proxy)
-    shared = {"door": door, "__slots__": ()}
-    return {"http": type("Http", (Http,), {"door": door}), "ws": type("WebSocket", (WebSocket,), shared)}
+    gate = TcpGate(limits.connections_per_ip, raise_file_limit() // 2, is_proxy)
+    shared = {"gate": gate, "__slots__": ()}
+    return {"http": type("Http", (Http,), {"gate": gate}), "ws": type("WebSocket", (WebSocket,), shared)}
 
 
 def raise_file_limit() -> int:
     """Allow this process as many open files as it may have; how many that is."""
-    try:
-        import resource
-    except ImportError:  # not on Windows, which has no such limit
-        return 10_000
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = hard if hard != resource.RLIM_INFINITY else max(soft, 1_048_576)
-    if soft < wanted:
-        with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    allowed = raise_open_files()
     if allowed < ENOUGH_FILES:
         logger.warning("this process may have only %d open files: raise the limit (ulimit -n) to serve more", allowed)
     return allowed
@@ -211,11 +205,9 @@ class GracefulServer(uvicorn.Server):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        handlers: dict[int, Callable[[int, FrameType | None], None]] = dict.fromkeys(
-            (signal.SIGINT, signal.SIGTERM), self.handle_exit
-        )
-        if SIGHUP is not None and self._reload is not None:
-            handlers[SIGHUP] = partial(self._hang_up, Hangup(), self._reload)
+        handlers: dict[int, Callable[[int, FrameType | None], None]] = dict.fromkeys(STOP, self.handle_exit)
+        if HANGUP is not None and self._reload is not None:
+            handlers[HANGUP] = partial(self._hang_up, Hangup(), self._reload)
         previous = {sig: signal.signal(sig, handler) for sig, handler in handlers.items()}
         try:
             yield

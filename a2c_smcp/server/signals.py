@@ -15,6 +15,8 @@ from contextlib import asynccontextmanager
 from types import FrameType
 from typing import Any
 
+from a2c_smcp.utils.system.signals import STOP
+
 logger = logging.getLogger(__name__)
 
 
@@ -48,7 +50,7 @@ class _Gate:
 
     def close(self) -> None:
         """Take the signals; those that are ignored, or that Python knows nothing of, stay as they are."""
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in STOP:
             before = signal.getsignal(number)
             if before not in (signal.SIG_IGN, None):
                 self._before[number] = before

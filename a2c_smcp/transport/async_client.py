@@ -20,7 +20,11 @@ from a2c_smcp.protocol.client_effects import ClientBackend, Seat
 from a2c_smcp.protocol.flow import Flow, ResultT, run_async
 from a2c_smcp.protocol.seat import check_seconds, enter, join, leave, rejoin
 from a2c_smcp.transport.async_connection import AsyncConnection
+<<<<<<< HEAD
+from a2c_smcp.transport.base import WEBSOCKET_FIRST, arguments, check_server_url
+=======
 from a2c_smcp.transport.base import TRANSPORTS, arguments, check_url
+>>>>>>> r-clients
 from a2c_smcp.transport.connect_errors import NotConnectedError, explain
 from a2c_smcp.transport.pending import AsyncPending
 
@@ -43,7 +47,7 @@ class AsyncOfficeClient(AsyncConnection):
             ForbiddenError: the Server rejects this client.
             NotConnectedError: the Server cannot be reached, or accepts no further connection. The message says why.
         """
-        check_url(url)
+        check_server_url(url)
         if self.connected:
             raise NotConnectedError("already connected")
         problems: list[SocketIOConnectionError] = []

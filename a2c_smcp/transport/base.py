@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import itertools
 import logging
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
-from urllib.parse import urlsplit
 
 from a2c_smcp import errors
 from a2c_smcp.protocol.client_effects import ClientBackend, Seat
@@ -20,6 +18,7 @@ from a2c_smcp.transport.packet import SMCPPacket
 from a2c_smcp.transport.pending import AsyncPending, SyncPending
 from a2c_smcp.types import Role
 from a2c_smcp.utils.backoff import JITTER
+from a2c_smcp.utils.url import check_url
 
 if TYPE_CHECKING:
     from a2c_smcp.utils.results import CallToolResult
@@ -233,11 +232,9 @@ def with_defaults(options: dict[str, Any], max_message_bytes: int) -> dict[str, 
     }
 
 
-def check_url(url: str) -> None:
+def check_server_url(url: str) -> None:
     """Raise `NotConnectedError` if this cannot be the address of a Server."""
     try:
-        is_address = bool(re.match(r"(https?|wss?)://[^/]", url)) and urlsplit(url).port != 0
+        check_url(url)
     except ValueError as error:
         raise NotConnectedError(f"{url}: {error}") from None
-    if not is_address:
-        raise NotConnectedError(f"{url}: an address such as http://127.0.0.1:8000 is expected")

@@ -20,7 +20,11 @@ from a2c_smcp import errors
 from a2c_smcp.protocol.client_effects import ClientBackend, Seat
 from a2c_smcp.protocol.flow import Flow, ResultT, run
 from a2c_smcp.protocol.seat import check_seconds, enter, join, leave, rejoin
+<<<<<<< HEAD
+from a2c_smcp.transport.base import WEBSOCKET_FIRST, arguments, check_server_url
+=======
 from a2c_smcp.transport.base import TRANSPORTS, arguments, check_url
+>>>>>>> r-clients
 from a2c_smcp.transport.connect_errors import NotConnectedError, explain
 from a2c_smcp.transport.pending import SyncPending
 from a2c_smcp.transport.sync_connection import SyncConnection
@@ -44,7 +48,7 @@ class SyncOfficeClient(SyncConnection):
             ForbiddenError: the Server rejects this client.
             NotConnectedError: the Server cannot be reached, or accepts no further connection. The message says why.
         """
-        check_url(url)
+        check_server_url(url)
         if self.connected:
             raise NotConnectedError("already connected")
         problems: list[SocketIOConnectionError] = []

@@ -17,10 +17,11 @@ import pytest
 
 from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.computer.config.model import MCPServerConfig
-from a2c_smcp.computer.offer.calls import Caller, CallToConfirm, call_to_confirm
+from a2c_smcp.computer.offer.confirmation import Caller, CallToConfirm, call_to_confirm
 from a2c_smcp.computer.types import ServerState
 from tests.support.hosting import AUTO, QUICK, Watched, code_of, hosting, raw, text_of
 from tests.support.mcp_servers import SERVERS, received
+from tests.support.systems import posix_only
 from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
@@ -81,6 +82,7 @@ async def test_a_time_out_answers_on_time_and_tells_the_server(tmp_path: Path) -
         await eventually(lambda: received(log, "notifications/cancelled"))
 
 
+@posix_only
 async def test_a_time_out_answers_on_time_even_if_the_server_reads_nothing() -> None:
     async with hosting(raw("raw")) as computer:
         pid = computer.status_of("raw").pid
@@ -105,6 +107,7 @@ async def test_many_large_calls_at_once_slow_down_and_kill_nobody() -> None:
         assert computer.status_of("raw").restarts == 0
 
 
+@posix_only
 async def test_a_server_that_reads_nothing_for_long_is_started_anew() -> None:
     async with hosting(raw("raw"), policy=replace(QUICK, stall_timeout=0.3)) as computer:
         pid = computer.status_of("raw").pid

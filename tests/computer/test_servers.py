@@ -18,6 +18,7 @@ from a2c_smcp.errors import NotFoundError
 from tests.support.hosting import AUTO, QUICK, Watched, code_of, hosting, raw, text_of
 from tests.support.mcp_servers import SERVERS, read_log, received
 from tests.support.process import descendants, watching
+from tests.support.systems import posix_only
 from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
@@ -78,6 +79,7 @@ async def test_without_auto_reconnect_a_server_that_ended_is_failed_at_once() ->
         assert (failed.restarts, failed.reason) == (0, "exited with code 7")
 
 
+@posix_only
 async def test_death_is_noticed_without_a_call_and_the_server_comes_back() -> None:
     async with hosting(raw()) as computer:
         pid = computer.status_of("raw").pid

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from a2c_documents.model import Source, UnreadableFileError
-from a2c_documents.parsers.epub.document import open_epub
+from a2c_documents.parsers.epub import open_epub
 
 CONTAINER = (
     '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from a2c_documents.model import UnreadableFileError
-from a2c_documents.parsers.html.document import html_elements, open_html
+from a2c_documents.parsers.html.web_page import html_elements, open_html
 from tests.support.documents.reading import Read, read
 
 

@@ -29,6 +29,7 @@ from tests.support.process import (
     watching,
 )
 from tests.support.secrets import SECRETS
+from tests.support.systems import SIGKILL, posix_only
 from tests.support.waiting import PATIENCE, eventually
 
 READY = r"\d+ of \d+ MCP servers ready"
@@ -46,8 +47,9 @@ def text_of(result: Any) -> str:
 # As a service
 
 
+@posix_only
 @pytest.mark.anyio
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, SIGKILL])
 async def test_whatever_ends_it_nothing_that_it_started_stays(how: int, tmp_path: Path) -> None:
     modes = ["good", "stubborn", "fork", "fork_holding_pipes"]
     servers = {
@@ -65,8 +67,8 @@ async def test_whatever_ends_it_nothing_that_it_started_stays(how: int, tmp_path
             pids |= {child.pid for child in psutil.Process(computer.process.pid).children(recursive=True)}
             with watching(pids) as watch:
                 code = await asyncio.to_thread(computer.stop, how)
-                assert code == (-how if how == signal.SIGKILL else 0)
-                if how != signal.SIGKILL:  # nothing is left for anybody else to clear up
+                assert code == (-how if how == SIGKILL else 0)
+                if how != SIGKILL:  # nothing is left for anybody else to clear up
                     assert not watch.alive_now()
                 assert not await asyncio.to_thread(watch.still_alive)
             heard = await agent.hear("notify:leave_office")
@@ -98,8 +100,9 @@ async def test_a_signal_while_servers_start_and_while_a_call_runs_does_not_wait(
     assert not [line for line in computer.log if "Traceback" in line or "ERROR" in line], computer.text
 
 
+@posix_only
 @pytest.mark.anyio
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("how", [signal.SIGTERM, SIGKILL])
 async def test_when_the_server_comes_back_so_does_the_computer(how: int, tmp_path: Path) -> None:
     config = write_config(tmp_path, {"raw": stdio(raw())})
     port = str(free_port())
@@ -186,6 +189,7 @@ async def test_an_office_that_is_forbidden_for_longer_than_a_broken_connection_h
                 await host.join(server.url, "other", stale_seconds=0.5)
 
 
+@posix_only
 @pytest.mark.parametrize("way", ["SIGHUP", "--watch-config"])
 def test_a_running_service_takes_over_its_changed_file_or_nothing_of_it(way: str, tmp_path: Path) -> None:
     def server(name: str, **more: Any) -> dict[str, Any]:

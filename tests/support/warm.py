@@ -5,6 +5,10 @@ Imports take most of the time of a short program. A fork server of `multiprocess
 
 from __future__ import annotations
 
+from tests.support.systems import need_posix
+
+need_posix("a fork server")
+
 import contextlib
 import multiprocessing
 import os
@@ -31,7 +35,7 @@ _FORKS.set_forkserver_preload(
         "a2c_smcp.cli.computer.one_shot",
         "a2c_smcp.cli.computer.service",
         "a2c_smcp.cli.computer.shell",
-        "a2c_smcp.cli.doctor.examining",
+        "a2c_smcp.cli.doctor.checks",
         "a2c_smcp.cli.doctor.views",
         "a2c_smcp.computer.socketio.client",
         "a2c_smcp.server.serving",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from itertools import groupby
@@ -19,6 +18,7 @@ from a2c_smcp.cli.agent.watching import News
 from a2c_smcp.cli.schema import Parameter, parameters
 from a2c_smcp.cli.views import escape, with_address
 from a2c_smcp.smcp import ResourceTemplate, SMCPTool
+from a2c_smcp.utils.system.terminals import quote
 from a2c_smcp.utils.text import printable
 from a2c_smcp.utils.tool_meta import tool_meta
 
@@ -72,8 +72,8 @@ def tool(computer: str, entry: SMCPTool) -> Iterable[RenderableType]:
     if returned := list(parameters(entry["return_schema"] or {})):
         yield Text("\nResult", "bold")
         yield from _fields(returned)
-    needed = [f"{shlex.quote(each.name)}=…" for each in listed if each.is_required and each.depth == 0]
-    words = ["a2c agent call", shlex.quote(computer), shlex.quote(entry["name"]), *needed]
+    needed = [f"{quote(each.name)}=…" for each in listed if each.is_required and each.depth == 0]
+    words = ["a2c agent call", quote(computer), quote(entry["name"]), *needed]
     yield Text(f"\n$ {printable(' '.join(words))}", "dim")
 
 

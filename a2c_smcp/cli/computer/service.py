@@ -15,7 +15,7 @@ logger = logging.getLogger("a2c.computer")
 async def serve(host: Host) -> int:
     """Run until SIGTERM or SIGINT; the exit code. SIGHUP reloads the configuration."""
     stopped = asyncio.Event()
-    with on_stop_signal(stopped.set, names=("SIGINT", "SIGTERM")), on_hangup(host.reload, stopped.set):
+    with on_stop_signal(stopped.set, with_hangup=False), on_hangup(host.reload, stopped.set):
         return await _serve_until(stopped, host)
 
 

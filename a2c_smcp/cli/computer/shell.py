@@ -6,7 +6,6 @@ import asyncio
 import json
 import logging
 import re
-import shlex
 import sys
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable
@@ -32,8 +31,9 @@ from a2c_smcp.computer.config.files import ConfigError, LoadedConfig, load_confi
 from a2c_smcp.computer.config.input_sources import InputMissing
 from a2c_smcp.computer.config.model import MCPServerConfig, MCPServerInput
 from a2c_smcp.computer.config.secrets import hide, looks_secret, replace_secrets
-from a2c_smcp.computer.hosting.watching import ResourceView
+from a2c_smcp.computer.offer.view import ResourceView
 from a2c_smcp.computer.types import ServerStatus
+from a2c_smcp.utils.system.terminals import split_words
 
 logger = logging.getLogger("a2c.computer")
 
@@ -339,7 +339,7 @@ class Shell(CommandShell):
 
 def _may_hold_secret(line: str) -> bool:
     try:
-        words = shlex.split(line)
+        words = split_words(line)
         is_recognised = replace_secrets({"args": words}, hide)["args"] != words
     except ValueError:  # it cannot be read: an open quotation mark, half an address
         return True

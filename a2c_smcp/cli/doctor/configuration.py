@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
-import shlex
 import shutil
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
-from a2c_smcp.cli.doctor.case import Case
-from a2c_smcp.cli.doctor.finding import Report, count
+from a2c_smcp.cli.doctor.findings import Report, count
 from a2c_smcp.cli.doctor.mcp_servers import check_servers
+from a2c_smcp.cli.doctor.options import Options
 from a2c_smcp.computer.config.files import ConfigError, LoadedConfig, load_config
 from a2c_smcp.computer.config.input_sources import Keyring, environment_names, from_environment
 from a2c_smcp.computer.config.inputs import ENVIRONMENT_PREFIX, InputResolver
@@ -22,20 +20,22 @@ from a2c_smcp.computer.config.model import MCPServerCommandInput, MCPServerInput
 from a2c_smcp.computer.config.placeholders import input_ids
 from a2c_smcp.computer.config.secrets import replace_secrets
 from a2c_smcp.utils import jsonc
+from a2c_smcp.utils.system.files import others_may_read
+from a2c_smcp.utils.system.terminals import split_words
 
 
-async def check_configuration(case: Case, report: Report) -> None:
+async def check_configuration(options: Options, report: Report) -> None:
     """The file first; if it can be used, what it needs, and then its servers."""
-    file = case.config or Path()
+    file = options.config or Path()
     config = await asyncio.to_thread(_read, file, report)
     if config is None:
         return
     await asyncio.to_thread(_look_for_secrets, file, config, report)
-    keyring = Keyring(str(file.resolve())) if case.keyring else None
-    resolver = InputResolver(config.inputs, keyring=keyring, secrets=case.secrets)
+    keyring = Keyring(str(file.resolve())) if options.keyring else None
+    resolver = InputResolver(config.inputs, keyring=keyring, secrets=options.secrets)
     try:
         lacking = await _check_inputs(config, resolver, report)
-        await check_servers(case, config, resolver, lacking, report.under("MCP servers"))
+        await check_servers(options, config, resolver, lacking, report.under("MCP servers"))
     finally:
         await resolver.aclose()
 
@@ -114,7 +114,7 @@ def _check_command(wanted: MCPServerCommandInput, report: Report) -> bool:
 
 def _words(command: str) -> list[str]:
     try:
-        return shlex.split(command)
+        return split_words(command)
     except ValueError:
         return []
 
@@ -152,7 +152,7 @@ def _look_for_secrets(file: Path, config: LoadedConfig, report: Report) -> None:
             f'write "${{input:{input_id}}}" in its place, and {definition} into inputs; its value then comes from '
             f"{_variable(input_id)} or from you at the prompt",
         )
-    if found and os.name == "posix" and file.stat().st_mode & 0o077:
+    if found and others_may_read(file):
         report.warn(f"{file} holds secrets, and others than its owner may read it", f"chmod 600 {file}")
 
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from a2c_smcp.utils.sockets import bind
+from a2c_smcp.utils.system.sockets import bind
 
 USUAL_PORT = 8000
 BACKLOG = 2_048
@@ -23,8 +23,6 @@ class Plan:
 
     host: str
     port: int
-    listener: int
-    """The file descriptor of the socket that the Server listens at."""
     office: str
     api_key: str = field(repr=False)
     computer: str
@@ -36,6 +34,8 @@ class Plan:
     """The file that holds the last of what happened."""
     configs: tuple[str, ...] = ()
     """Files with more MCP servers."""
+    listener: str = field(default="", repr=False)
+    """How the Server's process gets the socket that it listens at; see `utils.system.sockets`."""
     input_values: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
     allow_all: bool = False
 

@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import re
-import shlex
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -23,12 +22,12 @@ from rich.text import Text
 from a2c_smcp.agent.client import AsyncSMCPAgentClient, Changes
 from a2c_smcp.cli import views
 from a2c_smcp.cli.agent import views as agent_views
-from a2c_smcp.cli.console import enter_pressed
 from a2c_smcp.cli.up.plan import Plan
 from a2c_smcp.cli.up.view import program_name
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.protocol.upkeep import ChangeKind
 from a2c_smcp.smcp import DPEDocumentSummary
+from a2c_smcp.utils.system.terminals import enter_pressed, quote
 from a2c_smcp.utils.text import printable
 
 logger = logging.getLogger("a2c.up")
@@ -190,7 +189,7 @@ class Tour:
 
     async def _call(self) -> None:
         word = max(re.findall(r"\w+", Path(self._best["title"]).stem) or ["the"], key=len)
-        self._do(f"call {shlex.quote(self._plan.computer)} search_documents query={shlex.quote(word)} limit=3")
+        self._do(f"call {quote(self._plan.computer)} search_documents query={quote(word)} limit=3")
         started = time.perf_counter()
         result = await self._agent.emit_tool_call(
             self._plan.computer, "search_documents", {"query": word, "limit": 3}, timeout=STEP_SECONDS

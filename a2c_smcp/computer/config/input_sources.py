@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import re
-import shlex
 import shutil
-import signal
 import tempfile
 from asyncio.subprocess import DEVNULL
 from collections.abc import Iterator
 from typing import Any, Protocol
 
 from a2c_smcp.computer.config.model import MCPServerCommandInput, MCPServerInput
+from a2c_smcp.utils.system.processes import APART, ProcessTree, program, shell_line
+from a2c_smcp.utils.system.terminals import split_words
 from a2c_smcp.utils.threads import in_thread
 
 logger = logging.getLogger(__name__)
@@ -25,14 +24,14 @@ MAX_PRINTED = 1_000_000
 
 
 class InputMissing(ValueError):
-    """An input has no value, and there is nobody to ask."""
+    """An input has no value, and no person can be asked for one."""
 
 
 class Prompter(Protocol):
-    """Asks a person."""
+    """Asks a person for the value of an input."""
 
     async def ask(self, wanted: MCPServerInput) -> str | None:
-        """What the person says; None when they give no answer."""
+        """The answer of the person; None if there is none."""
         ...
 
 
@@ -63,21 +62,25 @@ async def from_command(wanted: MCPServerCommandInput) -> str:
     """
     try:
         argv = _argv(wanted)
-        name = os.path.basename(argv[0])
+        name = os.path.basename(argv[0]) if not wanted.shell else "the shell"
     except (ValueError, IndexError) as error:
         raise InputMissing(f"input {wanted.id}: its command cannot be read: {error}") from None
     try:
-        with tempfile.TemporaryFile() as printed:  # not a pipe: what the command leaves running may hold that open
-            process = await asyncio.create_subprocess_exec(
-                *argv, stdin=DEVNULL, stdout=printed, stderr=DEVNULL, start_new_session=True
-            )
+        # A file, not a pipe: a process that the command leaves in the background would hold a pipe open, and the end of
+        # the output would never come.
+        with tempfile.TemporaryFile() as printed:
+            start = asyncio.create_subprocess_shell if wanted.shell else asyncio.create_subprocess_exec
+            process = await start(*argv, stdin=DEVNULL, stdout=printed, stderr=DEVNULL, **APART)
+            tree = ProcessTree(process.pid)
             try:
                 async with asyncio.timeout(wanted.timeout):
                     await process.wait()
             except TimeoutError:
                 raise InputMissing(f"input {wanted.id}: {name} did not finish within {wanted.timeout:g} s") from None
             finally:
-                await _end_all(process)
+                tree.kill()  # also what the command has left running
+                await process.wait()
+                tree.close()
             printed.seek(0)
             output = printed.read(MAX_PRINTED + 1)
     except InputMissing:
@@ -99,22 +102,14 @@ def _argv(wanted: MCPServerCommandInput) -> list[str]:
     elif wanted.args is not None:
         arguments = wanted.args
     if wanted.shell:
-        return ["/bin/sh", "-c", " ".join((wanted.command, *map(shlex.quote, arguments)))]
+        return [shell_line(wanted.command, arguments)]
     if shutil.which(wanted.command):
-        return [wanted.command, *arguments]
-    return [*shlex.split(wanted.command), *arguments]
-
-
-async def _end_all(process: asyncio.subprocess.Process) -> None:
-    """End the command and what it started."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    if process.returncode is None:
-        await process.wait()
+        return [program(wanted.command, os.environ), *arguments]
+    return [*split_words(wanted.command), *arguments]
 
 
 class Keyring:
-    """Passwords in the system's keyring. Without a usable one it remembers nothing, and says so once.
+    """Passwords in the keyring of the system. Without a usable keyring, it logs one warning and stores nothing.
 
     `scope` keeps apart inputs of the same name in different configurations.
     """

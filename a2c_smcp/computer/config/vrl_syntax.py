@@ -13,13 +13,14 @@ import sys
 from pathlib import Path
 
 from a2c_smcp.utils.extras import how_to_install
+from a2c_smcp.utils.system.processes import LEAST_ENVIRONMENT
 
 MAX_SCRIPT = 20_000
 """Characters in a script."""
 CHECK_SECONDS = 10.0
 
 WORKER = [sys.executable, "-I", str(Path(__file__).with_name("vrl_worker.py"))]
-ENVIRONMENT: dict[str, str] = {}  # a script can read it
+ENVIRONMENT = LEAST_ENVIRONMENT  # a script can read it
 
 
 @functools.lru_cache(maxsize=256)
@@ -33,6 +34,7 @@ def check(script: str) -> None:
         raise ValueError(f"a script of {len(script)} characters; at most {MAX_SCRIPT} are allowed")
     if importlib.util.find_spec("vrl_python") is None:
         raise ValueError(f"VRL is not installed: {how_to_install('vrl')}")
+    # In the worker, too: a script that is nested too deeply crashes the compiler, and with it the process.
     request = json.dumps({"script": script}) + "\n"
     try:
         done = subprocess.run(

@@ -1,24 +1,18 @@
 """Child processes that speak MCP on their standard input and output, and that never outlive their Computer.
 
-A child leads a process group of its own, and carries a mark in its environment that its own children inherit: stopping
-it stops all of them. `Children` also keeps a watchdog, a tiny process that does the same if the Computer is killed.
+Stopping a child stops everything that it started; `utils.system.processes` knows how, and does the same if the Computer
+is killed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import os
-import secrets
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import cast
 
-from a2c_smcp.computer.mcp import watchdog
+from a2c_smcp.utils.system.processes import APART, Guard, ProcessTree, describe_exit
 
 EXIT_GRACE = 2.0
 """Seconds a child gets to end by itself once its standard input is closed, and again after SIGTERM."""
@@ -31,16 +25,12 @@ FLOOD_CHUNK = 32_768
 FLOOD_PAUSE = 0.05
 MAX_LINE = 100_000_000
 
-_POSIX = sys.platform != "win32"
-
 
 class Children:
     """The children of one Computer."""
 
     def __init__(self) -> None:
-        self._mark = secrets.token_hex(8)
-        self._numbers = itertools.count(1)
-        self._watchdog: subprocess.Popen[bytes] | None = None
+        self._guard = Guard()
 
     async def spawn(
         self,
@@ -58,35 +48,14 @@ class Children:
         Raises:
             OSError: it cannot be started.
         """
-        self._watch()
-        mark = f"{self._mark}.{next(self._numbers)}."
-        child = Child(mark, on_line, on_error_line, self._report, stall_timeout)
-        await asyncio.get_running_loop().subprocess_exec(
-            lambda: child, *argv, env={**env, watchdog.MARK: mark}, cwd=cwd, start_new_session=_POSIX
-        )
+        mark = self._guard.mark()
+        child = Child(on_line, on_error_line, lambda pid: self._guard.adopt(pid, mark), stall_timeout)
+        await asyncio.get_running_loop().subprocess_exec(lambda: child, *argv, env={**env, **mark}, cwd=cwd, **APART)
         return child
 
     async def aclose(self) -> None:
-        """Let the watchdog go, once all children have been stopped."""
-        dog, self._watchdog = self._watchdog, None
-        if dog is not None and dog.stdin is not None:
-            dog.stdin.close()
-            await asyncio.to_thread(dog.wait)
-
-    def _watch(self) -> None:
-        """Have a watchdog, as long as there are children."""
-        if _POSIX and (self._watchdog is None or self._watchdog.poll() is not None):
-            program = str(Path(watchdog.__file__))
-            self._watchdog = subprocess.Popen(
-                [sys.executable, "-I", "-S", program, self._mark],
-                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, bufsize=0,
-                start_new_session=True, cwd="/",
-            )  # fmt: skip
-
-    def _report(self, sign: str, pid: int) -> None:
-        if self._watchdog is not None and self._watchdog.stdin is not None:
-            with contextlib.suppress(OSError, ValueError):
-                self._watchdog.stdin.write(f"{sign}{pid}\n".encode())
+        """Let the guard go, once all children have been stopped."""
+        await asyncio.to_thread(self._guard.close)
 
 
 class Child(asyncio.SubprocessProtocol):
@@ -94,16 +63,15 @@ class Child(asyncio.SubprocessProtocol):
 
     def __init__(
         self,
-        mark: str,
         on_line: Callable[[bytes], bool],
         on_error_line: Callable[[str], None],
-        report: Callable[[str, int], None],
+        adopt: Callable[[int], ProcessTree],
         stall_timeout: float,
     ) -> None:
-        self._mark = mark
         self._on_line = on_line
         self._on_error_line = on_error_line
-        self._report = report
+        self._adopt = adopt
+        self._tree: ProcessTree | None = None
         self._stall_timeout = stall_timeout
         self._transport: asyncio.SubprocessTransport | None = None
         self._parts: list[bytes] = []
@@ -132,12 +100,7 @@ class Child(asyncio.SubprocessProtocol):
         """How it ended, in words."""
         if not self.exited.done():
             return "closed its standard output"
-        code = self.exited.result()
-        if code >= 0:
-            return f"exited with code {code}"
-        with contextlib.suppress(ValueError):
-            return f"was killed by {signal.Signals(-code).name}"
-        return f"was killed by signal {-code}"
+        return describe_exit(self.exited.result())
 
     def write(self, data: bytes) -> None:
         """Write to its standard input; what it does not read yet is kept. Whoever writes much waits for `ready` first.
@@ -172,13 +135,14 @@ class Child(asyncio.SubprocessProtocol):
         self.close_stdin()
         try:
             await asyncio.wait((self.exited,), timeout=EXIT_GRACE)
-            if await self._send(signal.SIGTERM):
-                await self._nobody_within(EXIT_GRACE)
+            if self._tree is not None and await asyncio.to_thread(self._tree.terminate):
+                await self._end_within(self._tree, EXIT_GRACE)
         finally:
             if self._transport is not None:
                 with contextlib.suppress(PermissionError, ProcessLookupError):
                     self._transport.close()
-            self._report("-", self.pid)
+            if self._tree is not None:
+                self._tree.close()
 
     # ------------------------------------------------------------------------------------------- what the loop tells us
 
@@ -186,7 +150,7 @@ class Child(asyncio.SubprocessProtocol):
         """The process runs."""
         self._transport = cast("asyncio.SubprocessTransport", transport)
         self.pid = self._transport.get_pid()
-        self._report("+", self.pid)
+        self._tree = self._adopt(self.pid)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """It wrote something."""
@@ -279,21 +243,13 @@ class Child(asyncio.SubprocessProtocol):
     def _pipe(self, fd: int) -> asyncio.BaseTransport | None:
         return self._transport.get_pipe_transport(fd) if self._transport is not None else None
 
-    async def _send(self, number: int) -> bool:
-        """Send a signal to it and to all it started; whether there was anybody."""
-        if _POSIX:
-            return await asyncio.to_thread(watchdog.send, number, {self.pid}, self._mark)
-        if self._transport is not None and not self.exited.done():
-            self._transport.kill()
-        return False
-
-    async def _nobody_within(self, seconds: float) -> None:
-        """Wait until all are gone; kill who is not."""
+    async def _end_within(self, tree: ProcessTree, seconds: float) -> None:
+        """Wait until all are gone; kill who is not. In threads: looking for them reads all of /proc."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
-        while await self._send(0):
+        while await asyncio.to_thread(tree.is_alive):
             if loop.time() > deadline:
-                await self._send(signal.SIGKILL)
+                await asyncio.to_thread(tree.kill)
                 break
             await asyncio.sleep(0.05)
         await asyncio.wait((self.exited,), timeout=seconds)

@@ -1,0 +1,47 @@
+"""The folders where a person's settings, state and caches are kept."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def by_system(*, linux: T, macos: T, windows: T, system: str = sys.platform) -> T:
+    """The one of three that is for this system; `linux` is for every other Unix too."""
+    return {"darwin": macos, "win32": windows}.get(system, linux)
+
+
+def settings_folder(home: Path, system: str = sys.platform) -> Path:
+    """Where the applications of this system keep their settings."""
+    return by_system(
+        linux=_from_environment("XDG_CONFIG_HOME", home / ".config"),
+        macos=home / "Library" / "Application Support",
+        windows=_from_environment("APPDATA", home / "AppData" / "Roaming"),
+        system=system,
+    )
+
+
+def state_folder(system: str = sys.platform) -> Path:
+    """Where `a2c` keeps what it remembers, such as the lines that were typed."""
+    state = _from_environment("XDG_STATE_HOME", Path.home() / ".local" / "state")
+    return by_system(linux=state, macos=state, windows=_local_data(), system=system) / "a2c"
+
+
+def cache_folder(system: str = sys.platform) -> Path:
+    """Where `a2c` keeps what it can make again."""
+    cache = _from_environment("XDG_CACHE_HOME", Path.home() / ".cache")
+    windows = _from_environment("XDG_CACHE_HOME", _local_data())
+    return by_system(linux=cache, macos=cache, windows=windows, system=system) / "a2c"
+
+
+def _local_data() -> Path:
+    """What belongs to this machine alone; `APPDATA` would follow its owner to other machines."""
+    return _from_environment("LOCALAPPDATA", Path.home() / "AppData" / "Local")
+
+
+def _from_environment(name: str, otherwise: Path) -> Path:
+    return Path(os.environ.get(name) or otherwise)

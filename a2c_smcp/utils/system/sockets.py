@@ -1,0 +1,72 @@
+"""Listening sockets, and handing one to a child process."""
+
+from __future__ import annotations
+
+import base64
+import socket
+import sys
+from typing import Any
+
+if sys.platform == "win32":
+    _OWN_PORT = socket.SO_EXCLUSIVEADDRUSE  # SO_REUSEADDR would let another program take a port that is in use
+    LOOP_OF_SHARED_LISTENER = "asyncio:SelectorEventLoop"
+    """The event loop that can accept from a socket of another process. Windows' usual loop ties the socket to its
+    completion port, and a socket takes no second one: after a restart, every accept would fail with WinError 87. The
+    price: `select` waits for at most 512 sockets there."""
+
+    def inheriting(listener: socket.socket) -> dict[str, Any]:
+        """The options that start a child which may take over the socket."""
+        return {}
+
+    def hand_over(listener: socket.socket, pid: int) -> str:
+        """What a child has to know to take over the socket."""
+        return base64.b64encode(listener.share(pid)).decode()
+
+    def take_over(shared: str) -> socket.socket:
+        """The socket that our parent handed over."""
+        return socket.fromshare(base64.b64decode(shared))
+
+    def close_inherited(shared: str) -> None:
+        """Close what came along with our start, except for the socket: on Windows nothing does."""
+
+else:
+    import os
+
+    _OWN_PORT = socket.SO_REUSEADDR  # else a port stays taken for a minute after its Server has stopped
+    _MOST_DESCRIPTORS = 1_024
+    LOOP_OF_SHARED_LISTENER = "auto"
+
+    def inheriting(listener: socket.socket) -> dict[str, Any]:
+        """The options that start a child which may take over the socket."""
+        return {"pass_fds": (listener.fileno(),)}
+
+    def hand_over(listener: socket.socket, pid: int) -> str:
+        """What a child has to know to take over the socket."""
+        return str(listener.fileno())
+
+    def take_over(shared: str) -> socket.socket:
+        """The socket that our parent handed over."""
+        return socket.socket(fileno=int(shared))
+
+    def close_inherited(shared: str) -> None:
+        """Close what came along with our start, except for the socket: our own children would inherit it."""
+        kept = int(shared or 2)
+        os.closerange(3, kept)
+        os.closerange(max(kept + 1, 3), _MOST_DESCRIPTORS)
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket at this address; port 0 takes a free one.
+
+    Raises:
+        OSError: the address is in use, or does not belong to this machine.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, _OWN_PORT, 1)
+        listener.bind((host, port))
+    except BaseException:
+        listener.close()
+        raise
+    return listener
