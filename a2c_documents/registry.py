@@ -1,5 +1,8 @@
-"""Which parser opens which file. A format is one module or folder in `parsers/` and its line here; it is loaded when
-needed."""
+"""Which parser opens which file.
+
+A format is a module or folder in `parsers/` and a line here. The parser is imported when the first file of its format
+is opened, in a worker: the server itself never loads one.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,17 @@ from a2c_documents.model import Parser
 
 SNIFFED = 4_096
 VERSION = 2
-"""Of what all parsers have in common: raised whenever elements, pages or summaries are made in another way."""
+"""The version of what all parsers share. Raise it when elements, pages or summaries are made differently."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A kind of file: its module in `parsers/`, the function there, and the version of what it gives."""
+    """A format: its module in `parsers/`, the function in it, and the version of its output."""
 
     module: str
     function: str
     version: int = 1
-    """Raised whenever the parser gives something else: what was kept of an earlier version is not used any more."""
+    """Raise it when the parser's output changes: what the store keeps of an earlier version is then not used."""
 
     @property
     def parser(self) -> Parser:
@@ -33,18 +36,18 @@ class Format:
 
 UNKNOWN = Format("unknown", "open_unknown")
 TEXT = Format("text", "open_text", version=2)
-CODE = Format("code.document", "open_code", version=2)
-DATA = Format("data.document", "open_data", version=2)
-HTML = Format("html.document", "open_html")
-IMAGE = Format("images.document", "open_image", version=2)
-MEDIA = Format("media.document", "open_media", 2)
-PDF = Format("pdf.document", "open_pdf", version=2)
+CODE = Format("code", "open_code", version=2)
+DATA = Format("data.data_file", "open_data", version=2)
+HTML = Format("html.web_page", "open_html")
+IMAGE = Format("images", "open_image", version=2)
+MEDIA = Format("media.media_file", "open_media", 2)
+PDF = Format("pdf.pdf_file", "open_pdf", version=2)
 WORD = Format("word.document", "open_word", version=2)
 SHEETS = Format("sheets.document", "open_sheets", version=2)
 SLIDES = Format("slides.document", "open_slides", version=2)
-EPUB = Format("epub.document", "open_epub")
-MAIL = Format("mail.document", "open_mail", version=2)
-MARKDOWN = Format("markdown.document", "open_markdown", version=2)
+EPUB = Format("epub", "open_epub")
+MAIL = Format("mail.mail_file", "open_mail", version=2)
+MARKDOWN = Format("markdown", "open_markdown", version=2)
 DELIMITED = Format("delimited", "open_delimited", version=2)
 OPEN_TEXT = Format("opendocument.document", "open_odt", version=2)
 OPEN_SLIDES = Format("opendocument.document", "open_odp", version=2)
@@ -61,10 +64,10 @@ FORMATS: dict[str, Format] = {
     "txt": TEXT, "text": TEXT, "log": TEXT, "rst": TEXT, "tex": TEXT, "org": TEXT, "adoc": TEXT,
     "json": DATA, "jsonl": DATA, "ndjson": DATA, "yaml": DATA, "yml": DATA, "toml": DATA, "xml": DATA,
     "eml": MAIL,
-    "ipynb": Format("notebook.document", "open_notebook", version=2),
+    "ipynb": Format("notebook", "open_notebook", version=2),
     "epub": EPUB,
     **dict.fromkeys(("png", "jpg", "jpeg", "gif", "webp", "tif", "tiff", "bmp", "ico"), IMAGE),
-    "svg": Format("images.document", "open_svg", version=2),
+    "svg": Format("images", "open_svg", version=2),
     **dict.fromkeys(("mp3", "wav", "flac", "ogg", "oga", "opus", "m4a", "m4b", "aac", "aif", "aiff", "mka"), MEDIA),
     **dict.fromkeys(("mp4", "m4v", "mov", "3gp", "mkv", "webm", "ogv", "avi", "mpg", "mpeg", "mid"), MEDIA),
 }  # fmt: skip
@@ -82,7 +85,7 @@ LANGUAGES: dict[str, str] = {
     "patch": "diff",
 }  # fmt: skip
 NAMES: dict[str, str] = {"makefile": "make", "dockerfile": "dockerfile", "jenkinsfile": "groovy", "gnumakefile": "make"}
-"""Files without a suffix that are known by name, and their language."""
+"""Source files without a suffix, by name, and their language."""
 
 _MAGIC: tuple[tuple[bytes, Format], ...] = (
     (b"%PDF-", PDF),
@@ -102,7 +105,7 @@ _ZIP_FORMATS = {
 
 
 def fingerprint() -> int:
-    """A number of 31 bits that is another one as soon as any parser gives something else."""
+    """A 31-bit number that changes when the version of any parser changes."""
     formats = sorted((suffix, known.module, known.function, known.version) for suffix, known in FORMATS.items())
     return zlib.crc32(repr((VERSION, CODE.version, UNKNOWN.version, formats)).encode()) & 0x7FFF_FFFF
 
@@ -113,10 +116,10 @@ def suffix_of(path: Path) -> str:
 
 
 def format_of(path: Path) -> Format:
-    """How to read a file: by its name, unless its first bytes say that it is something else.
+    """The format of a file: by its name, unless its first bytes belong to another format.
 
     Raises:
-        OSError: it cannot be opened.
+        OSError: the file cannot be opened.
     """
     suffix = suffix_of(path)
     with path.open("rb") as file:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from a2c_documents.folder import Folder
-from a2c_documents.library import Library
+from a2c_documents.folder.files import Folder
+from a2c_documents.library.library import Library
 from a2c_documents.parsers.sheets.document import open_sheets
-from a2c_documents.store import Store
-from a2c_documents.workers import Workers
+from a2c_documents.store.store import Store
+from a2c_documents.workers.pool import Workers
 from benchmarks import documents_folder, documents_pdf
 from benchmarks.documents_files import make_sheet
 from benchmarks.documents_pdf import PAGE, PAGES, best, read_plainly, row_of

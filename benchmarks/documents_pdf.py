@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from a2c_documents.parsers.pdf.document import open_pdf
+from a2c_documents.parsers.pdf.pdf_file import open_pdf
 from benchmarks.documents_pdf_files import (
     FORM_COLUMNS,
     FORM_ROWS,

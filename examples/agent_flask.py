@@ -1,4 +1,4 @@
-"""An Agent inside a Flask application: what the Computers of an office offer, over plain HTTP.
+"""An Agent in a Flask application: the tools, windows and documents of an office over plain HTTP.
 
     a2c server
     a2c computer --config examples/mcp.json --url http://127.0.0.1:8000 --office demo --name my-laptop
@@ -12,7 +12,7 @@
     curl http://127.0.0.1:5000/my-laptop/documents?keyword=notes
     curl http://127.0.0.1:5000/my-laptop/read?uri=dpe://notes.example/notes/pages/0
 
-All requests share one Agent, whatever thread they run in. There is one Agent in an office, hence one process:
+The requests of all threads share one Agent. An office has only one Agent, so run the application in one process:
 `gunicorn --workers 1 --threads 20 'examples.agent_flask:create_app()'`.
 """
 
@@ -59,7 +59,7 @@ def create_app() -> Flask:
         return agent.read_resource(computer, request.args["uri"])
 
     @app.errorhandler(SMCPError)
-    def refuse(error: SMCPError) -> Any:
+    def answer_error(error: SMCPError) -> Any:
         return {"code": error.code, "message": error.message}, error.code if error.code < 600 else 404
 
     return app

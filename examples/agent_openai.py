@@ -1,4 +1,4 @@
-"""An Agent with an OpenAI model: it answers a question by means of whatever the Computers of an office offer.
+"""An Agent with an OpenAI model: it answers a question with the tools, windows and documents of an office.
 
     a2c server
     a2c computer --config examples/mcp.json --url http://127.0.0.1:8000 --office demo --name my-laptop
@@ -6,9 +6,9 @@
     pip install openai
     OPENAI_API_KEY=… python examples/agent_openai.py "What is due on Friday?"
 
-It speaks the Responses API, with OpenAI or with whoever is at OPENAI_BASE_URL; MODEL names another model. For Chat
-Completions, the tools are `toolkit.openai()` and the results `results.for_openai()`. A2C_URL, A2C_OFFICE and
-A2C_API_KEY say where the office is.
+This program uses the Responses API of OpenAI, or of the service at OPENAI_BASE_URL. For Chat Completions, use
+`toolkit.openai()` for the tools and `results.for_openai()` for the results. MODEL selects another model. A2C_URL,
+A2C_OFFICE and A2C_API_KEY select another office.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ async def answer(question: str, model: AsyncOpenAI, toolkit: Toolkit) -> str:
     """Let the model call tools until it knows the answer."""
     conversation: list[Any] = [{"role": "user", "content": question}]
     for _ in range(MAX_ROUNDS):
-        tools = toolkit.openai_responses()  # in each round: Computers come and go
+        tools = toolkit.openai_responses()  # in each round, because Computers join and leave
         response = await model.responses.create(model=MODEL, tools=tools, input=conversation)
         conversation += response.output
         calls = [item for item in response.output if item.type == "function_call"]
@@ -42,10 +42,10 @@ async def answer(question: str, model: AsyncOpenAI, toolkit: Toolkit) -> str:
         for call in calls:
             print("calls", call.name, call.arguments)
         results = await toolkit.call_all((call.call_id, call.name, call.arguments) for call in calls)
-        for result in results.values():  # what goes wrong is a result too
+        for result in results.values():  # a failure is a result, too
             print("fails:" if result.is_error else "gets:", textwrap.shorten(result.text, 200))
         conversation += results.for_openai_responses()
-    sys.exit(f"There is no answer after {MAX_ROUNDS} rounds.")
+    sys.exit(f"No answer after {MAX_ROUNDS} rounds.")
 
 
 async def main() -> None:
@@ -53,7 +53,7 @@ async def main() -> None:
         AsyncSMCPAgentClient.in_office(URL, OFFICE, "openai-agent", api_key=API_KEY) as agent,
         AsyncOpenAI() as model,
     ):
-        print("In the office:", ", ".join(agent.computers) or "nobody")
+        print("Computers:", ", ".join(agent.computers) or "none")
         toolkit = Toolkit(agent, desktop=True, documents=True)
         print(await answer(" ".join(sys.argv[1:]), model, toolkit))
 

@@ -1,12 +1,12 @@
-"""A Computer inside a program of your own: it offers one MCP server to an office, and asks you before a call runs.
+"""A Computer in your own program: it offers one MCP server to an office, and asks you before a call runs.
 
     a2c server
     python examples/computer_embedded.py
 
     a2c agent --office demo call my-desk write_note text="Call Ann."
 
-The last line is for a third terminal; you are asked in the second. Ctrl-C leaves the office and stops the MCP server.
-A2C_URL, A2C_OFFICE and A2C_API_KEY say where the office is.
+Run each line in its own terminal. The program asks for confirmation in the second one. Ctrl-C leaves the office and
+stops the MCP server. A2C_URL, A2C_OFFICE and A2C_API_KEY select another office.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ NOTES = server_from({"command": sys.executable, "args": [str(Path(__file__).with
 
 
 def may_run(req_id: str, server: str, tool: str, parameters: dict[str, Any]) -> bool:
-    """Ask the person at this desk; it may take a while, and runs in a thread of its own."""
+    """Ask the person at this desk. The Computer calls a plain function in a separate thread, so it may block."""
     return input(f"May an Agent call {tool} of {server} with {parameters}? [y/N] ") == "y"
 
 
@@ -33,7 +33,7 @@ async def main() -> None:
     states: dict[str, ServerState] = {}
 
     def show_status(server: str) -> None:
-        """It is also called when something else has changed, such as the number of tools."""
+        """Print a new state. The Computer also calls this for other changes, such as the number of tools."""
         for status in computer.status:
             if states.get(status.name) != status.state:
                 states[status.name] = status.state
@@ -41,7 +41,7 @@ async def main() -> None:
 
     computer = Computer("my-desk", mcp_servers=[NOTES], confirm_callback=may_run, on_status_changed=show_status)
     async with computer, SMCPComputerClient.in_office(computer, URL, OFFICE, api_key=API_KEY):
-        print(f"my-desk is in the office {OFFICE}. Ctrl-C leaves.")
+        print(f"my-desk is in the office {OFFICE}. Press Ctrl-C to leave.")
         await asyncio.Event().wait()
 
 

@@ -1,4 +1,4 @@
-"""An MCP server with documents for the Finder: each table of a SQLite database is one, in pages of 50 rows.
+"""An MCP server with documents for the Finder: it serves each table of a SQLite database, in pages of 50 rows.
 
 A Computer runs it like any other MCP server. At its prompt:
 

@@ -1,8 +1,8 @@
-"""The smallest MCP server worth having: one tool, on standard input and output.
+"""A minimal MCP server: one tool, over standard input and output.
 
     a2c computer --config examples/mcp.json call greet who=world
 
-mcp.json names it, and notes_server.py, which has a window and a document too.
+mcp.json contains it, and notes_server.py, which also has a window and a document.
 """
 
 from mcp.server import MCPServer
@@ -12,7 +12,7 @@ server = MCPServer("hello")
 
 @server.tool()
 def greet(who: str) -> str:
-    """Greet somebody by name."""
+    """Greet a person by name."""
     return f"hello {who}"
 
 

@@ -1,12 +1,12 @@
-"""An MCP server with a tool, a window and a document: notes. A new note changes both, and the client is notified.
+"""An MCP server with a tool, a window and a document. The tool adds a note, which changes the window and the document.
 
     a2c computer --name my-laptop --config examples/mcp.json
     my-laptop> call write_note text="Call Ann."
     my-laptop> desktop
     my-laptop> read dpe://notes.example/notes/pages/0
 
-windows_server.py and documents_server.py show windows and documents one at a time, and explain more. The list of
-resources never changes here: documents_server.py shows what to do when documents come and go.
+windows_server.py and documents_server.py show windows and documents separately, and explain more. The list of resources
+never changes here; documents_server.py shows how to report added and removed documents.
 """
 
 import json
@@ -36,7 +36,7 @@ subscriptions: set[str] = set()  # one set is enough: over stdio there is one cl
 
 
 def answer(uri: str) -> Body:
-    """What is at an address: the catalogue, the document, one of its pages (a note each), or the element on a page."""
+    """Answer an address: the catalogue, the document, one of its pages (one note each), or the element on a page."""
     address = parse_dpe_uri(uri)
     if address.host.lower() != HOST or address.doc_ref not in (None, "notes"):
         raise MCPError(4201, f"document not found: {uri}", {"doc_ref": address.doc_ref})

@@ -1,4 +1,4 @@
-"""The Server inside a FastAPI application that has routes of its own. Everybody needs the key in A2C_API_KEY.
+"""The Server in a FastAPI application with its own routes. Clients need the key in A2C_API_KEY.
 
     pip install fastapi
     A2C_API_KEY=a-secret-key python examples/server_fastapi.py
@@ -7,7 +7,7 @@
     A2C_API_KEY=a-secret-key a2c agent --office demo tools
     curl -H "x-api-key: a-secret-key" http://127.0.0.1:8000/offices/demo
 
-The last three lines are for further terminals. Ctrl-C lets running calls end. To serve it with uvicorn itself:
+Run the last three lines in other terminals. On Ctrl-C, running calls can finish. To start it with uvicorn directly:
 
     A2C_API_KEY=a-secret-key uvicorn examples.server_fastapi:app --port 8000 --timeout-graceful-shutdown 5 \\
         --ws-max-size 20000000 --ws-per-message-deflate false
@@ -37,7 +37,7 @@ async def who_is_there(office_id: str) -> list[str]:
     return [computer["name"] for computer in await aget_computers_in_office(office_id, smcp.sio)]
 
 
-# After all routes: at "/" it takes whatever no route above it has taken, and a route below would never be asked.
+# Mount it after all routes: at "/" it receives every path that no route above matches, and hides routes below it.
 app.mount("/", smcp)
 
 

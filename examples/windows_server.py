@@ -1,4 +1,4 @@
-"""An MCP server with a window: the end of a file, which an Agent sees on the Desktop as it grows.
+"""An MCP server with a window: it shows the end of a file on the Desktop, and updates it as the file grows.
 
 A Computer runs it like any other MCP server. At its prompt:
 

@@ -1,4 +1,4 @@
-"""Draw `docs/pictures/terminal.svg`: what `a2c up` shows, by the code that shows it. `make docs` runs it."""
+"""Draw `docs/pictures/terminal.svg`: the display of `a2c up`, drawn by its own code. `make docs` runs it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from a2c_smcp.cli.up.view import View
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "terminal.svg"
 COLUMNS, LINES = 48, 50
-"""So narrow that it can be read on a phone."""
+"""Narrow enough to be readable on a phone."""
 FORMAT = """\
 <svg viewBox="0 0 {width} {height:.0f}" width="420" xmlns="http://www.w3.org/2000/svg" role="img">
   <title>A terminal in which a2c up runs</title>
@@ -36,11 +36,11 @@ FORMAT = """\
   </g>
 </svg>
 """
-"""As rich draws it, in a font that the reader has: no picture asks another host for anything."""
+"""The format of rich, but with fonts of the reader's machine: pictures load nothing from other hosts."""
 
 
 def drawn() -> str:
-    """The picture."""
+    """Return the picture as SVG."""
     program = Path(sys.executable).with_name("a2c")
     sys.argv = [str(program)]
     os.environ["PATH"] = f"{program.parent}{os.pathsep}{os.environ['PATH']}"

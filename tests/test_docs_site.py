@@ -19,7 +19,7 @@ from typing_extensions import is_typeddict
 
 from a2c_smcp import agent, computer, server, smcp
 from a2c_smcp.computer.config.model import BaseServerConfig, MCPServerConfig, MCPServerInput, ToolMeta
-from a2c_smcp.computer.hosting.policy import Policy
+from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.server.settings import ServerSettings
 from scripts.docs_reference import PAGES, commands, configuration, errors, examples, wire
 from scripts.docs_reference.fields import docs_of

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from a2c_documents.folder import Folder
-from a2c_documents.library import Library
-from a2c_documents.reading import read
-from a2c_documents.store import Store
-from a2c_documents.workers import Workers
+from a2c_documents.folder.files import Folder
+from a2c_documents.library.library import Library
+from a2c_documents.server.addresses import read
+from a2c_documents.store.store import Store
+from a2c_documents.workers.pool import Workers
 
 pytestmark = pytest.mark.anyio
 

@@ -73,7 +73,7 @@ def test_a_model_answers_by_means_of_tools_windows_and_documents(name: str, offi
     with model_api(*plan) as api, contextlib.closing(example_with_model(name, office, api)) as agent:
         agent.wait_for("^The tools say: hello model and window://notes.example/latest")
         assert agent.process.wait(PATIENCE) == 0
-        assert agent.log[0] == "In the office: my-laptop\n"
+        assert agent.log[0] == "Computers: my-laptop\n"
         assert [line.split()[1] for line in agent.log if line.startswith("calls ")] == [
             "greet",
             "look_at_desktop",
@@ -99,7 +99,7 @@ def test_what_a_tool_does_wrong_is_told_to_the_model(name: str, office: str) -> 
 def test_a_model_that_never_answers_is_given_up(name: str, office: str) -> None:
     plan: list[Round] = [[("greet", {"who": "again"})]] * 50
     with model_api(*plan) as api, contextlib.closing(example_with_model(name, office, api)) as agent:
-        agent.wait_for("^There is no answer after 10 rounds")
+        agent.wait_for("^No answer after 10 rounds")
         assert agent.process.wait(PATIENCE) == 1
         assert len(api.requests) == 10
 
@@ -122,7 +122,9 @@ def assert_office_is_free(url: str) -> None:
 def test_without_a_server_it_says_so_in_one_line(name: str) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     with model_api() as api, contextlib.closing(example_with_model(name, url, api)) as program:
-        program.wait_for(f"^cannot reach {url}: nobody answers there .error 503.$", patience=3 * PATIENCE)
+        program.wait_for(
+            f"^cannot reach {url}: connection refused: nothing is listening there .error 503.$", patience=3 * PATIENCE
+        )
         assert program.process.wait(PATIENCE) == 1
         assert "Traceback" not in program.text
 
@@ -153,7 +155,7 @@ def test_the_server_lives_in_a_fastapi_application(is_program: bool) -> None:
             assert "greet" in tools.stdout
             assert server.stop(signal.SIGINT) == 0
             assert "Application shutdown complete." in server.text
-            computer.wait_for("the connection to the Server is lost")
+            computer.wait_for("lost the connection to the Server")
 
 
 FLASK = ["-m", "flask", "--app", "examples/agent_flask.py", "run", "--port"]

@@ -31,6 +31,9 @@ PATHS = {
     "a2c_smcp.computer.base": "BaseComputer",
     "a2c_smcp.computer.types": "ToolCallRecord",
     "a2c_smcp.computer.socketio.client": "SMCPComputerClient",
+    "a2c_smcp.computer.mcp_clients.model": "A2C_TOOL_META A2C_VRL_TRANSFORMED ToolMeta StdioServerConfig "
+    "SseServerConfig StreamableHttpServerConfig MCPServerConfig MCPServerPromptStringInput MCPServerPickStringInput "
+    "MCPServerCommandInput MCPServerInput",
     "a2c_smcp.computer.mcp_clients.manager": "MCPServerManager",
     "a2c_smcp.computer.mcp_clients.base_client": "MCPClient",
     "a2c_smcp.computer.mcp_clients.stdio_client": "StdioClient",

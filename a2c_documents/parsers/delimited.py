@@ -18,9 +18,8 @@ from a2c_documents.paging import part_title
 from a2c_documents.parsers.common.decoding import decode
 from a2c_documents.parsers.office.tables import letters
 from a2c_documents.parsers.sheets.blocks import Block
-from a2c_documents.parsers.sheets.fit import fitted
 from a2c_documents.parsers.sheets.grid import MAX_COLUMNS, Area, Cell, even_pages, kind_of_text
-from a2c_documents.parsers.sheets.layout import table_of_block
+from a2c_documents.parsers.sheets.layout import fitted, table_of_block
 from a2c_documents.registry import suffix_of
 from a2c_documents.wording import counted, shortened
 

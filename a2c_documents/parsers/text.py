@@ -9,18 +9,17 @@ from pathlib import Path
 
 from a2c_documents.model import Element, Facts, Page, PagesSource, Source, heading, note
 from a2c_documents.paging import MAX_PAGE_BYTES, paginate, part_title
-from a2c_documents.parsers.common.decoding import decode
-from a2c_documents.parsers.common.lines import (
+from a2c_documents.parsers.common.decoding import check_text, decode, read_bytes
+from a2c_documents.parsers.common.plain_text import (
     BULLET,
     MARKS,
     MAX_HEADING,
     UNDERLINE,
     marked_heading,
+    opening,
     paragraphs,
     split_lines,
 )
-from a2c_documents.parsers.common.opening import opening
-from a2c_documents.parsers.common.reading import check_text, read_bytes
 from a2c_documents.registry import suffix_of
 
 MAX_TEXT = 64_000_000

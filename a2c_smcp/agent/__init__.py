@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from a2c_smcp.lazy import lazily
 
 if TYPE_CHECKING:
+    from a2c_smcp.agent.answers import Answer, Answers
     from a2c_smcp.agent.auth import AgentAuthProvider, DefaultAgentAuthProvider
     from a2c_smcp.agent.choice import Choice
     from a2c_smcp.agent.client import AsyncSMCPAgentClient
-    from a2c_smcp.agent.content import Answer, Answers
     from a2c_smcp.agent.sync_client import SMCPAgentClient
     from a2c_smcp.agent.toolkit import SyncToolkit, Toolkit
     from a2c_smcp.agent.types import AgentConfig, AgentEventHandler, AsyncAgentEventHandler, Change
@@ -42,7 +42,7 @@ __getattr__ = lazily(
         "a2c_smcp.agent.auth": ["AgentAuthProvider", "DefaultAgentAuthProvider"],
         "a2c_smcp.agent.choice": ["Choice"],
         "a2c_smcp.agent.client": ["AsyncSMCPAgentClient"],
-        "a2c_smcp.agent.content": ["Answer", "Answers"],
+        "a2c_smcp.agent.answers": ["Answer", "Answers"],
         "a2c_smcp.agent.sync_client": ["SMCPAgentClient"],
         "a2c_smcp.agent.toolkit": ["SyncToolkit", "Toolkit"],
         "a2c_smcp.agent.types": ["AgentConfig", "AgentEventHandler", "AsyncAgentEventHandler", "Change"],

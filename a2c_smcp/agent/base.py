@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar
+from weakref import WeakSet
 
 from a2c_smcp.agent.auth import AgentAuthProvider
 from a2c_smcp.errors import NotInOfficeError, OfficeRefusedError, SMCPError, TimedOutError, error_for
 from a2c_smcp.protocol import requests
 from a2c_smcp.protocol.client_effects import ClientBackend
 from a2c_smcp.protocol.flow import Flow
-from a2c_smcp.protocol.upkeep import Change, Fetch, Kind, Upkeep
+from a2c_smcp.protocol.upkeep import Actions, Change, Fetch, Kind, Upkeep
 from a2c_smcp.smcp import NOTIFY_PREFIX, GetComputerConfigRet, GetFinderRet, SMCPTool
-from a2c_smcp.transport.membership import Membership
+from a2c_smcp.transport.base import OfficeClientBase
 from a2c_smcp.types import Role
 
 CALL_SECONDS = 60.0
@@ -34,12 +37,16 @@ _HANDLERS = {
 _IMPLIED: tuple[tuple[str, Kind], ...] = (("on_desktop_updated", "desktop"), ("on_finder_updated", "finder"))
 
 
-class AgentBase(Membership):
+class AgentBase(OfficeClientBase):
     """An Agent. `keep` names what is fetched whenever it changes, beside the tools: "config", "desktop", "finder"; the
     latter two are also kept when the event handler wants to hear of them."""
 
     role: ClassVar[Role] = "agent"
     _forbidden_prefixes: ClassVar[tuple[str, ...]] = (NOTIFY_PREFIX,)
+
+    _progress: Any
+    """Held by everything that looks at the upkeep or changes it; notified when `wait_for` should look again."""
+    _background: Any
 
     def _be(self, auth_provider: AgentAuthProvider, event_handler: Any, keep: Iterable[Kind]) -> None:
         self.auth_provider = auth_provider
@@ -47,6 +54,7 @@ class AgentBase(Membership):
         self.name = auth_provider.get_agent_id()
         implied: list[Kind] = [kind for method, kind in _IMPLIED if hasattr(event_handler, method)]
         self._upkeep = Upkeep(("tools", *keep, *implied))
+        self._listeners: WeakSet[Any] = WeakSet()
 
     # -------------------------------------------------------------------------------------------------- what is offered
 
@@ -102,8 +110,38 @@ class AgentBase(Membership):
             what = f"Computer {computer!r} has no tool {tool!r}"
         return TimedOutError(f"{what}; waited {timeout:g} s", details={"computer": computer, "tool": tool})
 
-    def _fetching(self, fetch: Fetch) -> Flow[ClientBackend, Any]:
-        """Fetch what keeps us current."""
+    # -------------------------------------------------------------------------------------------------- keeping current
+
+    def _looking_around(self, office_id: str) -> Flow[ClientBackend, None]:
+        """Learn which Computers are there; if the caller is interrupted, in the background."""
+        try:
+            with self._progress:
+                actions = self._upkeep.join(office_id, time.monotonic())
+            for action in actions:
+                if isinstance(action, Fetch):
+                    yield from self._fetching(action)
+        except BaseException:
+            with self._progress:
+                self._perform(self._upkeep.join(office_id, time.monotonic()))
+            raise
+
+    def _fetching(self, fetch: Fetch) -> Flow[ClientBackend, None]:
+        """Fetch something that the upkeep asks for, and act on what it makes of it."""
+        with self._progress:
+            if not self._upkeep.begin(fetch, time.monotonic()):
+                return
+        try:
+            outcome = yield from self._requesting(fetch)
+        except SMCPError as error:
+            outcome = error
+        except BaseException:
+            with self._progress:
+                self._upkeep.abandon(fetch)
+            raise
+        with self._progress:
+            self._perform(self._upkeep.end(fetch, outcome, time.monotonic()))
+
+    def _requesting(self, fetch: Fetch) -> Flow[ClientBackend, Any]:
         computer = fetch.computer
         if computer is None:
             members = yield from requests.list_computers(self.name, self.office_id or "", REQUEST_SECONDS)
@@ -122,6 +160,44 @@ class AgentBase(Membership):
                 )
             case _:
                 return (yield from requests.get_tools(self.name, computer, REQUEST_SECONDS))["tools"]
+
+    def _perform(self, actions: Actions) -> None:
+        """Fetch and announce what the upkeep asks for. The caller holds `_progress`."""
+        for action in actions:
+            if isinstance(action, Fetch):
+                self._background.start(partial(self._run, self._fetching(action)), action.delay)
+            else:
+                self._announce(action)
+        self._progress.notify_all()
+
+    def _announce(self, change: Change) -> None:
+        for listener in list(self._listeners):
+            listener.put(change)
+
+    # ----------------------------------------------------------------------------------------------- the client's hooks
+
+    def _on_event(self, event: str, data: list[Any]) -> None:
+        if event.startswith(NOTIFY_PREFIX):
+            with self._progress:
+                self._perform(self._upkeep.hear(event, data[0] if data else None, time.monotonic()))
+
+    def _on_rejoined(self) -> None:
+        office_id = self.office_id
+        with self._progress:
+            self._announce(Change("rejoined"))
+            if office_id is not None:
+                self._perform(self._upkeep.join(office_id, time.monotonic()))
+
+    def _on_lost(self) -> None:
+        with self._progress:
+            self._perform(self._upkeep.lose())
+
+    def _on_given_up(self) -> None:
+        with self._progress:
+            self._progress.notify_all()
+            listeners = list(self._listeners)
+        for listener in listeners:
+            listener.close()
 
     # ---------------------------------------------------------------------------------------------------------- handler
 

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import inspect
 import logging
-import time
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
-from weakref import WeakSet
 
 from a2c_smcp.agent.auth import AgentAuthProvider, DefaultAgentAuthProvider
+from a2c_smcp.agent.background import AsyncBackground
 from a2c_smcp.agent.base import CALL_SECONDS, REQUEST_SECONDS, SETTLE_SECONDS, AgentBase, typed
-from a2c_smcp.agent.mailbox import Mailbox
+from a2c_smcp.agent.change_queue import ChangeQueue
 from a2c_smcp.agent.types import AgentEventHandler, AsyncAgentEventHandler
-from a2c_smcp.errors import OfficeRefusedError, SMCPError, TimedOutError
+from a2c_smcp.agent.waiting import AsyncCondition
+from a2c_smcp.errors import OfficeRefusedError, TimedOutError
 from a2c_smcp.protocol import requests
 from a2c_smcp.protocol.seat import check_seconds
-from a2c_smcp.protocol.upkeep import Actions, Change, Fetch, Kind
+from a2c_smcp.protocol.upkeep import Change, Kind
 from a2c_smcp.smcp import (
-    NOTIFY_PREFIX,
     SMCP_NAMESPACE,
     CompleteRet,
     DPEDocumentSummary,
@@ -33,7 +31,7 @@ from a2c_smcp.smcp import (
     ReadResourceRet,
     SessionInfo,
 )
-from a2c_smcp.transport.async_client import OfficeClient
+from a2c_smcp.transport.async_client import AsyncOfficeClient
 from a2c_smcp.utils.dpe_uri import extend_dpe_uri
 
 if TYPE_CHECKING:
@@ -42,7 +40,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class AsyncSMCPAgentClient(AgentBase, OfficeClient):
+class AsyncSMCPAgentClient(AgentBase, AsyncOfficeClient):
     """An Agent: a Socket.IO client that uses what the Computers of its office offer.
 
     `keep` names what is fetched whenever it changes, beside the tools: "config", "desktop", "finder". The latter two
@@ -59,10 +57,10 @@ class AsyncSMCPAgentClient(AgentBase, OfficeClient):
     ) -> None:
         super().__init__(**socketio_kwargs)
         self._be(auth_provider, event_handler, keep)
-        self._work: set[asyncio.Task[Any]] = set()
-        self._listeners: WeakSet[Changes] = WeakSet()
-        self._told: Changes | None = None
-        self._progress = asyncio.Event()
+        self._progress = AsyncCondition()
+        self._background = AsyncBackground()
+        self._handled: Changes | None = None
+        """The changes that the event handler is told of."""
 
     # ------------------------------------------------------------------------------------------------- coming and going
 
@@ -125,7 +123,7 @@ class AsyncSMCPAgentClient(AgentBase, OfficeClient):
         except OfficeRefusedError as error:
             raise typed(error) from None
         self.name = name
-        await self._look_around(office)
+        await self._run(self._looking_around(office))
 
     async def leave_office(self, office_id: str | None = None, namespace: str | None = None) -> None:
         """Leave the office. The Agent is out of it even if the Server answers an error.
@@ -141,18 +139,17 @@ class AsyncSMCPAgentClient(AgentBase, OfficeClient):
         except OfficeRefusedError as error:
             raise typed(error) from None
         finally:
-            self._upkeep.leave()
-            self._progress.set()
+            with self._progress:
+                self._upkeep.leave()
+                self._progress.notify_all()
 
     async def disconnect(self) -> None:
         """Disconnect from the Server and do not reconnect. Requests that wait for an answer fail."""
-        self._upkeep.leave()
+        with self._progress:
+            self._upkeep.leave()
         await super().disconnect()
         self._on_given_up()
-        work = self._work - {task for task in (asyncio.current_task(),) if task is not None}
-        for task in work:
-            task.cancel()
-        await asyncio.gather(*work, return_exceptions=True)
+        await self._background.stop()
 
     async def wait_for(
         self, computer: str | None = None, tool: str | None = None, timeout: float = CALL_SECONDS
@@ -166,13 +163,10 @@ class AsyncSMCPAgentClient(AgentBase, OfficeClient):
             TimedOutError: it is not there within `timeout` seconds.
             NotInOfficeError: this Agent is in no office.
         """
-        try:
-            async with asyncio.timeout(check_seconds(timeout)):
-                while not self._is_there(computer, tool):
-                    self._progress.clear()
-                    await self._progress.wait()
-        except TimeoutError:
-            raise self._missing(computer, tool, timeout) from None
+        seconds = check_seconds(timeout)
+        with self._progress:
+            if not await self._progress.wait_for(partial(self._is_there, computer, tool), seconds):
+                raise self._missing(computer, tool, timeout)
 
     # --------------------------------------------------------------------------------------------------------- requests
 
@@ -370,82 +364,23 @@ class AsyncSMCPAgentClient(AgentBase, OfficeClient):
     def changes(self) -> Changes:
         """Iterate over what changes, from now until this Agent disconnects: `async for change in agent.changes()`."""
         listener = Changes()
-        self._listeners.add(listener)
+        with self._progress:
+            self._listeners.add(listener)
         return listener
 
-    async def _look_around(self, office_id: str) -> None:
-        """Learn who is there; who has no time to wait for that leaves it to be done behind the scenes."""
-        try:
-            for action in self._upkeep.join(office_id, time.monotonic()):
-                if isinstance(action, Fetch):
-                    await self._fetch(action)
-        except BaseException:
-            self._perform(self._upkeep.join(office_id, time.monotonic()))
-            raise
-
-    def _perform(self, actions: Actions) -> None:
-        for action in actions:
-            if isinstance(action, Fetch):
-                self._start(self._fetch(action))
-            else:
-                self._announce(action)
-        self._progress.set()
-
-    async def _fetch(self, fetch: Fetch) -> None:
-        try:
-            if fetch.delay:
-                await asyncio.sleep(fetch.delay)
-            if not self._upkeep.begin(fetch, time.monotonic()):
-                return
-            outcome = await self._run(self._fetching(fetch))
-        except SMCPError as error:
-            outcome = error
-        except BaseException:
-            self._upkeep.abandon(fetch)
-            raise
-        self._perform(self._upkeep.end(fetch, outcome, time.monotonic()))
-
-    def _announce(self, change: Change) -> None:
-        for listener in list(self._listeners):
-            listener.put(change)
-
-    async def _tell_handlers(self, changes: Changes) -> None:
-        """Call the program's handler, for one change after another."""
+    async def _tell_handler_all(self, changes: Changes) -> None:
+        """Call the program's handler for one change after another."""
         async for change in changes:
             try:
-                told = self._tell_handler(change)
-                if inspect.isawaitable(told):
-                    await told
+                await self._background.finish(self._tell_handler(change))
             except Exception:
                 logger.exception("the event handler failed at %s", change.kind)
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._work.add(task)
-        task.add_done_callback(self._work.discard)
-
     def _on_admitted(self) -> None:
-        if self._told is None or self._told.is_closed:
-            self._told = self.changes()
-            self._start(self._tell_handlers(self._told))
+        if self._handled is None or self._handled.is_closed:
+            self._handled = self.changes()
+            self._background.keep_running(partial(self._tell_handler_all, self._handled))
         super()._on_admitted()
-
-    def _on_event(self, event: str, data: list[Any]) -> None:
-        if event.startswith(NOTIFY_PREFIX):
-            self._perform(self._upkeep.hear(event, data[0] if data else None, time.monotonic()))
-
-    async def _on_rejoined(self) -> None:
-        self._announce(Change("rejoined"))
-        if self.office_id is not None:
-            self._perform(self._upkeep.join(self.office_id, time.monotonic()))
-
-    def _on_lost(self) -> None:
-        self._perform(self._upkeep.lose())
-
-    def _on_given_up(self) -> None:
-        self._progress.set()
-        for listener in list(self._listeners):
-            listener.close()
 
 
 class Changes:
@@ -453,26 +388,28 @@ class Changes:
 
     def __init__(self) -> None:
         self.is_closed = False
-        self._mailbox = Mailbox()
-        self._news = asyncio.Event()
+        self._queue = ChangeQueue()
+        self._news = AsyncCondition()
 
     def put(self, change: Change) -> None:
         """Something changed."""
-        self._mailbox.put(change)
-        self._news.set()
+        with self._news:
+            self._queue.put(change)
+            self._news.notify_all()
 
     def close(self) -> None:
         """Nothing more will come."""
-        self.is_closed = True
-        self._news.set()
+        with self._news:
+            self.is_closed = True
+            self._news.notify_all()
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Change:
-        while (change := self._mailbox.take()) is None:
-            if self.is_closed:
-                raise StopAsyncIteration
-            self._news.clear()
-            await self._news.wait()
+        with self._news:
+            await self._news.wait_for(lambda: len(self._queue) or self.is_closed)
+            change = self._queue.take()
+        if change is None:
+            raise StopAsyncIteration
         return change

@@ -1,30 +1,26 @@
+# Generated from a2c_smcp/agent/client.py by scripts/generate_sync.py: change that, and run the script.
 """The Agent for programs without an event loop."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import inspect
 import logging
-import threading
-import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from threading import Condition
 from typing import TYPE_CHECKING, Any, Self
-from weakref import WeakSet
 
 from a2c_smcp.agent.auth import AgentAuthProvider, DefaultAgentAuthProvider
+from a2c_smcp.agent.background import SyncBackground
 from a2c_smcp.agent.base import CALL_SECONDS, REQUEST_SECONDS, SETTLE_SECONDS, AgentBase, typed
-from a2c_smcp.agent.errands import Errands
-from a2c_smcp.agent.mailbox import Mailbox
+from a2c_smcp.agent.change_queue import ChangeQueue
 from a2c_smcp.agent.types import AgentEventHandler, AsyncAgentEventHandler
-from a2c_smcp.errors import OfficeRefusedError, SMCPError, TimedOutError
+from a2c_smcp.errors import OfficeRefusedError, TimedOutError
 from a2c_smcp.protocol import requests
 from a2c_smcp.protocol.seat import check_seconds
-from a2c_smcp.protocol.upkeep import Actions, Change, Fetch, Kind
+from a2c_smcp.protocol.upkeep import Change, Kind
 from a2c_smcp.smcp import (
-    NOTIFY_PREFIX,
     SMCP_NAMESPACE,
     CompleteRet,
     DPEDocumentSummary,
@@ -46,7 +42,11 @@ logger = logging.getLogger(__name__)
 
 
 class SMCPAgentClient(AgentBase, SyncOfficeClient):
-    """An Agent that blocks: `AsyncSMCPAgentClient` for programs without an event loop. Any thread may use it."""
+    """An Agent that blocks, for any number of threads: it uses what the Computers of its office offer.
+
+    `keep` names what is fetched whenever it changes, beside the tools: "config", "desktop", "finder". The latter two
+    are also kept if the event handler has a method for them. Further options are those of python-socketio's client.
+    """
 
     def __init__(
         self,
@@ -58,11 +58,10 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
     ) -> None:
         super().__init__(**socketio_kwargs)
         self._be(auth_provider, event_handler, keep)
-        self._listeners: WeakSet[Changes] = WeakSet()
-        self._told: Changes | None = None
-        self._errands = Errands()
-        self._progress = threading.Condition()
-        """Whoever looks at the upkeep, or changes it, holds it."""
+        self._progress = Condition()
+        self._background = SyncBackground()
+        self._handled: Changes | None = None
+        """The changes that the event handler is told of."""
 
     # ------------------------------------------------------------------------------------------------- coming and going
 
@@ -125,7 +124,7 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         except OfficeRefusedError as error:
             raise typed(error) from None
         self.name = name
-        self._look_around(office)
+        self._run(self._looking_around(office))
 
     def leave_office(self, office_id: str | None = None, namespace: str | None = None) -> None:
         """Leave the office. The Agent is out of it even if the Server answers an error.
@@ -149,9 +148,9 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         """Disconnect from the Server and do not reconnect. Requests that wait for an answer fail."""
         with self._progress:
             self._upkeep.leave()
-        self._errands.drop()
         super().disconnect()
         self._on_given_up()
+        self._background.stop()
 
     def wait_for(self, computer: str | None = None, tool: str | None = None, timeout: float = CALL_SECONDS) -> None:
         """Wait until a Computer is in the office, and has a tool if one is named. Without a Computer, wait until the
@@ -165,7 +164,7 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         """
         seconds = check_seconds(timeout)
         with self._progress:
-            if not self._progress.wait_for(lambda: self._is_there(computer, tool), seconds):
+            if not self._progress.wait_for(partial(self._is_there, computer, tool), seconds):
                 raise self._missing(computer, tool, timeout)
 
     # --------------------------------------------------------------------------------------------------------- requests
@@ -361,91 +360,25 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
     # ----------------------------------------------------------------------------------------------------- what changes
 
     def changes(self) -> Changes:
-        """What changes from now on, until this Agent disconnects: `for change in agent.changes()`."""
+        """Iterate over what changes, from now until this Agent disconnects: `for change in agent.changes()`."""
         listener = Changes()
         with self._progress:
             self._listeners.add(listener)
         return listener
 
-    def _look_around(self, office_id: str) -> None:
-        """Learn who is there; who has no time to wait for that leaves it to be done behind the scenes."""
-        try:
-            with self._progress:
-                actions = self._upkeep.join(office_id, time.monotonic())
-            for action in actions:
-                if isinstance(action, Fetch):
-                    self._fetch(action)
-        except BaseException:
-            with self._progress:
-                self._perform(self._upkeep.join(office_id, time.monotonic()))
-            raise
-
-    def _perform(self, actions: Actions) -> None:
-        """Act; whoever calls it holds `_progress`."""
-        for action in actions:
-            if isinstance(action, Fetch):
-                self._errands.add(partial(self._fetch, action), action.delay)
-            else:
-                self._announce(action)
-        self._progress.notify_all()
-
-    def _fetch(self, fetch: Fetch) -> None:
-        try:
-            with self._progress:
-                if not self._upkeep.begin(fetch, time.monotonic()):
-                    return
-            outcome = self._run(self._fetching(fetch))
-        except SMCPError as error:
-            outcome = error
-        except BaseException:
-            with self._progress:
-                self._upkeep.abandon(fetch)
-            raise
-        with self._progress:
-            self._perform(self._upkeep.end(fetch, outcome, time.monotonic()))
-
-    def _announce(self, change: Change) -> None:
-        for listener in list(self._listeners):
-            listener.put(change)
-
-    def _tell_handlers(self, changes: Changes) -> None:
-        """Call the program's handler, for one change after another."""
+    def _tell_handler_all(self, changes: Changes) -> None:
+        """Call the program's handler for one change after another."""
         for change in changes:
             try:
-                told = self._tell_handler(change)
-                if inspect.iscoroutine(told):
-                    asyncio.run(told)
+                self._background.finish(self._tell_handler(change))
             except Exception:
                 logger.exception("the event handler failed at %s", change.kind)
 
     def _on_admitted(self) -> None:
-        if self._told is None or self._told.is_closed:
-            self._told = self.changes()
-            self.start_background_task(self._tell_handlers, self._told)
+        if self._handled is None or self._handled.is_closed:
+            self._handled = self.changes()
+            self._background.keep_running(partial(self._tell_handler_all, self._handled))
         super()._on_admitted()
-
-    def _on_event(self, event: str, data: list[Any]) -> None:
-        if event.startswith(NOTIFY_PREFIX):
-            with self._progress:
-                self._perform(self._upkeep.hear(event, data[0] if data else None, time.monotonic()))
-
-    def _on_rejoined(self) -> None:
-        office_id = self.office_id
-        with self._progress:
-            self._announce(Change("rejoined"))
-            if office_id is not None:
-                self._perform(self._upkeep.join(office_id, time.monotonic()))
-
-    def _on_lost(self) -> None:
-        with self._progress:
-            self._perform(self._upkeep.lose())
-
-    def _on_given_up(self) -> None:
-        with self._progress:
-            self._progress.notify_all()
-            listeners = list(self._listeners)
-        for listener in listeners:
-            listener.close()
 
 
 class Changes:
@@ -453,14 +386,14 @@ class Changes:
 
     def __init__(self) -> None:
         self.is_closed = False
-        self._mailbox = Mailbox()
-        self._news = threading.Condition()
+        self._queue = ChangeQueue()
+        self._news = Condition()
 
     def put(self, change: Change) -> None:
         """Something changed."""
         with self._news:
-            self._mailbox.put(change)
-            self._news.notify()
+            self._queue.put(change)
+            self._news.notify_all()
 
     def close(self) -> None:
         """Nothing more will come."""
@@ -473,8 +406,8 @@ class Changes:
 
     def __next__(self) -> Change:
         with self._news:
-            self._news.wait_for(lambda: len(self._mailbox) or self.is_closed)
-            change = self._mailbox.take()
+            self._news.wait_for(lambda: len(self._queue) or self.is_closed)
+            change = self._queue.take()
         if change is None:
             raise StopIteration
         return change

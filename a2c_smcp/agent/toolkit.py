@@ -24,21 +24,20 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from a2c_smcp.agent import content
-from a2c_smcp.agent.choice import Choice, tags_of
-from a2c_smcp.agent.content import Answer, Answers
-from a2c_smcp.agent.own_tools import (
+from a2c_smcp.agent.answers import Answer, Answers, failed_answer, result_answer
+from a2c_smcp.agent.builtin_tools import (
     FIND_DOCUMENTS,
     LOOK_AT_DESKTOP,
     READ_DOCUMENT,
     Act,
     Blueprint,
+    BuiltinTools,
     CallTool,
     ModelBackend,
     ModelFlow,
-    OwnTools,
     Unclear,
 )
+from a2c_smcp.agent.choice import Choice, tags_of
 from a2c_smcp.agent.schemas import object_schema, with_choice
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.protocol.flow import run, run_async
@@ -180,7 +179,7 @@ class ToolkitBase(ABC):
         def start(arguments: dict[str, Any]) -> ModelFlow:
             computer = _pick(arguments.pop(key, None) if key is not None else None, computers)
             result = yield from CallTool(computer, tool["name"], arguments, self._timeout)
-            return content.from_result(result, self._max_text)
+            return result_answer(result, self._max_text)
 
         place = f"Runs on {computers[0]}." if len(computers) == 1 else f"Runs on the {key} you choose."
         return ModelTool(
@@ -200,17 +199,17 @@ class ToolkitBase(ABC):
         if tool is None:
             near = difflib.get_close_matches(name, tools, 3, 0.5)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
-            return content.failure(f"there is no tool {name}{hint}")
+            return failed_answer(f"there is no tool {name}{hint}")
         try:
             return (yield from tool.start(_read_arguments(arguments)))
         except (SMCPError, Unclear) as error:
             code = f" (error {error.code})" if isinstance(error, SMCPError) else ""
-            return content.failure(f"{error}{code}")
+            return failed_answer(f"{error}{code}")
 
     # -------------------------------------------------------------------------------------------- windows and documents
 
     def _own_tools(self) -> Iterable[ModelTool]:
-        own = OwnTools(self._agent, self._max_text)
+        own = BuiltinTools(self._agent, self._max_text)
         if self._desktop:
             yield self._own(LOOK_AT_DESKTOP, own.look)
         if self._documents:

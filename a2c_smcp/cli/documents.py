@@ -13,7 +13,7 @@ from a2c_smcp.cli.errors import fail
 from a2c_smcp.utils.extras import how_to_install
 
 if TYPE_CHECKING:
-    from a2c_documents.library import Library
+    from a2c_documents.library.library import Library
 
 _FILES = "Which files"
 _SERVING = "Serving"
@@ -107,7 +107,7 @@ def documents(
 
 def default_host(root: Path) -> str:
     """What addresses begin with unless somebody says otherwise: the folder's name, made unique."""
-    from a2c_documents.folder import refer_to
+    from a2c_documents.folder.files import refer_to
 
     return refer_to([str(root)])[str(root)]
 
@@ -123,10 +123,10 @@ def _check_host(host_id: str) -> None:
 
 
 def _library(options: Options) -> Library:
-    from a2c_documents.folder import FileRules, Folder
-    from a2c_documents.library import Library
-    from a2c_documents.store import Store, default_location
-    from a2c_documents.workers import Workers
+    from a2c_documents.folder.files import FileRules, Folder
+    from a2c_documents.library.library import Library
+    from a2c_documents.store.store import Store, default_location
+    from a2c_documents.workers.pool import Workers
 
     rules = FileRules(options.include, options.exclude, options.hidden)
     store = Store(default_location(options.folder) if options.cache else None)
@@ -134,7 +134,7 @@ def _library(options: Options) -> Library:
 
 
 async def _serve(options: Options) -> int:
-    from a2c_documents.serving import serve
+    from a2c_documents.server.serving import serve
     from a2c_smcp.cli.progress import progress_bar
 
     where = options.transport, options.host, options.port

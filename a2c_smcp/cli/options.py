@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from a2c_smcp.cli.errors import fail
+from a2c_smcp.utils.url import check_url
 
 OFFICE = "Server and office"
 SERVERS = "MCP servers"
@@ -59,10 +59,12 @@ def key_from(given: str | None) -> str | None:
     return given or os.environ.get("A2C_API_KEY") or None
 
 
-def check_url(url: str) -> None:
+def check_server_url(url: str) -> None:
     """End the command if this is not the URL of a Server."""
-    if not re.match(r"(https?|wss?)://[^/]", url):
-        fail(f"--url {url}: not a URL such as http://127.0.0.1:8000", 2)
+    try:
+        check_url(url)
+    except ValueError as error:
+        fail(f"--url {url}: {error}", 2)
 
 
 def check_ca_file(file: Path | None) -> None:

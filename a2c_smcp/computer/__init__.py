@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         StreamableHttpServerConfig,
         ToolMeta,
     )
-    from a2c_smcp.computer.offer.calls import CallToConfirm, call_to_confirm
+    from a2c_smcp.computer.offer.confirmation import CallToConfirm, call_to_confirm
     from a2c_smcp.computer.socketio.client import SMCPComputerClient
     from a2c_smcp.computer.types import ConfirmCallback, ServerState, ServerStatus, ToolCallRecord
 
@@ -60,7 +60,7 @@ __all__ = [
 __getattr__ = lazily(
     __name__,
     {
-        "a2c_smcp.computer.offer.calls": ["CallToConfirm", "call_to_confirm"],
+        "a2c_smcp.computer.offer.confirmation": ["CallToConfirm", "call_to_confirm"],
         "a2c_smcp.computer.computer": ["Computer"],
         "a2c_smcp.computer.config.files": ["ConfigError", "LoadedConfig", "load_config", "server_from"],
         "a2c_smcp.computer.config.model": [

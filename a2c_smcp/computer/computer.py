@@ -1,13 +1,12 @@
-"""The Computer: hosts MCP servers and offers an office one set of tools.
+"""The Computer: hosts MCP servers and offers their tools, windows and documents to an office.
 
-It puts the parts together and decides what their events mean to one another; each part's own rules are in its module.
+This class connects the layers below it. Their rules are in `config`, `hosting` and `offer`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import weakref
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -15,23 +14,20 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.computer.config.inputs import InputResolver
 from a2c_smcp.computer.config.model import MCPServerConfig, MCPServerInput, input_configs
-from a2c_smcp.computer.hosting.policy import Policy
-from a2c_smcp.computer.offer.announcer import Announcer
-from a2c_smcp.computer.offer.calls import OURSELVES, Caller, ToolCalls
-from a2c_smcp.computer.offer.desktop.aggregator import MAX_BYTES, DesktopAggregator
-from a2c_smcp.computer.offer.finder.aggregator import PATIENCE, FinderAggregator
+from a2c_smcp.computer.config.policy import Policy
+from a2c_smcp.computer.hosting.status import ServerStatus
+from a2c_smcp.computer.offer.announcer import Announcer, Change
+from a2c_smcp.computer.offer.calls import OURSELVES, ToolCalls
+from a2c_smcp.computer.offer.confirmation import Caller, ConfirmCallback
+from a2c_smcp.computer.offer.desktop.aggregator import MAX_BYTES
+from a2c_smcp.computer.offer.finder.aggregator import PATIENCE
 from a2c_smcp.computer.offer.finder.documents import INDEX_BYTES
 from a2c_smcp.computer.offer.finder.organize import DEFAULT_LIMIT
-from a2c_smcp.computer.offer.history import History
+from a2c_smcp.computer.offer.history import History, ToolCallRecord
 from a2c_smcp.computer.offer.manager import CACHE_BYTES, MCPServerManager
 from a2c_smcp.computer.offer.reading import Reader
-from a2c_smcp.computer.types import ConfirmCallback, ServerStatus, ToolCallRecord
 from a2c_smcp.errors import NotFoundError
 from a2c_smcp.smcp import (
-    UPDATE_CONFIG_EVENT,
-    UPDATE_DESKTOP_EVENT,
-    UPDATE_FINDER_EVENT,
-    UPDATE_TOOL_LIST_EVENT,
     Completion,
     CompletionArgument,
     CompletionReference,
@@ -50,7 +46,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BOOT_PATIENCE = 30.0
-"""Seconds that booting waits for slow servers; they go on starting, and their tools appear when they are ready."""
+"""Seconds that booting waits for slow servers. They continue to start; their tools appear when they are ready."""
 
 
 class Computer:
@@ -92,26 +88,20 @@ class Computer:
             raise ValueError(f"two MCP servers have the same name: {', '.join(sorted(names))}")
         self._booted = False
         self._history = History()
-        self._announcer = Announcer(self._tell)
-        self._client: weakref.ref[SMCPComputerClient] | None = None
+        self._announcer = Announcer()
         self.mcp_manager = MCPServerManager(
             auto_connect=auto_connect,
             auto_reconnect=auto_reconnect,
             resolver=self._resolver,
             policy=policy,
-            on_tools_changed=lambda: self._announcer.announce(UPDATE_TOOL_LIST_EVENT),
-            on_config_changed=lambda: self._announcer.announce(UPDATE_CONFIG_EVENT),
+            announce=self._announcer.announce,
             on_status_changed=on_status_changed,
-            on_resources_changed=self._on_resources_changed,
             require_subscribe=require_subscribe,
             cache_bytes=cache_bytes,
             index_bytes=index_bytes,
         )
         self._patience = patience
-        self._desktop = DesktopAggregator(lambda: self.mcp_manager.views)
-        self._finder = FinderAggregator(lambda: self.mcp_manager.views)
-        self._reader = Reader(self.mcp_manager, self._finder, self._resolver.secrets.redact, patience)
-        self._windows: frozenset[str] = frozenset()
+        self._reader = Reader(self.mcp_manager, self._resolver.secrets.redact, patience)
         self._calls = ToolCalls(self.mcp_manager, self._history, confirm_callback, self._resolver.secrets.redact)
 
     # ------------------------------------------------------------------------------------------------------------- life
@@ -130,6 +120,8 @@ class Computer:
 
     async def shutdown(self) -> None:
         """End running calls and stop all MCP servers."""
+        # Calls end first, while their servers still run, so that each gets `notifications/cancelled`. The secrets go
+        # last: what servers write while they stop is logged without them.
         self._configured = list(self.mcp_servers)
         self._booted = False
         await self._calls.aclose()
@@ -140,7 +132,7 @@ class Computer:
     async def __aenter__(self) -> Self:
         try:
             await self.boot_up()
-        except BaseException:  # who is not let in cannot leave
+        except BaseException:  # `__aexit__` is not called after a failed `__aenter__`
             await self.shutdown()
             raise
         return self
@@ -197,7 +189,7 @@ class Computer:
     # ------------------------------------------------------------------------------------------------------------ tools
 
     async def aget_available_tools(self) -> list[SMCPTool]:
-        """Every tool that an Agent may call now. It is known already: no MCP server is asked."""
+        """Every tool that an Agent may call now. The list is kept current: no MCP server is asked."""
         return self.mcp_manager.book.tools
 
     async def aexecute_tool(
@@ -230,11 +222,11 @@ class Computer:
     @property
     def confirm_callback(self) -> ConfirmCallback | None:
         """What decides about calls of tools without `auto_apply`; None rejects them."""
-        return self._calls.confirm
+        return self._calls.confirmation.callback
 
     @confirm_callback.setter
     def confirm_callback(self, callback: ConfirmCallback | None) -> None:
-        self._calls.confirm = callback
+        self._calls.confirmation.callback = callback
 
     # ----------------------------------------------------------------------------------------------- windows, documents
 
@@ -248,7 +240,9 @@ class Computer:
         """
         if size is not None and size <= 0:
             return []
-        return await self._desktop.look(size, window_uri, self._history, patience=self._patience, max_bytes=max_bytes)
+        return await self.mcp_manager.desktop.look(
+            size, window_uri, self._history, patience=self._patience, max_bytes=max_bytes
+        )
 
     async def get_finder(
         self,
@@ -262,12 +256,14 @@ class Computer:
         Raises:
             MalformedRequestError: `offset` or `limit` is negative.
         """
-        return await self._finder.find(keywords, file_type, self._history, offset, limit, patience=self._patience)
+        return await self.mcp_manager.finder.find(
+            keywords, file_type, self._history, offset, limit, patience=self._patience
+        )
 
     @property
     def unindexed_documents(self) -> int:
         """How many documents `get_finder` does not know, because its index is full (`index_bytes`)."""
-        return self._finder.left_out
+        return self.mcp_manager.finder.left_out
 
     async def read_resource(self, uri: str) -> list[ResourceContents]:
         """Read a document, page, element or window, or anything else that some MCP server lists.
@@ -313,20 +309,6 @@ class Computer:
         """Addresses that begin with `start`: what is listed, and the pages and elements that MCP servers offer."""
         return await self._reader.complete_uri(start)
 
-    def _on_resources_changed(self, kind: str, set_changed: bool) -> None:
-        """Tell the office; of a changed list only if all servers together list something else than before."""
-        if set_changed and not self._is_new_set(kind):
-            logger.debug("all MCP servers together list the same %s as before: no notification", kind)
-            return
-        self._announcer.announce(UPDATE_DESKTOP_EVENT if kind == "windows" else UPDATE_FINDER_EVENT)
-
-    def _is_new_set(self, kind: str) -> bool:
-        views = self.mcp_manager.views
-        if kind == "documents":
-            return self._finder.update_uri_cache(uri for view in views for uri in view.documents.items)
-        before, self._windows = self._windows, frozenset(uri for view in views for uri in view.windows.items)
-        return self._windows != before
-
     # ----------------------------------------------------------------------------------------------------------- inputs
 
     @property
@@ -337,18 +319,18 @@ class Computer:
     def update_inputs(self, inputs: Iterable[MCPServerInput | Mapping[str, Any]]) -> None:
         """Replace the definitions of all inputs."""
         self._resolver.replace_inputs([_input_from(wanted) for wanted in inputs])
-        self._announcer.announce(UPDATE_CONFIG_EVENT)
+        self._announcer.announce(Change.CONFIG)
 
     def add_or_update_input(self, wanted: MCPServerInput | Mapping[str, Any]) -> None:
         """Define an input, or change its definition."""
         self._resolver.define(_input_from(wanted))
-        self._announcer.announce(UPDATE_CONFIG_EVENT)
+        self._announcer.announce(Change.CONFIG)
 
     def remove_input(self, input_id: str) -> bool:
         """Remove an input. Returns whether there was one."""
         removed = self._resolver.undefine(input_id)
         if removed:
-            self._announcer.announce(UPDATE_CONFIG_EVENT)
+            self._announcer.announce(Change.CONFIG)
         return removed
 
     def get_input(self, input_id: str) -> MCPServerInput | None:
@@ -384,20 +366,15 @@ class Computer:
     @property
     def socketio_client(self) -> SMCPComputerClient | None:
         """The client that connects this Computer to a Server; None if there is none."""
-        return self._client() if self._client is not None else None
+        return cast("SMCPComputerClient | None", self._announcer.client)
 
     @socketio_client.setter
     def socketio_client(self, client: SMCPComputerClient | None) -> None:
-        self._client = None if client is None else weakref.ref(client)
+        self._announcer.client = client
 
     def catch_up(self) -> None:
-        """We are in an office again: tell it what changed meanwhile."""
+        """The Computer is in an office again: announce what changed meanwhile."""
         self._announcer.catch_up()
-
-    async def _tell(self, event: str) -> bool:
-        """Send an update; False while there is nobody to send it to."""
-        client = self.socketio_client
-        return client is not None and await client.emit_update(event)
 
 
 def _input_from(wanted: MCPServerInput | Mapping[str, Any]) -> MCPServerInput:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, Generic, TypeAlias, TypeVar
 
-BackendT = TypeVar("BackendT")
+BackendT = TypeVar("BackendT", contravariant=True)
 AnswerT = TypeVar("AnswerT")
 ResultT = TypeVar("ResultT")
 
@@ -27,20 +27,6 @@ class Effect(Generic[BackendT, AnswerT]):
 
     def __iter__(self) -> Generator[Effect[BackendT, Any], Any, AnswerT]:
         return (yield self)
-
-
-class Do(Effect[Any, Any]):
-    """Call a function that may or may not have to be awaited; a flow that uses it needs no backend of its own."""
-
-    __slots__ = ("_args", "_function")
-
-    def __init__(self, function: Callable[..., Any], *args: Any) -> None:
-        self._function = function
-        self._args = args
-
-    def perform(self, backend: Any) -> Any:
-        """Call it."""
-        return self._function(*self._args)
 
 
 Flow: TypeAlias = Generator[Effect[BackendT, Any], Any, ResultT]

@@ -14,18 +14,19 @@ from typing import Any, Generic, TypeVar
 
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.server_effects import Registry
-from a2c_smcp.server import signals, threads
+from a2c_smcp.server import signals, wsgi
 from a2c_smcp.server.asgi import AsyncHub, Receive, Scope, Send, respond
 from a2c_smcp.server.auth import AuthenticationProvider, SyncAuthenticationProvider
 from a2c_smcp.server.http import Origins, Response
 from a2c_smcp.server.metrics import CONTENT_TYPE, Metrics
 from a2c_smcp.server.namespace import SMCPNamespace
+from a2c_smcp.server.setting_definitions import SettingDefinitions
 from a2c_smcp.server.sync_namespace import SyncSMCPNamespace
-from a2c_smcp.server.threads import ThreadHub
+from a2c_smcp.server.wsgi import ThreadHub
 from a2c_smcp.wire.limits import WireLimits
 
-DEFAULT_PATH = "/socket.io"
-GRACE = 10.0
+DEFAULT_PATH = SettingDefinitions.socketio_path
+GRACE = SettingDefinitions.grace
 """Seconds that running calls get to end."""
 CLOSE_TIMEOUT = 1.0
 """Seconds to say goodbye to what is still connected at the very end."""
@@ -224,7 +225,7 @@ class SyncSMCPApp(_Application[SyncSMCPNamespace]):
         path: str = environ.get("PATH_INFO") or "/"
         if self._is_socketio(path):
             return self.sio.serve(environ, start_response)
-        return threads.respond(start_response, self._page(environ["REQUEST_METHOD"], path))
+        return wsgi.respond(start_response, self._page(environ["REQUEST_METHOD"], path))
 
     def shutdown(self, grace: float | None = None) -> None:
         """Let running calls end within `grace` seconds, then disconnect everybody with notice. Once is enough."""

@@ -13,7 +13,8 @@ from socketio.exceptions import TimeoutError as SocketIOTimeoutError
 from a2c_smcp.errors import TimedOutError
 from a2c_smcp.protocol.flow import Flow, run_async
 from a2c_smcp.server.http import TOO_LARGE, TOO_SLOW, Header, Request, Response
-from a2c_smcp.server.hub import GOODBYE_SECONDS, Client, Hub, read_ack
+from a2c_smcp.server.hub import GOODBYE_SECONDS, Client, Hub
+from a2c_smcp.server.payload_text import read_ack
 from a2c_smcp.utils.eager import begin, can_begin
 from a2c_smcp.wire.clock import SLOT
 from a2c_smcp.wire.connection import Connection
@@ -219,7 +220,7 @@ class AsyncHub(Hub[AsgiClient]):
         if not self.namespace.is_extended:
             super().start(flow, on_end)
             return
-        task = asyncio.ensure_future(run_async(flow, self.namespace.world))
+        task = asyncio.ensure_future(run_async(flow, self.namespace.backend))
         self._tasks.add(task)
         task.add_done_callback(partial(self._end_task, on_end))
 

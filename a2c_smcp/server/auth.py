@@ -13,11 +13,12 @@ from typing import Any, TypeAlias, cast
 from a2c_smcp.errors import NotAuthenticatedError
 from a2c_smcp.protocol.grants import EVERYTHING, Grant
 from a2c_smcp.server.credentials import SharedSecret, Verifier
+from a2c_smcp.server.setting_definitions import SettingDefinitions
 
 logger = logging.getLogger(__name__)
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
-DEFAULT_API_KEY_NAME = "x-api-key"
+DEFAULT_API_KEY_NAME = SettingDefinitions.api_key_header
 
 
 class AuthenticationProvider(ABC):

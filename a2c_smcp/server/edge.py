@@ -28,25 +28,25 @@ from a2c_smcp.errors import (
     SMCPError,
 )
 from a2c_smcp.protocol.answers import failure_in, refusal, was_cancelled
-from a2c_smcp.protocol.flow import Do, Flow, MaybeAwaitable
+from a2c_smcp.protocol.flow import Flow
 from a2c_smcp.protocol.grants import EVERYTHING, Grant
 from a2c_smcp.protocol.limits import Limits, TokenBucket
 from a2c_smcp.protocol.office import Member
 from a2c_smcp.protocol.server import Answer, Request, answer, depart
-from a2c_smcp.protocol.server_effects import ReadMember, Registry, ServerBackend, Written
+from a2c_smcp.protocol.server_effects import ReadMember, Registry, Written
 from a2c_smcp.server.auth import Headers
+from a2c_smcp.server.calls_in_flight import CallsInFlight
 from a2c_smcp.server.connections import Connections, client_of
-from a2c_smcp.server.handlers import Handler
-from a2c_smcp.server.in_flight import InFlight
+from a2c_smcp.server.edge_effects import Authenticate, CallHandler, Disconnect, EdgeBackend, TakeTurn, WaitForReplies
+from a2c_smcp.server.event_methods import EventMethod
 from a2c_smcp.server.journal import CANCELLED, OK, Journal
 from a2c_smcp.server.registry import MemoryRegistry
-from a2c_smcp.server.reply import Reply
 from a2c_smcp.smcp import CLIENT_PREFIX
 from a2c_smcp.utils.text import printable
 
 logger = logging.getLogger(__name__)
 
-EdgeFlow: TypeAlias = Flow[ServerBackend, Any]
+EdgeFlow: TypeAlias = Flow[EdgeBackend, Any]
 
 SHORTEST_WAIT = 0.01
 """Seconds that a client over its rate limit is told to wait, at least."""
@@ -75,10 +75,11 @@ class Observer(Protocol):
         ...
 
 
-class NamespaceCore(ABC, BaseServerNamespace):
+class Edge(ABC, BaseServerNamespace):
     """The edge of the Server, without the waiting."""
 
     server: Any
+    auth_provider: Any
 
     def __init__(
         self, namespace: str, registry: Registry | None, limits: Limits | None, observer: Observer | None
@@ -88,7 +89,7 @@ class NamespaceCore(ABC, BaseServerNamespace):
         self.limits = limits if limits is not None else Limits()
         self.observer = observer
         self.connections = Connections(self.limits)
-        self.in_flight = InFlight(self.limits.calls_in_flight)
+        self.in_flight = CallsInFlight(self.limits.calls_in_flight)
         self.journal = Journal()
         self.draining = False
         self._turn: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
@@ -104,25 +105,17 @@ class NamespaceCore(ABC, BaseServerNamespace):
     # --------------------------------------------------------------------------------------- what a driver must provide
 
     @cached_property
-    def world(self) -> ServerBackend:
-        """What the flows may ask for, on the server that this namespace is registered on."""
-        return self._make_world()
+    def backend(self) -> EdgeBackend:
+        """What performs the effects of the flows, on the server that this namespace is registered on."""
+        return self._make_backend()
 
     @abstractmethod
-    def _make_world(self) -> ServerBackend:
-        """The world of `self.server`, which is known by now."""
+    def _make_backend(self) -> EdgeBackend:
+        """The backend for `self.server`, which is known by now."""
 
     @abstractmethod
     def _make_lock(self) -> Any:
         """A lock with `acquire()`, which may have to be awaited, and `release()`."""
-
-    @abstractmethod
-    def _ask_provider(self, environ: dict[str, Any], auth: Any, headers: Headers) -> MaybeAwaitable[Grant | None]:
-        """The authentication provider's word."""
-
-    @abstractmethod
-    def _wait_for(self, replies: Sequence[Reply], seconds: float) -> MaybeAwaitable[None]:
-        """Wait until all replies are settled and acknowledged, at most so long."""
 
     # -------------------------------------------------------------------------------------------------------- the flows
 
@@ -137,7 +130,7 @@ class NamespaceCore(ABC, BaseServerNamespace):
             if self._is_own("on_connect"):
                 accepted = yield from self._let_in(sid, environ, *auth)
             else:
-                accepted = yield from Do(self._handlers["connect"], sid, environ, *auth)
+                accepted = yield from CallHandler(self._handlers["connect"], sid, environ, *auth)
         except ConnectionRefusedError:
             raise
         except Exception:
@@ -160,7 +153,7 @@ class NamespaceCore(ABC, BaseServerNamespace):
             handler = self._handlers.get(event)
             try:
                 if handler is not None:
-                    return (yield from Do(self._call_handler, handler, sid, *args))
+                    return (yield from CallHandler(handler, sid, *args))
                 return (yield from self._answer(event, sid, args[0] if args else None, text))
             except Exception:
                 logger.exception("%s from %s failed", printable(event, 256), sid)
@@ -175,7 +168,7 @@ class NamespaceCore(ABC, BaseServerNamespace):
             return (yield from self.connecting(sid, *args))
         if event == "disconnect" and sid in self.connections and self._is_reason(args):
             yield from self.leaving(sid, *args)
-            return (yield from Do(self.server.disconnect, sid, self.namespace))  # a client may have sent it: so be it
+            return (yield from Disconnect(sid))  # a client may have sent it: so be it
         return (yield from self.dispatch(event if isinstance(event, str) else "", sid, args))
 
     def leaving(self, sid: str, *reason: Any) -> EdgeFlow:
@@ -189,7 +182,7 @@ class NamespaceCore(ABC, BaseServerNamespace):
         except TypeError:
             reason = ()
         try:
-            yield from Do(self._call_handler, handler, sid, *reason)
+            yield from CallHandler(handler, sid, *reason)
         except Exception:
             logger.exception("disconnect of %s failed", sid)
         finally:
@@ -203,7 +196,7 @@ class NamespaceCore(ABC, BaseServerNamespace):
         if connection is None:
             outcome = yield from answer(request)
         else:
-            yield from Do(connection.lock.acquire)
+            yield from TakeTurn(connection)
             try:
                 with self._turn:
                     before = yield from ReadMember(sid)
@@ -261,18 +254,18 @@ class NamespaceCore(ABC, BaseServerNamespace):
         running = self.in_flight.replies()
         if running:
             logger.info("shutting down: waiting up to %g s for %d running calls", grace, len(running))
-            yield from Do(self._wait_for, running, grace)
+            yield from WaitForReplies(running, grace)
         unfinished = self.in_flight.replies()
         for reply in unfinished:
             reply.set_exception(InternalError("the Server is shutting down"))
         if unfinished:
-            yield from Do(self._wait_for, unfinished, grace)  # until their refusals are sent
+            yield from WaitForReplies(unfinished, grace)  # until their refusals are sent
         for sid in self.connections.sids():
-            yield from Do(self.server.disconnect, sid, self.namespace)
+            yield from Disconnect(sid)
 
-    def _authenticate(self, environ: dict[str, Any], auth: Any, headers: Headers) -> Flow[ServerBackend, Grant]:
+    def _authenticate(self, environ: dict[str, Any], auth: Any, headers: Headers) -> Flow[EdgeBackend, Grant]:
         try:
-            grant = yield from Do(self._ask_provider, environ, auth, headers)
+            grant = yield from Authenticate(environ, auth, headers)
         except (NotAuthenticatedError, ForbiddenError):
             raise
         except Exception:
@@ -304,10 +297,6 @@ class NamespaceCore(ABC, BaseServerNamespace):
         """Whether a method is ours, and not a subclass's."""
         return getattr(type(self), method).__module__.startswith(__package__ or "a2c_smcp")
 
-    def _call_handler(self, handler: Callable[..., Any], *args: Any) -> Any:
-        """Call a method of the program's; a driver whose caller must not block has it called elsewhere."""
-        return handler(*args)
-
     def _bucket(self, environ: dict[str, Any]) -> TokenBucket:
         """What counts the requests of a connection: that of its transport, where that has one."""
         return environ.get(BUCKET) or TokenBucket(self.limits.requests_per_second, self.limits.request_burst)
@@ -319,7 +308,7 @@ class NamespaceCore(ABC, BaseServerNamespace):
         """
         handlers: dict[str, Callable[..., Any]] = {}
         for attribute in dir(self):
-            if attribute.startswith("on_") and not isinstance(inspect.getattr_static(self, attribute), Handler):
+            if attribute.startswith("on_") and not isinstance(inspect.getattr_static(self, attribute), EventMethod):
                 event = attribute.removeprefix("on_")
                 if event.startswith(("client_", "server_")):
                     event = event.replace("_", ":", 1)

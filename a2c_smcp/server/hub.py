@@ -6,17 +6,15 @@ client's wire core gives: it starts the flows, and sends what they decide.
 
 from __future__ import annotations
 
-import json
 import logging
 import secrets
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
-import orjson
 from socketio.exceptions import ConnectionRefusedError
 
 from a2c_smcp.errors import (
@@ -30,11 +28,11 @@ from a2c_smcp.errors import (
 from a2c_smcp.protocol.answers import refusal
 from a2c_smcp.protocol.flow import Flow
 from a2c_smcp.protocol.limits import Limits, TokenBucket
-from a2c_smcp.protocol.server_effects import Call, Written
+from a2c_smcp.protocol.server_effects import Written
 from a2c_smcp.server.admission import GrantWatch, Guesses
 from a2c_smcp.server.connections import AddressCounter, client_of
-from a2c_smcp.server.driving import start
-from a2c_smcp.server.edge import BUCKET, NamespaceCore
+from a2c_smcp.server.edge import BUCKET, Edge
+from a2c_smcp.server.flow_runner import start
 from a2c_smcp.server.http import (
     BAD_METHOD,
     FOREIGN,
@@ -49,13 +47,14 @@ from a2c_smcp.server.http import (
     cors,
     read_query,
 )
+from a2c_smcp.server.payload_text import read_ack, write_ack, write_event
 from a2c_smcp.server.reply import Reply
-from a2c_smcp.server.world import EdgeWorld, unwrap_ack
+from a2c_smcp.server.rooms import Rooms
 from a2c_smcp.wire.clock import Clock, Timer
 from a2c_smcp.wire.connection import Connection
 from a2c_smcp.wire.limits import WireLimits
 from a2c_smcp.wire.namespace import Answer, BadAnswer, BadEvent, Enter, Event, Leave, Problem, Value
-from a2c_smcp.wire.packets import EVENT, UNREAD, arguments, read_array, write_packet
+from a2c_smcp.wire.packets import EVENT, arguments, read_array, unwrap, write_packet
 from a2c_smcp.wire.session import End, Fault
 
 logger = logging.getLogger(__name__)
@@ -64,8 +63,6 @@ LAST_SECONDS = 5.0
 """For a client to read the rest of what it was sent, when its session is over."""
 GOODBYE_SECONDS = 2.0
 """For a client that may not read it."""
-MAX_NESTING = 1_000
-"""What was read once is read again."""
 
 
 class Client(ABC):
@@ -78,7 +75,6 @@ class Client(ABC):
         self.address = address
         self.bucket = TokenBucket(hub.limits.requests_per_second, hub.limits.request_burst)
         self.lock = threading.RLock()
-        self.rooms: set[str] | None = None
         self.timer: Timer | None = None
         self.is_ended = False
 
@@ -103,7 +99,7 @@ class Hub(ABC, Generic[ClientT]):
 
     client_class: ClassVar[type[Client]]
 
-    def __init__(self, namespace: NamespaceCore, limits: Limits, wire_limits: WireLimits, cors: Origins) -> None:
+    def __init__(self, namespace: Edge, limits: Limits, wire_limits: WireLimits, cors: Origins) -> None:
         self._origins = cors
         self.limits = limits
         self.wire_limits = wire_limits
@@ -114,9 +110,9 @@ class Hub(ABC, Generic[ClientT]):
         """By the id of their session."""
         self._ended: dict[str, ClientT] = {}
         """Sessions of long-polling that are over, for the last poll."""
-        self.members: dict[str, ClientT] = {}
+        self._rooms: Rooms[ClientT] = Rooms()
+        self.members = self._rooms.members
         """By their id in the namespace."""
-        self._rooms: dict[str, dict[str, ClientT]] = {}
         self._addresses = AddressCounter(2 * limits.connections_per_ip)
         self._guesses = Guesses()
         self._watch = GrantWatch(
@@ -171,7 +167,7 @@ class Hub(ABC, Generic[ClientT]):
 
     def start(self, flow: Flow[Any, Any], on_end: Callable[[Any, BaseException | None], None]) -> None:
         """Run a flow; `on_end` gets what it returns, or what it raises."""
-        start(flow, self.namespace.world, on_end)
+        start(flow, self.namespace.backend, on_end)
 
     # ---------------------------------------------------------------------------------------------------------- clients
 
@@ -251,11 +247,11 @@ class Hub(ABC, Generic[ClientT]):
                     flow = self.namespace.dispatch(value.name, sid, args, value.text)
                     self.start(flow, partial(self._ack, client, sid, value.id, value.name))
             case Answer():
-                value.token.set_result(Written(unwrap_ack(value.args), value.text))
+                value.token.set_result(Written(unwrap(value.args), value.text))
             case Enter():
                 self._let_in(client, value.auth)
             case Leave():
-                self._leave(client, value, "client disconnect")
+                self._leave(value, "client disconnect")
                 self._schedule(client)
             case BadEvent():
                 sid = client.wire.namespace.sid
@@ -276,14 +272,14 @@ class Hub(ABC, Generic[ClientT]):
             ack = refusal(event, InternalError())
         if number is None:
             return
-        text = ack.text if isinstance(ack, Written) else _write_ack(event, ack)
+        text = ack.text if isinstance(ack, Written) else write_ack(event, ack)
         with client.lock:
             if client.wire.namespace.sid != sid:  # it has left meanwhile
                 return
             fault = client.wire.ack(number, text)
         self._sent(client, fault)
 
-    def _sent(self, client: ClientT, fault: Fault | bool | None) -> None:
+    def _sent(self, client: ClientT, fault: Fault | int | None) -> None:
         """Something was put into a client's outbox: have it sent, unless that was too much."""
         if isinstance(fault, Fault):
             self._note(client, fault)
@@ -306,11 +302,11 @@ class Hub(ABC, Generic[ClientT]):
         if error is not None or not is_accepted:
             self._reject(client, error)
             return
-        with client.lock, self._lock:
+        with client.lock:
             is_there = client.wire.session.end is None and client.wire.namespace.is_entering
             fault = None
             if is_there:
-                self.members[sid] = client
+                self._rooms.add(sid, client)
                 fault = client.wire.admit(sid)
         if is_there:
             client.fit()
@@ -349,12 +345,8 @@ class Hub(ABC, Generic[ClientT]):
         else:
             reject()
 
-    def _leave(self, client: ClientT, leave: Leave, reason: str) -> None:
-        with self._lock:
-            self.members.pop(leave.sid, None)
-            for room in client.rooms or ():
-                self._forget(leave.sid, room)
-            client.rooms = None
+    def _leave(self, leave: Leave, reason: str) -> None:
+        self._rooms.remove(leave.sid)
         self.start(self.namespace.leaving(leave.sid, reason), _log_failure)
 
     def end(self, client: ClientT, end: End = End.LOST) -> None:
@@ -375,7 +367,7 @@ class Hub(ABC, Generic[ClientT]):
         self._addresses.release(client.address)
         if leave is not None:
             reason = client.wire.session.end.value if client.wire.session.end is not None else ""
-            self._leave(client, leave, reason)
+            self._leave(leave, reason)
         client.finish()
 
     def close(self, client: ClientT) -> None:
@@ -392,7 +384,7 @@ class Hub(ABC, Generic[ClientT]):
         with client.lock:
             leave = client.wire.disconnect(self.now()) if client.wire.namespace.sid == sid else None
         if leave is not None:
-            self._leave(client, leave, "server disconnect")
+            self._leave(leave, "server disconnect")
             self._schedule(client)
             client.flush()
 
@@ -443,138 +435,54 @@ class Hub(ABC, Generic[ClientT]):
 
         reply = Reply()
         reply.then(settled)
-        self.ask(recipient, _write([event, *arguments(data)]), reply)
+        self.ask(recipient, write_event(event, data), reply)
 
     def request(self, event: str, data: Any = None, to: str | None = None, sid: str | None = None) -> Reply:
         """Send an event to a client, as programs do; its ack comes as a reply."""
         reply = Reply()
-        self.ask(to or sid or "", _write([event, *arguments(data)]), reply)
+        self.ask(to or sid or "", write_event(event, data), reply)
         return reply
 
     def join_room(self, sid: str, room: str, namespace: str | None = None) -> None:
         """Let a client hear a room."""
-        with self._lock:
-            client = self.members.get(sid)
-            if client is None:
-                raise KeyError(sid)
-            self._rooms.setdefault(room, {})[sid] = client
-            if client.rooms is None:
-                client.rooms = set()
-            client.rooms.add(room)
+        self._rooms.join(sid, room)
 
     def quit_room(self, sid: str, room: str, namespace: str | None = None) -> None:
         """Let it hear the room no longer."""
-        with self._lock:
-            client = self.members.get(sid)
-            if client is not None and client.rooms is not None:
-                client.rooms.discard(room)
-            self._forget(sid, room)
-
-    def _forget(self, sid: str, room: str) -> None:
-        there = self._rooms.get(room)
-        if there is not None:
-            there.pop(sid, None)
-            if not there:
-                del self._rooms[room]
+        self._rooms.quit(sid, room)
 
     def tell(self, to: str | None, event: str, data: Any, skip: Any = None) -> None:
         """Send an event to a room, to one client, or to everybody."""
         skipped = {skip} if isinstance(skip, str) else set(skip or ())
-        with self._lock:
-            if to is None:
-                heard = dict(self.members)
-            elif to in self.members:
-                heard = {to: self.members[to]}
-            else:
-                heard = dict(self._rooms.get(to, {}))
-        packet = write_packet(EVENT, self.namespace.namespace, _write([event, *arguments(data)]))
-        for sid, client in heard.items():
+        packet = write_packet(EVENT, self.namespace.namespace, write_event(event, data))
+        for sid, client in self._rooms.listeners(to).items():
             if sid not in skipped:
                 with client.lock:
                     fault = client.wire.emit(packet) if client.wire.namespace.sid == sid else None
                 self._sent(client, fault)
 
-    def ask(self, sid: str, text: str, reply: Reply) -> None:
-        """Send an event to one client; its ack settles the reply."""
-        client = self.members.get(sid)
-        if client is None:
-            reply.set_exception(NotFoundError("the Computer disconnected"))
-            return
-        with client.lock:
-            asked = client.wire.ask(text, reply) if client.wire.namespace.sid == sid else None
-        if asked is False:
-            reply.set_exception(RateLimitedError("too many requests wait for this Computer's answer"))
-        elif asked is None:
-            reply.set_exception(NotFoundError("the Computer disconnected"))
-        else:
-            self._sent(client, asked)
-
-    def forget(self, sid: str, reply: Reply) -> None:
-        """No answer is wanted any more."""
+    def ask(self, sid: str, text: str, reply: Reply) -> int | None:
+        """Send an event to one client, whose ack settles the reply; its number, for `forget`, if it was sent."""
         client = self.members.get(sid)
         if client is not None:
             with client.lock:
-                client.wire.namespace.forget(reply)
+                is_there = client.wire.namespace.sid == sid
+                asked = client.wire.ask(text, reply) if is_there else None
+            if asked is not None:
+                self._sent(client, asked)
+                return asked if isinstance(asked, int) else None
+            if is_there:
+                reply.set_exception(RateLimitedError("too many requests wait for this Computer's answer"))
+                return None
+        reply.set_exception(NotFoundError("the Computer disconnected"))
+        return None
 
-
-class HubWorld(EdgeWorld):
-    """What a flow may ask for, done with a hub."""
-
-    def __init__(self, edge: NamespaceCore, hub: Hub[Any]) -> None:
-        super().__init__(edge)
-        self._hub = hub
-
-    def enter(self, sid: str, office_id: str) -> None:
-        self._hub.join_room(sid, office_id)
-
-    def leave(self, sid: str, office_id: str) -> None:
-        self._hub.quit_room(sid, office_id)
-
-    def _notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> None:
-        self._hub.tell(to, event, data, skip)
-
-    def _set_timer(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
-        return self._hub.set_timer(seconds, callback)
-
-    def _ask(self, call: Call, reply: Reply) -> Reply:
-        text = call.text if call.text is not None else _rewrite(call)
-        self._hub.ask(call.target, text, reply)
-        reply.then(partial(self._forget, call.target))
-        return reply
-
-    def _forget(self, target: str, reply: Reply) -> None:
-        if reply.has_failed:  # else it was answered, and is forgotten
-            self._hub.forget(target, reply)
-
-
-def read_ack(ack: Written) -> Any:
-    """What an ack says, all of it."""
-    return unwrap_ack(read_array(ack.text, MAX_NESTING, in_full=True) or []) if ack.text else None
-
-
-def _rewrite(call: Call) -> str:
-    """A request whose fields were changed on the way; those that were not read are taken from how they came."""
-    data = call.data
-    if isinstance(data, dict) and any(value is UNREAD for value in cast("dict[str, Any]", data).values()):
-        came: dict[str, Any] = (read_array(call.original or "[]", MAX_NESTING, in_full=True) or ["", {}])[1]
-        data = {key: came[key] if value is UNREAD else value for key, value in cast("dict[str, Any]", data).items()}
-    return _write([call.event, data])
-
-
-def _write(value: Any) -> str:
-    try:
-        return orjson.dumps(value).decode()
-    except TypeError as error:
-        if "ecursion" in str(error):
-            raise
-        return json.dumps(value, separators=(",", ":"))  # types that orjson does not know, of the host program
-
-
-def _write_ack(event: str, ack: Any) -> str:
-    try:
-        return _write(arguments(ack))
-    except (TypeError, ValueError, RecursionError):
-        return _write([refusal(event, MalformedRequestError("the answer cannot be written as JSON"))])
+    def forget(self, sid: str, number: int) -> None:
+        """The ack of something that a client was asked is not wanted any more."""
+        client = self.members.get(sid)
+        if client is not None:
+            with client.lock:
+                client.wire.namespace.forget(number)
 
 
 def _error_of(problem: Problem, size: int, limits: Limits) -> SMCPError:

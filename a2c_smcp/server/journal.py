@@ -1,6 +1,6 @@
 """The Server's log: who joins and leaves, what is rejected and, at DEBUG, every request.
 
-Both shells write it through `NamespaceCore`. The facts of a line are fields of its record too, for `--log-format json`.
+Both shells write it through `Edge`. The facts of a line are fields of its record too, for `--log-format json`.
 A credential appears by its id only. Text of clients is escaped and cut.
 """
 

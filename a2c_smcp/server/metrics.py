@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 
 from a2c_smcp.errors import SMCPError, is_known_code
 from a2c_smcp.protocol.payloads import KNOWN_EVENTS
-from a2c_smcp.server.edge import NamespaceCore
+from a2c_smcp.server.edge import Edge
 from a2c_smcp.server.registry import MemoryRegistry
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -49,7 +49,7 @@ class Metrics:
         self._children: dict[tuple[str, str], tuple[Any, Any]] = {}
         self._offices = _Offices(self._registry) if by_office else None
 
-    def watch(self, namespace: NamespaceCore) -> None:
+    def watch(self, namespace: Edge) -> None:
         """Show the state of a namespace."""
         self._registry.register(_State(namespace))
 
@@ -114,7 +114,7 @@ def _outcome(outcome: str) -> str:
 class _State(Collector):
     """What there is right now."""
 
-    def __init__(self, namespace: NamespaceCore) -> None:
+    def __init__(self, namespace: Edge) -> None:
         self._namespace = namespace
 
     def collect(self) -> list[GaugeMetricFamily]:

@@ -81,16 +81,16 @@ class Reload:
         if after.limits != before.limits:
             self._app.limit(after.limits)
             self._config.ws_max_size = transport_limit(after.limits)
-            self._door.limit(after.connections_per_ip)
+            self._gate.limit(after.connections_per_ip)
         self._app.grace = after.grace
         if "log_level" in updates:
             logging.getLogger().setLevel(after.log_level.upper())
         return changes, [name for name in names if name not in updates]
 
     @property
-    def _door(self) -> Any:
+    def _gate(self) -> Any:
         http: Any = self._config.http_protocol_class
-        return http.door
+        return http.gate
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.server_effects import Registry
 from a2c_smcp.server.app import SMCPApp, create_app, transport_limit
 from a2c_smcp.server.auth import AuthenticationProvider
-from a2c_smcp.server.door import Door, proxies
 from a2c_smcp.server.namespace import SMCPNamespace
-from a2c_smcp.server.protocols import Http, WebSocket
 from a2c_smcp.server.reloading import Reload, key_files
 from a2c_smcp.server.settings import ServerSettings
+from a2c_smcp.server.tcp_gate import TcpGate, proxies
+from a2c_smcp.server.uvicorn_protocols import Http, WebSocket
 from a2c_smcp.utils.system.resources import raise_open_files
 from a2c_smcp.utils.system.signals import HANGUP, STOP, Hangup
 from a2c_smcp.utils.system.sockets import LOOP_OF_SHARED_LISTENER, bind
@@ -137,11 +137,11 @@ def is_local_origin(origin: str | None, environ: Any = None) -> bool:
 
 
 def _protocols(limits: Limits, forwarded_allow_ips: str | list[str] | None) -> dict[str, Any]:
-    """uvicorn's protocols, with a door that the connections of one Server share."""
+    """uvicorn's protocols, with a gate that the connections of one Server share."""
     is_proxy = proxies(forwarded_allow_ips or os.environ.get("FORWARDED_ALLOW_IPS"))  # as uvicorn has it
-    door = Door(limits.connections_per_ip, raise_file_limit() // 2, is_proxy)
-    shared = {"door": door, "__slots__": ()}
-    return {"http": type("Http", (Http,), {"door": door}), "ws": type("WebSocket", (WebSocket,), shared)}
+    gate = TcpGate(limits.connections_per_ip, raise_file_limit() // 2, is_proxy)
+    shared = {"gate": gate, "__slots__": ()}
+    return {"http": type("Http", (Http,), {"gate": gate}), "ws": type("WebSocket", (WebSocket,), shared)}
 
 
 def raise_file_limit() -> int:

@@ -92,10 +92,13 @@ class Connection:
         """Send a packet that was written by `namespace.event`, perhaps for many."""
         return self.session.send(packet)
 
-    def ask(self, text: str, token: Any) -> Fault | bool:
-        """Send an event that wants an ack; False when too many of them are open."""
-        packet = self.namespace.ask(text, token)
-        return False if packet is None else self.session.send(packet) or True
+    def ask(self, text: str, token: Any) -> int | Fault | None:
+        """Send an event that wants an ack: its number, for `forget`; None when too many of them are open."""
+        asked = self.namespace.ask(text, token)
+        if asked is None:
+            return None
+        number, packet = asked
+        return self.session.send(packet) or number
 
     def ack(self, id: int, text: str) -> Fault | None:
         """Answer an event."""

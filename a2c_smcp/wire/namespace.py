@@ -212,21 +212,20 @@ class Namespace:
         """The packet of an event; `text` is its JSON array."""
         return write_packet(EVENT, self.name, text)
 
-    def ask(self, text: str, token: Any) -> str | None:
-        """The packet of an event that wants an ack, which comes back with the token; None if too many are open."""
+    def ask(self, text: str, token: Any) -> tuple[int, str] | None:
+        """The number and the packet of an event whose ack comes back with the token; None if too many are open."""
         if self._pending is None:
             self._pending = {}
         if len(self._pending) >= self.limits.pending:
             return None
         number = next(self._numbers)
         self._pending[number] = token
-        return write_packet(EVENT, self.name, text, number)
+        return number, write_packet(EVENT, self.name, text, number)
 
-    def forget(self, token: Any) -> None:
-        """No answer is wanted any more."""
-        for number, waiting in list((self._pending or {}).items()):
-            if waiting is token and self._pending is not None:
-                del self._pending[number]
+    def forget(self, number: int) -> None:
+        """No ack is wanted any more: one that comes all the same is ignored."""
+        if self._pending is not None:
+            self._pending.pop(number, None)
 
     def ack(self, id: int, text: str) -> str:
         """The packet of an ack; `text` is its JSON array."""

@@ -7,7 +7,7 @@ only passed on is not written again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -66,6 +66,11 @@ def arguments(data: Any) -> list[Any]:
     if isinstance(data, tuple):
         return list(cast("tuple[Any, ...]", data))
     return [] if data is None else [data]
+
+
+def unwrap(args: Sequence[Any]) -> Any:
+    """The arguments of an ack in the form a handler returns them: one value, several as a tuple, or None."""
+    return args[0] if len(args) == 1 else tuple(args) or None
 
 
 def write_json(value: Any) -> str:

@@ -19,7 +19,7 @@ from a2c_smcp.computer.config.model import (
     StreamableHttpServerConfig,
     ToolMeta,
 )
-from a2c_smcp.computer.hosting.policy import Policy
+from a2c_smcp.computer.config.policy import Policy
 
 from .fields import docs_of, rows_of
 from .markdown import code, table
@@ -27,19 +27,19 @@ from .markdown import code, table
 INTRODUCTION = """\
 # Configuration of a Computer
 
-Here you look up every field of the file that `a2c computer --config FILE` reads. [Running a
-Computer](../computer.md) shows the file as a whole; `a2c config check FILE` says what is wrong with yours.
+This page lists every field of the file that `a2c computer --config FILE` reads. [Run a
+Computer](../computer.md) shows a complete file. `a2c config check FILE` checks yours.
 
 A file has two parts:
 
-| part | is | |
+| part | contents | |
 | --- | --- | --- |
 | `servers` | an object: a name and a [server](#every-server) for each MCP server | also read under `mcpServers` |
-| `inputs` | a list of [inputs](#inputs): values that are not in the file | may be left out |
+| `inputs` | a list of [inputs](#inputs): values that are not in the file | optional |
 
-Any text under `server_parameters` may hold placeholders: `${input:id}` for an input, `${VAR}`, `${VAR:-default}` or
-`${env:VAR}` for an environment variable. A *placeholder* in the tables below is one of these as the whole value. The
-fields of `server_parameters` may also stand directly in the server, as other hosts have them.
+Any text under `server_parameters` can contain placeholders: `${input:id}` for an input, and `${VAR}`, `${VAR:-default}`
+or `${env:VAR}` for an environment variable. In the tables below, *placeholder* means one of these as the whole value.
+The fields of `server_parameters` can also be written directly in the server, as in the files of other hosts.
 """
 
 SERVERS: dict[str, tuple[type[BaseServerConfig], type[BaseModel]]] = {
@@ -56,11 +56,11 @@ _HEADER = ("field", "type", "default", "meaning")
 
 
 def page() -> str:
-    """The page."""
+    """Return the page."""
     parts = [INTRODUCTION, "## Every server\n", table(_HEADER, rows_of(BaseServerConfig)), *_server_types()]
     parts += [
         "## Tool metadata\n",
-        "In `tool_meta` and `default_tool_meta`. Further keys are kept and reach the Agent.\n",
+        "These fields belong in `tool_meta` and `default_tool_meta`. Other keys are kept and passed to the Agent.\n",
     ]
     parts += [table(_HEADER, rows_of(ToolMeta)), "## Inputs\n", *_inputs(), *_policy()]
     return "\n".join(parts)
@@ -82,8 +82,8 @@ def _server_types() -> list[str]:
 
 def _inputs() -> list[str]:
     parts = [
-        "`${input:id}` is filled in when it is first needed: from the environment (`A2C_SMCP_ID`, or "
-        "`A2C_SMCP_ID_SERVER` for one server alone), else from a command or a person, else from its `default`.\n"
+        "The Computer fills in `${input:id}` when it first needs the value: from the environment (`A2C_SMCP_ID`, or "
+        "`A2C_SMCP_ID_SERVER` for one server only), else from a command or the owner, else from its `default`.\n"
     ]
     for kind in INPUTS:
         parts += [f"### {kind.model_fields['type'].default}\n", table(_HEADER, rows_of(kind))]
@@ -94,8 +94,8 @@ def _policy() -> list[str]:
     docs = docs_of(Policy)
     rows = [(code(each.name), code(str(each.default)), docs.get(each.name, "")) for each in fields(Policy)]
     return [
-        "## Patience with MCP servers\n",
-        "`a2c computer --start-timeout` sets the first; in a program of yours, `Computer(…, policy=Policy(…))` sets "
-        "all of them. Times are in seconds.\n",
+        "## Timeouts and restarts of MCP servers\n",
+        "`a2c computer --start-timeout` sets the first. In your own program, `Computer(…, policy=Policy(…))` sets all "
+        "of them. Times are in seconds.\n",
         table(("field", "default", "meaning"), rows),
     ]

@@ -1,4 +1,4 @@
-"""The page of the examples: what each file in `examples/` says of itself, and the file."""
+"""The page of the examples: the description of each file in `examples/`, and the file."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ FOLDER = ROOT / "examples"
 INTRODUCTION = """\
 # Examples
 
-Here you find programs to start from. They are in `examples/` of this project, and each is run by its tests. Each says
-at its top what it needs and how it is run; those that need a Server and a Computer find them as on
-[the Agent's page](agent.md), or where `A2C_URL`, `A2C_OFFICE` and `A2C_API_KEY` say.
+This page lists programs that you can run and adapt. They are in the folder `examples/` and are tested. The docstring of
+each says what it needs and how to run it. Those that need a Server and a Computer use the ones of
+[Write an Agent](agent.md), or those that `A2C_URL`, `A2C_OFFICE` and `A2C_API_KEY` name.
 """
 
 
 def files() -> list[Path]:
-    """The examples, each a file."""
+    """Return the files of the examples."""
     return sorted(path for path in FOLDER.iterdir() if path.suffix in (".py", ".json"))
 
 
 def page() -> str:
-    """The page."""
-    folder = "`library/` has the documents that `a2c up` offers unless you name a folder of yours.\n"
+    """Return the page."""
+    folder = "`library/` contains the documents that `a2c up` serves if you do not name a folder.\n"
     return "\n".join([INTRODUCTION, folder, *map(_section, files())])
 
 
 def about(path: Path) -> str:
-    """What a file is: the first paragraph of its docstring, or the servers in it."""
+    """Describe a file: the first paragraph of its docstring, or the servers in it."""
     if path.suffix == ".json":
         names = ", ".join(code(server.name) for server in load_config(path, expand=False).servers)
-        return f"A Computer's configuration with the MCP servers {names}."
+        return f"A configuration of a Computer with the MCP servers {names}."
     text = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
     return " ".join(text.partition("\n\n")[0].split())
 

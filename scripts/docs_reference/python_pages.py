@@ -1,4 +1,4 @@
-"""Which names the pages of the Python API describe, in the order in which a reader needs them."""
+"""The names that the pages of the Python API describe, in reading order."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .markdown import code, table
 from .python import Section, Topic, page_of
 
 BOTH_FORMS = (
-    "Where a heading names two classes, the first is for asyncio, and the second blocks. The signatures are those of "
-    "the first; the second has the same without `async`. Where they differ in more than that, both are shown."
+    "If a heading names two classes, the first is for asyncio and the second blocks. The signatures are those of the "
+    "first; the second has the same without `async`. Other differences are shown for both."
 )
 
 AGENT = [
@@ -34,22 +34,22 @@ AGENT = [
         ],
     ),
     Section(
-        "What changes",
+        "Changes",
         "a2c_smcp.agent",
-        "`agent.changes()` gives each change as a `Change`; an event handler has a method for each kind.",
+        "`agent.changes()` yields each change as a `Change`. An event handler has a method for each kind.",
         [Topic(agent.Change), Topic(agent.AsyncAgentEventHandler, agent.AgentEventHandler)],
     ),
     Section(
         "Credentials",
         "a2c_smcp.agent",
-        "`in_office` makes a `DefaultAgentAuthProvider`. Write a provider of your own for tokens that expire.",
+        "`in_office` creates a `DefaultAgentAuthProvider`. For tokens that expire, write your own provider.",
         [Topic(agent.DefaultAgentAuthProvider), Topic(agent.AgentAuthProvider), Topic(agent.AgentConfig)],
     ),
     Section(
         "Tools for a model",
         "a2c_smcp.agent",
         "`a2c_smcp.agent.adapters.langchain.langchain_tools(toolkit)` and "
-        "`a2c_smcp.agent.adapters.openai_agents.openai_agents_tools(toolkit)` give the tools of a toolkit to these "
+        "`a2c_smcp.agent.adapters.openai_agents.openai_agents_tools(toolkit)` pass the tools of a toolkit to these "
         "frameworks.",
         [
             Topic(agent.Toolkit, agent.SyncToolkit, bases=(ToolkitBase,)),
@@ -64,8 +64,8 @@ COMPUTER = [
     Section(
         "A Computer",
         "a2c_smcp.computer",
-        "`ConfirmCallback` is the type of a `confirm_callback`: a function of `(req_id, server, tool, parameters)` "
-        "that returns whether the call may run, plain or async.",
+        "`ConfirmCallback` is the type of a `confirm_callback`: a plain or async function of `(req_id, server, "
+        "tool, parameters)` that returns whether the call may run.",
         [
             Topic(computer.Computer, hidden=("catch_up",)),
             Topic(
@@ -100,7 +100,7 @@ COMPUTER = [
     Section(
         "MCP servers",
         "a2c_smcp.computer.mcp_clients.manager",
-        "`computer.mcp_manager` runs the MCP servers of a Computer. A program rarely needs it.",
+        "`computer.mcp_manager` runs the MCP servers of a Computer. Programs rarely need it.",
         [
             Topic(
                 MCPServerManager,
@@ -111,7 +111,7 @@ COMPUTER = [
 ]
 
 _REGISTRY = ("member", "office", "roster", "offices_with", "commit")
-"""What only the Server calls."""
+"""Methods that only the Server calls."""
 SERVER = [
     Section(
         "Applications",
@@ -127,7 +127,7 @@ SERVER = [
     Section(
         "Namespaces",
         "a2c_smcp.server",
-        "Register a namespace on a `socketio.AsyncServer` or `socketio.Server` of your own, or give a subclass to "
+        "Register a namespace on your own `socketio.AsyncServer` or `socketio.Server`, or pass a subclass to "
         "`create_app(namespace_class=…)`. `Session` is a `ComputerSession` or an `AgentSession`, and `BaseSession` has "
         "the fields of both; `OFFICE_ID` and `SID` are `str`.",
         [
@@ -142,7 +142,7 @@ SERVER = [
         ],
     ),
     Section(
-        "Who may connect",
+        "Authentication",
         "a2c_smcp.server",
         "",
         [
@@ -174,7 +174,7 @@ RESULTS = [
         "a2c_smcp.errors",
         "Every code has a class:\n\n"
         + table(
-            ("exception", "code", "means"),
+            ("exception", "code", "meaning"),
             [(code(each.__name__), f"[{each.code}](../errors.md#{each.code})", each.summary) for each in classes()],
         ),
         [Topic(errors.SMCPError), Topic(errors.OfficeRefusedError), Topic(errors.error_for)],
@@ -194,33 +194,33 @@ DOCUMENTS = [
 PAGES = {
     "agent": page_of(
         "Python: the Agent",
-        "Here you look up the classes of `a2c_smcp.agent`. [Writing an Agent](../../agent.md) shows how they are used.",
+        "This page lists the classes of `a2c_smcp.agent`. [Write an Agent](../../agent.md) shows how to use them.",
         AGENT,
     ),
     "computer": page_of(
         "Python: the Computer",
-        "Here you look up the classes of `a2c_smcp.computer`. [Running a "
-        "Computer](../../computer.md#in-your-own-program) shows how they are used.",
+        "This page lists the classes of `a2c_smcp.computer`. [Run a "
+        "Computer](../../computer.md#embed-a-computer-in-your-program) shows how to use them.",
         COMPUTER,
     ),
     "server": page_of(
         "Python: the Server",
-        "Here you look up the classes of `a2c_smcp.server`. [Running the Server](../../server.md#in-your-own-program) "
-        "shows how they are used.",
+        "This page lists the classes of `a2c_smcp.server`. [Run the "
+        "Server](../../server.md#embed-the-server-in-your-program) shows how to use them.",
         SERVER,
     ),
     "results": page_of(
         "Python: results and errors",
-        "Here you look up what a call returns and what it raises. [Writing an "
-        "Agent](../../agent.md#when-a-call-raises-and-when-it-returns-the-error) says which of them when.",
+        "This page describes the results and the exceptions of calls. [Write an "
+        "Agent](../../agent.md#when-a-call-raises-and-when-it-returns-the-error) explains when each occurs.",
         RESULTS,
     ),
     "documents": page_of(
         "Python: addresses of documents and windows",
-        "Here you look up how a program reads and makes addresses. An Agent reads documents with the methods of [its "
-        "client](agent.md); [A folder of documents](../../documents.md) and [Writing an MCP "
-        "server](../../mcp-servers.md) say how documents are served.",
+        "This page describes the functions that parse and build addresses. An Agent reads documents with the methods "
+        "of [its client](agent.md). [Serve a folder of documents](../../documents.md) and [Write an MCP "
+        "server](../../mcp-servers.md) explain how to serve documents.",
         DOCUMENTS,
     ),
 }
-"""What writes a page, by its name."""
+"""The generator of each page, by its name."""

@@ -11,9 +11,9 @@ from .markdown import code, table
 INTRODUCTION = """\
 # Settings of the Server
 
-Here you look up every setting of `a2c server`. Each has three forms, shown under one another: a flag, an environment
-variable, and a key of the TOML file that `--config` (or `A2C_CONFIG`) names. A flag beats the environment, which beats
-the file. [Running the Server](../server.md) says how they go together.
+This page lists every setting of `a2c server`. You can set each with a flag, with an environment variable, or with a key
+of the TOML file that `--config` (or `A2C_CONFIG`) names. A flag overrides the environment, which overrides the file.
+[Run the Server](../server.md) explains the settings.
 
 ```toml title="server.toml"
 host = "0.0.0.0"
@@ -25,7 +25,7 @@ log_format = "json"
 
 
 def page() -> str:
-    """The page."""
+    """Return the page."""
     flags = {option.name: option for option in command_at("server").options}
     docs = docs_of(ServerSettings)
     panels: dict[str, list[tuple[str, str, str, str]]] = {}

@@ -1,4 +1,4 @@
-"""The page of the wire in Python: the names of events, and the shapes of payloads."""
+"""The page of events and payloads in Python."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from .markdown import code, table
 INTRODUCTION = """\
 # Python: events and payloads
 
-Here you look up the names in `a2c_smcp.smcp`, for a program that uses Socket.IO itself. [The
-protocol](../../protocol.md) says when each event is sent. Shapes are `TypedDict`s: plain dictionaries at run time.
+This page lists the names in `a2c_smcp.smcp`, for programs that use Socket.IO directly. [The
+protocol](../../protocol.md) describes when each event is sent. Payloads are `TypedDict`s, which are plain
+dictionaries at run time.
 """
 
 
 def page() -> str:
-    """The page."""
+    """Return the page."""
     return "\n".join(
         [
             INTRODUCTION,
@@ -32,7 +33,7 @@ def page() -> str:
 
 
 def names() -> set[str]:
-    """The names that the page describes."""
+    """Return the names that the page describes."""
     return {name for name, _ in _events()} | set(_shapes())
 
 
@@ -50,7 +51,7 @@ def _events() -> Iterator[tuple[str, str]]:
 
 
 def _shapes() -> dict[str, list[str]]:
-    """The fields of each shape, with those of its bases; of a name for several shapes, these."""
+    """Return the fields of each payload, including those of its bases; for a union, its members."""
     found: dict[str, list[str]] = {}
     for node in _body():
         match node:

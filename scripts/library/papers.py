@@ -24,7 +24,7 @@ from library.figures import (
 
 def about() -> bytes:
     """What the folder is."""
-    return b"# About this folder\n\nEverything in this folder is invented; the files are here to be tried.\n"
+    return b"# About this folder\n\nThe files in this folder are fictional samples for you to try.\n"
 
 
 def standup() -> bytes:

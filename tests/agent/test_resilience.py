@@ -317,7 +317,7 @@ async def test_a_computer_that_comes_and_goes_all_the_time_costs_little(scene: S
     await scene.fake("last", answer=tools_answer)
     await diary.until(lambda: ("tools", ("last", ["tool"])) in diary.heard)
     assert fetches < 50
-    assert len(changes._mailbox) < 10  # pyright: ignore[reportPrivateUsage]
+    assert len(changes._queue) < 10  # pyright: ignore[reportPrivateUsage]
     assert set(agent.computers) == {"pc", "last"}
 
 

@@ -15,7 +15,7 @@ from anthropic import AsyncAnthropic
 from openai import AsyncOpenAI
 
 from a2c_smcp.agent import Answer, Answers, Choice, SyncToolkit, Toolkit
-from a2c_smcp.agent.content import Image, Text
+from a2c_smcp.agent.answers import Image, Text
 from a2c_smcp.computer.config.files import server_from
 from tests.support.agents import Diary, Driven, Stage
 from tests.support.hosting import AUTO, raw, shelves

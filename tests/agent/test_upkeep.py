@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -182,6 +183,13 @@ async def test_a_handler_that_raises_harms_nobody(scene: Stage, caplog: pytest.L
     assert not (await agent.emit_tool_call("pc", "echo", {"text": "hi"}, 10)).isError
 
 
+async def test_whatever_awaitable_a_handler_returns_is_awaited(scene: Stage) -> None:
+    diary = Deferred()
+    await scene.agent(handler=diary)
+    await scene.fake("pc")
+    assert await diary.until_heard("awaited") == "pc"
+
+
 async def test_a_handler_that_lacks_methods_is_fine(scene: Stage) -> None:
     agent = await scene.agent(handler=object())
     await scene.computer(raw())
@@ -219,6 +227,20 @@ async def test_a_computer_that_cannot_answer_yet_is_asked_again(scene: Stage) ->
     await scene.fake(answer=answer)
     await diary.until_heard("tools")
     assert agent.tools["pc"] == [TOOL]
+
+
+class Deferred(Diary):
+    """Returns an awaitable that is no coroutine."""
+
+    def on_computer_enter_office(self, data: Any, client: Any) -> Any:
+        note = self.note
+
+        class Later:
+            def __await__(self) -> Generator[Any, Any, None]:
+                yield from asyncio.sleep(0).__await__()
+                note("awaited", data["computer"])
+
+        return Later()
 
 
 class CallingDiary(Diary):

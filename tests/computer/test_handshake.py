@@ -187,7 +187,7 @@ async def test_an_http_server_that_cannot_be_asked_is_used_as_it_is(
             known = computer.status_of("windowed")
             assert (known.state, known.restarts, known.protocol_version) == (ServerState.READY, 0, "2025-11-25")
             assert text_of(await computer.call("write", text="hi")) == "hi"
-    assert ("ends when it is asked" in caplog.text) == (status == 404)  # which is what ends a session
+    assert ("disconnects when asked" in caplog.text) == (status == 404)  # which is what ends a session
 
 
 async def test_a_server_is_stopped_while_it_is_being_asked(tmp_path: Path) -> None:

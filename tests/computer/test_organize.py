@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from a2c_smcp.computer.offer.desktop.organize import Window, organize_desktop
-from a2c_smcp.computer.offer.finder.organize import ALL, AT_ONCE, FEW, Filed, Search, Shelf, file, organize_finder
+from a2c_smcp.computer.offer.finder.index import ALL, AT_ONCE, FEW, DocumentIndex, Filed, Search, file
+from a2c_smcp.computer.offer.finder.organize import organize_finder
 from a2c_smcp.computer.offer.server_order import in_order_of_use
 from a2c_smcp.errors import MalformedRequestError
 
@@ -264,27 +265,27 @@ changes = st.lists(
 
 
 @given(changes)
-def test_a_shelf_that_changes_finds_what_a_new_one_would(happenings: list[tuple[str, int, int]]) -> None:
-    shelf, there = Shelf(), dict[int, Filed]()
+def test_an_index_that_changes_finds_what_a_new_one_would(happenings: list[tuple[str, int, int]]) -> None:
+    index, there = DocumentIndex(), dict[int, Filed]()
     for what, place, day in happenings:
         if what == "look":
-            assert shelf.matching(ALL) == Shelf(there.values()).matching(ALL)
+            assert index.matching(ALL) == DocumentIndex(there.values()).matching(ALL)
             continue
         if (old := there.pop(place, None)) is not None:
-            shelf.remove(old)
+            index.remove(old)
         if what == "put":
             filed = file(document(str(place), title=f"day {day}", last_modified=f"2026-01-{day:02}"))
             assert filed is not None
             filed.place = place
             there[place] = filed
-            shelf.put(filed)
+            index.put(filed)
     for search in (ALL, Search.of(["day 1"], None), Search.of(["day 2", "day 3"], "pdf")):
         for _ in range(2):
-            assert shelf.matching(search) == Shelf(there.values()).matching(search)
+            assert index.matching(search) == DocumentIndex(there.values()).matching(search)
 
 
-def test_a_large_shelf_is_searched_in_pieces_with_the_same_findings() -> None:
+def test_a_large_index_is_searched_in_pieces_with_the_same_findings() -> None:
     filed = [found for place in range(AT_ONCE + 20) if (found := file(document(str(place))))]
-    shelf, search = Shelf(filed), Search.of(["77"], None)
-    asyncio.run(shelf.search(search))
-    assert shelf.matching(search) == search.among(filed)
+    index, search = DocumentIndex(filed), Search.of(["77"], None)
+    asyncio.run(index.search(search))
+    assert index.matching(search) == search.among(filed)

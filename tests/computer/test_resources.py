@@ -9,19 +9,26 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
-import mcp_types as types
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mcp.client.subscriptions import ServerEvent
 
-from a2c_smcp.computer.hosting.watching import ResourceView
+from a2c_smcp.computer.config.files import server_from
+from a2c_smcp.computer.config.policy import Policy
+from a2c_smcp.computer.hosting.connected import ConnectedServer
+from a2c_smcp.computer.hosting.tool_list import ToolList
+from a2c_smcp.computer.hosting.watching import ResourceWatch, Watched
+from a2c_smcp.computer.mcp.client import MCPClient
 from a2c_smcp.computer.mcp.conversation import Conversation
-from a2c_smcp.computer.mcp.session import Session
+from a2c_smcp.computer.mcp.link import Link
+from a2c_smcp.computer.mcp.processes import Children
 from a2c_smcp.computer.offer import items
 from a2c_smcp.computer.offer.budget import ByteBudget
 from a2c_smcp.computer.offer.desktop.aggregator import MAX_BYTES, DesktopAggregator
 from a2c_smcp.computer.offer.finder.aggregator import FinderAggregator
 from a2c_smcp.computer.offer.finder.documents import INDEX_BYTES, Room
+from a2c_smcp.computer.offer.view import ResourceView
 from a2c_smcp.errors import TooLargeError
 from tests.support.hosting import hosting, shelves
 from tests.support.waiting import PATIENCE, eventually
@@ -48,14 +55,9 @@ class MemoryServer:
         """Whether it does not answer when it is asked what it has."""
         self.held = asyncio.Event()
         self.held.set()
-        self.view: ResourceView | None = None
-        self.conversation = Conversation(self._take, self._on_notice)
+        self.conversation = Conversation(self.take, lambda method, params: None)
 
-    def _on_notice(self, method: str, params: Any) -> None:
-        if self.view is not None:
-            self.view.on_notice(method, params.get("uri"))
-
-    def _take(self, message: dict[str, Any], headers: Any) -> None:
+    def take(self, message: dict[str, Any], headers: Any) -> None:
         if "id" not in message:
             return
         params: dict[str, Any] = message.get("params") or {}
@@ -63,6 +65,8 @@ class MemoryServer:
         match message["method"]:
             case "initialize":
                 reply["result"] = HELLO
+            case "tools/list":
+                reply["result"] = {"tools": []}
             case "resources/list" if self.lists_nothing:
                 return
             case "resources/list" if self.failing_lists:
@@ -104,33 +108,51 @@ class MemoryServer:
             self.tell("list_changed")
 
 
+class MemoryClient(MCPClient):
+    """The connection to it."""
+
+    server: MemoryServer
+
+    @asynccontextmanager
+    async def _open(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Conversation]:
+        self.server.conversation = Conversation(self.server.take, self._on_notice)
+        yield self.server.conversation
+
+
 @asynccontextmanager
 async def viewing(
     server: MemoryServer,
     budget: int = 1_000_000,
     redact: Callable[[str], str] = str,
     room: int = INDEX_BYTES,
-    **pauses: float,
+    list_pause: float = 0.1,
+    retry_pause: float = items.RETRY_PAUSE,
 ) -> AsyncGenerator[ResourceView]:
-    info = types.Implementation(name="test", version="1")
-    async with asyncio.timeout(PATIENCE), Session(server.conversation, info) as session:
-        await session.initialize()
-        view = ResourceView(
-            "memory",
-            session,
+    def show(watch: ResourceWatch) -> ResourceView:
+        return ResourceView(
+            watch,
             require_subscribe=True,
             budget=ByteBudget(budget),
             room=Room(room),
-            on_change=lambda kind, changed: None,
-            on_list=lambda: None,
+            announce=lambda change: None,
+            on_list=lambda changed: None,
             redact=redact,
-            **pauses,
+            retry_pause=retry_pause,
         )
-        server.view = view
+
+    def on_event(event: ServerEvent) -> None:
+        connected.on_event(event)
+
+    policy = Policy(start_timeout=PATIENCE, list_pause=list_pause)
+    tools = ToolList(server_from({"command": "memory"}, "memory"), policy, redact, lambda: None)
+    client = MemoryClient("memory", children=Children(), redact=redact, on_event=on_event, policy=policy)
+    client.server = server
+    async with asyncio.timeout(PATIENCE), client.connect({}, tools.read) as connection:
+        connected = ConnectedServer("memory", connection, tools, show=show, policy=policy, redact=redact)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(view.run)
-            yield view
-            view.close()
+            tasks.start_soon(connected.run)
+            yield connected.view
+            connected.close()
             tasks.cancel_scope.cancel()
 
 
@@ -160,7 +182,7 @@ steps = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(steps, st.sampled_from([50, 1_000_000]))
 def test_any_sequence_of_changes_failures_and_looks_ends_as_a_fresh_view_would(
     happenings: list[tuple[str, str, str]], budget: int
@@ -274,7 +296,7 @@ async def test_a_secret_in_a_servers_error_is_in_no_log_and_no_note(caplog: pyte
     server.broken.add("window://m/a")
     async with viewing(server, redact=lambda text: text.replace("not here", "hidden")) as view:
         await eventually(
-            lambda: [item for item in view.windows.items.values() if item.is_watched]
+            lambda: [item for item in view.windows.items.values() if item.watched is Watched.YES]
         )  # else it is read again
         assert await look(view) == []
         assert "hidden" in view.problems()[0]
@@ -377,7 +399,7 @@ async def test_a_document_that_will_never_fit_is_not_read_again_and_again() -> N
     server.contents["dpe://m/huge"] = json.dumps({"title": "x" * 20_000, "page_count": 1})
     async with viewing(server, room=10_000) as view:
         finder = FinderAggregator(lambda: [view])
-        await eventually(lambda: view.documents.items and view.documents.items["dpe://m/huge"].is_watched)
+        await eventually(lambda: any(item.watched is Watched.YES for item in view.documents.items.values()))
         for _ in range(3):
             assert await finder.collect_documents(PATIENCE) == []
         assert (finder.left_out, len(server.reads)) == (1, 1)

@@ -15,8 +15,8 @@ from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.computer.config.inputs import InputResolver
 from a2c_smcp.computer.config.model import MCPServerInput, MCPServerPromptStringInput
-from a2c_smcp.computer.offer.announcer import Announcer
-from a2c_smcp.computer.offer.calls import MAX_QUESTIONS
+from a2c_smcp.computer.offer.announcer import Announcer, Change
+from a2c_smcp.computer.offer.confirmation import MAX_QUESTIONS
 from a2c_smcp.computer.socketio.client import SMCPComputerClient
 from a2c_smcp.computer.types import ServerState
 from a2c_smcp.errors import NotFoundError
@@ -147,15 +147,17 @@ async def test_the_last_change_is_always_announced() -> None:
     state = {"version": 0}
     told: list[int] = []
 
-    async def send(kind: str) -> bool:
-        sent.append(kind)
-        told.append(state["version"])
-        return True
+    class Client:
+        async def emit_update(self, event: str) -> bool:
+            sent.append(event)
+            told.append(state["version"])
+            return True
 
-    announcer = Announcer(send)
+    announcer, client = Announcer(), Client()
+    announcer.client = client
     for version in range(1, 200):
         state["version"] = version
-        announcer.announce("x")
+        announcer.announce(Change.TOOLS)
         await asyncio.sleep(0.0015 if version % 7 else 0.11)
     await eventually(lambda: told[-1] == 199)
     assert len(sent) < 60
@@ -166,18 +168,20 @@ async def test_what_cannot_be_told_is_told_later() -> None:
     sent: list[str] = []
     present = False
 
-    async def send(kind: str) -> bool:
-        if present:
-            sent.append(kind)
-        return present
+    class Client:
+        async def emit_update(self, event: str) -> bool:
+            if present:
+                sent.append(event)
+            return present
 
-    announcer = Announcer(send)
-    announcer.announce("a")
-    announcer.announce("b")
+    announcer, client = Announcer(), Client()
+    announcer.client = client
+    announcer.announce(Change.TOOLS)
+    announcer.announce(Change.CONFIG)
     await asyncio.sleep(0)
     present = True
     announcer.catch_up()
-    await eventually(lambda: sorted(sent) == ["a", "b"])
+    await eventually(lambda: sorted(sent) == ["server:update_config", "server:update_tool_list"])
     await announcer.aclose()
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from a2c_documents.folder import FileRules, Folder
-from a2c_documents.library import Library
-from a2c_documents.store import Store
-from a2c_documents.workers import Workers
+from a2c_documents.folder.files import FileRules, Folder
+from a2c_documents.library.library import Library
+from a2c_documents.store.store import Store
+from a2c_documents.workers.pool import Workers
 from tests.support.documents.libraries import MakeLibrary
 
 

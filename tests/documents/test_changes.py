@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from a2c_documents.folder import Folder
-from a2c_documents.library import Library
-from a2c_documents.memory import Memory
-from a2c_documents.reading import read
-from a2c_documents.store import Store
-from a2c_documents.workers import Workers
+from a2c_documents.folder.files import Folder
+from a2c_documents.library.library import Library
+from a2c_documents.server.addresses import read
+from a2c_documents.store.store import Memory, Store
+from a2c_documents.workers.pool import Workers
 from a2c_smcp.errors import DocumentNotFoundError
 from tests.support.documents.libraries import CountingWorkers, MakeLibrary
 from tests.support.systems import posix_only

@@ -11,7 +11,7 @@ import pytest
 
 from a2c_documents.model import UnreadableFileError
 from a2c_documents.paging import size_of
-from a2c_documents.parsers.data.document import open_data
+from a2c_documents.parsers.data.data_file import open_data
 from tests.support.documents.reading import Read, read
 
 

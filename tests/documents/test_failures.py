@@ -10,10 +10,11 @@ from typing import Any, cast
 import psutil
 import pytest
 
-from a2c_documents import registry, worker
-from a2c_documents.folder import Folder
-from a2c_documents.library import Library
-from a2c_documents.store import Failure, Store
+from a2c_documents import registry
+from a2c_documents.folder.files import Folder
+from a2c_documents.library.library import Library
+from a2c_documents.store.store import Failure, Store
+from a2c_documents.workers import process
 from tests.support.documents.libraries import CountingWorkers, MakeLibrary
 from tests.support.systems import linux_only
 
@@ -118,8 +119,8 @@ async def test_a_new_version_of_a_parser_is_a_new_chance(files: Path, tmp_path: 
     store = Store(tmp_path / "kept.db")
     assert store.failure(str(before), "facts") is not None
     store.close()
-    assert worker.Reader().digest(files / "greedy.json")["digest"] == before
-    assert worker.Reader(registry.VERSION + 1).digest(files / "greedy.json")["digest"] != before
+    assert process.Reader().digest(files / "greedy.json")["digest"] == before
+    assert process.Reader(registry.VERSION + 1).digest(files / "greedy.json")["digest"] != before
 
 
 async def test_a_page_that_cannot_be_read_does_not_keep_the_others_from_being_found(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_documents.folder import FileRules, Folder, refer_to
+from a2c_documents.folder.files import FileRules, Folder, refer_to
 from a2c_smcp.utils.dpe_uri import build_dpe_uri, parse_dpe_uri
 from tests.support.systems import posix_only
 

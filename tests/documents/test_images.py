@@ -12,7 +12,7 @@ import pytest
 from PIL import Image, PngImagePlugin
 
 from a2c_documents.model import Source, UnreadableFileError
-from a2c_documents.parsers.images.document import open_image, open_svg
+from a2c_documents.parsers.images import open_image, open_svg
 
 
 def content(source: Source) -> list[Any]:

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from pptx import Presentation
 
-from a2c_documents.folder import FileRules
-from a2c_documents.library import Library
-from a2c_documents.reading import complete, read
+from a2c_documents.folder.files import FileRules
+from a2c_documents.library.library import Library
 from a2c_documents.registry import FORMATS
-from a2c_documents.shapes import page_of_element
-from a2c_documents.tools import call
+from a2c_documents.render import page_of_element
+from a2c_documents.server.addresses import complete, read
+from a2c_documents.server.tools import call
 from a2c_smcp.errors import (
     DocumentNotFoundError,
     ElementNotFoundError,

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from a2c_documents import reading
 from a2c_documents.model import UnreadableFileError
 from a2c_documents.parsers.mail.attachments import MAX_FILE
-from a2c_documents.parsers.mail.document import open_mail
+from a2c_documents.parsers.mail.mail_file import open_mail
+from a2c_documents.server import addresses
 from a2c_smcp.errors import ElementNotFoundError
 from tests.support.documents.libraries import MakeLibrary
 from tests.support.documents.reading import Read, read
@@ -212,9 +212,9 @@ async def test_an_attachment_can_be_read_where_its_link_says(files: Path, make_l
     (files / "mail.eml").write_bytes(made.as_bytes())
     library = make_library()
     await library.look()
-    page = (await reading.read(library, f"{library.address(next(iter(library.documents)))}/pages/0")).body
+    page = (await addresses.read(library, f"{library.address(next(iter(library.documents)))}/pages/0")).body
     links = {one["summary"].split(",")[0]: one for one in page["elements"] if one["category"] in ("link", "image")}
-    answers = {name: await reading.read(library, one["content"]["url"]) for name, one in links.items()}
+    answers = {name: await addresses.read(library, one["content"]["url"]) for name, one in links.items()}
     png = ("image/png", base64.b64encode(PNG).decode())
     assert {name: (one.mime_type, one.blob) for name, one in answers.items()} == {
         "Chart": png,
@@ -223,7 +223,7 @@ async def test_an_attachment_can_be_read_where_its_link_says(files: Path, make_l
     }
     assert links["Attachment numbers.csv"]["content"]["url"].endswith("?as=file")
     with pytest.raises(ElementNotFoundError):
-        await reading.read(library, links["Chart"]["content"]["url"].replace("picture", "file"))
+        await addresses.read(library, links["Chart"]["content"]["url"].replace("picture", "file"))
 
 
 def test_pictures_inside_the_html_are_shown_where_they_are(tmp_path: Path) -> None:

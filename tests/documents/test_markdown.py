@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from a2c_documents import reading
 from a2c_documents.model import UnreadableFileError
 from a2c_documents.paging import size_of
-from a2c_documents.parsers.markdown.document import markdown_elements, open_markdown
+from a2c_documents.parsers.markdown import markdown_elements, open_markdown
+from a2c_documents.server import addresses
 from tests.support.documents.libraries import MakeLibrary
 from tests.support.documents.reading import Read, read
 
@@ -113,11 +113,11 @@ async def test_a_picture_beside_the_text_can_be_read_where_its_address_says(
     library = make_library()
     await library.look()
     (ref,) = [ref for ref, known in library.documents.items() if known.relative == "notes.md"]
-    near, far = (await reading.read(library, f"{library.address(ref)}/pages/0")).body["elements"]
-    answer = await reading.read(library, near["content"]["url"])
+    near, far = (await addresses.read(library, f"{library.address(ref)}/pages/0")).body["elements"]
+    answer = await addresses.read(library, near["content"]["url"])
     assert (answer.mime_type, answer.blob) == ("image/png", base64.b64encode(PNG).decode())
     assert far["content"]["url"] == "https://x.example/b.png"
-    detail = (await reading.read(library, f"{library.address(ref)}/elements/{near['element_id']}")).body
+    detail = (await addresses.read(library, f"{library.address(ref)}/elements/{near['element_id']}")).body
     assert detail["metadata"]["source"] == "a.png", "what the text calls it"
 
 

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from a2c_documents.model import UnreadableFileError
-from a2c_documents.parsers.media.document import clock, open_media
+from a2c_documents.parsers.media.media_file import clock, open_media
 
 
 def read(path: Path, raw: bytes | None = None) -> tuple[str, dict[str, Any]]:

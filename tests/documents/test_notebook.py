@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from a2c_documents.model import UnreadableFileError
-from a2c_documents.parsers.notebook.document import open_notebook
+from a2c_documents.parsers.notebook import open_notebook
 from tests.support.documents.reading import Read, read
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\nrest").decode()

@@ -8,8 +8,7 @@ import pytest
 
 from a2c_documents.model import Element, Page, code, list_of, note, table, text
 from a2c_documents.paging import paginate, size_of
-from a2c_documents.render import as_markdown, as_text
-from a2c_documents.shapes import page_shape
+from a2c_documents.render import as_markdown, as_text, page_shape
 
 BOUND = 5_000
 

@@ -18,8 +18,8 @@ pytest.importorskip("PIL")
 from PIL import Image
 
 from a2c_documents.model import Element, Page, Source, UnreadableFileError
-from a2c_documents.parsers.pdf.document import open_pdf
-from a2c_documents.reading import read
+from a2c_documents.parsers.pdf.pdf_file import open_pdf
+from a2c_documents.server.addresses import read
 from tests.support.documents.libraries import MakeLibrary
 from tests.support.documents.pdf_files import PdfFile, jpeg, line, paragraph, rule
 

@@ -15,7 +15,7 @@ pytest.importorskip("PIL")
 from PIL import Image
 
 from a2c_documents.model import Element
-from a2c_documents.parsers.pdf.document import open_pdf
+from a2c_documents.parsers.pdf.pdf_file import open_pdf
 from tests.support.documents.pdf_files import PdfFile, circle, curve, line, paragraph, rule
 
 ABOVE = [

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from a2c_documents.folder import Stamp
-from a2c_documents.store import Failure, Known, Store
+from a2c_documents.folder.files import Stamp
+from a2c_documents.store.store import Failure, Known, Store
 from tests.support.documents.libraries import MakeLibrary
 from tests.support.ordinary import without_privileges
 from tests.support.systems import posix_only

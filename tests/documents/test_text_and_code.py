@@ -8,7 +8,7 @@ import pytest
 
 from a2c_documents.model import UnreadableFileError
 from a2c_documents.paging import size_of
-from a2c_documents.parsers.code.document import open_code
+from a2c_documents.parsers.code import open_code
 from a2c_documents.parsers.text import open_text
 from tests.support.documents.reading import Read, read
 

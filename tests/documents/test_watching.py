@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import watchfiles
 
-from a2c_documents import watching
-from a2c_documents.library import Library, News
+from a2c_documents.library.library import Library, News
+from a2c_documents.server import watching
 from tests.support.documents.libraries import MakeLibrary
 from tests.support.ordinary import without_privileges
 from tests.support.systems import linux_only, posix_only

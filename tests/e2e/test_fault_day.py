@@ -24,7 +24,7 @@ import pytest
 from a2c_smcp.agent import AsyncSMCPAgentClient
 from a2c_smcp.agent.auth import DefaultAgentAuthProvider
 from a2c_smcp.errors import DocumentNotFoundError, NotAuthenticatedError, SMCPError
-from tests.support.load import ANSWER_SECONDS, CALL_SECONDS, CALLERS, COMPUTER, KEY, OFFICE, RECOVERY, Load
+from tests.support.load import CALL_SECONDS, CALLERS, COMPUTER, KEY, OFFICE, RECOVERY, Load
 from tests.support.mcp_servers import raw, stdio, write_config
 from tests.support.process import A2C, LineProcess, descendants, free_port, server_process, watching
 from tests.support.systems import linux_only
@@ -106,7 +106,6 @@ async def test_whatever_is_killed_comes_back_and_no_call_stays_without_an_answer
             await asyncio.to_thread(day.up.wait_for, sign, before, RECOVERY)
             await load.until_calls_succeed()
         assert not load.unanswered
-        assert load.slowest < ANSWER_SECONDS
         changes = load.agent.changes()
         async with asyncio.timeout(RECOVERY):
             while await titles(load.agent) != {"Alpha"} or not await windows(load.agent):

@@ -11,7 +11,7 @@ from typing import Any
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.computer.config.model import MCPServerConfig
-from a2c_smcp.computer.hosting.policy import Policy
+from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.types import ServerState, ServerStatus
 from a2c_smcp.utils.results import CallToolResult
 from tests.support.mcp_servers import AUTO, SERVERS

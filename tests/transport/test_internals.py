@@ -18,8 +18,13 @@ from socketio.packet import Packet
 from a2c_smcp.agent import AsyncSMCPAgentClient, DefaultAgentAuthProvider, SMCPAgentClient
 from a2c_smcp.errors import NotAuthenticatedError
 from a2c_smcp.server import DefaultAuthenticationProvider
-from a2c_smcp.transport.internals import AsyncEngine, AsyncInternals, SyncEngine, SyncInternals
+from a2c_smcp.transport.async_connection import AsyncConnection
+from a2c_smcp.transport.async_engine import AsyncEngine
+from a2c_smcp.transport.async_internals import AsyncInternals
 from a2c_smcp.transport.packet import SMCPPacket
+from a2c_smcp.transport.sync_connection import SyncConnection
+from a2c_smcp.transport.sync_engine import SyncEngine
+from a2c_smcp.transport.sync_internals import SyncInternals
 from tests.support.agents import Form
 from tests.support.contracts import overrides, parameters, stubbed, watch
 from tests.support.peer import Peer
@@ -30,8 +35,18 @@ from tests.support.waiting import PATIENCE
 pytestmark = pytest.mark.anyio
 
 OURS: dict[Form, dict[type, type]] = {
-    "async": {AsyncInternals: socketio.AsyncClient, AsyncEngine: engineio.AsyncClient, SMCPPacket: Packet},
-    "sync": {SyncInternals: socketio.Client, SyncEngine: engineio.Client, SMCPPacket: Packet},
+    "async": {
+        AsyncConnection: socketio.AsyncClient,
+        AsyncInternals: socketio.AsyncClient,
+        AsyncEngine: engineio.AsyncClient,
+        SMCPPacket: Packet,
+    },
+    "sync": {
+        SyncConnection: socketio.Client,
+        SyncInternals: socketio.Client,
+        SyncEngine: engineio.Client,
+        SMCPPacket: Packet,
+    },
 }
 STUBS = [each for package in ("engineio", "socketio") for each in stubbed(package)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.parsers.expat
 from typing import Any
 
-from a2c_documents.parsers.common.reading import clean
+from a2c_documents.parsers.common.decoding import clean
 
 MAX_NODES = 500_000
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
+
+import yaml
 
 MAX_DEPTH = 100
 MAX_NODES = 500_000
@@ -16,15 +17,13 @@ def load_yaml(words: str) -> list[Any]:
     Raises:
         ValueError: it is no YAML, or would grow too large; the message is for a person.
     """
-    yaml: Any = importlib.import_module("yaml")
-    loader_class: Any = _loader_class(yaml)
-    loader: Any = loader_class(words)
+    loader = _LOADER(words)
     found: list[Any] = []
     try:
-        _check_depth(yaml, words, loader_class)
+        _check_depth(words)
         while loader.check_node():
             node = loader.get_node()
-            _check_size(yaml, node)
+            _check_size(node)
             found.append(loader.construct_document(node))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -39,25 +38,23 @@ def load_yaml(words: str) -> list[Any]:
     return found
 
 
-def _loader_class(yaml: Any) -> Any:
-    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    loader: Any = type("Loader", (base,), {})
-    # Tags of one's own, as in CloudFormation or GitLab files, are values all the same.
-    loader.add_multi_constructor("!", _tagged)
-    return loader
-
-
-def _tagged(loader: Any, tag: str, node: Any) -> Any:
-    kind = str(node.id)
+def _tagged(loader: yaml.SafeLoader, tag: str, node: yaml.Node) -> Any:
+    kind = node.id
     if kind == "scalar":
         return f"!{tag} {loader.construct_scalar(node)}".strip()
     return loader.construct_sequence(node, True) if kind == "sequence" else loader.construct_mapping(node, True)
 
 
-def _check_depth(yaml: Any, words: str, loader_class: Any) -> None:
+_BASE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # without libyaml there is only the slow one
+_LOADER: type[yaml.SafeLoader] = type("Loader", (_BASE,), {})
+# Tags of one's own, as in CloudFormation or GitLab files, are values all the same.
+_LOADER.add_multi_constructor("!", _tagged)
+
+
+def _check_depth(words: str) -> None:
     """Events come one by one; building from them is recursion in C, which ends the process if it goes too deep."""
     depth = 0
-    for event in yaml.parse(words, Loader=loader_class):
+    for event in yaml.parse(words, Loader=_LOADER):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
@@ -66,16 +63,16 @@ def _check_depth(yaml: Any, words: str, loader_class: Any) -> None:
             depth -= 1
 
 
-def _check_size(yaml: Any, root: Any) -> None:
+def _check_size(root: yaml.Node) -> None:
     """Count the values bottom-up: a node that is referred to ten times counts ten times."""
     sizes: dict[int, int] = {}
-    waiting: list[tuple[Any, bool]] = [(root, False)]
+    waiting: list[tuple[yaml.Node, bool]] = [(root, False)]
     being_read: set[int] = set()
     while waiting:
         node, children_known = waiting.pop()
         if id(node) in sizes:
             continue
-        children = _children(yaml, node)
+        children = _children(node)
         if children_known or not children:
             sizes[id(node)] = 1 + sum(sizes.get(id(child), 0) for child in children)
             being_read.discard(id(node))
@@ -90,7 +87,7 @@ def _check_size(yaml: Any, root: Any) -> None:
             waiting.append((child, False))
 
 
-def _children(yaml: Any, node: Any) -> list[Any]:
+def _children(node: yaml.Node) -> list[yaml.Node]:
     if isinstance(node, yaml.SequenceNode):
         return list(node.value)
     if isinstance(node, yaml.MappingNode):

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
+
+from selectolax.lexbor import LexborNode
 
 SKIPPED = frozenset((
     "script", "style", "template", "noscript", "nav", "head", "title", "meta", "link", "base", "canvas", "dialog",
@@ -42,7 +43,7 @@ class Measures:
     layout: set[int] = field(default_factory=set[int])
     """Tables that only put things in their places."""
 
-    def of(self, node: Any) -> tuple[int, int, int]:
+    def of(self, node: LexborNode) -> tuple[int, int, int]:
         """Characters, characters in links, headings of the first level."""
         return self.words.get(node.mem_id, (0, 0, 0))
 
@@ -59,19 +60,19 @@ class _Table:
     structure: bool = False
 
 
-def attribute(node: Any, name: str) -> str:
+def attribute(node: LexborNode, name: str) -> str:
     """An attribute, or nothing."""
     return str(node.attributes.get(name) or "")
 
 
-def measure(root: Any) -> Measures:
+def measure(root: LexborNode) -> Measures:
     """Walk a tree once, without recursion."""
     found = Measures()
-    open_nodes: list[tuple[Any, list[int]]] = []
+    open_nodes: list[tuple[LexborNode, list[int]]] = []
     tables: list[_Table] = []
-    node: Any = root
+    node: LexborNode | None = root
     while node is not None:
-        tag = node.tag
+        tag = node.tag or ""
         counts = [0, 0, 0]
         if tag == "-text" and open_nodes:
             open_nodes[-1][1][0] += len("".join((node.text_content or "").split()))
@@ -92,7 +93,7 @@ def measure(root: Any) -> Measures:
     return found
 
 
-def _note(node: Any, tag: str, tables: list[_Table]) -> None:
+def _note(node: LexborNode, tag: str, tables: list[_Table]) -> None:
     if tag == "table":
         if tables:
             tables[-1].structure = tables[-1].blocks = True
@@ -116,7 +117,7 @@ def _note(node: Any, tag: str, tables: list[_Table]) -> None:
     tables[-1].widest = max(tables[-1].widest, tables[-1].cells)
 
 
-def _leave(open_nodes: list[tuple[Any, list[int]]], tables: list[_Table], found: Measures) -> None:
+def _leave(open_nodes: list[tuple[LexborNode, list[int]]], tables: list[_Table], found: Measures) -> None:
     node, counts = open_nodes.pop()
     tag = node.tag
     if tag == "a":
@@ -133,7 +134,7 @@ def _leave(open_nodes: list[tuple[Any, list[int]]], tables: list[_Table], found:
             above[index] += counts[index]
 
 
-def main_content(body: Any, measures: Measures) -> Any:
+def main_content(body: LexborNode, measures: Measures) -> LexborNode:
     """The part that says of itself that it is the main one, if it really holds most of the page."""
     found = [node for node in body.css("main, [role=main]") if not _unseen(node)]
     if len(found) != 1:
@@ -146,7 +147,7 @@ def main_content(body: Any, measures: Measures) -> Any:
     return main if 2 * (words - links) >= all_words - all_links else body
 
 
-def left_out(node: Any, tag: str, measures: Measures, *, everything: bool = False) -> bool:
+def left_out(node: LexborNode, tag: str, measures: Measures, *, everything: bool = False) -> bool:
     """Not content. `everything`: only what nobody could read is left out."""
     if everything:
         return tag in _NO_WORDS
@@ -167,7 +168,7 @@ def left_out(node: Any, tag: str, measures: Measures, *, everything: bool = Fals
     return False
 
 
-def _unseen(node: Any) -> bool:
+def _unseen(node: LexborNode) -> bool:
     attributes = node.attributes
     if "hidden" in attributes and attributes["hidden"] != "until-found":
         return True
@@ -181,6 +182,6 @@ def _unseen(node: Any) -> bool:
     return not _UNSEEN_CLASSES.isdisjoint((attributes.get("class") or "").split())
 
 
-def _mostly_links(node: Any, measures: Measures) -> bool:
+def _mostly_links(node: LexborNode, measures: Measures) -> bool:
     words, links, _ = measures.of(node)
     return words > 0 and links > 0.6 * words

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from selectolax.lexbor import LexborNode
+
 from a2c_documents.model import Element, note
 from a2c_documents.parsers.common.pictures import picture_element
 from a2c_documents.parsers.html.furniture import attribute
@@ -27,7 +29,7 @@ def tidy(words: str) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def below(root: Any) -> Iterator[Any]:
+def below(root: LexborNode) -> Iterator[LexborNode]:
     """Every node below one, in order; without recursion."""
     node, above = root.first_child, 0
     while node is not None:
@@ -36,23 +38,23 @@ def below(root: Any) -> Iterator[Any]:
         if child is not None and node.tag not in _NOT_CODE:
             node, above = child, above + 1
             continue
-        while node.next is None and above:
+        while node.next is None and above and node.parent is not None:
             node, above = node.parent, above - 1
         node = node.next
 
 
-def text_of(root: Any) -> str:
+def text_of(root: LexborNode) -> str:
     """All words below a node, in one line."""
     return tidy(" ".join((node.text_content or "").replace("\n", " ") for node in below(root) if node.tag == "-text"))
 
 
-def raw_text(root: Any) -> str:
+def raw_text(root: LexborNode) -> str:
     """The words below a node with their blanks and lines, as code needs them."""
     found: list[str] = []
-    hidden: Any = None
+    hidden: int | None = None
     for node in below(root):
         if node.tag == "-text":
-            if hidden is None or node.parent.mem_id != hidden:
+            if hidden is None or node.parent is None or node.parent.mem_id != hidden:
                 found.append(node.text_content or "")
         elif node.tag in _LINE_TAGS and found and not found[-1].endswith("\n"):
             found.append("\n")
@@ -61,7 +63,7 @@ def raw_text(root: Any) -> str:
     return "".join(found)
 
 
-def language_of(pre: Any) -> str:
+def language_of(pre: LexborNode) -> str:
     """The language that a class names: on the block, on the code in it, or on what is around it."""
     child = pre.first_child
     near = [pre, child if child is not None and child.is_element_node else None, pre.parent]
@@ -79,7 +81,7 @@ def language_of(pre: Any) -> str:
     return ""
 
 
-def image_of(node: Any) -> Element | None:
+def image_of(node: LexborNode) -> Element | None:
     """A picture; nothing for those that only count visitors or decorate."""
     if node.tag == "svg":
         title = next((text_of(found) for found in below(node) if found.tag == "title"), "")
@@ -97,12 +99,12 @@ def image_of(node: Any) -> Element | None:
     return shown
 
 
-def _pixels(node: Any, name: str) -> int | None:
+def _pixels(node: LexborNode, name: str) -> int | None:
     value = attribute(node, name).strip().removesuffix("px")
     return int(value) if value.isdecimal() and len(value) < 7 else None
 
 
-def embedded(node: Any, absolute: Callable[[str], str]) -> Element | None:
+def embedded(node: LexborNode, absolute: Callable[[str], str]) -> Element | None:
     """A player, or another page in this one."""
     src = attribute(node, "src") or attribute(node, "data") or attribute(node, "data-src")
     if not src:
@@ -119,7 +121,7 @@ def embedded(node: Any, absolute: Callable[[str], str]) -> Element | None:
     return note(category, label.strip() or src, url=src)
 
 
-def math_of(node: Any) -> tuple[str, bool]:
+def math_of(node: LexborNode) -> tuple[str, bool]:
     """A formula as TeX where it is given, and whether it stands in a line of text."""
     tex = attribute(node, "alttext")
     for found in below(node):
@@ -129,7 +131,7 @@ def math_of(node: Any) -> tuple[str, bool]:
     return tex.strip() or text_of(node), inline
 
 
-def form_field(node: Any) -> dict[str, Any] | None:
+def form_field(node: LexborNode) -> dict[str, Any] | None:
     """One field. What nobody sees, and what nobody should, is left out."""
     kind = attribute(node, "type").lower() or ("text" if node.tag == "input" else node.tag)
     if kind in ("hidden", "image") or (node.tag == "button" and not text_of(node)):

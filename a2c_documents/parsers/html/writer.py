@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from a2c_documents.model import Element, heading
-from a2c_documents.parsers.common.flow import MAX_LINKS, Flow, Link
+from a2c_documents.parsers.common.markup import MAX_LINKS, Flow, Link
 from a2c_documents.parsers.html.parts import tidy
 from a2c_documents.parsers.html.tables import Cell, Row, table_element
 

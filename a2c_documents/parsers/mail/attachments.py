@@ -9,16 +9,14 @@ from email.message import Message
 from pathlib import Path
 
 from a2c_documents.model import Element, Facts, UnreadableFileError, code, image, link, note
-from a2c_documents.paging import size_of
-from a2c_documents.parsers.common.lines import paragraphs, split_lines
-from a2c_documents.parsers.common.reading import check_text
-from a2c_documents.parsers.data.document import data_elements
+from a2c_documents.paging import pieces_of, size_of
+from a2c_documents.parsers.common.decoding import check_text
+from a2c_documents.parsers.common.plain_text import paragraphs, split_lines
+from a2c_documents.parsers.data.data_file import data_elements
 from a2c_documents.parsers.delimited import DelimitedSource
-from a2c_documents.parsers.html.document import html_elements
-from a2c_documents.parsers.mail.parts import children, file_name, header, payload, words_of
-from a2c_documents.parsers.markdown.document import markdown_elements
-from a2c_documents.parsers.markdown.front_matter import split_front_matter
-from a2c_documents.pieces import pieces_of
+from a2c_documents.parsers.html.web_page import html_elements
+from a2c_documents.parsers.mail.message import children, file_name, header, payload, words_of
+from a2c_documents.parsers.markdown import markdown_elements, split_front_matter
 from a2c_documents.registry import FORMATS, LANGUAGES, suffix_of
 from a2c_documents.wording import size_words
 
@@ -127,8 +125,8 @@ def _data(words: str, suffix: str) -> Iterable[Element]:
 _READERS: dict[str, Callable[[str, str], Iterable[Element]]] = {
     "text": _text,
     "delimited": _table,
-    "markdown.document": _markdown,
-    "html.document": _html,
-    "data.document": _data,
+    "markdown": _markdown,
+    "html.web_page": _html,
+    "data.data_file": _data,
 }
 """By the module that reads such a file when it is a document of its own."""

@@ -1,11 +1,11 @@
-"""Headers of files made of chunks: WAV, AVI, AIFF."""
+"""Headers of files made of chunks: WAV, AVI, AIFF, and MIDI, which is no sound at all."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
 
-from a2c_documents.parsers.media.facts import MAX_BLOCKS, MAX_WORDS, Header, Media
+from a2c_documents.parsers.media.header import MAX_BLOCKS, MAX_WORDS, Header, Media
 from a2c_documents.parsers.media.tags import read_id3
 
 _INFO = {b"INAM": "title", b"IART": "artist", b"IPRD": "album", b"ICRD": "date", b"IGNR": "genre", b"ICMT": "comment"}
@@ -125,3 +125,9 @@ def read_aiff(header: Header, media: Media) -> None:
             read_id3(header, start, media)
         elif name in (b"NAME", b"AUTH"):
             media.tag("title" if name == b"NAME" else "artist", header.words(start, length))
+
+
+def read_midi(header: Header, media: Media) -> None:
+    """How many tracks there are."""
+    tracks = header.numbers(">H", 10)[0]
+    media.codec(f"MIDI, {tracks} tracks")

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from a2c_documents.parsers.media.facts import MAX_BLOCKS, Header, Media
+from a2c_documents.parsers.media.header import MAX_BLOCKS, Header, Media
 
 _CODECS = {
     "V_MPEG4/ISO/AVC": "H.264", "V_MPEGH/ISO/HEVC": "H.265", "V_AV1": "AV1", "V_VP8": "VP8", "V_VP9": "VP9",

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from a2c_documents.parsers.media.facts import MAX_BLOCK, MAX_BLOCKS, Header, Media
+from a2c_documents.parsers.media.header import MAX_BLOCK, MAX_BLOCKS, Header, Media
 from a2c_documents.parsers.media.tags import read_id3, vorbis_comment
 
 _TAIL = 130_000

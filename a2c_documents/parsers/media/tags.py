@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from a2c_documents.parsers.media.facts import MAX_BLOCKS, Header, Media
+from a2c_documents.parsers.media.header import MAX_BLOCKS, Header, Media
 
 _TEXTS = {
     "TIT2": "title", "TT2": "title", "TPE1": "artist", "TP1": "artist", "TALB": "album", "TAL": "album",

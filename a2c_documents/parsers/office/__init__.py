@@ -1,1 +1,1 @@
-"""What the formats of office programs share: a zip of XML parts."""
+"""Readers that the office formats share: packages of XML parts and the content that all of them can have."""

@@ -1,4 +1,4 @@
-"""What people remark on a document: comments, replies to them, and what a speaker notes."""
+"""Comments, replies and speaker notes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from a2c_documents.model import Element, note
 from a2c_documents.wording import shortened
 
 MAX_QUOTED = 200
-"""Characters of a comment that are quoted by its replies."""
+"""Characters of a comment that its replies quote."""
 
 
 @dataclass(slots=True)
 class Comment:
-    """A comment as a file keeps it; `parent` is the id of the one it replies to."""
+    """A comment in a file; `parent` is the id of the comment that it replies to."""
 
     id: str
     words: str
@@ -25,7 +25,7 @@ class Comment:
     resolved: bool = False
 
     def element(self, parent: Comment | None = None, **known: Any) -> Element:
-        """The annotation; a reply says whom it answers."""
+        """The comment as an annotation; a reply names the comment that it answers."""
         told = known | {"author": self.author, "date": self.date, "resolved": self.resolved}
         if parent is not None:
             told["reply_to"] = {"author": parent.author, "text": parent.words[:MAX_QUOTED]}
@@ -34,24 +34,25 @@ class Comment:
         who = self.author
         if parent is not None:
             who = " to ".join(filter(None, (self.author or "A reply", parent.author)))
-        # Excel writes the author into the comment as well.
+        # Excel repeats the author at the start of the text.
         made.summary = _short(f"{who}: {self.words}" if who and not self.words.startswith(f"{who}:") else self.words)
         return made
 
 
 def threads(comments: Sequence[Comment]) -> Iterator[list[Comment]]:
-    """The comments in the order of the file, each that is no reply with all replies to it behind it."""
+    """The comments grouped into threads, in the order of the file: each comment is followed by all its replies."""
     by_id = {comment.id: comment for comment in comments if comment.id}
     found: dict[int, list[Comment]] = {}
     for comment in comments:
         found.setdefault(id(_root(comment, by_id)), []).append(comment)
     for thread in found.values():
+        # Files keep replies in any order, some even before the comment.
         thread.sort(key=lambda comment: (bool(comment.parent), comment.date))
         yield thread
 
 
 def thread_elements(thread: Sequence[Comment], about: str = "", **known: Any) -> list[Element]:
-    """A comment and the replies to it; what it is `about` is told with the comment only."""
+    """A comment and its replies; only the comment itself carries `about`, the text that it refers to."""
     by_id = {comment.id: comment for comment in thread}
     first, *replies = thread
     answers = (one.element(by_id.get(one.parent, first), **known) for one in replies)
@@ -59,7 +60,7 @@ def thread_elements(thread: Sequence[Comment], about: str = "", **known: Any) ->
 
 
 def speaker_notes(words: str) -> Element:
-    """What a speaker wants to say to a slide."""
+    """The speaker notes of a slide."""
     made = note("annotation", words, kind="notes")
     made.summary = _short(f"Speaker notes: {words}")
     return made
@@ -70,6 +71,7 @@ def _short(words: str) -> str:
 
 
 def _root(comment: Comment, by_id: dict[str, Comment]) -> Comment:
+    # Comments of a damaged file can reply to each other in a circle.
     seen = {comment.id}
     while comment.parent in by_id and comment.parent not in seen:
         seen.add(comment.parent)

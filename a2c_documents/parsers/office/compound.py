@@ -1,4 +1,4 @@
-"""The file system inside files before 2007 and inside embedded objects, looked over before anybody follows its chains.
+"""Compound files (OLE): the file system inside files before 2007 and inside embedded objects.
 
 A chain of sectors that leads into itself or out of the file would keep a library busy for ever.
 """
@@ -12,7 +12,7 @@ from a2c_documents.parsers.office.xml import DamagedPartError
 MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _HEADER = 512
 _LAST_SECTOR = 0xFFFFFFFA
-"""Numbers from here on are no sectors: an end, a free one."""
+"""From this number on, an entry is not a sector but a mark (end of chain, free)."""
 _SECTOR_SHIFTS = (9, 12)
 _ENTRY, _SMALL_SECTOR = 128, 64
 _STREAM, _ROOT = 2, 5
@@ -20,11 +20,13 @@ _DAMAGED = "a part of it is missing"
 
 
 def streams_of(raw: bytes, *names: str) -> dict[str, bytes]:
-    """The streams of these names, in lower case, that a file has; every chain in it is followed once.
+    """The streams of a file with these names (lower case); every chain is followed once.
 
     Raises:
-        DamagedPartError: it is no such file, or a chain leads nowhere or into itself.
+        DamagedPartError: it is not a compound file, or one of its chains is broken.
     """
+    # A chain that leads into itself or out of the file would keep a library busy for ever. So all chains are followed
+    # here once, also those of streams that are not requested, before calamine gets a workbook.
     if len(raw) < _HEADER or not raw.startswith(MAGIC):
         raise DamagedPartError(_DAMAGED)
     (shift,) = struct.unpack_from("<H", raw, 30)
@@ -38,6 +40,8 @@ def streams_of(raw: bytes, *names: str) -> dict[str, bytes]:
     if small < _LAST_SECTOR:
         words = _joined(raw, _chain(table, small), sector, sector)
         small_table = list(struct.unpack(f"<{len(words) // 4}I", words[: len(words) // 4 * 4]))
+    # Streams below the cutoff share sectors of 64 bytes inside the stream of the root entry. The root is the first
+    # entry, so its stream is known when the others come.
     small_stream = b""
     found: dict[str, bytes] = {}
     for place in range(0, len(entries) - _ENTRY + 1, _ENTRY):
@@ -61,10 +65,12 @@ def _joined(raw: bytes, chain: list[int], sector: int, skipped: int) -> bytes:
 
 
 def _table(raw: bytes, sector: int) -> list[int]:
-    """Which sector follows which."""
+    """The allocation table: for each sector the next one."""
     count, first_more, more = struct.unpack_from("<I", raw, 44)[0], *struct.unpack_from("<II", raw, 68)
     numbers = [number for number in struct.unpack_from("<109I", raw, 76) if number < _LAST_SECTOR]
     sectors = len(raw) // sector
+    # The header has room for 109 sectors of the table, enough for 7 MB. Larger files list the others in a chain of
+    # sectors.
     for _ in range(min(more, sectors)):
         if first_more >= _LAST_SECTOR:
             break
@@ -84,7 +90,7 @@ def _sector(raw: bytes, number: int, sector: int) -> tuple[int, ...]:
 
 
 def _chain(table: list[int], start: int) -> list[int]:
-    """The sectors from one on. More than there are means that the chain leads into itself."""
+    """The sectors of a chain. A chain longer than the table is a loop."""
     found: list[int] = []
     while start < _LAST_SECTOR:
         if start >= len(table) or len(found) > len(table):

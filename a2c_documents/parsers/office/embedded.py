@@ -1,4 +1,4 @@
-"""Files that are embedded in others: what they are, and what they are called."""
+"""Embedded files: their type, their name and their bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from a2c_documents.parsers.office.xml import DamagedPartError
 from a2c_documents.wording import size_words
 
 MAX_OBJECT = 20_000_000
-"""Bytes of an object that is unpacked to see what it is called, and handed out."""
+"""Largest object that is unpacked for its name, or returned to a client."""
 _PROGRAMS = {
     "Excel": "Excel worksheet", "Word": "Word document", "PowerPoint": "PowerPoint presentation",
     "Visio": "Visio drawing", "AcroExch": "PDF document", "Acrobat": "PDF document", "Equation": "equation",
@@ -31,22 +31,22 @@ _GENERIC = frozenset((
     "object", "package", "packager", "pdf", "picture", "powerpoint", "presentation", "shell", "slide", "visio", "word",
     "worksheet",
 ))  # fmt: skip
-"""What programs call an object that nobody gave a name."""
+"""Names that programs give to objects by default; they are not shown."""
 _PACKED = "\x01ole10native"
-"""The stream that holds a file of any kind together with its name."""
+"""The stream that holds a file of any type together with its name."""
 _DESCRIBED = "\x01compobj"
-"""The stream that says what an object is."""
+"""The stream that states the type of an object."""
 _WHOLE = ("package", "contents")
-"""Streams that may hold a document as it would be in a file of its own."""
+"""Streams that can hold a complete document."""
 _SUFFIXES = {"Word": "docx", "Excel": "xlsx", "PowerPoint": "pptx"}
 _MAX_COUNTED = 2_000
-"""Bytes of a text in an object."""
+"""Limit for the bytes of a text in an object."""
 
 
 def embedded_element(
     package: Package, relation: Relation | None, program: str = "", called: str = "", **metadata: Any
 ) -> Element:
-    """An embedded or linked file; `program` opens it, `called` is what the file around it calls it."""
+    """An embedded or linked file; `program` opens it, `called` is its name in the document around it."""
     if relation is not None and relation.external:
         return link(f"Linked {_what(program)}", relation.target, **metadata)
     part = relation.target if relation is not None else ""
@@ -74,7 +74,7 @@ def _read_file(path: Path, part: str) -> tuple[str, bytes]:
     """Type and bytes of an embedded file.
 
     Raises:
-        UnreadableFileError: it is not there any more, or damaged.
+        UnreadableFileError: the file changed, or it is damaged.
     """
     package = Package(path, "file")
     try:
@@ -91,7 +91,7 @@ def _read_file(path: Path, part: str) -> tuple[str, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What is told of an object: its program, and the name and bytes of the file in it."""
+    """The facts that are shown of an object: its program, and the name and size of the file in it."""
 
     program: str
     name: str
@@ -99,12 +99,12 @@ class _Look:
 
 
 _seen: WeakKeyDictionary[Package, dict[str, _Look]] = WeakKeyDictionary()
-"""Objects that were looked into: one that is shown often is unpacked once."""
+"""Facts of the objects of each open package: an object that occurs often is unpacked once."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """What an object is: which program it is for, and the file of any kind that it may be packed around."""
+    """An object: the program that opens it, and the file that it wraps, if any."""
 
     program: str = ""
     name: str = ""
@@ -112,7 +112,7 @@ class _Object:
 
     @property
     def file(self) -> str:
-        """A name for the file that says what it is."""
+        """A file name whose suffix states the type."""
         if self.name or self.data.startswith(b"%PDF"):
             return self.name or "embedded.pdf"
         return next((f"embedded.{suffix}" for start, suffix in _SUFFIXES.items() if self.program.startswith(start)), "")
@@ -124,11 +124,14 @@ def _look_into(package: Package, part: str) -> _Look:
 
 
 def _open_object(package: Package, part: str) -> _Object:
-    """An object is a file system of its own; most embedded files are documents, of which nothing more is to be said."""
+    """Unpack an object. Most embedded files are plain documents, and nothing more is known of them."""
     if not 0 < package.size(part) <= MAX_OBJECT:
         return _Object()
     try:
         raw = package.read(part)
+        # An object is one of four things: a plain document (docx, xlsx …), a compound file that wraps a file of any
+        # type together with its name, one that holds a complete document in a stream, or one that only states its
+        # program.
         streams = streams_of(raw, _PACKED, _DESCRIBED, *_WHOLE) if raw.startswith(MAGIC) else {}
     except DamagedPartError:
         return _Object()
@@ -140,7 +143,8 @@ def _open_object(package: Package, part: str) -> _Object:
 
 
 def _unpacked(stream: bytes) -> tuple[str, bytes]:
-    """Its size and a flag; its label and its path, each until a zero; eight bytes and where it lay; the file."""
+    """Name and bytes of a wrapped file."""
+    # Size and flag, label and path (each ends with a zero), eight bytes, the path where the file was, the file.
     label, _, rest = stream[6:].partition(b"\0")
     path, _, rest = rest.partition(b"\0")
     _, rest = _counted(rest[4:])
@@ -149,7 +153,7 @@ def _unpacked(stream: bytes) -> tuple[str, bytes]:
 
 
 def _program(stream: bytes) -> str:
-    """The program behind a kind and a format, which are texts behind their lengths; or the kind as people call it."""
+    """The program of an object, from the texts for its type and clipboard format; or the display name of its type."""
     kind, rest = _counted(stream[28:])
     size = int.from_bytes(rest[:4], "little")
     rest = rest[8:] if size >= 0xFFFFFFFE else rest[4 + size :]
@@ -157,7 +161,7 @@ def _program(stream: bytes) -> str:
 
 
 def _counted(raw: bytes) -> tuple[bytes, bytes]:
-    """A text behind its length, and what follows."""
+    """A text with its length in front, and the bytes after it."""
     end = 4 + int.from_bytes(raw[:4], "little")
     return (raw[4:end], raw[end:]) if end < _MAX_COUNTED else (b"", b"")
 

@@ -1,19 +1,22 @@
-"""What an Office file says about itself, in the parts that all kinds of them have."""
+"""Facts that files state about themselves: title, author, keywords, summary and date, for each family of formats."""
 
 from __future__ import annotations
 
 import re
+import struct
+from datetime import datetime, timedelta
+from typing import Any
 
 from a2c_documents.model import Facts
 from a2c_documents.parsers.office.package import Package
-from a2c_documents.parsers.office.xml import local, words_of
+from a2c_documents.parsers.office.xml import attribute, local, whole, words_of
 
 _DEFAULT_TITLES = ("powerpoint presentation", "presentation title", "slide 1")
-"""What programs put where nobody gave a title."""
+"""Titles that programs write by default; they are not shown."""
 
 
 def core_facts(package: Package) -> Facts:
-    """Title, author, keywords, summary and date; empty where the file does not say, or not so that it can be read."""
+    """Facts of an Office file (docx, xlsx, pptx); empty where they are missing or damaged."""
     root = package.optional(package.related("", "core-properties") or "docProps/core.xml")
     known: dict[str, str] = {}
     for node in root if root is not None else ():
@@ -28,15 +31,100 @@ def core_facts(package: Package) -> Facts:
 
 
 def title_of(words: str) -> str:
-    """The title, unless a program put it where nobody gave one."""
+    """The title, unless a program wrote it by default."""
     return "" if words.lower() in _DEFAULT_TITLES else words
 
 
 def keywords_of(words: str) -> list[str]:
-    """Keywords as people separate them: by commas or semicolons, else not at all."""
+    """Keywords separated by commas or semicolons."""
     return [word.strip() for word in re.split(r"[,;，；、]", words) if word.strip()]
 
 
 def summary_of(subject: str, description: str) -> str:
-    """What a file is about, and what somebody wrote about it."""
+    """Subject and description as one text."""
     return ". ".join(filter(None, (subject, description)))
+
+
+# ---------------------------------------------------------------------------------------------------- files before 2007
+
+
+SUMMARY_STREAM = "\x05summaryinformation"
+_CODE_PAGE, _TITLE, _SUBJECT, _AUTHOR, _KEYWORDS, _COMMENTS, _CREATED = 1, 2, 3, 4, 5, 6, 12
+_WORDS, _WIDE_WORDS, _TIME, _SHORT = 30, 31, 64, 2
+_UTF16 = 1200
+_MAX_PROPERTIES, _MAX_WORDS = 100, 4_000
+
+
+def summary_facts(stream: bytes) -> Facts:
+    """Facts of a file before 2007, from its stream of properties; empty where they are missing or damaged."""
+    try:
+        known = _properties(stream)
+    except (struct.error, LookupError, ValueError, OverflowError):
+        return Facts()
+    return Facts(
+        title=title_of(known.get(_TITLE, "")),
+        author=known.get(_AUTHOR, ""),
+        keywords=keywords_of(known.get(_KEYWORDS, "")),
+        summary=summary_of(known.get(_SUBJECT, ""), known.get(_COMMENTS, "")),
+        created=known.get(_CREATED, ""),
+    )
+
+
+def _properties(stream: bytes) -> dict[int, str]:
+    if len(stream) < 48:
+        return {}
+    # The stream starts with a header, whose last field is the position of the section. A section lists the id and
+    # position of each property; a property is a type and a value.
+    (start,) = struct.unpack_from("<I", stream, 44)
+    (count,) = struct.unpack_from("<I", stream, start + 4)
+    places = [struct.unpack_from("<II", stream, start + 8 + 8 * at) for at in range(min(count, _MAX_PROPERTIES))]
+    kinds = {name: (struct.unpack_from("<I", stream, start + place)[0], start + place + 4) for name, place in places}
+    encoding = "cp1252"
+    if _CODE_PAGE in kinds and kinds[_CODE_PAGE][0] == _SHORT:
+        (page,) = struct.unpack_from("<H", stream, kinds[_CODE_PAGE][1])
+        encoding = "utf-8" if page == 65_001 else "utf-16-le" if page == _UTF16 else f"cp{page}"
+    found: dict[int, str] = {}
+    for name, (kind, place) in kinds.items():
+        if kind in (_WORDS, _WIDE_WORDS):
+            (size,) = struct.unpack_from("<I", stream, place)
+            size = min(size * (2 if kind == _WIDE_WORDS else 1), _MAX_WORDS)
+            raw = stream[place + 4 : place + 4 + size]
+            words = raw.decode("utf-16-le" if kind == _WIDE_WORDS else encoding, "replace").partition("\0")[0]
+            found[name] = words.strip()
+        elif kind == _TIME:
+            (ticks,) = struct.unpack_from("<Q", stream, place)
+            if ticks:
+                moment = datetime(1601, 1, 1) + timedelta(microseconds=ticks // 10)
+                found[name] = moment.isoformat(timespec="seconds") + "Z"
+    return found
+
+
+# --------------------------------------------------------------------------------------------------------- OpenDocument
+
+
+_COUNTS = {"printed_pages": "page-count", "words": "word-count"}
+
+
+def opendocument_facts(package: Package) -> Facts:
+    """Facts of an OpenDocument file; empty where they are missing or damaged."""
+    root = package.optional("meta.xml")
+    known: dict[str, str] = {}
+    keywords: list[str] = []
+    details: dict[str, Any] = {}
+    for node in root.iterfind(".//{*}meta/*") if root is not None else ():
+        name = local(node)
+        if name == "keyword":
+            keywords.extend(keywords_of(words_of(node)))
+        elif name == "document-statistic":
+            details = {key: count for key, told in _COUNTS.items() if (count := whole(attribute(node, told)))}
+        else:
+            known.setdefault(name, words_of(node))
+    return Facts(
+        title=title_of(known.get("title", "")),
+        author=known.get("initial-creator", "") or known.get("creator", ""),
+        keywords=keywords,
+        summary=summary_of(known.get("subject", ""), known.get("description", "")),
+        # Some programs write nine digits of a second.
+        created=known.get("creation-date", "").partition(".")[0],
+        details=details,
+    )

@@ -1,4 +1,4 @@
-"""A source that reads a page when it is asked for."""
+"""A source that reads a page when it is requested."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from a2c_documents.model import Facts, Page
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """A page that is not read yet: its title, and how to read it."""
+    """A page that is not read yet: its title, and the function that reads it."""
 
     title: str
     read: Callable[[], Page]
 
 
 class LazySource:
-    """Pages that were read to open the file, and pages that were not."""
+    """A source with pages that were read on opening, and pages that are read on request."""
 
     def __init__(self, facts: Facts, pages: Iterable[Page | Later], close: Callable[[], None]) -> None:
         self.facts = facts
@@ -30,10 +30,10 @@ class LazySource:
         return [page.title for page in self._pages]
 
     def page(self, index: int) -> Page:
-        """One page."""
+        """Read one page."""
         page = self._pages[index]
         return page.read() if isinstance(page, Later) else page
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._close()

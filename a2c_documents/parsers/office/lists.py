@@ -1,4 +1,4 @@
-"""Lists: what stands before an item, and which items are one list."""
+"""Lists: the mark before an item, and the items that form one list."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from a2c_documents.parsers.office.pages import Step
 
 DEEPEST = 8
 MAX_CHARACTERS = 50_000
-"""Of one list. A longer one goes on as a further list, so that pages can break between them."""
+"""Limit for the characters of one list. A longer list continues as a second one, so that pages can break between
+them."""
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"),
           (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What stands before an item: `label` as a person sees it, the number behind it, and the list it belongs to."""
+    """The mark before an item: `label` as shown, the number in it, and the list that the item belongs to."""
 
     label: str
     number: int
@@ -26,17 +27,18 @@ class Mark:
     list_id: str
 
     def line(self, words: str, depth: int) -> str:
-        """An item as a line of text, where there is no room for a list."""
+        """An item as a line of text, for places that cannot hold a list."""
         return f"{'  ' * depth}{self.label or '•'} {words}"
 
 
 CONTENTS = Mark("", 0, False, "contents")
-"""The mark of a line in a table of contents."""
+"""The mark of an entry in a table of contents."""
 
 
 def numeral(number: int, style: str) -> str:
-    """A number as a list shows it."""
+    """A number in a numbering style."""
     if style in ("lowerLetter", "upperLetter") and 0 < number < 10_000:
+        # After z comes aa, and then bb: lists repeat the letter, unlike the columns of a sheet.
         letter = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
         return letter[:50] if style == "lowerLetter" else letter[:50].upper()
     if style in ("lowerRoman", "upperRoman") and 0 < number < 5_000:
@@ -55,7 +57,7 @@ def numeral(number: int, style: str) -> str:
 
 @dataclass(slots=True)
 class Items:
-    """Items that follow each other and are one list, and what they brought along."""
+    """Consecutive items of one list, and the elements anchored in them."""
 
     rows: list[tuple[int, str, Mark]] = field(default_factory=list[tuple[int, str, Mark]])
     links: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
@@ -63,34 +65,39 @@ class Items:
     _size: int = 0
     _top: int = DEEPEST
     _last: Mark | None = None
-    """The last item on the top level."""
+    """The mark of the last item on the top level."""
 
     def takes(self, depth: int, mark: Mark) -> bool:
-        """Whether an item continues this list: on its top level it must be of the same list, and count on."""
+        """Whether an item continues this list: on the top level, it must belong to the same list and have a higher
+        number."""
         if self._size > MAX_CHARACTERS:
             return False
+        # A document can interleave lists, for example bullets inside numbered items. Only the top level decides whether
+        # an item starts a new list; deeper items always belong to the item above them.
         if depth > self._top or self._last is None:
             return True
         counts_on = not mark.ordered or depth < self._top or mark.number > self._last.number
         return self._last.list_id == mark.list_id and counts_on
 
     def add(self, depth: int, words: str, mark: Mark) -> None:
-        """A further item."""
+        """Add an item."""
         self.rows.append((depth, words, mark))
         self._size += len(words) + 20
         if depth <= self._top:
             self._top, self._last = depth, mark
 
     def extend(self, words: str) -> None:
-        """More words of the last item."""
+        """Add a line to the last item."""
         depth, before, mark = self.rows[-1]
         self.rows[-1] = (depth, f"{before}\n{words}", mark)
 
     def element(self) -> Element:
-        """The list, nested. Where counting does not give the labels, they are part of the words."""
+        """The nested list. Labels that plain counting does not produce become part of the text."""
         rows = [(depth, words, mark.ordered) for depth, words, mark in self.rows]
         for number, places in enumerate(_lists_of(depth for depth, _, _ in rows)):
             marks = [self.rows[place][2] for place in places]
+            # Readers of the result number an ordered list by counting. A list whose labels differ from that ("a)",
+            # "1.2", a gap) would show wrong numbers, so its labels move into the text and the list becomes unordered.
             if not _is_counted(marks, marks[0].number if number == 0 else 1):
                 for place, mark in zip(places, marks, strict=True):
                     depth, words, _ = rows[place]
@@ -108,12 +115,12 @@ class Items:
 
 
 def _is_counted(marks: list[Mark], start: int) -> bool:
-    """Whether the labels of a list are what anybody shows who counts its items: 1., 2., 3."""
+    """Whether plain counting (1., 2., 3.) produces the labels of a list."""
     return all(not mark.ordered or mark.label.rstrip(".)") == str(number) for number, mark in enumerate(marks, start))
 
 
 def _lists_of(depths: Iterable[int]) -> list[list[int]]:
-    """Which items are one list when they are nested, by their places; the outermost list is the first."""
+    """The positions of the items of each nested list; the outermost list is the first."""
     found: list[list[int]] = []
     open_lists: list[tuple[int, list[int]]] = []
     for place, depth in enumerate(depths):
@@ -127,7 +134,7 @@ def _lists_of(depths: Iterable[int]) -> list[list[int]]:
 
 
 def nested(rows: Iterable[tuple[int, str, bool]]) -> list[Any]:
-    """Items from their depth, their words, and whether they are numbered: a text, or a text with items of its own."""
+    """Nested items, from the depth, the text and the kind of each item: a text, or a text with items of its own."""
     lists: list[tuple[int, list[Any]]] = []
     for depth, words, ordered in rows:
         while len(lists) > 1 and depth < lists[-1][0]:
@@ -135,6 +142,7 @@ def nested(rows: Iterable[tuple[int, str, bool]]) -> list[Any]:
         if not lists:
             lists.append((depth, []))
         top, items = lists[-1]
+        # A list that starts on a deeper level has no item to belong to, and is the top level itself.
         if depth > top and items:
             owner: Any = items[-1]
             if isinstance(owner, str):

@@ -1,11 +1,10 @@
-"""The XML of Office files by short names, `w:p`: the same for the strict and the transitional kind."""
+"""Office XML by short names such as `w:p`, the same for the strict and the transitional variant."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from a2c_documents.parsers.office.xml import attribute
+from a2c_documents.parsers.office.xml import Node, attribute
 
 _OFFICE = "http://schemas.openxmlformats.org/"
 _STRICT = "http://purl.oclc.org/ooxml/"
@@ -37,11 +36,13 @@ _PREFIXES = {
 _short: dict[str, str] = {}
 
 
-def tag(element: Any) -> str:
-    """The name of an element, `w:p`; its last part where the namespace is another, empty for what is no element."""
+def tag(element: Node) -> str:
+    """The short name of an element; without a prefix for other namespaces, empty for a node that is not an element."""
     name = element.tag
     if not isinstance(name, str):
         return ""
+    # Names repeat thousands of times in a document: a dictionary lookup is faster than splitting the name. The bound
+    # protects against files with invented names.
     short = _short.get(name)
     if short is None:
         space, _, last = name.rpartition("}")
@@ -52,46 +53,46 @@ def tag(element: Any) -> str:
     return short
 
 
-def children(element: Any | None, name: str) -> Iterator[Any]:
-    """The children of that name."""
+def children(element: Node | None, name: str) -> Iterator[Node]:
+    """The children of an element with a name."""
     for node in element if element is not None else ():
         if tag(node) == name:
             yield node
 
 
-def child(element: Any | None, *path: str) -> Any | None:
-    """The first child of that name, and its first child of the next name …"""
+def child(element: Node | None, *path: str) -> Node | None:
+    """The element at a path of names, taking the first child of each name."""
     for name in path:
         element = next(children(element, name), None)
     return element
 
 
-def inside(element: Any, *names: str) -> Iterator[Any]:
-    """Everything below an element that has one of the names, in order."""
+def inside(element: Node, *names: str) -> Iterator[Node]:
+    """All elements below an element with one of the names, in document order."""
     return (node for node in element.iter() if tag(node) in names)
 
 
-def value(element: Any | None, *path: str) -> str:
-    """The `val` of a child; empty if there is none."""
+def value(element: Node | None, *path: str) -> str:
+    """The `val` attribute of the element at a path; empty if there is none."""
     node = child(element, *path)
     return attribute(node, "val") if node is not None else ""
 
 
-def is_on(element: Any | None, *path: str) -> bool:
-    """Whether a switch is there and not off."""
+def is_on(element: Node | None, *path: str) -> bool:
+    """Whether a switch is present and not turned off."""
     node = child(element, *path)
     return node is not None and attribute(node, "val", "1").lower() not in ("0", "false", "off")
 
 
-def own_text(element: Any) -> str:
-    """The text of an element, without what stands for an entity."""
+def own_text(element: Node) -> str:
+    """The text of an element, without entity references."""
     if not len(element):
         return element.text or ""
     return (element.text or "") + "".join(node.tail or "" for node in element)
 
 
-def chosen(alternatives: Any) -> list[Any]:
-    """What counts of an `mc:AlternateContent`: its first choice. The fallback says the same again for old readers."""
+def chosen(alternatives: Node) -> list[Node]:
+    """The content of an `mc:AlternateContent`: its first choice. The fallback repeats it for older programs."""
     first = child(alternatives, "mc:Choice")
     if first is None:
         first = child(alternatives, "mc:Fallback")

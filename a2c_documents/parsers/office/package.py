@@ -1,28 +1,80 @@
-"""The inside of Office files and books: parts of an archive, and what they say about each other."""
+"""Zip archives of parts: the container of Office, OpenDocument and EPUB files, and the relations between their parts.
+
+Each read has its own limit: a part that becomes a tree is limited by its bytes, a long sheet by the rows of a page.
+Opening checks only whether the archive is plausible.
+"""
 
 from __future__ import annotations
 
 import lzma
 import mimetypes
 import posixpath
+import struct
 import zipfile
 import zlib
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 from urllib.parse import unquote
 
 from a2c_documents.model import UnreadableFileError
-from a2c_documents.parsers.office.archive import open_archive, unpacked_size
-from a2c_documents.parsers.office.xml import MAX_XML, DamagedPartError, attribute, parse_xml
+from a2c_documents.parsers.office.compound import MAGIC
+from a2c_documents.parsers.office.xml import MAX_XML, DamagedPartError, Node, attribute, parse_xml
+
+# Text compresses to a tenth or a twentieth of its size. An archive with a better ratio than this is a zip bomb.
+MAX_RATIO = 100
+HARMLESS = 400_000_000
+"""Unpacked bytes that are accepted at any compression ratio: unpacking them takes a second or two."""
+MAX_MEMBERS = 50_000
+
+
+def open_archive(path: Path, what: str) -> zipfile.ZipFile:
+    """Open an archive; `what` names the format in error messages.
+
+    Raises:
+        UnreadableFileError: it is damaged, encrypted or a zip bomb.
+    """
+    try:
+        archive = zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, struct.error) as error:
+        with path.open("rb") as file:
+            if file.read(len(MAGIC)) == MAGIC:
+                problem = f"this {what} is protected by a password, or saved in the format of Office 97-2003"
+                raise UnreadableFileError(f"{problem}; save it in the current format without a password") from None
+        raise UnreadableFileError(f"this file is damaged or not a valid {what}: {error}") from None
+    if problem := _problem(archive, path.stat().st_size):
+        archive.close()
+        raise UnreadableFileError(f"this {what} {problem}")
+    return archive
+
+
+def unpacked_size(archive: zipfile.ZipFile) -> int:
+    """The unpacked bytes of all parts."""
+    return sum(member.file_size for member in archive.infolist())
+
+
+def _problem(archive: zipfile.ZipFile, packed: int) -> str:
+    members = archive.infolist()
+    if any(member.flag_bits & 1 for member in members):
+        return "is protected by a password"
+    if len(members) > MAX_MEMBERS:
+        return f"has {len(members):,} parts; the limit is {MAX_MEMBERS:,}"
+    unpacked = unpacked_size(archive)
+    if unpacked > max(HARMLESS, MAX_RATIO * packed):
+        return f"unpacks to {unpacked // 1_000_000:,} MB, which is more than {MAX_RATIO} times its size"
+    return ""
+
+
+# ------------------------------------------------------------------------------------------------------------- packages
+
 
 MAX_PART = 60_000_000
-"""Bytes of a part that is read as a whole."""
+"""Limit for the bytes of a part that is read in one piece."""
 DAMAGE = (
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, NotImplementedError, RuntimeError,
 )  # fmt: skip
-"""What unpacking a damaged archive raises."""
+"""Exceptions that unpacking a damaged archive can raise."""
 _TYPES = {
     "emf": "image/emf", "wmf": "image/wmf", "svg": "image/svg+xml", "webp": "image/webp", "wdp": "image/vnd.ms-photo",
     "m4a": "audio/mp4", "m4v": "video/mp4", "wmv": "video/x-ms-wmv", "wma": "audio/x-ms-wma",
@@ -31,7 +83,7 @@ _TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What one part says about another: the last word of the relation's type, and where it leads."""
+    """A relation between two parts: the last word of its type, and its target."""
 
     kind: str
     target: str
@@ -39,10 +91,10 @@ class Relation:
 
 
 class Package:
-    """An open archive. Names of parts are compared as Office compares them, without case.
+    """An open archive. The case of part names is ignored, as in Office.
 
     Raises:
-        UnreadableFileError: it is no archive, a damaged or protected one, or a bomb.
+        UnreadableFileError: it is not an archive, or it is damaged, encrypted or a zip bomb.
     """
 
     def __init__(self, path: Path, what: str) -> None:
@@ -51,23 +103,29 @@ class Package:
         self._members = {_plain(member.filename): member for member in self._archive.infolist()}
         self._relations: dict[str, dict[str, Relation]] = {}
         self.lost: dict[str, str] = {}
-        """Parts of which nobody can tell any more what they relate to, and why."""
+        """Parts whose relations cannot be read, with the reason."""
 
     def __contains__(self, name: str) -> bool:
         return name.lower() in self._members
 
     @property
     def unpacked(self) -> int:
-        """The bytes of all parts together, unpacked."""
+        """The unpacked bytes of all parts."""
         return unpacked_size(self._archive)
 
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether an OpenDocument file needs a password: its manifest describes the encryption of each part."""
+        manifest = self.optional("META-INF/manifest.xml")
+        return manifest is not None and next(manifest.iter("{*}encryption-data"), None) is not None
+
     def size(self, name: str) -> int:
-        """The bytes of a part, unpacked; 0 if it is not there."""
+        """The unpacked bytes of a part; 0 if it is missing."""
         member = self._members.get(name.lower())
         return member.file_size if member is not None else 0
 
     def open(self, name: str) -> IO[bytes]:
-        """A part to be unpacked piece by piece. Reading from it may raise any `DAMAGE`.
+        """Open a part for reading in pieces. Reading can raise any exception in `DAMAGE`.
 
         Raises:
             DamagedPartError: it is missing, or cannot be unpacked.
@@ -81,7 +139,7 @@ class Package:
             raise DamagedPartError(f"{name} cannot be unpacked: {error}") from None
 
     def read(self, name: str, limit: int = MAX_PART) -> bytes:
-        """A part as a whole.
+        """Read a part in one piece.
 
         Raises:
             DamagedPartError: it is missing, cannot be unpacked, or has more bytes than the limit.
@@ -92,26 +150,26 @@ class Package:
             except DAMAGE as error:
                 raise DamagedPartError(f"{name} cannot be unpacked: {error}") from None
         if len(raw) > limit:
-            raise DamagedPartError(f"{name} is too large to read")
+            raise DamagedPartError(f"{name} is larger than {limit // 1_000_000} MB")
         return raw
 
-    def xml(self, name: str, *, recover: bool = False) -> Any:
-        """The tree of a part.
+    def xml(self, name: str, *, recover: bool = False) -> Node:
+        """Parse a part.
 
         Raises:
-            DamagedPartError: it is missing, or no XML.
+            DamagedPartError: it is missing, or its XML is invalid.
         """
         return parse_xml(self.read(name, MAX_XML), recover=recover)
 
-    def optional(self, name: str) -> Any | None:
-        """The tree of a part that a file can do without; None if it is missing or damaged."""
+    def optional(self, name: str) -> Node | None:
+        """Parse a part that is optional; None if it is missing or damaged."""
         try:
             return self.xml(name) if name in self else None
         except DamagedPartError:
             return None
 
     def relations(self, name: str) -> dict[str, Relation]:
-        """What a part says about others, by id. Nothing, where that is `lost`."""
+        """The relations of a part, by id; empty if they are `lost`."""
         if name not in self._relations:
             self._relations[name] = self._read_relations(name)
         return self._relations[name]
@@ -123,6 +181,8 @@ class Package:
         try:
             root = self.xml(where) if where in self else ()
         except DamagedPartError as error:
+            # A damaged list of relations must not hide the text of a document. The document is read without it, and
+            # states what may be missing.
             self.lost[name] = str(error)
             return found
         for entry in root:
@@ -132,26 +192,28 @@ class Package:
         return found
 
     def related(self, name: str, kind: str) -> str:
-        """The first part that another one relates to in this way; empty if there is none."""
+        """The first related part of a type; empty if there is none."""
         relations = self.relations(name).values()
         return next((one.target for one in relations if one.kind == kind and not one.external), "")
 
     def main_part(self, usual: str) -> str:
-        """The part that everything begins with; the usual one, where the file does not lead to it."""
+        """The main part; `usual` if the file does not name an existing one."""
         main = self.related("", "officeDocument")
         return main if main in self else usual
 
     def picture(self, name: str) -> partial[tuple[str, bytes]]:
-        """How to get a picture's type and bytes, whether this is still open or not."""
+        """A function that returns type and bytes of a picture, also after the package is closed."""
+        # Elements outlive the package: a client can ask for the picture long after the page was read, so the function
+        # opens the file again.
         return partial(_read_picture, self.path, name)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._archive.close()
 
 
 def resolve(base: str, target: str) -> str:
-    """Where a path leads that stands in the part `base`."""
+    """The part that a path in the part `base` refers to."""
     target = unquote(target.partition("#")[0])
     if not target:
         return base
@@ -159,12 +221,13 @@ def resolve(base: str, target: str) -> str:
 
 
 def type_of(name: str) -> str:
-    """The MIME type that a part's name suggests."""
+    """The MIME type that the name of a part suggests."""
     suffix = name.rpartition(".")[2].lower()
     return _TYPES.get(suffix) or mimetypes.guess_type(f"x.{suffix}")[0] or "application/octet-stream"
 
 
 def _plain(name: str) -> str:
+    # Some programs write paths with backslashes or a slash in front.
     return name.lower().replace("\\", "/").lstrip("/")
 
 
@@ -172,7 +235,7 @@ def _read_picture(path: Path, name: str) -> tuple[str, bytes]:
     """Type and bytes of a picture in an archive.
 
     Raises:
-        UnreadableFileError: it is not there any more, or damaged.
+        UnreadableFileError: the file changed, or it is damaged.
     """
     try:
         package = Package(path, "file")

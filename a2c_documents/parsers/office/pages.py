@@ -1,4 +1,4 @@
-"""Where the pages of a text document are: at its hard page breaks; else, or where that is long, at its top headings."""
+"""Pages of a text document: at its hard page breaks; without breaks, or where a page is long, at its top headings."""
 
 from __future__ import annotations
 
@@ -11,37 +11,38 @@ from a2c_documents.paging import size_of
 from a2c_documents.wording import shortened
 
 LONG = 20_000
-"""Bytes of a page from which on it is worth dividing further: about ten printed pages."""
+"""Bytes from which a page is divided further: about ten printed pages."""
 MAX_TITLE = 80
 
 
 @dataclass(slots=True)
 class Step:
-    """A step through the document: an element, or what happens between two of them."""
+    """A step through the document: an element, or an event between two elements."""
 
     what: str
-    """flow, note (it stands at the foot of its page), break (a new page begins), section (a new section begins)."""
+    """flow, note (shown at the end of its page), break (a page begins) or section (a section begins)."""
     element: Element | None = None
     section: int = 0
 
 
 @dataclass(slots=True)
 class Furniture:
-    """Headers and footers of a section: those of its first page, and those of the others."""
+    """Headers and footers of a section: on its first page, and on the others."""
 
     first: list[Element] = field(default_factory=list[Element])
     others: list[Element] = field(default_factory=list[Element])
 
 
 def with_bars(words: str) -> str:
-    """The words of a header or footer: what tabs put to the left, the middle and the right is divided by bars."""
+    """The text of a header or footer; bars separate its left, middle and right part, which the file separates by
+    tabs."""
     lines = (" | ".join(filter(None, map(str.strip, line.split("\t")))) for line in words.split("\n"))
     return "\n".join(filter(None, lines))
 
 
 @dataclass(slots=True)
 class _Draft:
-    """A page in the making."""
+    """A page under construction."""
 
     flow: list[Element] = field(default_factory=list[Element])
     notes: list[Element] = field(default_factory=list[Element])
@@ -49,7 +50,7 @@ class _Draft:
     title: str = ""
 
     def take(self, step: Step) -> None:
-        """Put something on the page."""
+        """Add a step to the page."""
         if step.what == "section":
             self.sections.append(step.section)
         elif step.element is not None:
@@ -57,10 +58,11 @@ class _Draft:
 
 
 def cut(steps: Sequence[Step], furniture: Callable[[int], Furniture]) -> list[Page]:
-    """The pages, each with the headers of its section first, its notes at the end, and the footers last."""
+    """The pages: each has the headers of its section, its content, its notes, and the footers of its section."""
     broken = _at_breaks(steps)
     drafts: list[_Draft] = []
     for part in broken:
+        # Without page breaks, headings are the only way to divide the text. With breaks, they divide only long pages.
         drafts.extend(_at_headings(part, must=len(broken) == 1))
     pages = [Page(draft.title or title_of(draft.flow) or f"Page {number}") for number, draft in enumerate(drafts, 1)]
     for index, (draft, page) in enumerate(zip(drafts, pages, strict=True)):
@@ -75,9 +77,9 @@ def cut(steps: Sequence[Step], furniture: Callable[[int], Furniture]) -> list[Pa
 
 
 def title_of(flow: Sequence[Element]) -> str:
-    """The first heading of a page, else its first words."""
+    """The first heading of a page, or else its first words."""
     headings = [element for element in flow if element.category == "heading"]
-    # A subtitle above the title is still only a subtitle.
+    # A subtitle above the title must not become the title of the page.
     headings.sort(key=lambda element: element.metadata.get("style") == "subtitle")
     words = next((words for element in (*headings, *flow) if (words := _words(element))), "")
     return shortened(" ".join(words.split()), MAX_TITLE)
@@ -104,16 +106,17 @@ def _at_breaks(steps: Sequence[Step]) -> list[list[Step]]:
         elif any(known.what == "flow" for known in parts[-1]):
             parts.append([])
     if len(parts) > 1 and not any(step.what == "flow" for step in parts[-1]):
-        # What is left after the last break is no page, but its notes and headers must not be lost.
+        # The steps after the last break make no page, but their notes and headers must not be lost.
         parts[-2].extend(parts.pop())
     return parts
 
 
 def _at_headings(steps: list[Step], *, must: bool) -> list[_Draft]:
-    """Divide at the top headings; if there is one only, at the next level, where it is long."""
+    """Divide steps at their top headings; if there is only one and the text is long, at the next level."""
     levels = Counter(_level(step) for step in steps if _level(step))
     long = sum(size_of(step.element) for step in steps if step.element is not None) > LONG
     top = min(levels, default=0)
+    # A single top heading is the title of the document in all but name.
     if levels[top] == 1:
         top = min((level for level in levels if level > top), default=0) if long else 0
     if not (must or long):
@@ -122,10 +125,12 @@ def _at_headings(steps: list[Step], *, must: bool) -> list[_Draft]:
     waiting: list[Step] = []
     for step in steps:
         if step.what == "section":
-            # A section begins with what comes next, which may be a heading.
+            # A section starts with the next step, which may be the heading of a new page.
             waiting.append(step)
             continue
         if top and 0 < _level(step) <= top:
+            # Headings that follow each other directly share a page: the title of a chapter and the title of its first
+            # section are not two pages.
             alone = all(element.category == "heading" for element in drafts[-1].flow)
             if not alone or (drafts[-1].title and _level(step) == top):
                 drafts.append(_Draft())
@@ -140,7 +145,8 @@ def _at_headings(steps: list[Step], *, must: bool) -> list[_Draft]:
 
 
 def _level(step: Step) -> int:
-    """The level of a heading, 0 for anything else: a document's title heads all of it and divides nothing."""
+    """The level of a heading; 0 for anything else. The title of the document counts as 0, because it does not divide
+    it."""
     element = step.element
     if element is None or element.category != "heading" or element.metadata.get("style") in ("title", "subtitle"):
         return 0
@@ -148,6 +154,9 @@ def _level(step: Step) -> int:
 
 
 def _around(drafts: list[_Draft], index: int, furniture: Callable[[int], Furniture]) -> list[Element]:
+    # A section may spread over several pages, and a page may hold several sections. Each header is shown once: the one
+    # for the first page where the section begins, the others on its second page, or on the same page if there is no
+    # second one.
     found: list[Element] = []
     for section in drafts[index].sections:
         own = _unrepeated(section, furniture)
@@ -161,7 +170,7 @@ def _around(drafts: list[_Draft], index: int, furniture: Callable[[int], Furnitu
 
 
 def _unrepeated(section: int, furniture: Callable[[int], Furniture]) -> Furniture:
-    """The headers and footers of a section but for those that the section before has as well."""
+    """The headers and footers of a section, without those that the section before has too."""
     own, before = furniture(section), furniture(section - 1) if section else Furniture()
     known = [*before.first, *before.others]
     return Furniture(*([element for element in part if element not in known] for part in (own.first, own.others)))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 _SAME_ROW = 18
-"""Points by which the upper edges of two shapes in one row may differ."""
+"""Points by which the upper edges of two shapes in one row can differ."""
 Extent = tuple[float, float, float, float]
 """Left, upper, right and lower edge, in points."""
 NOWHERE: Extent = (1e9, 1e9, 1e9, 1e9)
@@ -16,10 +16,10 @@ Thing = TypeVar("Thing")
 def in_reading_order(
     filled: Sequence[tuple[Extent, Thing]], free: Sequence[tuple[Extent, Thing]]
 ) -> list[tuple[Extent, Thing]]:
-    """What fills the design's placeholders, and other shapes where they stand among them.
+    """The shapes that fill placeholders, with the other shapes inserted by their position.
 
-    The order of placeholders is meant: heading and text of one column, then of the next. The order of other shapes is
-    only which of them was made last.
+    The order of placeholders is intended: heading and text of one column, then of the next. The order of other shapes
+    only states which of them was added last.
     """
     merged: list[tuple[Extent, Thing]] = []
     waiting = list(reversed(_by_place(free)))
@@ -31,7 +31,7 @@ def in_reading_order(
 
 
 def around(extents: Sequence[Extent]) -> Extent:
-    """What several shapes fill together."""
+    """The area that several shapes cover together."""
     if not extents:
         return NOWHERE
     lefts, tops, rights, bottoms = zip(*extents, strict=True)
@@ -39,7 +39,7 @@ def around(extents: Sequence[Extent]) -> Extent:
 
 
 def _by_place(things: Sequence[tuple[Extent, Thing]]) -> list[tuple[Extent, Thing]]:
-    """Row by row, in a row from the left."""
+    """Row by row, and from left to right in a row."""
     rows: list[list[tuple[Extent, Thing]]] = []
     for one in sorted(things, key=lambda one: (one[0][1], one[0][0])):
         if not rows or one[0][1] - rows[-1][0][0][1] > _SAME_ROW:
@@ -49,7 +49,8 @@ def _by_place(things: Sequence[tuple[Extent, Thing]]) -> list[tuple[Extent, Thin
 
 
 def _is_before(one: Extent, other: Extent) -> bool:
-    """Whether one is read before the other: it is higher, or they stand side by side and it is to the left."""
+    """Whether a shape is read before another: it is higher, or it is to the left in the same row."""
+    # Shapes are side by side if they do not overlap horizontally and share more than half of the smaller height.
     overlap = min(one[3], other[3]) - max(one[1], other[1])
     beside = one[2] <= other[0] + 1 or other[2] <= one[0] + 1
     if abs(one[1] - other[1]) <= _SAME_ROW or (beside and overlap * 2 > min(one[3] - one[1], other[3] - other[1])):

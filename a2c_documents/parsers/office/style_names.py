@@ -1,9 +1,10 @@
-"""What the name of a paragraph's style says, in the languages that programs name them in."""
+"""The meaning of paragraph styles by their names, in the languages in which programs name them."""
 
 from __future__ import annotations
 
 import re
 
+# Programs can store the names of styles in the language of their user interface.
 _HEADINGS = (
     "heading", "überschrift", "titre", "título", "titulo", "encabezado", "titolo", "kop", "rubrik", "overskrift",
     "otsikko", "nagłówek", "nadpis", "címsor", "titlu", "заголовок", "επικεφαλίδα", "标题", "標題", "見出し", "제목",
@@ -21,7 +22,7 @@ _CONTENTS = re.compile(r"toc ([1-9])")
 
 
 def kind_of(name: str) -> tuple[str, int]:
-    """What the name of a style says, and the level."""
+    """The kind and level that the name of a style stands for."""
     if found := _HEADING.fullmatch(name):
         return "heading", int(found[1])
     if name == "toc heading":

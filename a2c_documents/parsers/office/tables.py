@@ -1,34 +1,34 @@
-"""Tables as grids of texts: which rows are headers, and which cells are one."""
+"""Tables as grids of texts: header rows, merged cells, and the text of cells."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
 from a2c_documents.model import Element, table
+from a2c_documents.parsers.office.xml import Node
 
 MAX_HEADER_ROWS = 8
 
 
 @dataclass(slots=True)
 class Grid:
-    """A table as a grid of texts. What reaches over several cells stands in the first of them."""
+    """A table as a grid of texts. The text of a merged cell is in the first cell that it covers."""
 
     rows: list[list[str]] = field(default_factory=list[list[str]])
     merged: list[tuple[int, int, int, int]] = field(default_factory=list[tuple[int, int, int, int]])
-    """First row, first column, last row, last column of cells that are one."""
+    """First row, first column, last row and last column of each merged cell."""
     header_rows: int = 0
 
     def element(self, *, first_is_header: bool = False) -> Element | None:
-        """The table; None if there is nothing in it."""
+        """The table as an element; None if it is empty."""
         width = max((len(row) for row in self.rows), default=0)
         rows = [row + [""] * (width - len(row)) for row in self.rows]
         if not any(any(row) for row in rows):
             return None
         count = self.header_rows or int(first_is_header or _look_like_headers(rows))
-        # A table of headers alone would have nothing to say.
+        # A table needs at least one row below its headers.
         count = min(count, len(rows) - 1, MAX_HEADER_ROWS)
         merged = [
             f"{letters(left)}{top + 1}:{letters(right)}{bottom + 1}" for top, left, bottom, right in sorted(self.merged)
@@ -36,13 +36,13 @@ class Grid:
         return table(self._headers(rows[:count], width), rows[count:], **({"merged": merged} if merged else {}))
 
     def _headers(self, rows: list[list[str]], width: int) -> list[str]:
-        """One header for each column; of several rows, all that stand above it."""
+        """One header for each column; several header rows are joined."""
         names: list[list[str]] = [[] for _ in range(width)]
         wide = [span for span in self.merged if span[0] < len(rows) and span[3] > span[1]]
         for index, row in enumerate(rows):
             words = ""
             for column, cell in enumerate(row):
-                # A header that reaches over columns is the header of each of them.
+                # A header that spans columns belongs to each of them.
                 over = any(top <= index <= bottom and left < column <= right for top, left, bottom, right in wide)
                 words = words if over else cell
                 if words and words not in names[column]:
@@ -51,14 +51,15 @@ class Grid:
 
 
 def _look_like_headers(rows: list[list[str]]) -> bool:
-    """Whether the first row reads like names: all there, all different, none of them a number."""
+    """Whether the first row looks like headers: complete, distinct, and no numbers."""
     first = rows[0]
+    # Few tables in texts mark their headers, so the first row is judged by its look.
     different = all(first) and len(set(first)) == len(first)
     return len(rows) > 1 and different and not any(cell[0].isdigit() for cell in first)
 
 
 def letters(column: int) -> str:
-    """The name of a column as in a sheet: 0 is A."""
+    """The name of a column in a sheet: 0 is A."""
     name = ""
     column += 1
     while column:
@@ -80,14 +81,14 @@ def column_of(name: str) -> int:
 
 
 class Lines:
-    """The words of a cell, line by line; a table inside it is a line for each of its rows."""
+    """The text of a cell, line by line; a table inside the cell gives one line for each of its rows."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
         self._beside = False
 
     def say(self, words: str) -> None:
-        """A paragraph."""
+        """Add a paragraph."""
         if words and self._beside:
             self._lines[-1] += words
             self._beside = False
@@ -95,7 +96,7 @@ class Lines:
             self._lines.append(words)
 
     def turn(self, *, beside: bool) -> None:
-        """What follows stands beside what was said last, in the same row of an inner table; or it does not."""
+        """Start a cell of an inner table: `beside` the previous text in the same row, or on a new line."""
         self._beside = beside and bool(self._lines)
         if self._beside:
             self._lines[-1] += " | "
@@ -104,9 +105,9 @@ class Lines:
         return "\n".join(stripped for line in self._lines if (stripped := line.rstrip(" |")))
 
 
-def turns(cells: Iterable[tuple[bool, Any]]) -> list[Any]:
-    """An inner table to be walked through: before each cell, and behind the last one, whether it stands beside another.
+def turns(cells: Iterable[tuple[bool, Node]]) -> list[Node | bool]:
+    """The steps through an inner table: before each cell, and after the last one, whether it is beside another cell.
 
-    Cells come with whether they are the first of their row.
+    The flag of each cell marks the first cell of a row.
     """
     return [step for first, cell in cells for step in (not first, *cell)] + [False]

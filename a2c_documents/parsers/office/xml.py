@@ -1,46 +1,54 @@
-"""XML from files that nobody vouches for: no entities, no network, no endless depth. Names are matched without their
-namespace, because the strict and the transitional kinds of Office files differ in nothing else."""
+"""Safe access to XML from untrusted files: no entities, no network, bounded size and depth.
+
+Names are matched without their namespace, because the strict and the transitional variant of Office files differ in
+nothing else.
+"""
 
 from __future__ import annotations
 
-import importlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Reversible
 from functools import lru_cache
 from typing import Any
 
+from lxml import etree
+
+Node = etree._Element  # pyright: ignore[reportPrivateUsage]
+"""An element of a tree. lxml has no public name for its class."""
+Nodes = Reversible[Node]
+"""An element as the sequence of its children, or a list of elements."""
 MAX_XML = 60_000_000
-"""Bytes of one XML document."""
+"""Limit for the bytes of one XML document."""
 _ENTITY = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z_:][A-Za-z0-9_:.-]{0,100};")
 
 
 class DamagedPartError(Exception):
-    """A part of a file that cannot be read. The message is for a person."""
+    """A part of a file that cannot be read. The message is shown to users."""
 
 
-def parse_xml(raw: bytes, *, recover: bool = False) -> Any:
-    """The root of a tree of lxml; with `recover`, whatever can be saved of a document that is not well-formed.
+def parse_xml(raw: bytes, *, recover: bool = False) -> Node:
+    """Parse a document; with `recover`, as much as possible of a document that is not well-formed.
 
     Raises:
-        DamagedPartError: it is no XML, or too much of it.
+        DamagedPartError: the XML is invalid or too large.
     """
-    etree: Any = importlib.import_module("lxml.etree")
     if len(raw) > MAX_XML:
-        raise DamagedPartError(f"{len(raw) // 1_000_000} MB of XML are too much to read")
+        raise DamagedPartError(f"{len(raw) // 1_000_000} MB of XML exceed the limit of {MAX_XML // 1_000_000} MB")
     try:
         root = etree.fromstring(raw, _parser(recover))
     except (etree.XMLSyntaxError, ValueError) as error:
-        raise DamagedPartError(f"the XML cannot be read: {getattr(error, 'msg', error)}") from None
+        raise DamagedPartError(f"invalid XML: {getattr(error, 'msg', error)}") from None
     if root is None:
-        raise DamagedPartError("the XML cannot be read: nothing is in it")
+        raise DamagedPartError("invalid XML: it is empty")
     if root.getroottree().docinfo.doctype:
         etree.strip_elements(root, etree.Entity, with_tail=False)
     return root
 
 
 @lru_cache
-def _parser(recover: bool) -> Any:
-    etree: Any = importlib.import_module("lxml.etree")
+def _parser(recover: bool) -> etree.XMLParser:
+    # Without `huge_tree`, libxml2 limits the depth of the tree and the length of a text. Without `resolve_entities`,
+    # references stay in the tree as nodes of their own, which `parse_xml` removes.
     return etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True,
         recover=recover,
@@ -48,7 +56,7 @@ def _parser(recover: bool) -> Any:
 
 
 def without_entities(raw: bytes) -> tuple[bytes, bool]:
-    """A document without the entities that it declares, and whether it declares any. No office program writes such."""
+    """A document without the entities that it declares, and whether it declares any. Office programs never do."""
     start = raw[:2_000].find(b"<!DOCTYPE")
     if start < 0:
         return raw, False
@@ -58,24 +66,26 @@ def without_entities(raw: bytes) -> tuple[bytes, bool]:
     return (raw[:start] + _ENTITY.sub(b"", raw[end + 1 :]), True) if end > 0 else (raw, False)
 
 
-def local(element: Any) -> str:
-    """The name of an element without its namespace; empty for what is no element (an entity, an instruction)."""
+def local(element: Node) -> str:
+    """The name of an element without its namespace; empty for other nodes (entities, instructions)."""
     tag = element.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
-def attribute(element: Any | None, name: str, default: str = "") -> str:
-    """An attribute, whatever its namespace."""
+def attribute(element: Node | None, name: str, default: str = "") -> str:
+    """An attribute, in any namespace."""
     if element is None:
         return default
+    # Most attributes have no namespace: the direct lookup avoids the search in nearly all cases.
     value = element.get(name)
     if value is not None:
         return str(value)
     return next((str(value) for key, value in element.items() if key.rpartition("}")[2] == name), default)
 
 
-def found(element: Any | None, *names: str) -> Iterator[Any]:
-    """All elements below one that have one of these names, whatever their namespace; not what is for old readers."""
+def found(element: Node | None, *names: str) -> Iterator[Node]:
+    """All elements below an element with one of these names, in any namespace, except in fallbacks for older
+    programs."""
     waiting = list(reversed(element)) if element is not None else []
     while waiting:
         one = waiting.pop()
@@ -86,18 +96,18 @@ def found(element: Any | None, *names: str) -> Iterator[Any]:
             waiting.extend(reversed(one))
 
 
-def first(element: Any | None, *names: str) -> Any | None:
-    """The first element below one with one of these names."""
+def first(element: Node | None, *names: str) -> Node | None:
+    """The first element below an element with one of these names."""
     return next(found(element, *names), None)
 
 
-def words_of(element: Any | None) -> str:
-    """All text inside an element, blanks collapsed."""
+def words_of(element: Node | None) -> str:
+    """The text of an element, with whitespace collapsed."""
     return " ".join("".join(element.itertext()).split()) if element is not None else ""
 
 
 def number(value: Any, default: float = 0) -> float:
-    """A number as attributes hold it; the default for anything that is none."""
+    """A number in an attribute; the default if it is not a number."""
     try:
         result = float(value)
     except (TypeError, ValueError):
@@ -106,5 +116,30 @@ def number(value: Any, default: float = 0) -> float:
 
 
 def whole(value: Any, default: int = 0) -> int:
-    """A whole number as attributes hold it."""
+    """An integer in an attribute; the default if it is not a number."""
     return int(number(value, default))
+
+
+# -------------------------------------------------------------------------------------------------------------- lengths
+
+
+_PIXEL = 9_525
+"""English Metric Units, the unit of drawings."""
+_POINTS = {"cm": 72 / 2.54, "mm": 72 / 25.4, "in": 72.0, "inch": 72.0, "pt": 1.0, "px": 0.75, "pc": 12.0}
+_LENGTH = re.compile(r"(-?[\d.]{1,12})(cm|mm|inch|in|pt|px|pc)", re.IGNORECASE)
+
+
+def points(length: str) -> float | None:
+    """A length with its unit, such as "2.5cm", in points; None if it is not a length."""
+    found = _LENGTH.fullmatch(length.strip())
+    return number(found[1]) * _POINTS[found[2].lower()] if found else None
+
+
+def pixels(length: str) -> int:
+    """A length with its unit in pixels; 0 if it is not a length."""
+    return round((points(length) or 0) * 96 / 72)
+
+
+def drawn_pixels(units: Any) -> int:
+    """A length in the units of drawings, in pixels."""
+    return round(number(units) / _PIXEL)

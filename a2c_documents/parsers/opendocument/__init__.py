@@ -1,1 +1,1 @@
-"""OpenDocument texts and slides (sheets are read in `sheets`)."""
+"""OpenDocument texts and presentations; `sheets` reads OpenDocument spreadsheets."""

@@ -1,4 +1,4 @@
-"""Addresses of cells in OpenDocument, and the formulas that are made of them, as people write them."""
+"""Cell addresses and formulas of OpenDocument, converted to the usual notation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def formula_of(words: str) -> str:
         if match[2] is not None:
             return reference_of(match[2])
         in_list = match[3] == "{" or (in_list and match[3] != "}")
-        # Columns of a list are divided by semicolons here, rows by bars.
+        # OpenDocument separates the columns of an array by semicolons and its rows by bars.
         return {";": ",", "|": ";" if in_list else "|"}.get(match[3], match[3])
 
     return f"={_TOKEN.sub(simple, rule)}"

@@ -1,4 +1,4 @@
-"""The text of an OpenDocument file, from its first paragraph to its last: also that of a box on a slide."""
+"""The blocks of an OpenDocument text, in order; also the text of a box on a slide."""
 
 from __future__ import annotations
 
@@ -9,35 +9,34 @@ from typing import Any
 
 from a2c_documents.model import MAX_SUMMARY, Element, heading
 from a2c_documents.parsers.office.lists import CONTENTS
-from a2c_documents.parsers.office.said import Box, Said, is_formula
-from a2c_documents.parsers.office.story import Story
-from a2c_documents.parsers.office.xml import attribute, local, whole
-from a2c_documents.parsers.opendocument.cells import Cells
-from a2c_documents.parsers.opendocument.lists import Entry, Numbering, Place
+from a2c_documents.parsers.office.story import Box, Said, Story, is_formula
+from a2c_documents.parsers.office.xml import Node, attribute, local, whole
+from a2c_documents.parsers.opendocument.numbering import Entry, OdfNumbering, Place
 from a2c_documents.parsers.opendocument.objects import SHAPES
-from a2c_documents.parsers.opendocument.styles import Styles
-from a2c_documents.parsers.opendocument.tables import only_cell, read_table
-from a2c_documents.parsers.opendocument.text import Reader
+from a2c_documents.parsers.opendocument.paragraphs import OdfReader
+from a2c_documents.parsers.opendocument.styles import OdfStyles
+from a2c_documents.parsers.opendocument.tables import OdfCells, only_cell, read_table
 
 _CONTENTS = ("table-of-content", "illustration-index", "table-index", "object-index", "user-index")
+# The styles of a table of contents are named "Contents 1" and so on: the digit is the level.
 _DEPTH = re.compile(r"([1-9])\Z")
 
 
-class Body:
-    """Walks containers of paragraphs, without recursion, and says what it meets."""
+class OdfBody:
+    """Walks containers of paragraphs without recursion and adds their elements to a story."""
 
-    def __init__(self, reader: Reader, styles: Styles, *, joined: bool = False) -> None:
+    def __init__(self, reader: OdfReader, styles: OdfStyles, *, joined: bool = False) -> None:
         self.story = Story()
         self.masters: list[str] = []
-        """The page styles that sections of the document begin with, by the number of the section."""
+        """The page style of each section of the document."""
         self.deletions = 0
         self._reader = reader
         self._styles = styles
-        self._numbering = Numbering(styles, joined=joined)
+        self._numbering = OdfNumbering(styles, joined=joined)
 
-    def read(self, container: Iterable[Any]) -> None:
-        """Everything in a container, in order."""
-        stack: list[tuple[Any, Place]] = [(node, Place()) for node in reversed(list(container))]
+    def read(self, container: Iterable[Node]) -> None:
+        """Read a container."""
+        stack: list[tuple[Node, Place]] = [(node, Place()) for node in reversed(list(container))]
         while stack:
             node, place = stack.pop()
             name = local(node)
@@ -60,17 +59,19 @@ class Body:
             elif name == "forms":
                 self._form(node)
             elif name and not name.endswith(("-source", "-decls")):
+                # The entries of a table of contents are ordinary paragraphs; only the element around them tells.
                 inner = replace(place, contents=True) if name in _CONTENTS else place
                 stack.extend((part, inner) for part in reversed(node))
         self.story.end_list()
 
     # ------------------------------------------------------------------------------------------------------- paragraphs
 
-    def _paragraph(self, node: Any, name: str, place: Place) -> list[Box]:
+    def _paragraph(self, node: Node, name: str, place: Place) -> list[Box]:
         style = attribute(node, "style-name")
         before, after = self._styles.breaks(style)
         if before:
             self.story.break_page()
+        # A page style that is set at a paragraph starts a section, with its own headers and footers.
         if master := self._styles.master(style):
             self.story.begin_section(len(self.masters))
             self.masters.append(master)
@@ -118,7 +119,7 @@ class Body:
             self.story.put_form(shown, said.fields)
 
     def _is_in_list(self, words: str, said: Said, entry: Entry) -> bool:
-        """Whether a paragraph belongs to an item, which it begins or continues."""
+        """Whether a paragraph starts or continues a list item."""
         if entry.begun:
             return entry.is_numbered and self.story.extends_item(words)
         mark = self._numbering.begin(entry)
@@ -137,10 +138,10 @@ class Body:
 
     # ----------------------------------------------------------------------------------------------------------- others
 
-    def _table(self, node: Any) -> None:
+    def _table(self, node: Node) -> None:
         if self._styles.breaks(attribute(node, "style-name"))[0]:
             self.story.break_page()
-        cells = Cells(self._reader, self._numbering)
+        cells = OdfCells(self._reader, self._numbering)
         shown = read_table(node, cells.words)
         if shown is not None:
             self.story.put(shown)
@@ -151,15 +152,15 @@ class Body:
         if cells.fields:
             self.story.put_form("", cells.fields)
 
-    def _shape(self, node: Any) -> list[Box]:
-        """A shape that stands by itself: as if it were in a paragraph."""
+    def _shape(self, node: Node) -> list[Box]:
+        """Read a shape outside paragraphs as if it were in one."""
         said = self._reader.shape(node)
         for part in said.parts:
             if isinstance(part, Element):
                 self.story.put(part)
         return said.boxes
 
-    def _form(self, node: Any) -> None:
+    def _form(self, node: Node) -> None:
         fields: list[dict[str, Any]] = []
         for control in node.iterfind(".//{*}form/{*}*"):
             kind = local(control)

@@ -1,4 +1,4 @@
-"""Charts of OpenDocument: the numbers are in a table inside the chart, whichever cells they came from."""
+"""OpenDocument charts. A chart holds a copy of its values in a table of its own."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import Any
 
 from a2c_documents.parsers.office.charts import MAX_POINTS, MAX_SERIES, Chart, Series, Values
 from a2c_documents.parsers.office.tables import column_of
-from a2c_documents.parsers.office.xml import attribute, local, number, words_of
+from a2c_documents.parsers.office.xml import Node, attribute, local, number, words_of
 from a2c_documents.parsers.opendocument.addresses import reference_of
 
 _NAMES = {"circle": "pie", "ring": "doughnut", "filled-radar": "radar", "gantt": "bar"}
+# A chart without a sheet refers to its own table by this name.
 _LOCAL = re.compile(r"local-table\.\$?([A-Z]{1,3})\$?\d")
 
 
-def chart_of(root: Any, **metadata: Any) -> Chart | None:
-    """The chart in the content of an embedded object; None if there is none."""
+def chart_of(root: Node, **metadata: Any) -> Chart | None:
+    """Read the chart in the content of an embedded object; None if there is none."""
     drawn = next((node for node in root.iter("{*}chart") if attribute(node, "class")), None)
     if drawn is None:
         return None
@@ -27,9 +28,9 @@ def chart_of(root: Any, **metadata: Any) -> Chart | None:
 
 
 class _Table:
-    """The table inside a chart: names above, categories on the left, a column of values for each series."""
+    """The table inside a chart: names in the first row, categories in the first column, one column for each series."""
 
-    def __init__(self, drawn: Any) -> None:
+    def __init__(self, drawn: Node) -> None:
         rows = [
             [cell for cell in row if local(cell) == "table-cell"] for row in drawn.iterfind(".//{*}table//{*}table-row")
         ]
@@ -38,16 +39,19 @@ class _Table:
             [row[place] if place < len(row) else None for row in rows[1 : MAX_POINTS + 1]]
             for place in range(max(map(len, rows), default=0))
         ]
+        # The columns of the table are in no fixed order. LibreOffice describes each column by the range that it was
+        # copied from, and series refer to that range.
         self._sources = {
             words: place
             for place, column in enumerate(self._columns)
             if column and column[0] is not None and (words := words_of(column[0].find(".//{*}desc")))
         }
 
-    def series(self, node: Any, drawn: Any, usual: int) -> Series:
-        """What a series says; `usual` is its column where the file does not lead to another one."""
+    def series(self, node: Node, drawn: Node, usual: int) -> Series:
+        """Read a series; `usual` is its column if the file does not name another one."""
         source = attribute(node, "values-cell-range-address")
         place = self._place(source, usual)
+        # In a scatter chart each series has its own x values; other charts share one range of categories.
         below = node.find("{*}domain")
         below = below if below is not None else drawn.find(".//{*}axis/{*}categories")
         categories = Values()
@@ -56,7 +60,7 @@ class _Table:
         return Series(self._name(node, place), self._values(place, source), categories)
 
     def all_series(self) -> list[Series]:
-        """Every column as a series, where the chart does not say which are."""
+        """Every column as a series, for a chart that does not list its series."""
         columns = range(1, min(len(self._columns), MAX_SERIES))
         return [Series(self._named(place), self._values(place), self._values(0)) for place in columns]
 
@@ -64,7 +68,7 @@ class _Table:
         found = _LOCAL.match(address)
         return column_of(found[1]) if found else self._sources.get(address, usual)
 
-    def _name(self, node: Any, place: int) -> str:
+    def _name(self, node: Node, place: int) -> str:
         return attribute(node, "label-string").strip('"') or self._named(place)
 
     def _named(self, place: int) -> str:
@@ -81,13 +85,13 @@ class _Table:
         return result
 
 
-def _words(cell: Any) -> str:
-    """The words of a cell without what describes where they come from."""
+def _words(cell: Node) -> str:
+    """The text of a cell, without the description of its source."""
     return " ".join(filter(None, (words_of(line) for line in cell.iterfind("{*}p"))))
 
 
-def _kinds(root: Any, drawn: Any, series: list[Any]) -> list[str]:
-    """ "clustered column", "stacked bar", "line": series may be drawn in different ways."""
+def _kinds(root: Node, drawn: Node, series: list[Node]) -> list[str]:
+    """ "clustered column", "stacked bar", "line": each series can have its own type."""
     style = attribute(drawn.find("{*}plot-area"), "style-name")
     said: dict[str, str] = {}
     for node in root.iterfind(".//{*}style") if style else ():

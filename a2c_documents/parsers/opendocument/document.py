@@ -1,28 +1,30 @@
-"""OpenDocument text and slides (odt, odp): a package of XML, read as it is."""
+"""OpenDocument texts and presentations (odt, odp): opens the package; headers and footers of its page styles."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from a2c_documents.model import Page, PagesSource, Source, UnreadableFileError, note
+from a2c_documents.model import Element, Page, PagesSource, Source, UnreadableFileError, note
 from a2c_documents.paging import paginate
+from a2c_documents.parsers.office.facts import opendocument_facts
 from a2c_documents.parsers.office.package import Package
-from a2c_documents.parsers.office.pages import Step, cut
+from a2c_documents.parsers.office.pages import Furniture, Step, cut, with_bars
 from a2c_documents.parsers.office.story import deletions_remark
 from a2c_documents.parsers.office.xml import (
     MAX_XML,
     DamagedPartError,
+    Node,
+    attribute,
+    local,
     parse_xml,
     without_entities,
 )
-from a2c_documents.parsers.opendocument.body import Body
-from a2c_documents.parsers.opendocument.facts import facts_of, is_encrypted
-from a2c_documents.parsers.opendocument.margins import Margins
+from a2c_documents.parsers.opendocument.body import OdfBody
 from a2c_documents.parsers.opendocument.objects import Objects
+from a2c_documents.parsers.opendocument.paragraphs import OdfReader
 from a2c_documents.parsers.opendocument.slides import Slides, slide_size
-from a2c_documents.parsers.opendocument.styles import Styles
-from a2c_documents.parsers.opendocument.text import Reader
+from a2c_documents.parsers.opendocument.styles import OdfStyles
 
 _ENTITIES = "This document declares XML entities, which no office program does; they are left out here."
 
@@ -31,7 +33,7 @@ def open_odt(path: Path) -> Source:
     """Open a text document.
 
     Raises:
-        UnreadableFileError: it is damaged, encrypted or something else.
+        UnreadableFileError: it is damaged, encrypted or in another format.
     """
     return _open(path, "OpenDocument text", "text")
 
@@ -40,7 +42,7 @@ def open_odp(path: Path) -> Source:
     """Open a presentation.
 
     Raises:
-        UnreadableFileError: it is damaged, encrypted or something else.
+        UnreadableFileError: it is damaged, encrypted or in another format.
     """
     return _open(path, "OpenDocument presentation", "presentation")
 
@@ -48,25 +50,25 @@ def open_odp(path: Path) -> Source:
 def _open(path: Path, what: str, kind: str) -> Source:
     package = Package(path, what)
     try:
-        if is_encrypted(package):
+        if package.is_encrypted:
             raise UnreadableFileError(f"this {what} is protected by a password")
         if package.size("content.xml") > MAX_XML:
-            raise UnreadableFileError(f"this {what} is too long to be read")
+            raise UnreadableFileError(f"this {what} is too large: its text has more than {MAX_XML // 1_000_000} MB")
         raw, entities = without_entities(package.read("content.xml"))
         content = parse_xml(raw)
         body = content.find(f"{{*}}body/{{*}}{kind}")
         if body is None:
-            raise UnreadableFileError(f"this is no {what}, or a damaged one: there is no {kind} in it")
+            raise UnreadableFileError(f"this file is not a valid {what}: it contains no {kind}")
         common = package.optional("styles.xml")
-        styles = Styles((common, content))
-        reader = Reader(Objects(package), styles)
+        styles = OdfStyles((common, content))
+        reader = OdfReader(Objects(package), styles)
         if kind == "presentation":
             pages = Slides(reader, styles).read(body)
         else:
             pages = _text_pages(body, common, styles, reader)
         if entities:
             pages[-1].elements.append(note("annotation", _ENTITIES))
-        facts = facts_of(package)
+        facts = opendocument_facts(package)
         if kind == "presentation":
             facts.details = {"slides": len(pages), "size": slide_size(common)}
         return PagesSource(facts, paginate(pages))
@@ -76,16 +78,66 @@ def _open(path: Path, what: str, kind: str) -> Source:
         package.close()
 
 
-def _text_pages(body: Any, common: Any | None, styles: Styles, reader: Reader) -> list[Page]:
-    text = Body(reader, styles)
+def _text_pages(body: Node, common: Node | None, styles: OdfStyles, reader: OdfReader) -> list[Page]:
+    text = OdfBody(reader, styles)
     text.read(body)
     steps = text.story.steps
     if not any(step.what == "section" for step in steps[:2]):
-        # The first paragraph names no page style: the document begins with the usual one.
+        # The first paragraph names no page style: the document starts with the default one, as a section before all
+        # others.
         for step in steps:
             step.section += 1
         steps.insert(0, Step("section"))
         text.masters.insert(0, "Standard")
     if text.deletions:
         text.story.put_beside(deletions_remark(text.deletions), is_note=True)
-    return cut(steps, Margins(common, text.masters, reader).of)
+    return cut(steps, OdfMargins(common, text.masters, reader).of)
+
+
+# -------------------------------------------------------------------------------------------------- headers and footers
+
+
+class OdfMargins:
+    """The headers and footers of each section."""
+
+    def __init__(self, styles: Node | None, sections: list[str], reader: OdfReader) -> None:
+        nodes = styles.iter("{*}master-page") if styles is not None else ()
+        self._masters = {attribute(node, "name"): node for node in nodes}
+        self._sections = sections
+        """The page style that each section starts with."""
+        self._reader = reader
+        self._made: dict[str, Furniture] = {}
+
+    def of(self, section: int) -> Furniture:
+        """The headers and footers of a section."""
+        name = self._sections[section]
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def _make(self, name: str) -> Furniture:
+        """The headers and footers of a page style, and of the style that follows it after the first page."""
+        master = self._masters.get(name)
+        following = attribute(master, "next-style-name")
+        after = self._masters.get(following) if following != name else None
+        result = Furniture()
+        for kind, element in self._elements(master, "first page" if after is not None else "all pages"):
+            (result.first if kind == "first" else result.others).append(element)
+        result.others.extend(element for _, element in self._elements(after, "all pages but the first"))
+        return result
+
+    def _elements(self, master: Node | None, usual: str) -> Iterator[tuple[str, Element]]:
+        """Headers and footers of a page style; the flag marks those on its first page."""
+        nodes = [node for node in master if attribute(node, "display") != "false"] if master is not None else []
+        kinds = {local(node) for node in nodes}
+        for node in nodes:
+            category, _, variant = local(node).partition("-")
+            words = with_bars(self._reader.plain(node)) if category in ("header", "footer") else ""
+            if words:
+                pages = {"first": "first page", "left": "even pages"}.get(variant, usual)
+                if not variant and f"{category}-left" in kinds:
+                    pages = "odd pages"
+                elif not variant and f"{category}-first" in kinds:
+                    pages = "all pages but the first"
+                is_first = variant == "first" or (not variant and f"{category}-first" not in kinds)
+                yield "first" if is_first else "others", note(category, words, pages=pages)

@@ -1,4 +1,4 @@
-"""Frames of OpenDocument: pictures, charts, formulas, text boxes, films."""
+"""Frames and shapes of OpenDocument: pictures, charts, formulas, text boxes, films."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from typing import Any
 
 from a2c_documents.model import Element, formula, image, note
 from a2c_documents.parsers.office.embedded import embedded_element
-from a2c_documents.parsers.office.lengths import pixels
 from a2c_documents.parsers.office.package import Package, Relation
-from a2c_documents.parsers.office.xml import DamagedPartError, attribute, local, words_of
+from a2c_documents.parsers.office.xml import DamagedPartError, Node, Nodes, attribute, local, pixels, words_of
 from a2c_documents.parsers.opendocument.charts import chart_of
-from a2c_documents.parsers.opendocument.math import linear
+from a2c_documents.parsers.opendocument.equations import latex_of
 
 _WITH_WORDS = ("custom-shape", "rect", "ellipse", "path", "polygon", "polyline", "line", "connector")
 SHAPES = frozenset(("frame", "g", "a", *_WITH_WORDS))
-"""Names of elements that are shapes, or hold some."""
+"""Elements that are shapes or contain shapes."""
 _PROGRAMS = {
     "text": "opendocument.WriterDocument",
     "spreadsheet": "opendocument.CalcDocument",
@@ -26,13 +25,13 @@ _PROGRAMS = {
 
 
 class Objects:
-    """Reads what frames and shapes hold. Pictures and embedded documents are parts of the package."""
+    """Reads the content of frames and shapes. Pictures and embedded documents are parts of the package."""
 
     def __init__(self, package: Package) -> None:
         self._package = package
 
-    def read(self, shape: Any) -> Iterator[Any]:
-        """Elements, and the containers of paragraphs that are in a shape, in order. Groups are walked through."""
+    def read(self, shape: Node) -> Iterator[Element | Nodes]:
+        """The elements and the containers of paragraphs in a shape, in order; groups are flattened."""
         stack = [shape]
         while stack:
             node = stack.pop()
@@ -44,8 +43,10 @@ class Objects:
             elif name in _WITH_WORDS and any(local(part) in ("p", "list") for part in node):
                 yield node
 
-    def _frame(self, frame: Any) -> Iterator[Any]:
-        """The first thing in a frame that is understood; the others are replacements of it."""
+    def _frame(self, frame: Node) -> Iterator[Element | Nodes]:
+        """The first child of a frame that is supported; the others are replacements for it."""
+        # A frame lists the same content in several forms, the best first: an object, and then the picture that replaces
+        # it.
         for node in frame:
             name = local(node)
             if name == "text-box":
@@ -64,7 +65,7 @@ class Objects:
                 yield [node]
                 return
 
-    def _picture(self, frame: Any, node: Any) -> Element:
+    def _picture(self, frame: Node, node: Node) -> Element:
         target = attribute(node, "href")
         alt = words_of(frame.find("{*}desc")) or words_of(frame.find("{*}title"))
         part = posixpath.normpath(target) if target else ""
@@ -75,8 +76,8 @@ class Objects:
             shown.picture = self._package.picture(part)
         return shown
 
-    def _object(self, frame: Any, node: Any) -> Iterator[Element]:
-        """A formula, a chart; of anything else what it is, and the picture that stands for it."""
+    def _object(self, frame: Node, node: Node) -> Iterator[Element]:
+        """A formula or chart; for other objects, the embedded file and its preview picture."""
         target = posixpath.normpath(attribute(node, "href") or ".").lstrip("/")
         content = f"{target}/content.xml"
         own = next((part for part in node if local(part) in ("math", "document")), None)
@@ -88,7 +89,7 @@ class Objects:
                 yield note("annotation", f"An embedded object cannot be read: {error}")
                 return
         if root is not None and local(root) == "math":
-            yield formula(linear(root), **_where(frame))
+            yield formula(latex_of(root), **_where(frame))
         elif root is not None and (chart := chart_of(root, **_where(frame))) is not None:
             yield chart.element()
         else:
@@ -100,21 +101,21 @@ class Objects:
             yield embedded_element(self._package, relation, program, **_where(frame))
 
 
-def _kind(root: Any | None) -> str:
-    """What an embedded document is: text, spreadsheet …"""
+def _kind(root: Node | None) -> str:
+    """The type of an embedded document, such as text or spreadsheet."""
     body = root.find(".//{*}body") if root is not None else None
     return local(body[0]) if body is not None and len(body) else ""
 
 
-def _media(frame: Any, node: Any) -> Element:
+def _media(frame: Node, node: Node) -> Element:
     kind = "audio" if attribute(node, "mime-type").startswith("audio") else "video"
     shown = note(kind, attribute(frame, "name"), url=attribute(node, "href"))
     shown.metadata.update(_where(frame))
     return shown
 
 
-def _where(frame: Any) -> dict[str, Any]:
-    """Name and place of a frame. The size is in pixels of 1/96 inch."""
+def _where(frame: Node) -> dict[str, Any]:
+    """Name and position of a frame. The size is in pixels of 1/96 inch."""
     size = [pixels(attribute(frame, name)) for name in ("width", "height")]
     known: dict[str, Any] = {"shape": attribute(frame, "name"), "size": size if all(size) else None}
     return {key: value for key, value in known.items() if value}

@@ -1,28 +1,27 @@
-"""Styles of OpenDocument: where pages break, which lists are numbered, what is a title or code."""
+"""OpenDocument styles: page breaks, numbering, titles, code."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from a2c_documents.parsers.office.lists import numeral
 from a2c_documents.parsers.office.style_names import kind_of
-from a2c_documents.parsers.office.xml import attribute, local, whole
+from a2c_documents.parsers.office.xml import Node, attribute, local, whole
 
 OUTLINE = "outline-style"
-"""The name of the list that the chapters of a document are."""
+"""The name for the numbering of headings, which is a list of its own."""
 _NUMBERED = ("list-level-style-number", "outline-level-style")
 _NUMERALS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 
 
-class Styles:
-    """Styles by name, from the styles and from the content: what one leaves open comes from its parent."""
+class OdfStyles:
+    """Styles by name, from the styles part and from the content. A style inherits from its parent."""
 
-    def __init__(self, roots: Iterable[Any | None]) -> None:
-        self._styles: dict[str, Any] = {}
-        self._text_styles: dict[str, Any] = {}
-        self._slide_styles: dict[str, Any] = {}
-        self._lists: dict[str, dict[int, Any]] = {}
+    def __init__(self, roots: Iterable[Node | None]) -> None:
+        self._styles: dict[str, Node] = {}
+        self._text_styles: dict[str, Node] = {}
+        self._slide_styles: dict[str, Node] = {}
+        self._lists: dict[str, dict[int, Node]] = {}
         for root in roots:
             for node in root.iter("{*}style", "{*}list-style", "{*}outline-style") if root is not None else ():
                 name = attribute(node, "name")
@@ -31,13 +30,14 @@ class Styles:
                         whole(attribute(level, "level"), 1): level for level in node
                     }
                 elif attribute(node, "family") == "text":
+                    # Names are unique only within a family.
                     self._text_styles[name] = node
                 elif attribute(node, "family") == "drawing-page":
                     self._slide_styles[name] = node
                 elif attribute(node, "family") in ("paragraph", "graphic", "presentation", "table"):
                     self._styles[name] = node
 
-    def _chain(self, name: str) -> Iterable[Any]:
+    def _chain(self, name: str) -> Iterable[Node]:
         seen: set[str] = set()
         while name in self._styles and name not in seen:
             seen.add(name)
@@ -45,7 +45,7 @@ class Styles:
             name = attribute(self._styles[name], "parent-style-name")
 
     def kind(self, name: str) -> str:
-        """title, subtitle, caption, code; or nothing special."""
+        """title, subtitle, caption, code, or empty."""
         for style in self._chain(name):
             shown = (attribute(style, "display-name") or attribute(style, "name")).replace("_20_", " ").casefold()
             if shown in ("illustration", "figure", "drawing") or shown.endswith("caption"):
@@ -55,7 +55,7 @@ class Styles:
         return ""
 
     def breaks(self, name: str) -> tuple[bool, bool]:
-        """Whether a new page begins before and after a paragraph."""
+        """Whether a page begins before and after a paragraph."""
         before = after = ""
         for style in self._chain(name):
             if attribute(style, "master-page-name") and not before:
@@ -67,28 +67,28 @@ class Styles:
         return before == "page", after == "page"
 
     def master(self, name: str) -> str:
-        """The page style that begins with a paragraph."""
+        """The page style that starts with a paragraph."""
         return next((found for style in self._chain(name) if (found := attribute(style, "master-page-name"))), "")
 
     def shown_name(self, name: str) -> str:
-        """The name of a style as people know it; of one that was made on the way, its parent's."""
+        """The display name of a style; for an automatic style, that of its parent."""
         chain = list(self._chain(name))
-        styles = [style for style in chain if local(style.getparent()) != "automatic-styles"] or chain
+        styles = [style for style in chain if not _is_automatic(style)] or chain
         shown = attribute(styles[0], "display-name") or attribute(styles[0], "name") if styles else name
         return shown.replace("_20_", " ")
 
     def is_hidden(self, text_style: str) -> bool:
-        """Whether words of a style are not shown."""
+        """Whether text of a style is hidden."""
         style = self._text_styles.get(text_style)
         return style is not None and any(attribute(node, "display") == "none" for node in style)
 
     def slide(self, name: str) -> dict[str, str]:
-        """What a style says about slides: whether they are hidden, and which footers they show."""
+        """The settings of a style for slides: whether they are hidden, and which footers they show."""
         nodes = self._slide_styles.get(name, ())
         return {key.rpartition("}")[2]: str(value) for node in nodes for key, value in node.items()}
 
     def has_rule(self, name: str) -> bool:
-        """Whether an empty paragraph is a line across the page."""
+        """Whether an empty paragraph is shown as a horizontal line."""
         for style in self._chain(name):
             for node in style:
                 drawn = attribute(node, "border-bottom") or attribute(node, "border-top")
@@ -107,7 +107,7 @@ class Styles:
         return whole(attribute(level, "start-value") or 1, 1)
 
     def label(self, list_style: str, depth: int, numbers: Mapping[int, int]) -> str:
-        """What stands before an item of a level, of which these are the numbers of all levels."""
+        """The label of an item, from the numbers of all levels."""
         levels = self._lists.get(list_style, {})
         level = levels.get(depth + 1)
         shown = max(1, min(depth + 1, whole(attribute(level, "display-levels") or 1, 1)))
@@ -119,3 +119,9 @@ class Styles:
                     numeral(numbers.get(above, self.start(list_style, above)), _NUMERALS.get(style, "decimal"))
                 )
         return f"{attribute(level, 'num-prefix')}{'.'.join(parts)}{attribute(level, 'num-suffix')}".strip()
+
+
+def _is_automatic(style: Node) -> bool:
+    """Whether the program made the style itself, for direct formatting."""
+    parent = style.getparent()
+    return parent is not None and local(parent) == "automatic-styles"

@@ -5,15 +5,15 @@ Frames, rules, icons and coloured areas are shapes, too. So what is not surely a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from bisect import bisect
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from a2c_documents.parsers.pdf.cells import Found
-from a2c_documents.parsers.pdf.frame import Box, area, around, common
-from a2c_documents.parsers.pdf.grid import clusters_of
-from a2c_documents.parsers.pdf.labels import are_labels, labels_of, phrases_of
-from a2c_documents.parsers.pdf.layout import rows_of, words_of
+from a2c_documents.parsers.pdf.geometry import Box, area, around, common
+from a2c_documents.parsers.pdf.layout import GUTTER, bounds, rows_of, segments_of, words_of
 from a2c_documents.parsers.pdf.objects import Drawn, Shape
+from a2c_documents.parsers.pdf.tables import Found
 from a2c_documents.parsers.pdf.words import RIGHT, Item, Words
 
 PAGE_WIDE = 0.7
@@ -130,3 +130,175 @@ def _is_spread(boxes: list[Box], whole: Box) -> bool:
         rows = range(int((y0 - whole[1]) / height * _TILES), min(int((y1 - whole[1]) / height * _TILES) + 1, _TILES))
         tiles.update((column, row) for column in columns for row in rows)
     return len(tiles) > _SPREAD * _TILES * _TILES
+
+
+# --------------------------------------------------------------------------------------------------------------- labels
+
+
+_WORDY, _PROSE = 0.15, 0.12
+"""Of the drawing: what words may cover. Of its words: how many may be sentences."""
+_MAX_LETTERS = 800
+"""Of the words in a drawing: where there are more, they are what it is about."""
+_SENTENCE, _LABEL = 7, 4
+"""Words of a line of text, at least, and of a label beside a drawing, at most."""
+_CODE = 15
+"""Letters of a typewriter, at least, in a line of code."""
+_NEAR = 8.0
+"""Points from a drawing to the labels beside it."""
+_ROUNDS = 3
+"""The numbers along an axis stand beside it, the axis' title beside them."""
+_LARGE, _BOLD = 1.15, 6
+"""Times the usual size, and bold letters: a heading has more."""
+_PITCH = 1.6
+"""Of a letter's size: lines of one text are not farther apart."""
+_CAPTION = re.compile(r"(?:fig|tab|abb|chart|diagram|图|圖|図|表)", re.IGNORECASE)
+_EAST = re.compile("[\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]")
+
+
+class Phrase:
+    """Words that stand together in a line."""
+
+    def __init__(self, items: list[Item]) -> None:
+        self.items = items
+        self.box = bounds(items)
+        # Two letters of a script without spaces are about a word.
+        self.words = sum((len(item.pieces) or 1) + len(_EAST.findall(item.text)) // 2 for item in items)
+
+    @property
+    def letters(self) -> int:
+        """How many."""
+        return sum(len(item.text) for item in self.items)
+
+    def is_inside(self, box: Box) -> bool:
+        """Whether its middle is."""
+        x, y = (self.box[0] + self.box[2]) / 2, (self.box[1] + self.box[3]) / 2
+        return box[0] < x < box[2] and box[1] < y < box[3]
+
+    def is_beside(self, box: Box) -> bool:
+        """Whether it stands right at a side of the box, and not past its corner."""
+        x, y = (self.box[0] + self.box[2]) / 2, (self.box[1] + self.box[3]) / 2
+        near = box[0] - _NEAR, box[1] - _NEAR, box[2] + _NEAR, box[3] + _NEAR
+        return common(self.box, near) > 0 and (near[0] < x < near[2] or near[1] < y < near[3])
+
+    def goes_on(self, other: Phrase) -> bool:
+        """Whether it is the next line of a text."""
+        step = self.items[0].base - other.items[0].base
+        above = other.box[0] < self.box[2] and self.box[0] < other.box[2]
+        return other.words > _LABEL and 0 < step < _PITCH * self.items[0].size and above
+
+
+def phrases_of(items: Sequence[Item], sideways: Iterable[Item]) -> list[Phrase]:
+    """The words of a page; those that run in another direction each for itself."""
+    lines = [Phrase(part.items) for row in rows_of(items) for part in segments_of(row.items, GUTTER)]
+    return lines + [Phrase([item]) for item in sideways]
+
+
+def are_labels(phrases: Iterable[Phrase], box: Box) -> bool:
+    """Whether the words in a box stand here and there, and are neither text nor code."""
+    letters = prose = 0
+    covered = 0.0
+    for phrase in phrases:
+        count = phrase.letters
+        letters += count
+        is_code = phrase.items[0].mono and count > _CODE
+        prose += count if is_code or phrase.words >= _SENTENCE else 0
+        covered += area(phrase.box)
+    return letters <= _MAX_LETTERS and prose <= _PROSE * letters and covered <= _WORDY * area(box)
+
+
+def labels_of(box: Box, inside: list[Phrase], phrases: list[Phrase]) -> list[Phrase]:
+    """What is inside, the short words right beside it, and those beside them, but no line of text."""
+    labels = list(inside)
+    known = {id(phrase) for phrase in inside}
+    usual = sorted(phrase.items[0].size for phrase in phrases)[len(phrases) // 2] if phrases else 0.0
+    for _ in range(_ROUNDS):
+        box = around([box, *(label.box for label in labels)])
+        beside = [phrase for phrase in phrases if id(phrase) not in known and phrase.is_beside(box)]
+        more = [phrase for phrase in beside if _is_label(phrase, usual) and not any(map(phrase.goes_on, phrases))]
+        known.update(id(phrase) for phrase in more)
+        labels += more
+    return labels
+
+
+def _is_label(phrase: Phrase, usual: float) -> bool:
+    """Whether words are few, and neither a heading nor code nor a caption."""
+    first, letters = phrase.items[0], phrase.letters
+    if first.size > _LARGE * usual or (first.bold and letters > _BOLD) or (first.mono and letters > _CODE):
+        return False
+    return phrase.words <= _LABEL and _CAPTION.match(first.text) is None
+
+
+# ------------------------------------------------------------------------------------------------------------- clusters
+
+
+_CELL = 4.0
+"""Points, at least. Shapes hang together where no more than two cells are between them."""
+_MAX_CELLS = 400
+"""Along a page."""
+
+Run = tuple[int, int]
+"""Cells of a row that are covered: the first, and the one after the last."""
+
+
+def clusters_of(boxes: Sequence[Box], size: tuple[float, float]) -> list[list[int]]:
+    """The numbers of the boxes that hang together; all are on a page of this size."""
+    cell = max(_CELL, max(size) / _MAX_CELLS)
+    cells = [tuple(int(side / cell) + 1 for side in box) for box in boxes]
+    rows = [0] * (int(size[1] / cell) + 3)
+    for left, top, right, bottom in cells:
+        covered = ((1 << (right - left + 3)) - 1) << (left - 1)
+        for row in range(top - 1, bottom + 2):
+            rows[row] |= covered
+    runs = [_runs(row) for row in rows]
+    clusters = _joined(runs)
+    found: dict[int, list[int]] = {}
+    for number, (left, top, _, _) in enumerate(cells):
+        at = bisect(runs[top], left, key=_start) - 1
+        found.setdefault(clusters[top][at], []).append(number)
+    return list(found.values())
+
+
+def _start(run: Run) -> int:
+    return run[0]
+
+
+def _runs(row: int) -> list[Run]:
+    """The runs of a row whose bits are its cells."""
+    runs: list[Run] = []
+    start = 0
+    while row:
+        gap = (row & -row).bit_length() - 1
+        row >>= gap
+        length = (~row & (row + 1)).bit_length() - 1
+        runs.append((start + gap, start + gap + length))
+        row >>= length
+        start += gap + length
+    return runs
+
+
+def _joined(rows: list[list[Run]]) -> list[list[int]]:
+    """For each run, the number of its cluster: runs above each other are in the same."""
+    leads: list[int] = []
+
+    def first(number: int) -> int:
+        while leads[number] != number:
+            leads[number] = leads[leads[number]]
+            number = leads[number]
+        return number
+
+    numbers: list[list[int]] = []
+    above: list[tuple[int, Run]] = []
+    for row in rows:
+        own = list(range(len(leads), len(leads) + len(row)))
+        leads += own
+        here = list(zip(own, row, strict=True))
+        i = j = 0
+        while i < len(here) and j < len(above):
+            (number, (start, end)), (other, (from_, to)) = here[i], above[j]
+            if from_ < end and start < to:
+                leads[first(number)] = first(other)
+            # Whichever ends first has met all it can meet.
+            i, j = (i + 1, j) if end < to else (i, j + 1)
+        numbers.append(own)
+        above = here
+    return [[first(number) for number in row] for row in numbers]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from operator import attrgetter
 
-from a2c_documents.parsers.pdf.frame import Box
+from a2c_documents.parsers.pdf.geometry import Box
 from a2c_documents.parsers.pdf.words import Item, is_rtl
 
 GUTTER = 0.7

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-import importlib
 from dataclasses import dataclass, field
 from typing import Any
 
+import pypdfium2.raw as pdfium
+from pypdfium2 import PdfPage
+
 from a2c_documents.model import Element, link, note
-from a2c_documents.parsers.pdf.frame import Box, Matrix, box_in
+from a2c_documents.parsers.pdf.geometry import Box, Matrix, box_in
 from a2c_documents.parsers.pdf.strings import Strings
 
 _MAX_MARKS = 2_000
@@ -35,9 +37,8 @@ class Marks:
     cut: bool = False
 
 
-def read_marks(page: Any, form: Any, frame: Matrix) -> Marks:
+def read_marks(page: PdfPage, form: Any, frame: Matrix) -> Marks:
     """Links and comments in the order of the file, and the form. `form` is pdfium's handle, None without fields."""
-    pdfium: Any = importlib.import_module("pypdfium2.raw")
     marks = Marks()
     strings = Strings()
     count = pdfium.FPDFPage_GetAnnotCount(page.raw)
@@ -51,11 +52,11 @@ def read_marks(page: Any, form: Any, frame: Matrix) -> Marks:
         try:
             kind = pdfium.FPDFAnnot_GetSubtype(annotation)
             if kind == pdfium.FPDF_ANNOT_WIDGET:
-                _add_field(pdfium, strings, form, annotation, fields, radios)
+                _add_field(strings, form, annotation, fields, radios)
             elif kind == pdfium.FPDF_ANNOT_LINK:
-                _add_link(pdfium, page, annotation, frame, marks)
+                _add_link(page, annotation, frame, marks)
             elif kind != pdfium.FPDF_ANNOT_POPUP:
-                _add_comment(pdfium, strings, annotation, kind, frame, marks)
+                _add_comment(strings, annotation, kind, frame, marks)
         finally:
             pdfium.FPDFPage_CloseAnnot(annotation)
     if fields:
@@ -69,7 +70,6 @@ def read_marks(page: Any, form: Any, frame: Matrix) -> Marks:
 
 
 def _add_field(
-    pdfium: Any,
     strings: Strings,
     form: Any,
     annotation: Any,
@@ -108,7 +108,7 @@ def _add_field(
 # ------------------------------------------------------------------------------------------------------ links, comments
 
 
-def _add_link(pdfium: Any, page: Any, annotation: Any, frame: Matrix, marks: Marks) -> None:
+def _add_link(page: PdfPage, annotation: Any, frame: Matrix, marks: Marks) -> None:
     target = pdfium.FPDFAnnot_GetLink(annotation)
     action = pdfium.FPDFLink_GetAction(target) if target else None
     if not action or pdfium.FPDFAction_GetType(action) != pdfium.PDFACTION_URI:
@@ -117,7 +117,7 @@ def _add_link(pdfium: Any, page: Any, annotation: Any, frame: Matrix, marks: Mar
     buffer = ctypes.create_string_buffer(max(size, 1))
     pdfium.FPDFAction_GetURIPath(page.pdf.raw, action, buffer, size)
     url = buffer.value.decode("utf-8", "replace").strip()
-    corners = _corners(pdfium, annotation)
+    corners = _corners(annotation)
     if not url or corners is None:
         return
     box = box_in(frame, *corners)
@@ -135,9 +135,9 @@ def _goes_on(above: Box, box: Box) -> bool:
     return abs(box[0] - above[2]) < height if beside else abs(box[1] - above[1]) < 2 * height
 
 
-def _add_comment(pdfium: Any, strings: Strings, annotation: Any, kind: int, frame: Matrix, marks: Marks) -> None:
+def _add_comment(strings: Strings, annotation: Any, kind: int, frame: Matrix, marks: Marks) -> None:
     words = strings.ask(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents").strip()
-    corners = _corners(pdfium, annotation)
+    corners = _corners(annotation)
     box = box_in(frame, *corners) if corners is not None else (0.0, 0.0, 0.0, 0.0)
     extra: dict[str, Any] = {}
     author = strings.ask(pdfium.FPDFAnnot_GetStringValue, annotation, b"T").strip()
@@ -155,7 +155,7 @@ def _add_comment(pdfium: Any, strings: Strings, annotation: Any, kind: int, fram
         marks.places.append(Mark(note("annotation", words or "Marked", **extra), [box], marks_words=kind in markup))
 
 
-def _corners(pdfium: Any, annotation: Any) -> Box | None:
+def _corners(annotation: Any) -> Box | None:
     box = pdfium.FS_RECTF()
     if not pdfium.FPDFAnnot_GetRect(annotation, box):
         return None

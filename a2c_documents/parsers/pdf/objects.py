@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from a2c_documents.parsers.pdf.frame import Box, Matrix, box_in, matrix_of, times
-from a2c_documents.parsers.pdf.paths import Paths
+import pypdfium2.raw as pdfium
+from pypdfium2 import PdfPage
+
+from a2c_documents.parsers.pdf.geometry import Box, Matrix, box_in, matrix_of, times
 
 MAX_OBJECTS = 50_000
 _MAX_DEPTH = 8
@@ -53,18 +54,17 @@ class Drawn:
     """There was too much."""
 
 
-def read_objects(page: Any, frame: Matrix) -> Drawn:
+def read_objects(page: PdfPage, frame: Matrix) -> Drawn:
     """Pictures, shapes and lines of a page, in the order in which they are drawn."""
-    pdfium: Any = importlib.import_module("pypdfium2.raw")
-    drawn, paths = Drawn(), Paths(pdfium)
+    drawn, paths = Drawn(), Paths()
     bounds, image = pdfium.FPDFPageObj_GetBounds, pdfium.FPDF_PAGEOBJ_IMAGE
     left, bottom, right, top = (ctypes.c_float() for _ in range(4))
-    for handle, kind, way, matrix in _walk(pdfium, page.raw, frame, drawn):
+    for handle, kind, way, matrix in _walk(page.raw, frame, drawn):
         if not bounds(handle, left, bottom, right, top):
             continue
         box = box_in(matrix, left.value, bottom.value, right.value, top.value)
         if kind == image:
-            _add_picture(pdfium, handle, box, way, drawn)
+            _add_picture(handle, box, way, drawn)
         else:
             bends = paths.read(handle, matrix, box)
             drawn.shapes.append(Shape(paths.visible(handle, matrix, box) if bends else box, bends))
@@ -73,7 +73,7 @@ def read_objects(page: Any, frame: Matrix) -> Drawn:
     return drawn
 
 
-def _walk(pdfium: Any, page: Any, frame: Matrix, drawn: Drawn) -> Iterator[tuple[Any, int, tuple[int, ...], Matrix]]:
+def _walk(page: Any, frame: Matrix, drawn: Drawn) -> Iterator[tuple[Any, int, tuple[int, ...], Matrix]]:
     """Images and paths, also those within forms, and how each lies on the page.
 
     A form that contains itself ends at a depth.
@@ -100,13 +100,131 @@ def _walk(pdfium: Any, page: Any, frame: Matrix, drawn: Drawn) -> Iterator[tuple
             elif kind in wanted:
                 yield handle, kind, (*way, number), matrix
             elif kind == form_kind and len(way) < _MAX_DEPTH:
-                todo.append((handle, (*way, number), times(matrix_of(pdfium, handle), matrix)))
+                todo.append((handle, (*way, number), times(matrix_of(handle), matrix)))
 
 
-def _add_picture(pdfium: Any, handle: Any, box: Box, way: tuple[int, ...], drawn: Drawn) -> None:
+def _add_picture(handle: Any, box: Box, way: tuple[int, ...], drawn: Drawn) -> None:
     if min(box[2] - box[0], box[3] - box[1]) < _MIN_PICTURE:
         return
     width, height = ctypes.c_uint(), ctypes.c_uint()
     pdfium.FPDFImageObj_GetImagePixelSize(handle, width, height)
     mark = int(pdfium.FPDFPageObj_GetMarkedContentID(handle))
     drawn.pictures.append(Picture(box, way, width.value, height.value, mark))
+
+
+# ---------------------------------------------------------------------------------------------------------------- paths
+
+
+MAX_RULES = 4_000
+_THIN = 3.2
+"""Points: whatever is thinner and longer than this is a line."""
+_ENOUGH = 64
+"""Pieces of an area, or of what it is cut out by, that are looked at."""
+_RECTANGLE = 5
+"""Pieces of a rectangle, as nearly all areas with so many are."""
+
+
+class Paths:
+    """Reads paths one after the other, and collects the lines in them."""
+
+    def __init__(self) -> None:
+        self._fill, self._stroke = ctypes.c_int(), ctypes.c_int()
+        self._x, self._y = ctypes.c_float(), ctypes.c_float()
+        self.across: list[Box] = []
+        self.upright: list[Box] = []
+        self.cut = False
+        """There were too many."""
+
+    def read(self, handle: Any, matrix: Matrix, box: Box) -> int:
+        """Collect the lines of a path; how many slanted and curved pieces it has."""
+        if len(self.across) + len(self.upright) > MAX_RULES:
+            self.cut = True
+            return 0
+        if self._add(box):
+            return 0
+        pdfium.FPDFPath_GetDrawMode(handle, self._fill, self._stroke)
+        count = pdfium.FPDFPath_CountSegments(handle)
+        if max(box[2] - box[0], box[3] - box[1]) <= 2 * _THIN:
+            return 0 if count == _RECTANGLE else max(count // 3, 1)  # no line is so short
+        if count == _RECTANGLE and not self._stroke.value:
+            return 0
+        return self._trace(handle, count, times(matrix_of(handle), matrix), box)
+
+    def visible(self, handle: Any, matrix: Matrix, box: Box) -> Box:
+        """What can be seen of a path: a curve may lead far out of its plot, and is drawn only as far as that goes."""
+        x, y = self._x, self._y
+        clip = pdfium.FPDFPageObj_GetClipPath(handle)
+        for path in range(max(pdfium.FPDFClipPath_CountPaths(clip), 0) if clip else 0):
+            count = pdfium.FPDFClipPath_CountPathSegments(clip, path)
+            if not 0 < count <= _ENOUGH:
+                continue
+            points: list[tuple[float, float]] = []
+            for number in range(count):
+                pdfium.FPDFPathSegment_GetPoint(pdfium.FPDFClipPath_GetPathSegment(clip, path, number), x, y)
+                points.append((x.value, y.value))
+            xs, ys = [point[0] for point in points], [point[1] for point in points]
+            left, top, right, bottom = box_in(matrix, min(xs), min(ys), max(xs), max(ys))
+            box = max(box[0], left), max(box[1], top), min(box[2], right), min(box[3], bottom)
+        return box
+
+    def _trace(self, handle: Any, count: int, matrix: Matrix, box: Box) -> int:
+        """Follow a path: it may be the sides of a box, a whole grid that was drawn at once, or a curve.
+
+        A curve may have thousands of pieces, and is known by the first that go some way.
+        """
+        x, y = self._x, self._y
+        piece_at, point_of = pdfium.FPDFPath_GetPathSegment, pdfium.FPDFPathSegment_GetPoint
+        type_of, closes = pdfium.FPDFPathSegment_GetType, pdfium.FPDFPathSegment_GetClose
+        moves, draws = pdfium.FPDF_SEGMENT_MOVETO, pdfium.FPDF_SEGMENT_LINETO
+        a, b, c, d, e, f = matrix
+        is_stroked, far = self._stroke.value, (box[2] - box[0] + box[3] - box[1]) / 2
+        here = start = (0.0, 0.0)
+        last: Any = None
+        slanted = curved = followed = 0
+        straight = bent = 0.0
+        for number in range(min(count, MAX_RULES if is_stroked else _ENOUGH)):
+            piece = piece_at(handle, number)
+            point_of(piece, x, y)
+            kind = type_of(piece)
+            point = a * x.value + c * y.value + e, b * x.value + d * y.value + f
+            if kind == moves:
+                # Only the last piece of a figure can close it.
+                if is_stroked and last is not None and closes(last):
+                    self._add(_between(here, start))
+                start = point
+            else:
+                width, height = abs(point[0] - here[0]), abs(point[1] - here[1])
+                if kind != draws:
+                    curved += 1
+                    bent += width + height
+                elif width > 0.02 * height and height > 0.02 * width:
+                    slanted += 1
+                    bent += width + height
+                else:
+                    straight += width + height
+                if is_stroked and kind == draws:
+                    self._add(_between(here, point))
+            here, last, followed = point, piece, number + 1
+            if bent > straight + far:
+                break
+        else:
+            if is_stroked and last is not None and closes(last):
+                self._add(_between(here, start))
+        # A box with round corners is a box.
+        return max((slanted + curved // 3) * count // followed, 1) if bent > straight else 0
+
+    def _add(self, box: Box) -> bool:
+        """Keep a line; whether it is one, or no more than a dot."""
+        width, height = box[2] - box[0], box[3] - box[1]
+        if height <= _THIN and width > 2 * _THIN:
+            self.across.append(box)
+        elif width <= _THIN and height > 2 * _THIN:
+            self.upright.append(box)
+        return width <= _THIN or height <= _THIN
+
+
+def _between(one: tuple[float, float], other: tuple[float, float]) -> Box:
+    (x0, y0), (x1, y1) = one, other
+    if x0 > x1:
+        x0, x1 = x1, x0
+    return (x0, y0, x1, y1) if y0 <= y1 else (x0, y1, x1, y0)

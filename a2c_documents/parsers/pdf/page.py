@@ -8,19 +8,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pypdfium2 import PdfDocument, PdfPage
+
 from a2c_documents.model import Element, note, text
 from a2c_documents.paging import MAX_PAGE_BYTES, size_of
 from a2c_documents.parsers.pdf.figures import PAGE_WIDE, figures_of
-from a2c_documents.parsers.pdf.frame import Box, area, common, frame_of
+from a2c_documents.parsers.pdf.geometry import Box, area, common, frame_of
 from a2c_documents.parsers.pdf.layout import columns_of, join, words_of
 from a2c_documents.parsers.pdf.marks import Mark, read_marks
 from a2c_documents.parsers.pdf.objects import Drawn, read_objects
 from a2c_documents.parsers.pdf.pictures import MAX_PICTURES, drawing_of, pictures_of
-from a2c_documents.parsers.pdf.reader import read_words
 from a2c_documents.parsers.pdf.tables import ruled_tables
 from a2c_documents.parsers.pdf.text import Block, blocks_of, plain_titles, style_of, take_edges
-from a2c_documents.parsers.pdf.vertical import read_downwards
-from a2c_documents.parsers.pdf.words import DOWN, Item, Words, parted
+from a2c_documents.parsers.pdf.words import DOWN, Item, Words, parted, read_downwards, read_words
 
 _MAX_MARKED = 500
 _LONG = 20_000
@@ -29,7 +29,7 @@ NO_TEXT = "This page has no text layer: it is a picture, and its words can only 
 
 
 def read_page(
-    path: Path, document: Any, page: Any, index: int, titles: Sequence[tuple[str, int]], form: Any
+    path: Path, document: PdfDocument, page: PdfPage, index: int, titles: Sequence[tuple[str, int]], form: Any
 ) -> list[Element]:
     """The elements of a page that pdfium has loaded. `titles` are those of the outline that point at it."""
     frame = frame_of(page)
@@ -72,7 +72,7 @@ def _bounded(elements: list[Element]) -> list[Element]:
 
 
 def _without_words(
-    document: Any, index: int, whole: Box, drawn: Drawn, pictures: list[tuple[Element, Box]]
+    document: PdfDocument, index: int, whole: Box, drawn: Drawn, pictures: list[tuple[Element, Box]]
 ) -> list[Element]:
     if not pictures and not drawn.shapes:
         return [note("annotation", "This page is empty.")]

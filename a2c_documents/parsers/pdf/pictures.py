@@ -1,22 +1,24 @@
-"""The pictures of a PDF page as elements: images that are in the file, and drawings."""
+"""The pictures of a PDF page: images in the file, and drawings; as elements, and as files to be looked at."""
 
 from __future__ import annotations
 
-import importlib
+import ctypes
+import io
 from functools import partial
-from typing import Any
 
-from a2c_documents.model import Element, image
-from a2c_documents.parsers.pdf.frame import Box
+import pypdfium2.raw as pdfium
+from pypdfium2 import PdfBitmap, PdfDocument, PdfImage, PdfiumError, PdfPage
+
+from a2c_documents.model import Element, UnreadableFileError, image
+from a2c_documents.parsers.pdf.geometry import Box
 from a2c_documents.parsers.pdf.objects import Drawn, Picture
-from a2c_documents.parsers.pdf.showing import picture_of, render
 from a2c_documents.parsers.pdf.strings import Strings
 
 MAX_PICTURES = 200
 _MAX_STRUCTURE = 5_000
 
 
-def pictures_of(document: Any, page: Any, index: int, drawn: Drawn) -> list[tuple[Element, Box]]:
+def pictures_of(document: PdfDocument, page: PdfPage, index: int, drawn: Drawn) -> list[tuple[Element, Box]]:
     """The images of a page, and where each is."""
     shown = drawn.pictures[:MAX_PICTURES]
     if not shown:
@@ -25,14 +27,14 @@ def pictures_of(document: Any, page: Any, index: int, drawn: Drawn) -> list[tupl
     return [(_image(document, index, picture, alts.get(picture.mark, "")), picture.box) for picture in shown]
 
 
-def drawing_of(document: Any, index: int, box: Box, description: str) -> Element:
+def drawing_of(document: PdfDocument, index: int, box: Box, description: str) -> Element:
     """A part of a page as it looks."""
     made = image("", description, box=[round(side, 1) for side in box])
     made.picture = partial(render, document, index, box)
     return made
 
 
-def _image(document: Any, index: int, picture: Picture, alt: str) -> Element:
+def _image(document: PdfDocument, index: int, picture: Picture, alt: str) -> Element:
     box = [round(side, 1) for side in picture.box]
     made = image(alt, f"Picture, {picture.width} x {picture.height} pixels", box=box)
     made.metadata |= {"width": picture.width, "height": picture.height}
@@ -40,9 +42,8 @@ def _image(document: Any, index: int, picture: Picture, alt: str) -> Element:
     return made
 
 
-def _alternatives(page: Any) -> dict[int, str]:
+def _alternatives(page: PdfPage) -> dict[int, str]:
     """What a tagged document says about its pictures, by the mark that a picture carries."""
-    pdfium: Any = importlib.import_module("pypdfium2.raw")
     tree = pdfium.FPDF_StructTree_GetForPage(page.raw)
     if not tree:
         return {}
@@ -67,3 +68,79 @@ def _alternatives(page: Any) -> dict[int, str]:
     finally:
         pdfium.FPDF_StructTree_Close(tree)
     return found
+
+
+# ---------------------------------------------------------------------------------------------------------------- files
+
+
+MAX_PIXELS = 40_000_000
+_LONGEST = 1_600
+"""Pixels of a drawn page."""
+
+
+def picture_of(document: PdfDocument, index: int, way: tuple[int, ...]) -> tuple[str, bytes]:
+    """An image of a page: as it is in the file where that is a JPEG, else as PNG.
+
+    Raises:
+        UnreadableFileError: it cannot be decoded, or is too large to.
+    """
+    page = _loaded(document, index)
+    try:
+        handle = pdfium.FPDFPage_GetObject(page.raw, way[0])
+        for number in way[1:]:
+            handle = pdfium.FPDFFormObj_GetObject(handle, number)
+        image = PdfImage(handle, page=page, pdf=document)
+        width, height = image.get_px_size()
+        if width * height > MAX_PIXELS:
+            raise UnreadableFileError(f"this picture is too large to be shown ({width} x {height})")
+        if image.get_filters() == ["DCTDecode"] and not _is_exotic(image):
+            return "image/jpeg", bytes(image.get_data(decode_simple=True))
+        return "image/png", _png(image.get_bitmap(render=False))
+    except (PdfiumError, ValueError, OSError, ctypes.ArgumentError) as error:
+        raise UnreadableFileError(f"this picture cannot be decoded: {error}") from None
+    finally:
+        page.close()
+
+
+def render(document: PdfDocument, index: int, box: Box | None = None) -> tuple[str, bytes]:
+    """The page as it looks, or a part of it.
+
+    Raises:
+        UnreadableFileError: it cannot be drawn.
+    """
+    page = _loaded(document, index)
+    try:
+        width, height = page.get_size()
+        left, top, right, bottom = box or (0.0, 0.0, width, height)
+        scale = min(3.0, _LONGEST / max(right - left, bottom - top, 1.0))
+        return "image/png", _png(page.render(scale=scale, crop=(left, height - bottom, width - right, top)))
+    except (PdfiumError, ValueError, OSError) as error:
+        raise UnreadableFileError(f"this page cannot be drawn: {error}") from None
+    finally:
+        page.close()
+
+
+def _loaded(document: PdfDocument, index: int) -> PdfPage:
+    if document.raw is None:
+        raise UnreadableFileError("this PDF has been closed")
+    try:
+        return document[index]
+    except PdfiumError as error:
+        raise UnreadableFileError(f"this page cannot be drawn: {error}") from None
+
+
+def _is_exotic(image: PdfImage) -> bool:
+    """Colours that a viewer of JPEGs would show wrongly."""
+    known = (pdfium.FPDF_COLORSPACE_DEVICERGB, pdfium.FPDF_COLORSPACE_DEVICEGRAY, pdfium.FPDF_COLORSPACE_CALRGB,
+             pdfium.FPDF_COLORSPACE_CALGRAY, pdfium.FPDF_COLORSPACE_ICCBASED)  # fmt: skip
+    metadata = image.get_metadata()
+    return metadata.colorspace not in known or metadata.bits_per_pixel not in (8, 24)
+
+
+def _png(bitmap: PdfBitmap) -> bytes:
+    picture = bitmap.to_pil()
+    if picture.mode not in ("1", "L", "RGB", "RGBA"):
+        picture = picture.convert("RGB")
+    out = io.BytesIO()
+    picture.save(out, "PNG")
+    return out.getvalue()

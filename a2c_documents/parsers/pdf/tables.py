@@ -1,30 +1,108 @@
-"""Ruled tables on a PDF page, by their lines.
+"""Ruled tables on a PDF page, by their lines, and the cells of any table.
 
 No second library reads the page for this: pdfium has given the words and the lines already.
 """
 
 from __future__ import annotations
 
-from bisect import bisect
+import re
+from bisect import bisect, bisect_left
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
-from a2c_documents.parsers.pdf.bands import NEAR, Band, grouped_bands, is_near
-from a2c_documents.parsers.pdf.cells import (
-    MAX_COLUMNS,
-    TITLES,
-    Found,
-    cells_of,
-    fits,
-    gaps_of,
-    parts_of,
-    place_of,
-    table_of,
-    texts_in,
-)
-from a2c_documents.parsers.pdf.frame import Box
-from a2c_documents.parsers.pdf.layout import CELL_GAP, GUTTER, Segment, rows_of
+from a2c_documents.model import Element, table
+from a2c_documents.parsers.pdf.geometry import Box
+from a2c_documents.parsers.pdf.layout import CELL_GAP, GUTTER, Row, Segment, join, rows_of, segments_of
 from a2c_documents.parsers.pdf.words import Item
+
+MAX_COLUMNS = 60
+TITLES = 2
+"""Rows at the head of a table that may be titles."""
+_LEADER = re.compile(r"\s*(?:\.\s?){2,}$")
+
+
+@dataclass(slots=True)
+class Found:
+    """A table, and the words that are in it."""
+
+    element: Element
+    box: Box
+    items: list[Item]
+
+
+def fits(segments: list[Segment], columns: Sequence[float]) -> bool:
+    """Whether each stands in a column of its own."""
+    inner = columns[1:-1]
+    places = [bisect(inner, segment.x0 + 1) for segment in segments]
+    if any(at < len(inner) and inner[at] < segment.x1 - 1 for at, segment in zip(places, segments, strict=True)):
+        return False
+    return len(set(places)) == len(places)
+
+
+def gaps_of(segments: list[Segment]) -> list[tuple[float, float]]:
+    """The stretches of x between the first segment and the last on which nothing stands."""
+    gaps: list[tuple[float, float]] = []
+    reached: float | None = None
+    for segment in sorted(segments, key=lambda segment: segment.x0):
+        if reached is not None and segment.x0 > reached + 2:
+            gaps.append((reached, segment.x0))
+        reached = segment.x1 if reached is None else max(reached, segment.x1)
+    return gaps
+
+
+def place_of(segment: Segment, columns: list[float]) -> int:
+    """The column that a cell is in; a title over several columns stands in the first of them."""
+    last = len(columns) - 2
+    first = max(0, bisect(columns, segment.x0 + 2) - 1)
+    covered = bisect(columns, segment.x1 - 2) - 1
+    if covered == first:
+        return first if first < last else last
+    if covered > first and columns[first + 1] - segment.x0 > 0.2 * (segment.x1 - segment.x0):
+        return min(first, last)
+    return max(0, min(bisect(columns, (segment.x0 + segment.x1) / 2) - 1, last))
+
+
+def cells_of(segments: list[Segment], columns: list[float]) -> list[str]:
+    """The text in each column of one row; `columns` are their borders."""
+    return texts_in(segments, [place_of(segment, columns) for segment in segments], len(columns) - 1)
+
+
+def texts_in(segments: list[Segment], places: list[int], width: int) -> list[str]:
+    """The text in each of so many columns, by the column that each segment is in."""
+    cells = [""] * width
+    for segment, at in zip(segments, places, strict=True):
+        cells[at] = join(cells[at], segment.words)
+    return [_LEADER.sub("", cell) if "." in cell[-2:] else cell for cell in cells]
+
+
+def parts_of(row: Row, gap: float, cuts: Sequence[float] = ()) -> list[Segment]:
+    """The cells of a row, without the dots between them."""
+    words = [item for item in row.items if not _is_leader(item.text)]
+    return segments_of(words, gap, cuts)
+
+
+def _is_leader(words: str) -> bool:
+    """Dots that lead the eye to the next column."""
+    return not words.strip("._·…")
+
+
+def table_of(rows: list[list[str]], spans: list[list[int]] | None = None) -> Element:
+    """A table of these rows; `spans` say for each of the first rows which columns are one cell."""
+    headers, rest = rows[0], rows[1:]
+    filled = sum(map(bool, headers))
+    if spans is not None and len(rest) > 1 and filled < len(headers) and sum(map(bool, rest[0])) > filled:
+        # Two rows of titles: the upper one groups the columns of the lower one.
+        first, second = spans[0], spans[1]
+        if first != second and any(not cell.replace(",", "").replace(".", "").isdigit() for cell in rest[0] if cell):
+            groups = [next((headers[j] for j in range(len(headers)) if first[j] == start and headers[j]), "")
+                      for start in first]  # fmt: skip
+            headers = [f"{group} {cell}".strip() for group, cell in zip(groups, rest[0], strict=True)]
+            rest = rest[1:]
+    return table(headers, rest)
+
+
+# --------------------------------------------------------------------------------------------------------- ruled tables
 
 
 def ruled_tables(items: Sequence[Item], across: Sequence[Box], upright: Sequence[Box]) -> list[Found]:
@@ -169,3 +247,86 @@ def _spans(band: Band, columns: list[float]) -> list[int]:
         divided = index == 0 or is_near(border, band.cuts)
         spans.append(index if divided else spans[-1])
     return spans
+
+
+# ---------------------------------------------------------------------------------------------------------------- bands
+
+
+NEAR = 4.0
+"""Points by which lines that belong together may miss each other."""
+_MAX_LINES = 600
+
+
+@dataclass(slots=True)
+class Band:
+    """What lies between two lines across, and the lines upright that divide it."""
+
+    top: float
+    bottom: float
+    left: float
+    right: float
+    cuts: list[float]
+
+
+def grouped_bands(across: Sequence[Box], upright: Sequence[Box]) -> list[list[Band]]:
+    """Bands that may be one table: one right below the other, with the same sides or the same columns."""
+    groups: list[list[Band]] = []
+    for band in _bands(_merged(across, 1)[:_MAX_LINES], _merged(upright, 0)[:_MAX_LINES]):
+        above = groups[-1][-1] if groups else None
+        if above is not None and band.top - above.bottom < 1 and _alike(above, band):
+            groups[-1].append(band)
+        else:
+            groups.append([band])
+    return groups
+
+
+def is_near(place: float, lines: list[float]) -> bool:
+    """Whether one of these lines, which are in order, is where this one is."""
+    at = bisect(lines, place - NEAR)
+    return at < len(lines) and lines[at] < place + NEAR
+
+
+def _merged(lines: Sequence[Box], axis: int) -> list[Box]:
+    """Lines in one direction; pieces of one line are put together. `axis` is 1 for lines across, 0 for upright ones."""
+    along = 1 - axis
+    merged: list[list[float]] = []
+    middle = [((line[axis] + line[axis + 2]) / 2, line[along], line[along + 2]) for line in lines]
+    for at, start, end in sorted(middle, key=lambda line: (round(line[0] / 2), line[1])):
+        last = merged[-1] if merged else None
+        if last is not None and abs(last[0] - at) < 2.5 and start <= last[2] + NEAR:
+            last[2] = max(last[2], end)
+        else:
+            merged.append([at, start, end])
+    kept = sorted(line for line in merged if line[2] - line[1] > 8)
+    return [(start, at, end, at) if axis else (at, start, at, end) for at, start, end in kept]
+
+
+def _bands(across: list[Box], upright: list[Box]) -> list[Band]:
+    """Bands with at least two columns."""
+    bands: list[Band] = []
+    ends = sorted({line[1] for line in across} | {line[1] for line in upright} | {line[3] for line in upright})
+    levels: list[float] = []
+    for level in ends:
+        if not levels or level - levels[-1] > NEAR:
+            levels.append(level)
+    heights = [line[1] for line in across]
+    for top, bottom in pairwise(levels):
+        low, high = top + NEAR, bottom - NEAR
+        cuts = [x for x, start, _, end in upright if start <= low and end >= high]
+        if not cuts:
+            continue
+        edges = [
+            line for level in (top, bottom)
+            for line in across[bisect_left(heights, level - NEAR) : bisect(heights, level + NEAR)]
+        ]  # fmt: skip
+        left = min([cuts[0], *(line[0] for line in edges if line[0] <= cuts[-1] and line[2] >= cuts[0])])
+        right = max([cuts[-1], *(line[2] for line in edges if line[0] <= cuts[-1] and line[2] >= cuts[0])])
+        inner = [cut for cut in cuts if left + NEAR < cut < right - NEAR]
+        if inner:
+            bands.append(Band(top, bottom, left, right, inner))
+    return bands
+
+
+def _alike(above: Band, band: Band) -> bool:
+    shared = sum(1 for cut in band.cuts if is_near(cut, above.cuts))
+    return shared > 0 and shared * 2 >= min(len(band.cuts), len(above.cuts))

@@ -1,1 +1,1 @@
-"""Workbooks of every kind."""
+"""Spreadsheets of all formats."""

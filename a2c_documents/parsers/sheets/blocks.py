@@ -1,4 +1,4 @@
-"""Where the tables of a sheet are: cells are divided at empty rows and columns into blocks."""
+"""Find the tables of a sheet: empty rows and columns divide its cells into blocks."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 from a2c_documents.parsers.sheets.grid import DATE, NUMBER, TEXT, Area, Cell
 
 MAX_BLOCKS = 300
-"""A sheet that falls into more is no sheet of tables; it is shown as one."""
+"""A sheet with more blocks is not a sheet of tables, and is shown as one block."""
 _YEAR = re.compile(r"(?:18|19|20|21)[0-9][0-9](?:[-/][0-9]{2,4})?$")
 _LONG_HEADER = 120
 _MOST_HEADERS = 4
 _SMALL = 2_000
-"""Cells of a rectangle that may be as empty as it likes."""
+"""Cells of a rectangle that counts as a table however empty it is."""
 _NOTHING = Cell("")
 
 
 @dataclass(slots=True)
 class Block:
-    """A rectangle of cells in rows, empty ones included."""
+    """A rectangle of cells by rows, including empty cells."""
 
     area: Area
     rows: list[list[Cell]]
@@ -28,31 +28,31 @@ class Block:
 
     @property
     def width(self) -> int:
-        """Its columns."""
+        """The number of columns."""
         return self.area.right - self.area.left + 1
 
     def without_first(self) -> Block:
-        """What is left below its first row."""
+        """The block without its first row."""
         return Block(self.area._replace(top=self.area.top + 1), self.rows[1:], self.merged)
 
     def without_last(self) -> Block:
-        """What is left above its last row."""
+        """The block without its last row."""
         return Block(self.area._replace(bottom=self.area.bottom - 1), self.rows[:-1], self.merged)
 
     def narrowed(self) -> Block:
-        """Its first column alone, where nothing but merged cells make it wider; else itself."""
+        """The first column, if only merged cells make the block wider; otherwise the block itself."""
         if any(filled(row[1:]) for row in self.rows):
             return self
         return Block(self.area._replace(right=self.area.left), [row[:1] for row in self.rows], self.merged)
 
 
 def filled(row: list[Cell]) -> list[Cell]:
-    """The cells of a row that have something in them."""
+    """The cells of a row that are not empty."""
     return [cell for cell in row if cell.text or cell.formula]
 
 
 def block_of(cells: dict[tuple[int, int], Cell], area: Area, merged: list[Area]) -> Block:
-    """The cells of one rectangle."""
+    """The cells of a rectangle as a block."""
     rows = [
         [cells.get((row, column), _NOTHING) for column in range(area.left, area.right + 1)]
         for row in range(area.top, area.bottom + 1)
@@ -61,7 +61,7 @@ def block_of(cells: dict[tuple[int, int], Cell], area: Area, merged: list[Area])
 
 
 def is_sparse(area: Area, cells: dict[tuple[int, int], Cell]) -> bool:
-    """Whether a rectangle is so empty that it is no table: a few cells can span millions."""
+    """Whether a rectangle is too empty for a table: a few cells can span millions."""
     size = (area.bottom - area.top + 1) * (area.right - area.left + 1)
     if size <= _SMALL:
         return False
@@ -71,9 +71,9 @@ def is_sparse(area: Area, cells: dict[tuple[int, int], Cell]) -> bool:
 def areas_of(
     cells: dict[tuple[int, int], Cell], merged: list[Area], hidden: tuple[Collection[int], Collection[int]] = ((), ())
 ) -> list[Area]:
-    """Where the blocks are, in reading order. A merged cell fills all that it covers.
+    """The areas of the blocks in reading order. A merged cell fills the area that it covers.
 
-    `hidden` are rows and columns that nobody sees: they divide nothing.
+    `hidden` are the hidden rows and columns: they do not divide blocks.
     """
     if not cells:
         return []
@@ -89,11 +89,14 @@ def areas_of(
     waiting = [sorted(places)]
     while waiting:
         part = waiting.pop()
+        # Rows first, then columns, and again inside each piece: two tables side by side below a common title are only
+        # divided once the title is a piece of its own.
         pieces = _cut(part, 0, hidden[0]) or _cut(part, 1, hidden[1])
         if pieces:
             waiting.extend(pieces)
         else:
             found.append(_bounds(part))
+        # Scattered cells, as in a calendar or a form, would give hundreds of tables with one cell each.
         if len(found) + len(waiting) > MAX_BLOCKS:
             found = _bands(sorted(places))
             break
@@ -101,11 +104,12 @@ def areas_of(
 
 
 def _cut(places: list[tuple[int, int]], axis: int, hidden: Collection[int] = ()) -> list[list[tuple[int, int]]]:
-    """The parts between empty rows (axis 0) or columns (axis 1); nothing where there are none."""
+    """The cells between empty rows (axis 0) or columns (axis 1); empty if nothing divides them."""
     used = sorted({place[axis] for place in places})
     part_of: dict[int, int] = {}
     number = 0
     for before, line in zip([used[0], *used], used, strict=False):
+        # A gap that consists of hidden rows or columns is not seen, and what looks like one table is one.
         number += line > before + 1 and any(gap not in hidden for gap in range(before + 1, line))
         part_of[line] = number
     if number == 0:
@@ -117,7 +121,7 @@ def _cut(places: list[tuple[int, int]], axis: int, hidden: Collection[int] = ())
 
 
 def _bands(places: list[tuple[int, int]]) -> list[Area]:
-    """One table for all; or one for each group of rows, where that would be mostly empty."""
+    """One area for all cells; or one for each group of rows, if that would be mostly empty."""
     whole = _bounds(places)
     if (whole.bottom - whole.top + 1) * (whole.right - whole.left + 1) <= 20 * len(places):
         return [whole]
@@ -133,7 +137,7 @@ def _bounds(places: list[tuple[int, int]]) -> Area:
 
 
 def header_rows(block: Block) -> int:
-    """How many of the first rows are headers: none, one, or more where groups or further lines belong to the names."""
+    """The number of header rows at the top: none, one, or more for grouped or multi-line headers."""
     grouped = bool(_groups(block))
     if len(block.rows) < 2 or not _is_header(block.rows[0], block.width, grouped=grouped):
         return 0
@@ -146,18 +150,19 @@ def header_rows(block: Block) -> int:
 
 
 def _goes_on(block: Block, count: int) -> bool:
-    """Whether a row is a further line of the names above it: texts over numbers, and nothing in the first column."""
+    """Whether a row continues the headers above it: texts above numbers, and an empty first column."""
     row, below = block.rows[count], block.rows[count + 1]
     present = filled(row)
     if not present or row[0].text or any(cell.kind != TEXT or cell.formula for cell in present):
         return False
+    # A header can have up to four lines: if the next row can be another line, the row after it decides.
     if not any(below) or not filled(below[:1]):
         return bool(filled(below)) and count + 2 < len(block.rows) and _goes_on(block, count + 1)
     return any(over.text and under.kind not in (TEXT, DATE) for over, under in zip(row, below, strict=True))
 
 
 def _groups(block: Block) -> list[Area]:
-    """Cells of the first row that are merged across some columns of the block."""
+    """Cells of the first row that are merged across columns."""
     top, _, _, right = block.area
     return [area for area in block.merged if area.top == area.bottom == top and min(area.right, right) > area.left]
 
@@ -172,8 +177,8 @@ def _is_header(row: list[Cell], width: int, *, grouped: bool) -> bool:
 
 
 def _is_row_of_years(row: list[Cell]) -> bool:
-    """Whether it is years or dates behind a name, as in "Region | 2023 | 2024"; or nothing but years in order, or
-    months by name."""
+    """Whether a row holds years or dates after a name ("Region | 2023 | 2024"), only years in order, or months by
+    name."""
     present = filled(row)
     times = [cell for cell in present if cell.kind == DATE or (cell.kind == NUMBER and _YEAR.match(cell.text))]
     if len(times) < 2 or any(cell.kind != TEXT for cell in present if cell not in times):
@@ -187,7 +192,7 @@ def _is_row_of_years(row: list[Cell]) -> bool:
 
 
 def headers_of(block: Block, count: int) -> list[str]:
-    """The names of the columns; a merged name stands over each column that it covers."""
+    """The headers of the columns; a merged header belongs to each column that it covers."""
     rows = [_spread(block, number) for number in range(count)]
     if not rows:
         return []

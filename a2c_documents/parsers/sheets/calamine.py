@@ -1,20 +1,19 @@
-"""Workbooks of older kinds (xls) and binary ones (xlsb): calamine gives values, merged cells and what is hidden."""
+"""Workbooks before 2007 (xls) and binary workbooks (xlsb): calamine reads values, merged cells and hidden sheets."""
 
 from __future__ import annotations
 
 import datetime
-import importlib
 import io
 from pathlib import Path
-from typing import Any
+
+from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError, WorksheetNotFound
 
 from a2c_documents.model import Facts, UnreadableFileError
 from a2c_documents.parsers.office.compound import streams_of
-from a2c_documents.parsers.office.formats import shown
-from a2c_documents.parsers.office.properties import STREAM, facts_of
+from a2c_documents.parsers.office.facts import SUMMARY_STREAM, summary_facts
+from a2c_documents.parsers.office.number_formats import shown
 from a2c_documents.parsers.office.xml import DamagedPartError
-from a2c_documents.parsers.sheets.biff import Records
-from a2c_documents.parsers.sheets.biff_sheet import SheetRecords
+from a2c_documents.parsers.sheets.biff import Records, SheetRecords
 from a2c_documents.parsers.sheets.grid import (
     BOOLEAN,
     DATE,
@@ -30,38 +29,38 @@ from a2c_documents.parsers.sheets.grid import (
     pages_of,
 )
 
-_Rows = dict[int, list[tuple[int, Any]]]
-"""The cells of each row that has any: column and value."""
+_Value = int | float | str | bool | datetime.time | datetime.date | datetime.datetime | datetime.timedelta
+_Rows = dict[int, list[tuple[int, _Value]]]
+"""Column and value of the cells of each row that is not empty."""
 _KEPT_ROWS = 200_000
+_HIDDEN = {"Hidden": "hidden", "VeryHidden": "very hidden"}
 _ERRORS = frozenset(("#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!", "#DATA!", "#GETTING_DATA"))
 
 
 class CalamineBook:
-    """An open workbook. A sheet is loaded as a whole, and kept unless there are very many rows."""
+    """An open workbook. A sheet is loaded as a whole and kept, within a limit for the rows of all sheets."""
 
     def __init__(self, path: Path, facts: Facts | None = None) -> None:
-        self._calamine: Any = importlib.import_module("python_calamine")
         raw = path.read_bytes()
         self._records: Records | None = None
         if not raw.startswith(b"PK"):
             stream, facts = _streams(raw)
             self._records = Records(stream)
         try:
-            # By its bytes: given a path, calamine believes the name.
-            self._book: Any = self._calamine.CalamineWorkbook.from_filelike(io.BytesIO(raw))
-        except self._calamine.PasswordError:
+            # From bytes: given a path, calamine trusts the suffix of the name.
+            self._book = CalamineWorkbook.from_filelike(io.BytesIO(raw))
+        except PasswordError:
             raise UnreadableFileError("this workbook is protected by a password") from None
-        except (self._calamine.CalamineError, OSError, ValueError) as error:
+        except (CalamineError, OSError, ValueError) as error:
             raise UnreadableFileError(_reason(error)) from None
         except BaseException as error:
             raise _if_panic(error) from None
-        self._metadata: list[Any] = list(self._book.sheets_metadata)
         self._loaded: dict[int, tuple[_Rows, list[Area]]] = {}
         self._told: tuple[int, SheetRecords] | None = None
         self._broken: dict[int, str] = {}
         self.sheets: list[SheetInfo] = []
-        for number, sheet in enumerate(self._metadata):
-            info = SheetInfo(str(sheet.name), _hidden(sheet))
+        for number, sheet in enumerate(self._book.sheets_metadata):
+            info = SheetInfo(sheet.name, _HIDDEN.get(str(sheet.visible).rpartition(".")[2], ""))
             info.pages = self._pages(number)
             self.sheets.append(info)
         if not self.sheets:
@@ -70,19 +69,19 @@ class CalamineBook:
         self.facts.details |= details_of(self.sheets)
 
     def close(self) -> None:
-        """Let go of the workbook."""
+        """Close the workbook."""
         self._loaded.clear()
         self._book.close()
 
     def region(self, sheet: int, first: int, last: int) -> Region:
-        """The rows from `first` to `last`, and what lies over them as far as it is known."""
+        """The rows from `first` to `last`, with everything known about them."""
         rows, merged = self._load(sheet)
         told = self._records_of(sheet)
         if (first, last) == self.sheets[sheet].pages[-1]:
-            # Comments and errors may stand below the last value.
+            # Comments and errors can be below the last value.
             last = MAX_ROWS
         region = Region(problems=[self._broken[sheet]] if sheet in self._broken and first == 0 else [])
-        # The rows there are, or the rows asked for: whichever are fewer.
+        # Iterate over the rows that exist or the rows that are requested, whichever are fewer.
         numbers = [row for row in rows if first <= row <= last] if len(rows) < last - first else range(first, last + 1)
         for number in numbers:
             for column, value in rows.get(number, ()):
@@ -106,6 +105,8 @@ class CalamineBook:
         return self._told[1]
 
     def _pages(self, number: int) -> list[tuple[int, int]]:
+        # Opening loads every sheet: binary formats state no size that can be trusted, and the number of pages depends
+        # on the rows.
         rows, _ = self._load(number)
         return pages_of((row, len(cells)) for row, cells in rows.items())
 
@@ -119,11 +120,15 @@ class CalamineBook:
                 merged = [Area(*start, *end) for start, end in sheet.merged_cell_ranges or ()]
             except UnreadableFileError as error:
                 self._broken[number] = f"This sheet cannot be read: {error}."
-            except (self._calamine.CalamineError, OSError, ValueError) as error:
-                if "WorksheetNotFound" not in type(error).__name__:
-                    self._broken[number] = f"This sheet cannot be read: {_reason(error)}."
+            except WorksheetNotFound:
+                # A sheet of charts or macros has no cells.
+                pass
+            except (CalamineError, OSError, ValueError) as error:
+                self._broken[number] = f"This sheet cannot be read: {_reason(error)}."
             except BaseException as error:
                 self._broken[number] = f"This sheet cannot be read: {_if_panic(error)}."
+            # All sheets are dropped at once: a record of which was used last is not worth its code, as clients read
+            # sheet by sheet.
             if sum(len(rows) for rows, _ in self._loaded.values()) > _KEPT_ROWS:
                 self._loaded.clear()
             self._loaded[number] = (rows, merged)
@@ -131,36 +136,37 @@ class CalamineBook:
 
 
 def _streams(raw: bytes) -> tuple[bytes, Facts]:
-    """The workbook inside an older file, and what the file says of itself. A file whose chains lead nowhere is not
-    given to calamine at all."""
+    """The workbook stream of an older file, and the facts of the file. A file with broken sector chains never reaches
+    calamine."""
     try:
-        streams = streams_of(raw, "workbook", "book", "encryptedpackage", STREAM)
+        streams = streams_of(raw, "workbook", "book", "encryptedpackage", SUMMARY_STREAM)
     except DamagedPartError as error:
         raise UnreadableFileError(f"this workbook is damaged: {error}") from None
     if "encryptedpackage" in streams:
         raise UnreadableFileError("this workbook is protected by a password")
     found = streams.get("workbook") or streams.get("book")
     if not found:
-        raise UnreadableFileError("this is no workbook, or a damaged one")
-    return found, facts_of(streams.get(STREAM, b""))
+        raise UnreadableFileError("this file is damaged or not a valid workbook")
+    return found, summary_facts(streams.get(SUMMARY_STREAM, b""))
 
 
-def _filled(sheet: Any) -> _Rows:
-    """The cells of a sheet that have something in them."""
+def _filled(sheet: CalamineSheet) -> _Rows:
+    """The cells of a sheet that are not empty."""
     if sheet.start is None or sheet.end is None:
         return {}
     if sheet.end[0] >= MAX_ROWS or sheet.end[1] >= MAX_COLUMNS:
-        raise UnreadableFileError("it says a size that no sheet can have")
+        raise UnreadableFileError("it states an impossible size")
     left, found = sheet.start[1], _Rows()
     for number, row in enumerate(sheet.iter_rows()):
-        cells = [(column, value) for column, value in enumerate(row, left) if value != "" and value is not None]
+        cells = [(column, value) for column, value in enumerate(row, left) if value != ""]
         if cells:
             found[number] = cells
     return found
 
 
 def _if_panic(error: BaseException) -> UnreadableFileError:
-    """What a damaged file does to a library in Rust is no ordinary exception; anything else is none of ours."""
+    """The error for a panic of the Rust library, which is not an `Exception`; other errors are raised again."""
+    # PyO3 derives `PanicException` from `BaseException`, and has no public name for it.
     if type(error).__name__ != "PanicException":
         raise error
     return UnreadableFileError("this workbook is damaged")
@@ -170,15 +176,10 @@ def _reason(error: BaseException) -> str:
     words = str(error)
     if "password" in words.lower() or "encrypt" in words.lower():
         return "this workbook is protected by a password"
-    return f"this is no workbook, or a damaged one: {words[:200]}"
+    return f"this file is damaged or not a valid workbook: {words[:200]}"
 
 
-def _hidden(sheet: Any) -> str:
-    visible = str(getattr(sheet, "visible", "")).rpartition(".")[2]
-    return {"Hidden": "hidden", "VeryHidden": "very hidden"}.get(visible, "")
-
-
-def _cell(value: Any, code: str) -> Cell:
+def _cell(value: _Value, code: str) -> Cell:
     if isinstance(value, bool):
         return Cell("TRUE" if value else "FALSE", BOOLEAN)
     if isinstance(value, int | float):

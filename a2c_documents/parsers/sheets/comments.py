@@ -1,4 +1,4 @@
-"""Comments on the cells of a sheet, each with its cell."""
+"""Comments on the cells of a sheet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_COMMENTS = 2_000
 
 
 def comments_of(package: Package, name: str) -> Iterator[tuple[int, int, Element]]:
-    """The comments of a part of the older kind, each with its cell.
+    """The comments in a part of the older kind, each with its cell.
 
     Raises:
         DamagedPartError: the part is damaged.
@@ -31,7 +31,7 @@ def comments_of(package: Package, name: str) -> Iterator[tuple[int, int, Element
 
 
 def threaded_comments_of(package: Package, name: str) -> Iterator[tuple[int, int, Element]]:
-    """The comments of a part of the newer kind, each with its cell: who asked, and who replied.
+    """The threads in a part of the newer kind, each comment with its cell.
 
     Raises:
         DamagedPartError: the part is damaged.

@@ -1,4 +1,4 @@
-"""Spreadsheets: one page for each worksheet; a long one continues on further pages of a fixed number of rows."""
+"""Spreadsheets: one page for each sheet; a long sheet continues on further pages with a fixed number of rows."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from a2c_documents.parsers.sheets.layout import Continued, elements_of, last_tab
 from a2c_documents.parsers.sheets.opendocument import OpenDocumentBook
 
 MAX_BINARY = 400_000_000
-"""Bytes of a binary workbook, unpacked: its sheets can only be loaded as a whole."""
+"""Limit for the unpacked bytes of a binary workbook, whose sheets can only be loaded as a whole."""
 
 
 def open_sheets(path: Path) -> Source:
-    """Open a workbook by what it is, whatever it is called.
+    """Open a workbook by its content, whatever its suffix.
 
     Raises:
-        UnreadableFileError: it cannot be read, and why.
+        UnreadableFileError: it is damaged, encrypted or not a workbook.
     """
     try:
         with path.open("rb") as file:
@@ -55,7 +55,8 @@ def _book(path: Path, start: bytes) -> Book:
 def _packed_book(package: Package) -> Book:
     if "xl/workbook.bin" in package:
         if package.unpacked > MAX_BINARY:
-            raise UnreadableFileError("this binary workbook is too large to be read")
+            raise UnreadableFileError(f"this binary workbook unpacks to more than {MAX_BINARY // 1_000_000} MB")
+        # The sheets of an xlsb are binary records inside the archive, which only calamine reads.
         facts = core_facts(package)
         package.close()
         return CalamineBook(package.path, facts)
@@ -65,37 +66,37 @@ def _packed_book(package: Package) -> Book:
 def _what_it_is(start: bytes) -> str:
     words = start.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if words.startswith((b"<html", b"<!doctype html", b"<table")):
-        return "this is no workbook but a web page with a workbook's name"
+        return "this file is a web page, not a workbook"
     if words.startswith(b"<?xml"):
-        return "this is no workbook but an XML file with a workbook's name"
+        return "this file is XML, not a workbook"
     if start[:1] == b"\x09" and start[1:2] in b"\x00\x02\x04\x08":
-        return "this workbook is of a kind from before 1997, which cannot be read"
+        return "this workbook has a format from before Excel 97, which is not supported; save it as xlsx"
     if b"\x00" not in start:
-        return "this is no workbook but a text file with a workbook's name"
-    return "this is no workbook, or a damaged one"
+        return "this file is a text file, not a workbook"
+    return "this file is damaged or not a valid workbook"
 
 
 class SheetsSource:
-    """An open workbook, whatever its format."""
+    """An open workbook of any format."""
 
     def __init__(self, book: Book) -> None:
         self._book = book
         self.facts: Facts = book.facts
         self._pages = [(number, page) for number, sheet in enumerate(book.sheets) for page in sheet.pages]
         self._first: tuple[int, Region] | None = None
-        """The first page of the sheet that was read last: long sheets take their headers from it."""
+        """The first page of the last sheet that was read: the headers of a long sheet come from it."""
         self._last_table: tuple[int, Continued | None] | None = None
 
     @property
     def page_titles(self) -> Sequence[str]:
-        """The name of each sheet, with the rows where it is long."""
+        """The name of each sheet, with the rows of the page if it has several."""
         return [title_of(self._book.sheets[number], page) for number, page in self._pages]
 
     def page(self, index: int) -> Page:
-        """One page."""
+        """Read one page."""
         number, rows = self._pages[index]
         sheet = self._book.sheets[number]
-        # The first page comes first: rows are read forwards.
+        # The first page is read first, because rows can only be read forwards.
         continued = self._continued(number) if rows[0] else None
         region = self._book.region(number, *rows) if rows[0] else self._first_region(number)
         elements = self._notices(number, region)
@@ -103,7 +104,7 @@ class SheetsSource:
         return Page(title_of(sheet, rows), elements)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._book.close()
 
     def _first_region(self, number: int) -> Region:

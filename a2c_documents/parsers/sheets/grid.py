@@ -1,4 +1,4 @@
-"""Cells and ranges: what every kind of spreadsheet is turned into before anybody looks for tables in it."""
+"""Cells and ranges: the model that all spreadsheet formats are turned into before tables are searched in it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from a2c_documents.parsers.office.tables import column_of, letters
 CELLS_OF_A_PAGE = 4_000
 """At 50 bytes of JSON for a cell, a page stays under 200 kB."""
 MAX_CELLS = 100_000
-"""Cells of a page that are read at all, whatever a file says about its size."""
+"""Limit for the cells of a page, whatever size a file declares."""
 MAX_ROWS, MAX_COLUMNS = 1_048_576, 16_384
+# Pages with a round number of rows are easy to cite and to find again: rows 401 to 800.
 _NICE = (1, 2, 5, 10, 20, 50, 100, 200, 250, 400, 500, 1_000, 2_000, 4_000)
 _REF = re.compile(r"\$?([A-Za-z]{1,3})\$?([0-9]{1,7})$")
 
@@ -25,7 +26,7 @@ _LONGEST = 40
 
 
 class Cell(NamedTuple):
-    """A cell as a person sees it."""
+    """A cell as shown."""
 
     text: str
     kind: str = TEXT
@@ -33,7 +34,7 @@ class Cell(NamedTuple):
 
 
 def kind_of_text(words: str) -> str:
-    """What a text of a file without types looks like: a number, a date or a text."""
+    """The kind of a text in a file without types: number, date or text."""
     words = words.strip()
     if not words or len(words) > _LONGEST:
         return TEXT
@@ -43,7 +44,7 @@ def kind_of_text(words: str) -> str:
 
 
 class Area(NamedTuple):
-    """A rectangle of cells, counted from 0, its ends included."""
+    """A rectangle of cells, counted from 0, including its last row and column."""
 
     top: int
     left: int
@@ -57,11 +58,11 @@ class Area(NamedTuple):
         return first if first == last else f"{first}:{last}"
 
     def holds(self, place: tuple[int, int]) -> bool:
-        """Whether a cell, by row and column, is inside."""
+        """Whether a cell, given by row and column, is inside."""
         return self.top <= place[0] <= self.bottom and self.left <= place[1] <= self.right
 
     def meets(self, other: Area) -> bool:
-        """Whether they share a cell."""
+        """Whether two areas share a cell."""
         down = self.top <= other.bottom and other.top <= self.bottom
         return down and self.left <= other.right and other.left <= self.right
 
@@ -78,7 +79,7 @@ class NamedTable:
 
 @dataclass(slots=True)
 class SheetInfo:
-    """What a workbook says about one of its sheets."""
+    """The name, visibility and pages of a sheet."""
 
     name: str
     hidden: str = ""
@@ -89,7 +90,7 @@ class SheetInfo:
 
 @dataclass(slots=True)
 class Region:
-    """The cells of some rows of a sheet, and everything that lies over them."""
+    """The cells of some rows of a sheet, and everything that belongs to them."""
 
     cells: dict[tuple[int, int], Cell] = field(default_factory=dict[tuple[int, int], Cell])
     merged: list[Area] = field(default_factory=list[Area])
@@ -98,7 +99,7 @@ class Region:
     tables: list[NamedTable] = field(default_factory=list[NamedTable])
     links: dict[tuple[int, int], str] = field(default_factory=dict[tuple[int, int], str])
     floating: list[tuple[int, int, Element]] = field(default_factory=list[tuple[int, int, Element]])
-    """Charts, pictures, pivot tables: with the row and column of their upper left corner."""
+    """Charts, pictures and pivot tables, with the row and column of their upper left corner."""
     comments: list[tuple[int, int, Element]] = field(default_factory=list[tuple[int, int, Element]])
     edges: list[Element] = field(default_factory=list[Element])
     """Headers and footers of the printed sheet."""
@@ -106,17 +107,17 @@ class Region:
 
 
 class Book(Protocol):
-    """An open workbook of some format."""
+    """An open workbook of any format."""
 
     facts: Facts
     sheets: list[SheetInfo]
 
     def region(self, sheet: int, first: int, last: int) -> Region:
-        """The rows from `first` to `last`, and what lies over them."""
+        """The rows from `first` to `last`, with everything that belongs to them."""
         ...
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         ...
 
 
@@ -129,7 +130,7 @@ def ref_of(row: int, column: int) -> str:
 
 
 def cell_of(ref: str) -> tuple[int, int] | None:
-    """Row and column of "B3"; None where that is no cell."""
+    """Row and column of "B3"; None if it is not a cell."""
     match = _REF.match(ref.strip())
     if match is None:
         return None
@@ -138,7 +139,7 @@ def cell_of(ref: str) -> tuple[int, int] | None:
 
 
 def area_of(ref: str) -> Area | None:
-    """The rectangle of "A1:C5"; None where that is none."""
+    """The rectangle of "A1:C5"; None if it is not a range."""
     first, _, last = ref.rpartition("!")[2].partition(":")
     start, end = cell_of(first), cell_of(last or first)
     if start is None or end is None:
@@ -147,7 +148,7 @@ def area_of(ref: str) -> Area | None:
 
 
 def columns_in(ranges: Iterable[tuple[int, int]]) -> list[int]:
-    """Every column in ranges from a first one until before a last one, once, however often it is in them."""
+    """The columns in half-open ranges, each once."""
     columns: list[int] = []
     done = 0
     for first, last in sorted(ranges):
@@ -157,7 +158,7 @@ def columns_in(ranges: Iterable[tuple[int, int]]) -> list[int]:
 
 
 def spans(numbers: Iterable[int], name: str = "") -> list[str]:
-    """Numbers counted from 0 as ranges for a person: "5", "7-9"; as columns where `name` is "columns"."""
+    """Numbers counted from 0 as ranges: "5", "7-9"; as columns if `name` is "columns"."""
     found: list[list[int]] = []
     for number in sorted(set(numbers)):
         if found and number == found[-1][1] + 1:
@@ -175,23 +176,24 @@ def spans(numbers: Iterable[int], name: str = "") -> list[str]:
 
 
 def rows_of_a_page(columns: int) -> int:
-    """How many rows a page has: a round number, and the same for every page of the sheet."""
+    """The number of rows of a page: a round number, the same for all pages of the sheet."""
     room = max(1, CELLS_OF_A_PAGE // max(1, columns))
     return max(number for number in _NICE if number <= room)
 
 
 def even_pages(rows: int, columns: int) -> list[tuple[int, int]]:
-    """First and last row of each page of a sheet that is filled throughout. A few rows too many make no page."""
+    """First and last row of each page of a sheet that is filled throughout. A few rows too many do not make a page."""
     step = rows_of_a_page(columns)
+    # A last page of a few rows is not worth a request of its own.
     if rows <= step + step // 4:
         return [(0, max(0, rows - 1))]
     return [(start, min(start + step, rows) - 1) for start in range(0, rows, step)]
 
 
 def pages_of(filled: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """First and last row of each page, from the rows that have cells and how many they have.
+    """First and last row of each page, from the number of cells in each row that is not empty.
 
-    A sheet with cells here and there has pages of about as many cells; one that is filled has even pages.
+    A sparse sheet has pages with about the same number of cells; a sheet that is filled has pages of equal rows.
     """
     starts, on_page, last, columns, total = [0], 0, -1, 0, 0
     for row, cells in filled:
@@ -207,11 +209,11 @@ def pages_of(filled: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def details_of(sheets: Iterable[SheetInfo]) -> dict[str, list[str]]:
-    """What there is to know of a workbook as a whole: the names of its sheets, and which are hidden."""
+    """Facts about a workbook: the names of its sheets, and the hidden ones."""
     hidden = [sheet.name for sheet in sheets if sheet.hidden]
     return {"sheets": [sheet.name for sheet in sheets]} | ({"hidden_sheets": hidden} if hidden else {})
 
 
 def title_of(sheet: SheetInfo, page: tuple[int, int]) -> str:
-    """The name of the sheet; with the rows where it has more pages than one."""
+    """The name of the sheet, with the rows if it has several pages."""
     return sheet.name if len(sheet.pages) == 1 else f"{sheet.name} (rows {page[0] + 1}–{page[1] + 1})"

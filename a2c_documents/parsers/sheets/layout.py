@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from a2c_documents.model import Element, formula, heading, link, table, text
+from a2c_documents.paging import MAX_PAGE_BYTES, size_of
 from a2c_documents.parsers.office.tables import letters
 from a2c_documents.parsers.sheets.blocks import (
     Block,
@@ -16,7 +17,6 @@ from a2c_documents.parsers.sheets.blocks import (
     headers_of,
     is_sparse,
 )
-from a2c_documents.parsers.sheets.fit import fitted
 from a2c_documents.parsers.sheets.grid import (
     DATE,
     TEXT,
@@ -31,17 +31,17 @@ from a2c_documents.parsers.sheets.grid import (
 
 MAX_FORMULAS = 200
 _SHORT = 100
-"""Characters of a title at most."""
+"""Limit for the characters of a title."""
 _NOTE = 60
-"""Characters from which a lone cell below a table is a note to it."""
+"""Characters from which a single cell below a table is a note to it."""
 _LINES = 3
-"""Rows of a single column that are lines and no table."""
+"""Up to this number of rows, a single column is lines of text and not a table."""
 _NEAR = 3
-"""Rows between things that belong together, at most."""
+"""Limit for the rows between things that belong together."""
 
 
 class Continued(NamedTuple):
-    """A table that goes on from the page before: its columns and their names."""
+    """A table that continues from the page before: its columns and their headers."""
 
     left: int
     right: int
@@ -49,7 +49,7 @@ class Continued(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """An element, and the cell it begins in."""
+    """An element with its first cell."""
 
     row: int
     column: int
@@ -57,15 +57,18 @@ class Placed(NamedTuple):
 
 
 def elements_of(region: Region, first: int, continued: Continued | None = None) -> list[Element]:
-    """The elements of one page that begins with row `first`."""
+    """The elements of a page that starts with row `first`."""
     cells = visible(region)
     placed = [Placed(row, column, element) for row, column, element in region.floating]
     for named in region.tables:
         placed.extend(_named(cells, named, region))
+    # The order matters: named tables take their cells first, then the table that continues from the page before. What
+    # is left is divided into blocks.
     rest = _continued(cells, first, continued)
     if continued is not None and rest is not None:
         block = block_of(cells, rest, region.merged)
         placed.append(Placed(first, rest.left, _table(block, continued.headers, 0, region, continued=True)))
+        # Cells that already belong to a table are removed, so that the search for blocks does not see them again.
         _take(cells, rest)
     areas = areas_of(cells, region.merged, (region.hidden_rows, region.hidden_columns))
     tables: list[Element] = []
@@ -85,7 +88,7 @@ def elements_of(region: Region, first: int, continued: Continued | None = None) 
 
 
 def last_table(region: Region, last: int) -> Continued | None:
-    """The table that reaches the last row of a page, for the page that follows."""
+    """The table that reaches the last row of a page and continues on the next page."""
     cells = visible(region)
     for named in region.tables:
         _take(cells, named.area)
@@ -99,7 +102,7 @@ def last_table(region: Region, last: int) -> Continued | None:
 
 
 def visible(region: Region) -> dict[tuple[int, int], Cell]:
-    """The cells that have something to see in them."""
+    """The cells that show something."""
     return {place: cell for place, cell in region.cells.items() if cell.formula or cell.text.strip()}
 
 
@@ -107,7 +110,7 @@ def visible(region: Region) -> dict[tuple[int, int], Cell]:
 
 
 def _named(cells: dict[tuple[int, int], Cell], named: NamedTable, region: Region) -> Iterable[Placed]:
-    """The part of an Excel table that is on this page."""
+    """The part of a named table that is on this page."""
     inside = [place for place in cells if named.area.holds(place)]
     if not inside:
         return
@@ -125,7 +128,7 @@ def _named(cells: dict[tuple[int, int], Cell], named: NamedTable, region: Region
 
 
 def _continued(cells: dict[tuple[int, int], Cell], first: int, continued: Continued | None) -> Area | None:
-    """The rows at the start of a page that go on with a table: up to an empty row, and nothing beside them."""
+    """The rows at the start of a page that continue a table: up to an empty row, with no cells beside them."""
     if continued is None:
         return None
     rows: dict[int, set[int]] = {}
@@ -135,6 +138,7 @@ def _continued(cells: dict[tuple[int, int], Cell], first: int, continued: Contin
     last = first - 1
     while last + 1 in rows:
         last += 1
+        # A cell beside the table means that another layout begins: headers from the page before would be wrong.
         if continued.left - 1 in rows[last] or continued.right + 1 in rows[last]:
             return None
     return Area(first, continued.left, last, continued.right) if last >= first else None
@@ -149,10 +153,11 @@ def _take(cells: dict[tuple[int, int], Cell], area: Area) -> None:
 
 
 def _block(block: Block, region: Region, tables: list[Element], *, above_table: bool) -> Iterable[Placed]:
-    """The elements of one block: titles above, the table, notes below. `tables` are those before it."""
+    """The elements of a block: titles above, the table, notes below. `tables` are the tables before it."""
     titles, block = _titled(block, region)
     yield from titles
     notes: list[Placed] = []
+    # Sources and explanations below a table are often in the row right after it.
     while len(block.rows) > 1 and block.width > 1 and _is_note_row(block):
         last = Block(block.area._replace(top=block.area.bottom), block.rows[-1:], block.merged)
         notes.append(_single(last, last.rows[0], region, is_title=False))
@@ -167,6 +172,7 @@ def _block(block: Block, region: Region, tables: list[Element], *, above_table: 
                 yield _single(one, row, region, is_title=number == 0 and (above_table or block.area.top == 0))
     else:
         count = header_rows(block)
+        # Authors put an empty row between groups of one table. The parts below it have no headers of their own.
         above = _table_above(block, tables) if count == 0 else None
         headers = headers_of(block, count) if above is None else above.content["headers"]
         element = _table(block, headers, count, region)
@@ -178,7 +184,7 @@ def _block(block: Block, region: Region, tables: list[Element], *, above_table: 
 
 
 def _table_above(block: Block, tables: list[Element]) -> Element | None:
-    """The table right above that has names for the same columns: an empty row often divides what belongs together."""
+    """The table right above with headers for the same columns: an empty row often divides one table."""
     for element in reversed(tables):
         area = area_of(element.metadata["source_range"])
         if area is not None and (area.left, area.right) == (block.area.left, block.area.right):
@@ -188,7 +194,7 @@ def _table_above(block: Block, tables: list[Element]) -> Element | None:
 
 
 def _titled(block: Block, region: Region) -> tuple[list[Placed], Block]:
-    """What stands above a table, and the rest of its block: the first line is its title, further ones explain it."""
+    """The titles above a table, and the rest of its block: the first line is the title, further lines are texts."""
     titles: list[Placed] = []
     while len(block.rows) > 1 and _is_title_row(block):
         titles.append(_single(block, block.rows[0], region, is_title=not titles))
@@ -197,7 +203,7 @@ def _titled(block: Block, region: Region) -> tuple[list[Placed], Block]:
 
 
 def _is_title_row(block: Block) -> bool:
-    """Whether the first row is one text or date, with more columns below it: a title and no row of the table."""
+    """Whether the first row is a title: a single text or date, with more columns below it."""
     present = filled(block.rows[0])
     if block.width < 2 or len(present) != 1 or present[0].kind not in (TEXT, DATE) or present[0].formula:
         return False
@@ -210,7 +216,7 @@ def _is_note_row(block: Block) -> bool:
 
 
 def _is_above_table(area: Area, later: Sequence[Area], region: Region) -> bool:
-    """Whether an area stands right above another one that is wider, or above a table of its own name."""
+    """Whether an area is right above a wider one or above a named table."""
     below = [other for other in later if other.right > other.left] + [named.area for named in region.tables]
     return any(
         0 < other.top - area.bottom <= _NEAR and other.left <= area.right + 1 and area.left <= other.right
@@ -219,13 +225,13 @@ def _is_above_table(area: Area, later: Sequence[Area], region: Region) -> bool:
 
 
 def _listed(cells: dict[tuple[int, int], Cell], area: Area) -> Placed:
-    """Cells that are too far apart for a table, each with its name."""
+    """Cells that are too far apart for a table, as a list of names and values."""
     rows = [[ref_of(*place), cells[place].text] for place in sorted(cells) if area.holds(place)]
     return Placed(area.top, area.left, table(["Cell", "Value"], rows, source_range=area.ref, sparse=True))
 
 
 def _single(block: Block, row: list[Cell], region: Region, *, is_title: bool) -> Placed:
-    """One cell: a title, a text, a link, or a formula with its value."""
+    """A single cell: a title, a text, a link, or a formula with its value."""
     column = next(number for number, cell in enumerate(row) if cell.text or cell.formula)
     cell = row[column]
     top, left = block.area.top, block.area.left + column
@@ -244,7 +250,7 @@ def _single(block: Block, row: list[Cell], region: Region, *, is_title: bool) ->
 
 
 def _table(block: Block, headers: list[str], count: int, region: Region, *, continued: bool = False) -> Element:
-    """A block as a table, with everything about its cells that the texts do not say."""
+    """A block as a table; metadata holds formulas, links, merged and hidden cells."""
     area = block.area
     names = headers or [letters(column) for column in range(area.left, area.right + 1)]
     body = block.rows[count:]
@@ -275,10 +281,47 @@ def _table(block: Block, headers: list[str], count: int, region: Region, *, cont
 
 
 def table_of_block(block: Block, header_count: int | None = None) -> list[Element]:
-    """A block that is known to be one table, as in a file of rows: titles above it, and the table."""
+    """A block that is known to be one table, as in a file of rows: the titles above it, and the table."""
     titles: list[Placed] = []
     if header_count is None:
         titles, block = _titled(block, Region())
         header_count = header_rows(block)
     made = _table(block, headers_of(block, header_count), header_count, Region())
     return [*(title.element for title in titles), made]
+
+
+# ----------------------------------------------------------------------------------------------------------- long texts
+
+
+_CUTS = (2_000, 500, 200, 100, 40)
+
+
+def fitted(elements: list[Element]) -> list[Element]:
+    """The elements, with texts shortened until the page has a readable size; the detail of an element keeps the full
+    text."""
+    # The number of rows of a page is fixed before its cells are read, so long texts can make a page too large. The
+    # longest texts are shortened first.
+    sizes = [size_of(element) for element in elements]
+    for longest in _CUTS:
+        if sum(sizes) <= MAX_PAGE_BYTES:
+            break
+        for number, element in enumerate(elements):
+            if sizes[number] > 4 * longest and element.category in ("table", "text"):
+                _shorten(element, longest)
+                sizes[number] = size_of(element)
+    return elements
+
+
+def _shorten(element: Element, longest: int) -> None:
+    full = element.detail or dict(element.content)
+    if element.category == "text":
+        element.content = {"text": _cut(full["text"], longest)}
+    else:
+        rows = [[_cut(words, longest) for words in row] for row in full["rows"]]
+        element.content = {"headers": [_cut(words, longest) for words in full["headers"]], "rows": rows}
+    element.detail = full
+    element.metadata["shortened"] = True
+
+
+def _cut(words: str, longest: int) -> str:
+    return words if len(words) <= longest else words[: longest - 1] + "…"

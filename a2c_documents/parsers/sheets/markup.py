@@ -1,12 +1,13 @@
-"""How spreadsheets write things in XML: start tags in bytes, runs of text, signs that XML cannot hold, switches."""
+"""The notation of spreadsheet files: start tags in bytes, runs of text, escaped characters, switches, header codes."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from html import unescape
-from typing import Any
 
-from a2c_documents.parsers.office.xml import found
+from a2c_documents.model import Element, note
+from a2c_documents.parsers.office.xml import Node, found
 
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _ATTRIBUTE = re.compile(rb"""([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
@@ -20,16 +21,45 @@ def attributes(raw: bytes) -> dict[str, str]:
     }
 
 
-def runs_of(node: Any | None) -> str:
-    """The text of the `t` and `v` nodes below one."""
+def runs_of(node: Node | None) -> str:
+    """The text of the `t` and `v` nodes below a node."""
     return "".join(one.text or "" for one in found(node, "t", "v"))
 
 
 def unescaped(words: str) -> str:
-    """Characters that XML cannot hold are written `_x000D_` in spreadsheets."""
+    """Decode characters that XML cannot hold: `_x000D_`."""
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), words) if "_x" in words else words
 
 
 def is_on(value: str) -> bool:
-    """Whether an attribute says yes."""
+    """Whether an attribute is true."""
     return value.lower() in ("1", "true", "on")
+
+
+# -------------------------------------------------------------------------------------------------- headers and footers
+
+
+_EDGE = re.compile(rb"<(?:[\w.-]+:)?odd(Header|Footer)\b[^>]*>([^<]*)<")
+_CODE = re.compile(r'&(?:"[^"]*"|K[0-9A-F]{6}|K[0-9]{2}[+-][0-9]{3}|[0-9]{1,3}|[BIUESXYOHG])')
+_WORDS = {"&P": "[page]", "&N": "[pages]", "&D": "[date]", "&T": "[time]", "&F": "[file]", "&A": "[sheet]"}
+
+
+def edges_of(tail: bytes) -> list[Element]:
+    """Header and footer, from the bytes after the rows of a sheet."""
+    told = ((kind.decode().lower(), unescape(raw.decode("utf-8", "replace"))) for kind, raw in _EDGE.findall(tail))
+    return [element for kind, words in told for element in edge_elements(kind, words)]
+
+
+def edge_elements(category: str, words: str) -> Iterator[Element]:
+    """A header or footer; bars separate its left, middle and right part."""
+    shown = " | ".join(filter(None, map(_part, re.split(r"(?<!&)&[LCR]", words))))
+    if shown:
+        yield note(category, shown)
+
+
+def _part(words: str) -> str:
+    # Page numbers, dates and names are computed when the sheet is printed; a word in brackets stands for them. Other
+    # codes only set fonts and colours.
+    for code, shown in _WORDS.items():
+        words = words.replace(code, shown)
+    return _CODE.sub("", words).replace("&&", "&").strip()

@@ -1,1 +1,1 @@
-"""PowerPoint."""
+"""PowerPoint presentations."""

@@ -1,31 +1,30 @@
-"""The shapes of a slide in the order in which a person reads them, and what they inherit from the slide's design."""
+"""The shapes of a slide in reading order, with the properties that they inherit from the design of the slide."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from a2c_documents.parsers.office.package import Package
 from a2c_documents.parsers.office.reading_order import Extent, around, in_reading_order
-from a2c_documents.parsers.office.xml import attribute, local, number
+from a2c_documents.parsers.office.xml import Node, attribute, local, number
 
 _KINDS = frozenset({"sp", "pic", "graphicFrame", "cxnSp"})
 _POINT = 12_700
-"""English Metric Units, in which files measure."""
+"""English Metric Units in a point; files measure in these units."""
 _BASIC = {"obj": "body", "subTitle": "body", "ctrTitle": "title", "": "body"}
-"""What a master calls a placeholder that layouts and slides call otherwise."""
+"""Names of placeholders in a master, by their names in layouts and slides."""
 TITLES = frozenset({"title", "ctrTitle"})
 
 Transform = tuple[float, float, float, float]
-"""Scale and shift, horizontally and vertically, from a group's own units to the slide's."""
+"""Scale and shift, horizontal and vertical, from the units of a group to those of the slide."""
 
 
 @dataclass(slots=True)
 class Shape:
-    """A shape that is no group: its tree, its place, and which placeholder of the design it fills."""
+    """A shape that is not a group: its tree, its position, and the placeholder that it fills."""
 
-    element: Any
+    element: Node
     kind: str
     name: str
     alt: str
@@ -35,32 +34,33 @@ class Shape:
 
 
 class Design:
-    """A layout and its master: where placeholders are, and how their text is set."""
+    """A layout and its master: the positions of placeholders, and the styles of their text."""
 
     def __init__(self, package: Package, layout: str) -> None:
-        # The design is no content: a slide can be read without it.
+        # The design is not content: a slide can be read without it.
         self._layout = package.optional(layout)
         self._master = package.optional(package.related(layout, "slideMaster"))
 
-    def placeholders(self, kind: str, index: str) -> list[Any]:
-        """What a placeholder inherits from, nearest first."""
-        found: list[Any] = []
+    def placeholders(self, kind: str, index: str) -> list[Node]:
+        """The shapes that a placeholder inherits from, nearest first."""
+        found: list[Node] = []
         for _, mark, shape in _placeholders(self._layout):
             if attribute(mark, "idx", "0") == index or (kind in TITLES and attribute(mark, "type") in TITLES):
                 found.append(shape)
                 kind = attribute(mark, "type") or kind
                 break
+        # A slide and its layout match placeholders by index; a layout and its master match them by type.
         wanted = _BASIC.get(kind, kind)
         found.extend(shape for name, _, shape in _placeholders(self._master) if name == wanted)
         return found
 
-    def styles(self, kind: str | None) -> Any | None:
-        """The master's styles for a kind of text."""
+    def styles(self, kind: str | None) -> Node | None:
+        """The styles of the master for a kind of text."""
         name = "otherStyle" if kind is None else "titleStyle" if kind in TITLES else "bodyStyle"
         return self._master.find(f"{{*}}txStyles/{{*}}{name}") if self._master is not None else None
 
 
-def _placeholders(root: Any | None) -> Iterator[tuple[str, Any, Any]]:
+def _placeholders(root: Node | None) -> Iterator[tuple[str, Node, Node]]:
     for shape in root.iterfind(".//{*}spTree/{*}sp") if root is not None else ():
         mark = shape.find("{*}nvSpPr/{*}nvPr/{*}ph")
         if mark is not None:
@@ -70,8 +70,9 @@ def _placeholders(root: Any | None) -> Iterator[tuple[str, Any, Any]]:
 # -------------------------------------------------------------------------------------------------------- reading order
 
 
-def shapes_of(slide: Any, design: Design) -> list[Shape]:
-    """The shapes of a slide: its title, then placeholders as the design orders them, others where they stand."""
+def shapes_of(slide: Node, design: Design) -> list[Shape]:
+    """The shapes of a slide: the title, then placeholders in the order of the design, other shapes by their
+    position."""
     tree = slide.find(".//{*}spTree")
     titles: list[Shape] = []
     filled: list[tuple[Extent, list[Shape]]] = []
@@ -97,22 +98,24 @@ def _extent(box: list[float]) -> Extent:
 # ----------------------------------------------------------------------------------------------------------------- walk
 
 
-def _children(parent: Any) -> Iterator[Any]:
-    """Shapes in a tree or group; of alternatives, the first that can be understood."""
+def _children(parent: Node) -> Iterator[Node]:
+    """The shapes in a tree or group; the first alternative that contains known shapes."""
     for child in parent:
         if local(child) != "AlternateContent":
             yield child
             continue
         for choice in child:
+            # The first choice can hold only a new kind of shape that is not supported; a later one has a picture or a
+            # frame for it.
             known = [shape for shape in choice if local(shape) in _KINDS or local(shape) == "grpSp"]
             if known:
                 yield from known
                 break
 
 
-def _flat(top: Any, design: Design) -> Iterator[Shape]:
-    """A shape, or what is in a group, in the order of the tree."""
-    waiting: list[tuple[Any, Transform]] = [(top, (1, 0, 1, 0))]
+def _flat(top: Node, design: Design) -> Iterator[Shape]:
+    """A shape, or the shapes in a group, in document order."""
+    waiting: list[tuple[Node, Transform]] = [(top, (1, 0, 1, 0))]
     while waiting:
         element, transform = waiting.pop()
         kind = local(element)
@@ -123,7 +126,7 @@ def _flat(top: Any, design: Design) -> Iterator[Shape]:
             yield _shape(element, kind, transform, design)
 
 
-def _shape(element: Any, kind: str, transform: Transform, design: Design) -> Shape:
+def _shape(element: Node, kind: str, transform: Transform, design: Design) -> Shape:
     properties, mark = element.find("{*}*/{*}cNvPr"), element.find("{*}*/{*}nvPr/{*}ph")
     placeholder = attribute(mark, "type") if mark is not None else None
     index = attribute(mark, "idx", "0") if mark is not None else ""
@@ -135,8 +138,8 @@ def _shape(element: Any, kind: str, transform: Transform, design: Design) -> Sha
     return Shape(element, kind, name, alt.strip(), _box(frame, transform) if frame else None, placeholder, index)
 
 
-def _frame(element: Any) -> tuple[float, float, float, float] | None:
-    """Left, upper edge, width and height as the file has them."""
+def _frame(element: Node) -> tuple[float, float, float, float] | None:
+    """Left edge, upper edge, width and height in the units of the file."""
     for where in ("{*}spPr/{*}xfrm", "{*}xfrm", "{*}grpSpPr/{*}xfrm"):
         place = element.find(where)
         off, size = (place.find("{*}off"), place.find("{*}ext")) if place is not None else (None, None)
@@ -152,8 +155,10 @@ def _box(frame: tuple[float, float, float, float], transform: Transform) -> list
     return [round(measure / _POINT, 1) for measure in measures]
 
 
-def _inside(group: Any, outer: Transform) -> Transform:
-    """From the units inside a group to the slide's."""
+def _inside(group: Node, outer: Transform) -> Transform:
+    """The transformation from the units inside a group to those of the slide."""
+    # A group has a coordinate system of its own: the rectangle `chOff`/`chExt` inside it is drawn into the rectangle
+    # `off`/`ext` outside, and groups can be nested.
     frame, place = _frame(group), group.find("{*}grpSpPr/{*}xfrm")
     start, size = (place.find("{*}chOff"), place.find("{*}chExt")) if place is not None else (None, None)
     if frame is None or start is None or size is None:

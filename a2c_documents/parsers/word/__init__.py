@@ -1,1 +1,1 @@
-"""Word."""
+"""Word documents."""

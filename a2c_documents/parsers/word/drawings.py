@@ -1,4 +1,4 @@
-"""Drawings: pictures, charts, SmartArt, text boxes, embedded files, rules."""
+"""Drawings in a Word document: pictures, charts, SmartArt, text boxes, embedded files, horizontal lines."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from a2c_documents.model import Element, image, note, text
-from a2c_documents.parsers.office.chart_parts import chart_of
-from a2c_documents.parsers.office.diagrams import diagram_of
+from a2c_documents.parsers.office.charts import chart_of
 from a2c_documents.parsers.office.embedded import embedded_element
-from a2c_documents.parsers.office.lengths import drawn_pixels, pixels
 from a2c_documents.parsers.office.ooxml import child, chosen, inside, tag
 from a2c_documents.parsers.office.package import Package, Relation
-from a2c_documents.parsers.office.said import Box
-from a2c_documents.parsers.office.xml import DamagedPartError, attribute
+from a2c_documents.parsers.office.smartart import diagram_of
+from a2c_documents.parsers.office.story import Box
+from a2c_documents.parsers.office.xml import DamagedPartError, Node, Nodes, attribute, drawn_pixels, pixels
 
 _LENGTH = re.compile(r"(?:^|;)\s*(width|height):\s*([\d.]{1,12}[a-z]{2})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """What a drawing says about itself."""
+    """Name, alternative text, size and link of a drawing."""
 
     name: str = ""
     alt: str = ""
@@ -31,7 +30,7 @@ class _Frame:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What is known of it. The size is in pixels of 1/96 inch."""
+        """The known facts as metadata. The size is in pixels of 1/96 inch."""
         known: dict[str, Any] = {
             "shape": self.name,
             "size": list(self.size) if any(self.size) else None,
@@ -41,15 +40,15 @@ class _Frame:
 
 
 class Drawings:
-    """The drawings of one part; `plain` gives the words in a box."""
+    """The drawings of one part; `plain` returns the text of a box."""
 
-    def __init__(self, package: Package, relations: Mapping[str, Relation], plain: Callable[[Any], str]) -> None:
+    def __init__(self, package: Package, relations: Mapping[str, Relation], plain: Callable[[Nodes], str]) -> None:
         self._package = package
         self._relations = relations
         self._plain = plain
 
-    def read(self, drawing: Any) -> list[Element | Box]:
-        """What is in a drawing, in order. Several boxes that are drawn as one are a diagram."""
+    def read(self, drawing: Node) -> list[Element | Box]:
+        """The content of a drawing, in order. Several boxes in one group are a diagram."""
         found = list(self._walk(drawing))
         boxes = [part for part in found if isinstance(part, Box)]
         if len(boxes) < 2 or next(inside(drawing, "wpg:wgp", "wpc:wpc", "v:group"), None) is None:
@@ -57,8 +56,8 @@ class Drawings:
         words = "\n".join(filter(None, (self._plain(box.content) for box in boxes)))
         return [note("diagram", words), *(part for part in found if isinstance(part, Element))]
 
-    def _walk(self, drawing: Any) -> Iterator[Element | Box]:
-        stack: list[tuple[Any, _Frame]] = [(drawing, _Frame())]
+    def _walk(self, drawing: Node) -> Iterator[Element | Box]:
+        stack: list[tuple[Node, _Frame]] = [(drawing, _Frame())]
         while stack:
             node, frame = stack.pop()
             name = tag(node)
@@ -74,10 +73,12 @@ class Drawings:
                 continue
             yield from self._thing(name, node, frame)
             if name not in ("c:chart", "cx:chart", "dgm:relIds"):
+                # The walk continues below every node, because a picture or box can be nested in groups and canvases.
+                # Charts and diagrams are complete: their content is in another part.
                 stack.extend((part, frame) for part in reversed(node))
 
-    def _thing(self, name: str, node: Any, frame: _Frame) -> Iterator[Element]:
-        """What an element of a drawing is by itself."""
+    def _thing(self, name: str, node: Node, frame: _Frame) -> Iterator[Element]:
+        """The element that a node of a drawing stands for."""
         if name == "pic:pic":
             yield self._picture(child(node, "pic:blipFill", "a:blip"), frame)
         elif name == "v:imagedata":
@@ -96,8 +97,8 @@ class Drawings:
         elif name in ("v:rect", "v:shape") and attribute(node, "hr") in ("t", "true"):
             yield note("separator", "---")
 
-    def _frame(self, node: Any, outer: _Frame) -> _Frame:
-        """The name, the words for people who cannot see it, and the size."""
+    def _frame(self, node: Node, outer: _Frame) -> _Frame:
+        """The frame of a drawing; facts that it lacks come from the drawing around it."""
         shape = next(inside(node, "wp:docPr", "pic:cNvPr", "wps:cNvPr"), None)
         extent = child(node, "wp:extent")
         if extent is None:
@@ -113,7 +114,8 @@ class Drawings:
         alt = outer.alt or attribute(shape, "descr") or attribute(shape, "title")
         return _Frame(outer.name or attribute(shape, "name"), alt, size, click.target if click else outer.url)
 
-    def _picture(self, blip: Any | None, frame: _Frame) -> Element:
+    def _picture(self, blip: Node | None, frame: _Frame) -> Element:
+        # The older and the newer format name the relation of a picture differently.
         names = ("embed", "id", "link", "href") if blip is not None else ()
         relation = next((found for name in names if (found := self._relations.get(attribute(blip, name)))), None)
         shown = image(frame.alt, url=relation.target if relation and relation.external else "", **frame.metadata)
@@ -124,13 +126,13 @@ class Drawings:
             shown.picture = self._package.picture(relation.target)
         return shown
 
-    def _chart(self, node: Any, frame: _Frame) -> Element:
+    def _chart(self, node: Node, frame: _Frame) -> Element:
         try:
             return chart_of(self._package.xml(self._target(node, "id")), **frame.metadata).element()
         except DamagedPartError as error:
             return note("annotation", f"A chart cannot be read: {error}")
 
-    def _diagram(self, node: Any, frame: _Frame) -> Element:
+    def _diagram(self, node: Node, frame: _Frame) -> Element:
         try:
             shown = diagram_of(self._package.xml(self._target(node, "dm")))
         except DamagedPartError as error:
@@ -138,14 +140,15 @@ class Drawings:
         shown.metadata.update(frame.metadata | ({"alt": frame.alt} if frame.alt else {}))
         return shown
 
-    def _target(self, node: Any, name: str) -> str:
+    def _target(self, node: Node, name: str) -> str:
         relation = self._relations.get(attribute(node, name))
         if relation is None or relation.external:
             raise DamagedPartError("it is not in the file")
         return relation.target
 
 
-def _old_frame(node: Any, outer: _Frame) -> _Frame:
+def _old_frame(node: Node, outer: _Frame) -> _Frame:
+    # VML, the format of drawings before 2007, states the size in a CSS style.
     lengths = {found[1].lower(): pixels(found[2]) for found in _LENGTH.finditer(attribute(node, "style")[:2_000])}
     size = (lengths.get("width", 0), lengths.get("height", 0))
     alt = outer.alt or attribute(node, "alt")

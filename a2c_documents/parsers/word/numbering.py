@@ -1,19 +1,18 @@
-"""The lists of a Word document: which number a paragraph has."""
+"""Lists of a Word document: the number of each paragraph."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from a2c_documents.parsers.office.lists import CONTENTS, DEEPEST, Mark, numeral
 from a2c_documents.parsers.office.ooxml import child, children, is_on, value
-from a2c_documents.parsers.office.xml import attribute, whole
-from a2c_documents.parsers.word.styles import Look, Styles
+from a2c_documents.parsers.office.xml import Node, attribute, whole
+from a2c_documents.parsers.word.styles import Look, WordStyles
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """How one level of a list is numbered."""
+    """The numbering of one level of a list."""
 
     style: str = "decimal"
     pattern: str = ""
@@ -23,10 +22,10 @@ class Level:
     plain_numbers: bool = False
 
 
-class Numbering:
-    """The lists of a document, counted on as its paragraphs come by."""
+class WordNumbering:
+    """The lists of a document. Counting follows the order of its paragraphs."""
 
-    def __init__(self, root: Any | None, styles: Styles) -> None:
+    def __init__(self, root: Node | None, styles: WordStyles) -> None:
         self._abstract = {attribute(node, "abstractNumId"): node for node in children(root, "w:abstractNum")}
         self._lists = {attribute(node, "numId"): node for node in children(root, "w:num")}
         self._styles = styles
@@ -35,12 +34,12 @@ class Numbering:
         self._begun: set[tuple[str, int]] = set()
 
     def level_of(self, list_id: str, style_id: str) -> int:
-        """The level that belongs to a style; 0 where the list does not say."""
+        """The level that belongs to a style; 0 if the list does not name one."""
         _, levels, _ = self._read(list_id)
         return next((depth for depth, level in levels.items() if level.paragraph_style == style_id), 0)
 
-    def mark(self, properties: Any | None, look: Look, style_id: str) -> tuple[Mark | None, int]:
-        """What stands before a paragraph if it is an item of a list, and how deep it is in there. It is counted."""
+    def mark(self, properties: Node | None, look: Look, style_id: str) -> tuple[Mark | None, int]:
+        """The mark and the depth of a paragraph that is a list item; it is counted."""
         if look.kind == "contents":
             return CONTENTS, look.level
         numbered = child(properties, "w:numPr")
@@ -56,17 +55,20 @@ class Numbering:
         return self.step(list_id, level), level
 
     def step(self, list_id: str, depth: int) -> Mark | None:
-        """Count on: the mark of the next paragraph of a list. None, if there is no such list."""
+        """Count the next paragraph of a list and return its mark; None if the list is missing."""
         if list_id not in self._lists:
             return None
         shared, levels, starts = self._read(list_id)
         level = levels.get(depth, Level())
+        # Several lists can share one abstract numbering, and then count on together. Only a start override makes a list
+        # begin again, once.
         counts = self._counts.setdefault(shared, {})
         if depth in starts and (list_id, depth) not in self._begun:
             counts[depth] = starts[depth]
         else:
             counts[depth] = counts[depth] + 1 if depth in counts else level.start
         self._begun.add((list_id, depth))
+        # A new item restarts the numbering below it, unless the list says otherwise.
         for deeper in [number for number in counts if number > depth and levels.get(number, Level()).restarts]:
             del counts[deeper]
         if level.style == "none" and not level.pattern.strip():
@@ -80,6 +82,7 @@ class Numbering:
         for depth in range(DEEPEST + 1):
             if f"%{depth + 1}" in label:
                 above = levels.get(depth, Level())
+                # A level in "legal" style shows the numbers of all levels above it as digits: II becomes 2 in "2.1".
                 style = "decimal" if level.plain_numbers else above.style
                 label = label.replace(f"%{depth + 1}", numeral(counts.get(depth, above.start), style))
         return label.strip()
@@ -93,6 +96,7 @@ class Numbering:
         entry = self._lists.get(list_id)
         shared = value(entry, "w:abstractNumId")
         abstract = self._abstract.get(shared)
+        # A numbering can refer to a list style, which refers to a numbering again. The bound ends circular references.
         for _ in range(5):
             linked = self._styles.list_of(value(abstract, "w:numStyleLink"))
             if not linked:
@@ -110,7 +114,7 @@ class Numbering:
         return shared, levels, starts
 
 
-def _level(node: Any) -> Level:
+def _level(node: Node) -> Level:
     return Level(
         value(node, "w:numFmt") or "decimal",
         value(node, "w:lvlText"),

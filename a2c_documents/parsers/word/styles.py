@@ -1,33 +1,32 @@
-"""What a paragraph is by its style: a heading, a title, a caption, code, a line of the contents."""
+"""Paragraph styles of a Word document: headings, titles, captions, code, entries of a table of contents."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from a2c_documents.parsers.office.ooxml import child, children, is_on, value
 from a2c_documents.parsers.office.style_names import kind_of
-from a2c_documents.parsers.office.xml import attribute, whole
+from a2c_documents.parsers.office.xml import Node, attribute, whole
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a style makes of a paragraph."""
+    """The effect of a style on a paragraph."""
 
     name: str = ""
     kind: str = ""
-    """heading, title, subtitle, caption, code, continued (of a list's item), contents, or nothing special."""
+    """heading, title, subtitle, caption, code, continued (a further paragraph of a list item), contents, or empty."""
     level: int = 0
     list_id: str = ""
     list_level: int | None = None
     breaks_before: bool = False
 
 
-class Styles:
-    """The paragraph styles of a document. What a style leaves open comes from the one that it is based on."""
+class WordStyles:
+    """The paragraph styles of a document. A style inherits from the style that it is based on."""
 
-    def __init__(self, root: Any | None) -> None:
-        self._styles: dict[str, Any] = {}
+    def __init__(self, root: Node | None) -> None:
+        self._styles: dict[str, Node] = {}
         self._looks: dict[str, Look] = {}
         self._default = ""
         for style in children(root, "w:style"):
@@ -37,25 +36,28 @@ class Styles:
                 self._default = name
 
     def look(self, style_id: str) -> Look:
-        """What a style makes of a paragraph; the usual one, if it has none or nobody knows it."""
+        """The effect of a style; of the default style if the id is unknown."""
         style_id = style_id if style_id in self._styles else self._default
         if style_id not in self._looks:
             self._looks[style_id] = self._read(style_id)
         return self._looks[style_id]
 
     def list_of(self, style_id: str) -> str:
-        """The numbering that a style of lists stands for."""
+        """The numbering that a list style refers to."""
         return value(self._styles.get(style_id), "w:pPr", "w:numPr", "w:numId")
 
     def _read(self, style_id: str) -> Look:
-        chain: list[Any] = []
+        chain: list[Node] = []
         seen: set[str] = set()
+        # Styles of a damaged file can be based on each other in a circle.
         while style_id in self._styles and style_id not in seen:
             seen.add(style_id)
             chain.append(self._styles[style_id])
             style_id = value(chain[-1], "w:basedOn")
         names = [value(style, "w:name").casefold().strip() for style in chain]
         kind, level = next((found for found in map(kind_of, names) if found[0]), ("", 0))
+        # Level 9 means body text. Documents in other languages can have heading styles under any name; the outline
+        # level still marks them.
         outline = whole(_first(chain, "w:outlineLvl") or 9, 9)
         if not kind and 0 <= outline < 9:
             kind, level = "heading", outline + 1
@@ -72,6 +74,6 @@ class Styles:
         )
 
 
-def _first(chain: list[Any], *path: str) -> str:
-    """What the first style of a chain says that says anything."""
+def _first(chain: list[Node], *path: str) -> str:
+    """The first value in a chain of styles."""
     return next((found for style in chain if (found := value(style, "w:pPr", *path))), "")

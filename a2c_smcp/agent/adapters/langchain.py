@@ -11,7 +11,7 @@ from typing import Any
 
 from langchain_core.tools import BaseTool, ToolException
 
-from a2c_smcp.agent.content import Answer, Text
+from a2c_smcp.agent.answers import Answer, Text
 from a2c_smcp.agent.toolkit import SyncToolkit, Toolkit
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from agents import FunctionTool, Tool, ToolOutputImage, ToolOutputText
 
-from a2c_smcp.agent.content import Answer, Text
+from a2c_smcp.agent.answers import Answer, Text
 from a2c_smcp.agent.toolkit import ModelTool, SyncToolkit, Toolkit
 
 

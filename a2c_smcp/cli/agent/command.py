@@ -20,7 +20,7 @@ from a2c_smcp.cli.options import (
     Parameters,
     check_ca_file,
     check_log_level,
-    check_url,
+    check_server_url,
     key_from,
 )
 from a2c_smcp.lazy import import_soon
@@ -345,7 +345,7 @@ def _run(
 
     if not options.office:
         fail("no office: set --office NAME or A2C_OFFICE", 2)
-    check_url(options.url)
+    check_server_url(options.url)
     check_ca_file(options.ca_file)
     configure_logging(options.log_level or log_level, "human")
     run_until_done(in_session(options, main, computer, tool))

@@ -26,8 +26,8 @@ from a2c_smcp.cli.options import (
     StartTimeout,
     check_ca_file,
     check_log_level,
+    check_server_url,
     check_start_timeout,
-    check_url,
     key_from,
 )
 
@@ -131,7 +131,7 @@ def computer(
     if context.invoked_subcommand is None and no_interactive and url is not None and office is None:
         fail("--url and --office go together: add --office", 2)
     if url is not None:
-        check_url(url)
+        check_server_url(url)
     if watch_config and config is None:
         fail("--watch-config needs a file to watch: add --config FILE", 2)
     check_ca_file(ca_file)

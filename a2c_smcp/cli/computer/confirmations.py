@@ -12,7 +12,7 @@ from a2c_smcp.cli.console import Terminal, prompt_session
 from a2c_smcp.cli.errors import Interrupted
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config.model import MCPServerConfig
-from a2c_smcp.computer.offer.calls import CallToConfirm, call_to_confirm
+from a2c_smcp.computer.offer.confirmation import CallToConfirm, call_to_confirm
 from a2c_smcp.utils.text import one_line, printable
 
 MAX_SHOWN = 4_000

@@ -14,7 +14,7 @@ from a2c_smcp.cli.computer.reloading import Reloader
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config.input_sources import Keyring
 from a2c_smcp.computer.config.inputs import InputResolver
-from a2c_smcp.computer.hosting.policy import Policy
+from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.errors import ForbiddenError, NotAuthenticatedError, OfficeRefusedError, SMCPError
 from a2c_smcp.utils.backoff import Backoff
 from a2c_smcp.utils.logger import RedactingFormatter

@@ -31,7 +31,7 @@ from a2c_smcp.computer.config.files import ConfigError, LoadedConfig, load_confi
 from a2c_smcp.computer.config.input_sources import InputMissing
 from a2c_smcp.computer.config.model import MCPServerConfig, MCPServerInput
 from a2c_smcp.computer.config.secrets import hide, looks_secret, replace_secrets
-from a2c_smcp.computer.hosting.watching import ResourceView
+from a2c_smcp.computer.offer.view import ResourceView
 from a2c_smcp.computer.types import ServerStatus
 from a2c_smcp.utils.system.terminals import split_words
 

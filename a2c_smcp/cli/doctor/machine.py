@@ -61,7 +61,7 @@ def _is_installed(name: str) -> bool:
 
 async def check_folders(options: Options, report: Report) -> None:
     """Whether what has to be written can be."""
-    from a2c_documents.store import default_location
+    from a2c_documents.store.store import default_location
 
     cache = default_location(Path.cwd()).parent
     folders = {

@@ -16,7 +16,7 @@ from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config.files import LoadedConfig
 from a2c_smcp.computer.config.inputs import InputResolver
 from a2c_smcp.computer.config.model import MCPServerConfig
-from a2c_smcp.computer.hosting.policy import Policy
+from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.types import ServerState, ServerStatus
 
 LISTING = 10.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from a2c_smcp.computer.config.secrets import Secrets, replace_secrets
+from a2c_smcp.utils.url import check_url
 
 if TYPE_CHECKING:
     from a2c_smcp.agent.client import AsyncSMCPAgentClient
@@ -74,11 +74,9 @@ class Address:
         Raises:
             ValueError: that is no address.
         """
-        parts = urlsplit(url)
-        if not parts.hostname or parts.scheme not in ("http", "https", "ws", "wss"):
-            raise ValueError("an address such as http://127.0.0.1:8000 is expected")
+        parts = check_url(url)
         is_tls = parts.scheme in ("https", "wss")
-        return cls(parts.hostname, parts.port or (443 if is_tls else 80), is_tls)
+        return cls(parts.hostname or "", parts.port or (443 if is_tls else 80), is_tls)
 
     @property
     def origin(self) -> str:

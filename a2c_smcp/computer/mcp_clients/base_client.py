@@ -1,5 +1,5 @@
-"""`a2c_smcp.computer.hosting.owner` under the path that programs import."""
+"""`a2c_smcp.computer.mcp.client` under the path that programs import."""
 
-from a2c_smcp.computer.hosting.owner import MCPClient
+from a2c_smcp.computer.mcp.client import MCPClient
 
 __all__ = ["MCPClient"]

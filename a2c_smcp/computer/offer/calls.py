@@ -1,14 +1,16 @@
-"""A tool call from request to result: resolve, forbid, confirm, call, transform, remember. It always has a result."""
+"""A tool call from request to result: resolve, reject, confirm, call, transform, record. It always has a result.
+
+Running calls are keyed by their caller and the `req_id`. The caller is part of the key because each Agent chooses its
+own ids: an Agent must not get the result of a call of another Agent, or cancel it, by using the same id. A request that
+repeats a running call joins it, instead of running the tool twice.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
-import threading
 import time
-from collections.abc import Awaitable, Callable
-from contextvars import ContextVar
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -16,13 +18,19 @@ from typing import Any, cast
 from mcp_types import TextContent
 
 from a2c_smcp.computer.config.model import A2C_VRL_TRANSFORMED
-from a2c_smcp.computer.offer.history import History
+from a2c_smcp.computer.offer.confirmation import (
+    Caller,
+    CallToConfirm,
+    Confirmation,
+    ConfirmCallback,
+    is_cancelled_itself,
+    seconds_until,
+)
+from a2c_smcp.computer.offer.history import History, ToolCallRecord
 from a2c_smcp.computer.offer.manager import MCPServerManager
 from a2c_smcp.computer.offer.tools import Entry
 from a2c_smcp.computer.offer.vrl import RUN_SECONDS, Transformer
-from a2c_smcp.computer.types import ConfirmCallback, ToolCallRecord
 from a2c_smcp.errors import (
-    ConfirmationRequiredError,
     InternalError,
     MalformedRequestError,
     SMCPError,
@@ -34,52 +42,17 @@ from a2c_smcp.errors import (
 from a2c_smcp.smcp import TOOL_CALL_EVENT
 from a2c_smcp.utils.failures import log_failure
 from a2c_smcp.utils.results import CallToolResult, from_wire, to_wire
-from a2c_smcp.utils.threads import in_thread
 
 logger = logging.getLogger(__name__)
 
 START_PATIENCE = 30.0
-"""Seconds that a call without a time-out waits for a server that is starting."""
-MAX_QUESTIONS = 64
-"""Blocking confirmations that are open at a time: each has a thread."""
+"""Seconds that a call without a timeout waits for a server that is starting."""
 VRL_GRACE = 2.0
-"""Seconds that a script may take beyond the call's time-out: the Server waits 5."""
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """On whose behalf a call runs; the empty one is this Computer's own program."""
-
-    office_id: str = ""
-    agent: str = ""
+"""Seconds that a script may take after the call's timeout. The Server waits 5 seconds longer than the timeout, so the
+result still arrives."""
 
 
 OURSELVES = Caller()
-
-
-@dataclass(frozen=True, slots=True)
-class CallToConfirm:
-    """What a confirmation callback may want to know beyond its arguments."""
-
-    caller: Caller
-    deadline: float | None
-    """When the call times out, on the clock of `time.monotonic`."""
-
-    def remaining(self) -> float | None:
-        """Seconds until the call times out; None if it never does."""
-        return _until(self.deadline)
-
-
-_to_confirm: ContextVar[CallToConfirm] = ContextVar("call to confirm")
-
-
-def call_to_confirm() -> CallToConfirm:
-    """Who makes the call that the running confirmation callback is asked about, and how much time is left.
-
-    Raises:
-        LookupError: no confirmation callback is running.
-    """
-    return _to_confirm.get()
 
 
 @dataclass
@@ -101,8 +74,8 @@ class _Call:
     started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
 
     def remaining(self) -> float | None:
-        """Seconds until the time-out."""
-        return _until(self.deadline)
+        """Seconds until the timeout."""
+        return seconds_until(self.deadline)
 
 
 class ToolCalls:
@@ -111,19 +84,18 @@ class ToolCalls:
     def __init__(
         self, manager: MCPServerManager, history: History, confirm: ConfirmCallback | None, redact: Callable[[str], str]
     ) -> None:
-        self.confirm = confirm
+        self.confirmation = Confirmation(confirm)
         self._manager = manager
         self._history = history
         self._redact = redact
         self._running: dict[tuple[Caller, str], _Call] = {}
         self._transformer = Transformer()
-        self._questions = threading.BoundedSemaphore(MAX_QUESTIONS)
 
     async def execute(
         self, req_id: str, tool: str, parameters: dict[str, Any], timeout: float | None, caller: Caller = OURSELVES
     ) -> CallToolResult:
-        """Run a call to its result. A request that repeats a running call of the same caller, to the id, the tool and
-        the parameters, gets that call's result; any other use of its id is refused."""
+        """Run a call to its result. A request with the caller, id, tool and parameters of a running call gets the
+        result of that call; with another tool or other parameters it is rejected."""
         call = self._running.get((caller, req_id))
         if call is None:
             deadline = None if timeout is None else time.monotonic() + timeout
@@ -138,22 +110,24 @@ class ToolCalls:
             return _failure(problem, MalformedRequestError.__name__, meta)
         call.waiters += 1
         try:
+            # Shielded, because several requests may wait for one call: the first one that is cancelled must not cancel
+            # it for the others. The last one that leaves does, below.
             return await asyncio.shield(call.task)
         except asyncio.CancelledError:
-            if call.task.cancelled() and not _is_cancelled_itself():
+            if call.task.cancelled() and not is_cancelled_itself():
                 return _failure("the call was cancelled", "CancelledError", {"a2c_cancelled": True})
             raise
         finally:
             call.waiters -= 1
             if not call.waiters:
-                call.task.cancel()  # nobody wants the result any more
+                call.task.cancel()
 
     def cancel(self, req_id: str, caller: Caller | None = None) -> bool:
-        """End a running call now, whoever's it is if no caller is given; whether there was one."""
+        """Cancel a running call of one caller, or of any; whether there was one."""
         return self._cancel(lambda call: call.req_id == req_id and caller in (None, call.caller))
 
     def cancel_all(self, office_id: str, agent: str | None = None) -> bool:
-        """End every running call of an office, or of one Agent there; whether there was one."""
+        """Cancel every running call of an office, or of one Agent in it; whether there was one."""
         return self._cancel(lambda call: call.caller.office_id == office_id and agent in (None, call.caller.agent))
 
     def _cancel(self, is_meant: Callable[[_Call], bool]) -> bool:
@@ -163,7 +137,7 @@ class ToolCalls:
         return bool(meant)
 
     async def aclose(self) -> None:
-        """End every call."""
+        """Cancel every call."""
         tasks = [call.task for call in self._running.values()]
         for task in tasks:
             task.cancel()
@@ -190,15 +164,18 @@ class ToolCalls:
     async def _perform(self, call: _Call) -> CallToolResult:
         entry = await self._find(call)
         call.server = entry.server
-        await self._get_confirmed(call, entry)
-        if self._manager.book.find(call.tool) != entry:  # while somebody thought about it
+        to_confirm = CallToConfirm(call.caller, call.deadline)
+        await self.confirmation.confirm(call.req_id, call.tool, call.parameters, entry, to_confirm)
+        # A confirmation may take minutes. The owner confirmed this tool of this server as it was described then: if the
+        # configuration or the server has changed since, the confirmation does not apply.
+        if self._manager.book.find(call.tool) != entry:
             raise ToolDisabledError(f"the tool {call.tool} was changed while it waited for confirmation")
         label = f"req_id={call.req_id} {entry.server}/{entry.original_name}"
         try:
             result = await self._manager.acall_tool(
                 entry.server, entry.original_name, call.parameters, call.remaining(), label
             )
-        except ToolTimedOutError:  # the whole time counts, that of the confirmation too
+        except ToolTimedOutError:  # its timeout is what the confirmation left; the message names the whole
             raise ToolTimedOutError(f"the tool {call.tool} did not finish within {call.timeout:g} s") from None
         if result.is_error:
             result = self._failed(result)
@@ -208,11 +185,12 @@ class ToolCalls:
         return result
 
     async def _find(self, call: _Call) -> Entry:
-        """The tool; that of a server which is starting is waited for.
+        """The tool, after waiting for its server if that is starting.
 
         Raises:
-            SMCPError: there is none, or it cannot be called.
+            SMCPError: there is no such tool, or it cannot be called.
         """
+        # An Agent that connects while this Computer starts would otherwise get `tool not found` for its first call.
         patience = call.remaining()
         deadline = time.monotonic() + (START_PATIENCE if patience is None else patience)
         while True:
@@ -228,48 +206,8 @@ class ToolCalls:
             except TimeoutError:
                 raise ToolFailedError(f"the MCP server of the tool {call.tool} is still starting") from None
 
-    async def _get_confirmed(self, call: _Call, entry: Entry) -> None:
-        if entry.meta.auto_apply:
-            return
-        if self.confirm is None:
-            raise ConfirmationRequiredError(
-                f"the tool {call.tool} needs confirmation, and this Computer has nobody to ask: "
-                "its owner may set auto_apply for it"
-            )
-        _to_confirm.set(CallToConfirm(call.caller, call.deadline))
-        try:
-            async with asyncio.timeout(call.remaining()):
-                allowed = await self._ask(self.confirm, call, entry)
-        except TimeoutError:
-            raise ConfirmationRequiredError(f"nobody confirmed the tool {call.tool} in time") from None
-        except asyncio.CancelledError:
-            if _is_cancelled_itself():
-                raise
-            allowed = False  # the callback's own way to say no
-        except ConfirmationRequiredError:
-            raise
-        except Exception as error:
-            logger.exception("the confirmation callback failed", extra={"req_id": call.req_id})
-            raise ConfirmationRequiredError(f"asking for confirmation failed: {type(error).__name__}") from error
-        if not allowed:
-            raise ConfirmationRequiredError(f"the owner of this Computer did not allow the tool {call.tool}")
-
-    async def _ask(self, confirm: ConfirmCallback, call: _Call, entry: Entry) -> bool:
-        arguments = call.req_id, entry.server, call.tool, call.parameters
-        if inspect.iscoroutinefunction(confirm):
-            return bool(await confirm(*arguments))
-        if not self._questions.acquire(blocking=False):
-            raise ConfirmationRequiredError(f"{MAX_QUESTIONS} calls wait for confirmation already")
-
-        def ask() -> bool | Awaitable[bool]:
-            try:
-                return confirm(*arguments)
-            finally:
-                self._questions.release()  # not before it is answered, even if nobody waits for that any more
-
-        answer = await in_thread(ask)  # it may wait for a person: never on the loop
-        return bool(await answer if inspect.isawaitable(answer) else answer)
-
+    # A script may run on for `VRL_GRACE` after the call's timeout: the tool has done its work already, and a result
+    # that is a little late is better than none.
     async def _transform(self, script: str, call: _Call, result: CallToolResult) -> None:
         event = {**to_wire(result), "tool_name": call.tool, "parameters": call.parameters}
         remaining = call.remaining()
@@ -279,7 +217,7 @@ class ToolCalls:
             result.meta = {**(result.meta or {}), A2C_VRL_TRANSFORMED: transformed}
 
     def _failed(self, result: CallToolResult) -> CallToolResult:
-        """A tool's own failure with the protocol's code; its words stay, except secrets that it let slip."""
+        """The failure that a tool reports, with the protocol's code, and without secrets in its text."""
         result = from_wire(self._redacted(to_wire(result)))
         result.meta = {**(result.meta or {}), "error_code": ToolFailedError.code}
         if result.structured_content is None:
@@ -296,7 +234,8 @@ class ToolCalls:
         return data
 
     def _end(self, call: _Call) -> None:
-        """The call is over, however it ended, even before it began: remember it."""
+        """Record a call that ended. As a callback of its task it also runs for a call that was cancelled before its
+        first step."""
         del self._running[call.caller, call.req_id]
         error = "cancelled" if call.task.cancelled() else call.error
         record = ToolCallRecord(
@@ -315,16 +254,6 @@ class ToolCalls:
         else:
             place = f"{call.tool} of {call.server}" if call.server else call.tool
             log_failure(logger, TOOL_CALL_EVENT, call.req_id, call.code, f"{place}: {error}")
-
-
-def _until(deadline: float | None) -> float | None:
-    return None if deadline is None else max(deadline - time.monotonic(), 0)
-
-
-def _is_cancelled_itself() -> bool:
-    """Whether the running task is being cancelled, rather than something it waits for."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def _failure(message: str, error_type: str, meta: dict[str, Any]) -> CallToolResult:

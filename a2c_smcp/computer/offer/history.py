@@ -4,10 +4,24 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from typing import Any
 
-from a2c_smcp.computer.types import ToolCallRecord
+from typing_extensions import TypedDict
 
 LENGTH = 10
+
+
+class ToolCallRecord(TypedDict):
+    """A tool call that has ended."""
+
+    timestamp: str
+    req_id: str
+    server: str
+    tool: str
+    parameters: dict[str, Any]
+    timeout: float | None
+    success: bool
+    error: str | None
 
 
 class History:
@@ -17,7 +31,7 @@ class History:
         self._records: deque[ToolCallRecord] = deque(maxlen=LENGTH)
 
     def add(self, record: ToolCallRecord) -> None:
-        """Remember a call that ended."""
+        """Record a call that has ended."""
         self._records.append(record)
 
     def __iter__(self) -> Iterator[ToolCallRecord]:

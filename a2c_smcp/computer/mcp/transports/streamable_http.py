@@ -14,17 +14,18 @@ from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from a2c_smcp.computer.config.model import StreamableHttpParameters
-from a2c_smcp.computer.hosting.owner import CannotStart, MCPClient, filled
+from a2c_smcp.computer.mcp.client import MCPClient, filled
 from a2c_smcp.computer.mcp.conversation import Conversation, Message
+from a2c_smcp.computer.mcp.failures import CannotStart
 from a2c_smcp.computer.mcp.link import Link
 from a2c_smcp.computer.mcp.transports.watched_http import WatchedClient
 
 
 class HttpClient(MCPClient):
-    """A server elsewhere, or on this machine, that answers over streamable HTTP."""
+    """A server that is reached over streamable HTTP."""
 
     @asynccontextmanager
-    async def _connect(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Conversation]:
+    async def _open(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Conversation]:
         wanted = filled(StreamableHttpParameters, parameters)
         timeout, read_timeout, terminate = wanted.timeout, wanted.sse_read_timeout, wanted.terminate_on_close
         if not isinstance(timeout, timedelta) or not isinstance(read_timeout, timedelta) or isinstance(terminate, str):
@@ -36,7 +37,8 @@ class HttpClient(MCPClient):
             ) as (read, write),
             anyio.create_task_group() as tasks,
         ):
-
+            # `Conversation` hands over messages without waiting, and the transport of the library takes them from a
+            # stream of length 0. A task for each message bridges the two.
             async def post(message: SessionMessage) -> None:
                 with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                     await write.send(message)

@@ -1,4 +1,4 @@
-"""The catalogue of all documents of all MCP servers, and the way from an address to the server that answers it."""
+"""The Finder of a Computer: the documents of all MCP servers, and the server that an address leads to."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 
-from a2c_smcp.computer.hosting.watching import ResourceView
-from a2c_smcp.computer.offer.finder.organize import ALL, DEFAULT_LIMIT, Search, browse
+from a2c_smcp.computer.offer.aggregator import Aggregator
+from a2c_smcp.computer.offer.finder.index import ALL, Search
+from a2c_smcp.computer.offer.finder.organize import DEFAULT_LIMIT, browse
 from a2c_smcp.computer.offer.server_order import UsedServers
+from a2c_smcp.computer.offer.view import ResourceView
 from a2c_smcp.errors import DocumentNotFoundError
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.utils.dpe_uri import ParsedDPEUri
@@ -16,16 +18,15 @@ from a2c_smcp.utils.dpe_uri import ParsedDPEUri
 logger = logging.getLogger(__name__)
 
 PATIENCE = 5.0
-"""Seconds that a request waits for windows and documents that have to be read; what comes later is announced."""
+"""Seconds that a request waits for windows and documents that must be read. What arrives later is announced."""
 
 
-class FinderAggregator:
+class FinderAggregator(Aggregator):
     """Finds documents in the indexes of all servers."""
 
     def __init__(self, views: Callable[[], Sequence[ResourceView]]) -> None:
-        self._views = views
+        super().__init__(views)
         self._warned: set[str] = set()
-        self._uris: frozenset[str] = frozenset()
 
     async def find(
         self,
@@ -44,29 +45,24 @@ class FinderAggregator:
         """
         search = Search.of(keywords, file_type)
         await self._refresh(patience)
-        shelves = {view.server: view.documents.shelf for view in self._views() if view.documents.items}
-        for shelf in shelves.values():
-            await shelf.search(search)
-        return browse(shelves, search, history, offset, limit)
+        indexes = {view.server: view.documents.index for view in self._views() if view.documents.items}
+        for index in indexes.values():
+            await index.search(search)
+        return browse(indexes, search, history, offset, limit)
 
     async def collect_documents(self, patience: float = PATIENCE) -> list[DPEDocumentSummary]:
-        """The summaries of all documents of all servers; each server's in its order."""
+        """The summaries of all documents, server by server."""
         await self._refresh(patience)
-        shelves = [view.documents.shelf for view in self._views()]
-        return [filed.document for shelf in shelves for filed in shelf.matching(ALL)]
+        indexes = [view.documents.index for view in self._views()]
+        return [filed.document for index in indexes for filed in index.matching(ALL)]
 
     @property
     def left_out(self) -> int:
-        """How many documents are not in the index, because there is no room."""
+        """The number of documents that are not in the index, because it is full."""
         return sum(view.documents.left_out for view in self._views())
 
-    def update_uri_cache(self, current_uris: Iterable[str]) -> bool:
-        """Remember which documents are listed; whether these are others than before."""
-        before, self._uris = self._uris, frozenset(current_uris)
-        return self._uris != before
-
     def server_of(self, address: ParsedDPEUri) -> str:
-        """The server that answers an address: the one that lists its document, else the first that has its host.
+        """The server for an address: the one that lists its document, else the first one with its host.
 
         Raises:
             DocumentNotFoundError: no server has this host.

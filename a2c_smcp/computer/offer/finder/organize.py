@@ -1,22 +1,10 @@
-"""The Finder's rules: which documents match, in which order, and which page of them is given. No input, no output.
-
-A `Shelf` holds one server's documents in their order, each in little room and ready to be searched. What a search found
-is kept until the shelf changes: its further pages cost what they show.
-"""
+"""The Finder's rules: which documents of all MCP servers an Agent gets, in which order. No input, no output."""
 
 from __future__ import annotations
 
-import asyncio
-import sys
-from bisect import bisect_left, insort
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
 
-import orjson
-
+from a2c_smcp.computer.offer.finder.index import DocumentIndex, Filed, Search, file
 from a2c_smcp.computer.offer.server_order import UsedServers, in_order_of_use
 from a2c_smcp.errors import MalformedRequestError
 from a2c_smcp.smcp import DPEDocumentSummary
@@ -25,176 +13,9 @@ from a2c_smcp.utils.dpe_uri import is_dpe_uri
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
 
-FEW = 64
-"""Changes up to which each document is put into its place; with more, sorting all of them anew is cheaper."""
-SEARCHES = 8
-"""Searches whose findings a shelf keeps."""
-AT_ONCE = 10_000
-"""Documents that are searched before other work gets its turn: a millisecond or two."""
-
-_BETWEEN_FIELDS = "\0"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_OVERHEAD = 600
-"""Bytes that a document takes beside its texts: objects, and its places in lists and tables."""
-
-
-@dataclass(eq=False, slots=True)
-class Filed:
-    """A document and what finding it needs."""
-
-    written: bytes
-    """The summary, as JSON: a fourth of the room that its dictionary takes."""
-    words: str
-    """Title, keywords and summary in lower case. Between two of them is a character that no keyword has."""
-    file_type: str
-    age: float
-    """Negative seconds since 1970; infinite when unknown. The smallest comes first."""
-    place: int = 0
-    """Its place in the server's list."""
-
-    @property
-    def size(self) -> int:
-        """Bytes of memory."""
-        return len(self.written) + sys.getsizeof(self.words) + _OVERHEAD
-
-    @property
-    def document(self) -> DPEDocumentSummary:
-        """The summary."""
-        return orjson.loads(self.written)
-
-
-def _rank(filed: Filed) -> tuple[float, int]:
-    return filed.age, filed.place
-
-
-class Search(NamedTuple):
-    """What is looked for: any of some words, and a kind of file."""
-
-    words: frozenset[str]
-    file_type: str | None
-
-    @classmethod
-    def of(cls, keywords: Iterable[str] | None, file_type: str | None) -> Search:
-        """A search as it was asked for; blank keywords count for nothing."""
-        words = frozenset(word.replace(_BETWEEN_FIELDS, " ").lower() for word in keywords or () if word.strip())
-        return cls(words, file_type or None)
-
-    @property
-    def is_for_all(self) -> bool:
-        """Whether every document matches."""
-        return not self.words and self.file_type is None
-
-    def among(self, filed: list[Filed]) -> list[Filed]:
-        """Those that match."""
-        if self.file_type is not None:
-            filed = [entry for entry in filed if entry.file_type == self.file_type]
-        match [*self.words]:
-            case []:
-                return filed
-            case [word]:
-                return [entry for entry in filed if word in entry.words]
-            case words:
-                return [entry for entry in filed if any(word in entry.words for word in words)]
-
-
-ALL = Search(frozenset(), None)
-
-
-class Shelf:
-    """One server's documents, the newest first."""
-
-    def __init__(self, filed: Iterable[Filed] = ()) -> None:
-        self._filed = sorted(filed, key=_rank)
-        self._added: dict[Filed, None] = {}
-        self._removed: set[Filed] = set()
-        self._found: OrderedDict[Search, list[Filed]] = OrderedDict()
-        self.revision = 0
-        """Grows with every change."""
-
-    def put(self, filed: Filed) -> None:
-        """Add a document."""
-        self._added[filed] = None
-        self._change()
-
-    def remove(self, filed: Filed) -> None:
-        """Take a document away."""
-        if filed in self._added:
-            del self._added[filed]
-        else:
-            self._removed.add(filed)
-        self._change()
-
-    def reorder(self) -> None:
-        """The places of documents have changed."""
-        self._put_in_order(self._filed)
-        self._change()
-
-    async def search(self, search: Search) -> None:
-        """Have the findings of a search ready: a large shelf is searched in pieces."""
-        self._settle()
-        if len(self._filed) <= AT_ONCE or search.is_for_all or search in self._found:
-            return
-        filed, revision, found = list(self._filed), self.revision, list[Filed]()
-        for start in range(0, len(filed), AT_ONCE):
-            found += search.among(filed[start : start + AT_ONCE])
-            await asyncio.sleep(0)
-        if self.revision == revision:
-            self._keep(search, found)
-
-    def matching(self, search: Search) -> Sequence[Filed]:
-        """The documents that match, in order."""
-        self._settle()
-        if search.is_for_all:
-            return self._filed
-        if search not in self._found:
-            self._keep(search, search.among(self._filed))
-        self._found.move_to_end(search)
-        return self._found[search]
-
-    def _keep(self, search: Search, found: list[Filed]) -> None:
-        self._found[search] = found
-        if len(self._found) > SEARCHES:
-            self._found.popitem(last=False)
-
-    def _change(self) -> None:
-        self.revision += 1
-        self._found.clear()
-
-    def _settle(self) -> None:
-        """Carry out what changed since the last search."""
-        if not self._added and not self._removed:
-            return
-        if len(self._added) + len(self._removed) <= FEW:
-            for filed in self._removed:
-                at = bisect_left(self._filed, _rank(filed), key=_rank)
-                while self._filed[at] is not filed:
-                    at += 1
-                del self._filed[at]
-            for filed in self._added:
-                insort(self._filed, filed, key=_rank)
-        else:
-            kept = [filed for filed in self._filed if filed not in self._removed] if self._removed else self._filed
-            self._put_in_order([*kept, *self._added])
-        self._added, self._removed = {}, set()
-
-    def _put_in_order(self, filed: list[Filed]) -> None:
-        self._filed = sorted(filed, key=_rank)
-
-
-def file(document: DPEDocumentSummary) -> Filed | None:
-    """Make a document ready to be found; None when it cannot be sent to anybody."""
-    try:
-        written = bytes(memoryview(orjson.dumps(document)))  # a copy: what orjson gives holds on to a longer buffer
-    except orjson.JSONEncodeError:
-        return None
-    fields = (document["title"], *document.get("keywords", ()), document.get("summary", ""))
-    words = _BETWEEN_FIELDS.join(text.replace(_BETWEEN_FIELDS, " ").lower() for text in fields)
-    age = _age(document.get("last_modified"))
-    return Filed(written, words, sys.intern(document["file_type"]), age)
-
 
 def browse(
-    shelves: Mapping[str, Shelf], search: Search, history: UsedServers | None, offset: int, limit: int
+    indexes: Mapping[str, DocumentIndex], search: Search, history: UsedServers | None, offset: int, limit: int
 ) -> tuple[list[DPEDocumentSummary], int]:
     """One page of what matches, and how many match in all.
 
@@ -206,8 +27,8 @@ def browse(
     limit = min(limit, MAX_LIMIT)
     page: list[DPEDocumentSummary] = []
     total = 0
-    for server in in_order_of_use(shelves, history):
-        found = shelves[server].matching(search)
+    for server in in_order_of_use(indexes, history):
+        found = indexes[server].matching(search)
         start = max(offset - total, 0)
         page += [filed.document for filed in found[start : start + limit - len(page)]]
         total += len(found)
@@ -232,16 +53,5 @@ def organize_finder(
         if is_dpe_uri(document["uri"]) and (filed := file(document)) is not None:
             filed.place = place
             by_server.setdefault(document["server"], []).append(filed)
-    shelves = {server: Shelf(filed) for server, filed in by_server.items()}
-    return browse(shelves, Search.of(keywords, file_type), history, offset, limit)
-
-
-def _age(last_modified: str | None) -> float:
-    """As an instant: a time without a zone is UTC, one that cannot be read is none."""
-    if not last_modified:
-        return float("inf")
-    try:
-        moment = datetime.fromisoformat(last_modified)
-        return -((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH).total_seconds()
-    except (ValueError, OverflowError):
-        return float("inf")
+    indexes = {server: DocumentIndex(filed) for server, filed in by_server.items()}
+    return browse(indexes, Search.of(keywords, file_type), history, offset, limit)

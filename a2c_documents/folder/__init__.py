@@ -1,0 +1,1 @@
+"""The files of the folder: which of them are documents, and what each is called."""

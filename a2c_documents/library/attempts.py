@@ -1,0 +1,84 @@
+"""Reads files through the workers, and remembers which requests fail.
+
+A request that fails because of the content is not repeated, not even after a restart, until the file changes or its
+parser gets a new version. A request that took too much time or memory, or that crashed the worker, may have hit a good
+file on a busy machine: it is retried once, a minute later at the earliest, and the second result is final. A failure
+that only the machine causes (a missing permission, a missing library) is never recorded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from a2c_documents.folder.files import Folder, Stamp
+from a2c_documents.store.store import Failure, Store
+from a2c_documents.workers.pool import Cause, FileGone, ReadingFailed, Reply, Workers
+
+RETRY_SECONDS = 60.0
+
+
+class FileChanged(Exception):
+    """The file has changed since its content was identified."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A file together with the content that a request is about."""
+
+    path: Path
+    stamp: Stamp
+    digest: str
+
+
+class Attempts:
+    """Sends requests about a content to the workers. It checks after each one that the content is still the same."""
+
+    def __init__(self, folder: Folder, store: Store, workers: Workers, retry_seconds: float) -> None:
+        self._folder = folder
+        self._store = store
+        self._workers = workers
+        self._retry_seconds = retry_seconds
+
+    async def read(self, content: Content, act: str, *details: Any) -> Reply:
+        """Read something from a file.
+
+        Raises:
+            FileChanged: the file has another content now.
+            FileGone: the file does not exist any more.
+            ReadingFailed: the file cannot be read; with `Cause.UNCLEAR` it will be retried.
+        """
+        what = " ".join(map(str, (act, *details)))
+        before: Failure | None = None
+        if content.digest in self._store.failing:
+            before = await asyncio.to_thread(self._store.failure, content.digest, what)
+        if before is not None and (before.is_final or 0 <= time.time() - before.at < self._retry_seconds):
+            raise ReadingFailed(before.problem, Cause.FILE if before.is_final else Cause.UNCLEAR)
+        try:
+            answer = await self._workers.do(act, content.path, *details)
+        except FileGone:
+            raise
+        except ReadingFailed as error:
+            # A file that is being written is often cut off. Its failure must not be recorded for the content it had
+            # before, so the file is checked first.
+            await self.check(content)
+            if error.cause is Cause.MACHINE:
+                raise
+            is_final = error.cause is Cause.FILE or before is not None
+            failure = Failure(str(error), is_final, time.time())
+            await asyncio.to_thread(self._store.keep_failure, content.digest, what, failure)
+            raise ReadingFailed(str(error), Cause.FILE if is_final else Cause.UNCLEAR) from None
+        await self.check(content)
+        return answer
+
+    async def check(self, content: Content) -> None:
+        """Check that a file has not changed, by its size, times and inode.
+
+        Raises:
+            FileChanged: it has changed.
+        """
+        if await asyncio.to_thread(self._folder.stamp, content.path) != content.stamp:
+            raise FileChanged

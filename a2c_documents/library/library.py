@@ -1,0 +1,274 @@
+"""The documents of a folder at the four levels of `dpe://`: catalogue, document, page, element.
+
+`Library` joins the list of documents, their contents and the search index. Everything is read on request and kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from a2c_documents.folder.files import Folder
+from a2c_documents.library.attempts import RETRY_SECONDS
+from a2c_documents.library.contents import Contents
+from a2c_documents.library.documents import Document, DocumentList, FolderChanges
+from a2c_documents.library.search import SearchIndex
+from a2c_documents.registry import suffix_of
+from a2c_documents.render import page_of_element
+from a2c_documents.store.store import Store
+from a2c_documents.workers.pool import Progress, ReadingFailed, Workers
+from a2c_smcp.errors import DocumentNotFoundError, ElementNotFoundError, PageOutOfRangeError
+from a2c_smcp.utils.dpe_uri import build_dpe_uri
+
+logger = logging.getLogger(__name__)
+
+BLOBS = ("picture", "file")
+"""What an element may have besides its content; read with `?as=`."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """The changes to announce to clients."""
+
+    is_list_changed: bool
+    updated: frozenset[str]
+    """The documents whose content changed."""
+
+
+class Library:
+    """The documents of a folder. `host` is the first part of their addresses."""
+
+    def __init__(
+        self, folder: Folder, host: str, store: Store, workers: Workers, retry_seconds: float = RETRY_SECONDS
+    ) -> None:
+        self.folder = folder
+        self.host = host
+        self._store = store
+        self._workers = workers
+        self._list = DocumentList(folder, store)
+        self._contents = Contents(folder, store, workers, retry_seconds)
+        self._index = SearchIndex(self._list.documents, self._contents, store.words, workers)
+        self.documents = self._list.documents
+        """By reference."""
+
+    # ------------------------------------------------------------------------------------------------------- the folder
+
+    async def look(self) -> News:
+        """Scan the whole folder. Only files that may have been replaced are opened."""
+        return await self._tell(await self._list.look())
+
+    async def look_at(self, paths: Iterable[Path]) -> News:
+        """Look at some files."""
+        return await self._tell(await self._list.look_at(paths))
+
+    async def _tell(self, sighting: FolderChanges) -> News:
+        updated = {document.ref for document in sighting.edited}
+
+        async def suspect(document: Document) -> None:
+            if await self._contents.is_replaced(document):
+                updated.add(document.ref)
+
+        await self._workers.for_each(sighting.suspected, suspect)
+        return News(sighting.is_list_changed, frozenset(updated))
+
+    async def read_all(self, progress: Progress | None = None) -> int:
+        """Read the facts of every document that needs it, on all processors. Returns how many were read."""
+        todo = [document for document in self.documents.values() if document.is_unread]
+
+        async def read(document: Document) -> None:
+            try:
+                await self._contents.know(document)
+            except DocumentNotFoundError as error:
+                logger.info("%s: %s", document.relative, error)
+            except Exception:  # one document must not stop the others
+                logger.exception("%s could not be read", document.relative)
+
+        await self._workers.for_each(todo, read, progress)
+        await self._tidy_if_crowded()
+        return len(todo)
+
+    def knows(self, path: Path) -> bool:
+        """Whether a file is one of the documents."""
+        return self._list.knows(path)
+
+    @property
+    def has_worked(self) -> bool:
+        """Whether any file was opened."""
+        return self._workers.has_worked
+
+    async def tidy(self) -> None:
+        """Delete from the store what no document needs any more."""
+        needed = {document.digest for document in self.documents.values() if document.digest is not None}
+        await asyncio.to_thread(self._store.tidy, needed)
+
+    async def _tidy_if_crowded(self) -> None:
+        if self._store.is_crowded:
+            await self.tidy()
+
+    async def close(self) -> None:
+        """End the worker processes and close the store."""
+        await self._workers.close()
+        self._store.close()
+
+    # ------------------------------------------------------------------------------------------------------- level 0, 1
+
+    def find(self, ref: str) -> Document:
+        """The document with a reference.
+
+        Raises:
+            DocumentNotFoundError: no document has this reference.
+        """
+        document = self.documents.get(ref)
+        if document is None:
+            raise DocumentNotFoundError(f"there is no document {ref}", details={"doc_ref": ref})
+        return document
+
+    async def catalogue(self) -> dict[str, Any]:
+        """Level 0: all documents."""
+        await self.read_all()
+        listed = [self.summary(document) for document in self.documents.values() if document.facts is not None]
+        return {"documents": listed, "total_count": len(listed)}
+
+    async def document(self, ref: str) -> dict[str, Any]:
+        """Level 1: what a document is.
+
+        Besides the fields that the protocol lists, `author`, `created` and `details` (page size, sheet names, length of
+        a film …) are included if the file has them. Clients that do not know these optional fields ignore them.
+        """
+        document = self.find(ref)
+        facts = await self._contents.know(document)
+        extra = {key: facts[key] for key in ("author", "created", "details") if facts.get(key)}
+        return self.summary(document) | extra
+
+    async def pages(self, ref: str, offset: int, limit: int) -> dict[str, Any]:
+        """Level 1 with `depth=pages`: what a document is, and its pages."""
+        body = await self.document(ref)
+        document = self.find(ref)
+        titles = document.page_titles
+        numbers = range(min(offset, len(titles)), min(offset + limit, len(titles)))
+        read = await asyncio.gather(*(self._contents.page(document, number) for number in numbers))
+        pages = [
+            {
+                "page_index": number,
+                "title": _page_title(document, number, page),
+                "element_count": len(page["elements"]),
+                "uri": self.address(ref, f"pages/{number}"),
+                "doc_ref": ref,
+            }
+            for number, page in zip(numbers, read, strict=True)
+        ]
+        await self._tidy_if_crowded()
+        return {**body, "pages": pages, "page_offset": offset, "page_limit": limit, "page_total": len(titles)}
+
+    def summary(self, document: Document) -> dict[str, Any]:
+        """A document in the catalogue."""
+        facts = document.facts or {}
+        summary: dict[str, Any] = {
+            "doc_ref": document.ref,
+            "uri": self.address(document.ref),
+            "file_uri": document.path.as_uri(),
+            "file_type": suffix_of(document.path),
+            "title": document.title,
+            "page_count": len(document.page_titles),
+            "keywords": list(facts.get("keywords") or ()),
+            "summary": facts.get("summary") or "",
+        }
+        with contextlib.suppress(OverflowError, ValueError, OSError):  # file times may be out of the range of a date
+            modified = datetime.fromtimestamp(document.stamp.modified_ns // 10**9, UTC)
+            summary["last_modified"] = modified.strftime("%Y-%m-%dT%H:%M:%SZ")
+        return summary
+
+    def address(self, ref: str | None = None, sub_path: str | None = None, **params: str) -> str:
+        """The address of something in this library."""
+        return build_dpe_uri(self.host, ref, sub_path, params or None)
+
+    # ------------------------------------------------------------------------------------------------------- level 2, 3
+
+    async def page(self, ref: str, number: int) -> dict[str, Any]:
+        """Level 2: a page, with all that is known about its elements.
+
+        Raises:
+            PageOutOfRangeError: the document has no such page.
+        """
+        document = self.find(ref)
+        page = await self._contents.page(document, number)
+        await self._tidy_if_crowded()
+        elements = [self._with_address(document, element) for element in page["elements"]]
+        return {"title": _page_title(document, number, page), "elements": elements}
+
+    async def element(self, ref: str, element_id: str) -> tuple[int, dict[str, Any]]:
+        """Level 3: an element, and the number of its page.
+
+        Raises:
+            ElementNotFoundError: the document has no such element.
+        """
+        number = page_of_element(element_id)
+        self.find(ref)
+        if number is not None:
+            elements: list[dict[str, Any]] = []
+            with contextlib.suppress(PageOutOfRangeError):
+                elements = (await self.page(ref, number))["elements"]
+            for element in elements:
+                if element["element_id"] == element_id:
+                    return number, element
+        raise ElementNotFoundError(f"{ref} has no element {element_id}", details={"element_id": element_id})
+
+    async def blob(self, ref: str, element_id: str, form: str) -> tuple[str, str]:
+        """MIME type and base64 of an element's picture or file; `form` says which.
+
+        Raises:
+            ElementNotFoundError: there is none.
+        """
+        number, element = await self.element(ref, element_id)
+        if not element.get(f"has_{form}"):
+            raise ElementNotFoundError(f"{element_id} has no {form}", details={"element_id": element_id})
+        try:
+            answer = await self._contents.blob(self.find(ref), number, element_id)
+        except ReadingFailed as error:
+            raise ElementNotFoundError(f"{element_id}: {error}", details={"element_id": element_id}) from None
+        return answer["mime_type"], answer["data"]
+
+    def blob_address(self, ref: str, element: dict[str, Any]) -> str | None:
+        """The address of an element's picture or attachment; None if it has none."""
+        form = next((form for form in BLOBS if element.get(f"has_{form}")), None)
+        return form and self.address(ref, f"elements/{element['element_id']}", **{"as": form})
+
+    def _with_address(self, document: Document, element: dict[str, Any]) -> dict[str, Any]:
+        """The element, with the address of its picture or attachment if it has one."""
+        url, source = self.blob_address(document.ref, element), str(element["content"].get("url") or "")
+        if url is None or "://" in source:
+            return element
+        metadata = {**element["metadata"], **({"source": source} if source else {})}  # its name inside the file
+        return {**element, "content": {**element["content"], "url": url}, "metadata": metadata}
+
+    # -------------------------------------------------------------------------------------------------------- searching
+
+    async def make_searchable(self, progress: Progress | None = None) -> bool:
+        """Index all documents that are not indexed. Returns whether any got a better title."""
+        return await self._index.update(progress)
+
+    async def search(self, query: str, limit: int) -> list[dict[str, Any]]:
+        """The best places for a query."""
+        await self.read_all()
+        return [
+            {
+                "title": hit.document.title,
+                "page_index": hit.page,
+                "page_uri": self.address(hit.document.ref, f"pages/{hit.page}"),
+                "element_uri": self.address(hit.document.ref, f"elements/{hit.element_id}"),
+                "snippet": hit.snippet,
+            }
+            for hit in await self._index.search(query, limit)
+        ]
+
+
+def _page_title(document: Document, number: int, page: dict[str, Any]) -> str:
+    """The page's own title, else the one from the document's list of pages, else the document's."""
+    titles = document.page_titles
+    return page["title"] or (titles[number] if number < len(titles) else "") or document.title

@@ -1,0 +1,333 @@
+"""Pictures as documents: what their headers say, and the words in drawings (SVG)."""
+
+from __future__ import annotations
+
+import io
+import struct
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from lxml import etree
+from PIL import Image
+
+from a2c_documents.model import Element, Facts, Page, PagesSource, Source, UnreadableFileError, image, link, note, text
+from a2c_documents.paging import paginate
+from a2c_documents.parsers.common.pictures import MAX_PICTURE
+from a2c_documents.parsers.office.xml import MAX_XML, DamagedPartError, attribute, local, number, parse_xml, words_of
+from a2c_documents.wording import size_words
+
+MAX_PIXELS = 60_000_000
+"""Pixels of a picture that is decoded to be shown."""
+MAX_FRAMES = 5_000
+_MAX_ICON = 2_000_000
+FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "TIFF", "BMP", "DIB", "ICO")
+_SHOWN = {"PNG": "image/png", "JPEG": "image/jpeg", "GIF": "image/gif", "WEBP": "image/webp"}
+"""Formats that can be shown as they are; others are turned into PNG."""
+_OTHERS = {"TIFF": "image/tiff", "BMP": "image/bmp", "ICO": "image/x-icon"}
+_DESCRIPTION, _MAKER, _MODEL, _CHANGED, _ARTIST = 0x010E, 0x010F, 0x0110, 0x0132, 0x013B
+_ERRORS = (
+    OSError, ValueError, SyntaxError, EOFError, KeyError, IndexError, TypeError, OverflowError, AttributeError,
+    ZeroDivisionError, MemoryError, RuntimeError, struct.error, Image.DecompressionBombError,
+)  # fmt: skip
+"""What Pillow raises for files that are not as they should be."""
+_EXIF, _TAKEN, _XP_TITLE, _XP_COMMENT, _XP_KEYWORDS = 0x8769, 0x9003, 0x9C9B, 0x9C9C, 0x9C9E
+
+
+def open_image(path: Path) -> Source:
+    """Open a picture; each frame of a TIFF is a page.
+
+    Raises:
+        UnreadableFileError: it is no picture that is known here, or its header is damaged.
+    """
+    with _opened(path) as picture:
+        kind = _kind(picture)
+        facts, about = _facts(picture)
+        frames = _frames(picture)
+        facts.details = {"format": kind, "width": picture.width, "height": picture.height, **about}
+        if kind != "TIFF" or frames == 1:
+            metadata = about | ({"frames": frames} if frames > 1 else {})
+            return PagesSource(facts, [Page(facts.title, [_element(path, picture, facts, 0, metadata)])])
+        pages: list[Page] = []
+        for frame in range(frames):
+            title = f"Page {frame + 1} of {frames}"
+            try:
+                picture.seek(frame)
+                pages.append(Page(title, [_element(path, picture, facts, frame, about | {"frame": frame + 1})]))
+            except _ERRORS as error:
+                pages.append(Page(title, [note("annotation", f"This frame cannot be read: {error}")]))
+        return PagesSource(facts, pages)
+
+
+def _element(path: Path, picture: Image.Image, facts: Facts, frame: int, metadata: dict[str, Any]) -> Element:
+    kind, size = _kind(picture), f"{picture.width} × {picture.height} pixels"
+    known: dict[str, Any] = {"width": picture.width, "height": picture.height, "mode": str(picture.mode)} | metadata
+    moving = f", {metadata['frames']} frames" if "frames" in metadata else ""
+    what = described(facts.summary if facts.title else "", f"{kind} picture, {size}{moving}")
+    element = image(facts.title or facts.summary, what, **known)
+    element.picture = partial(read_image, path, frame)
+    return element
+
+
+def read_image(path: Path, frame: int = 0) -> tuple[str, bytes]:
+    """Type and bytes of a picture, or of one frame of it, in a format that can be shown.
+
+    Raises:
+        UnreadableFileError: it cannot be decoded, or is too large for that.
+    """
+    with _opened(path) as picture:
+        kind = _kind(picture)
+        if path.stat().st_size > MAX_PICTURE:
+            raise UnreadableFileError(f"a picture of {size_words(path.stat().st_size)} is too large to show")
+        if kind in _SHOWN and not frame:
+            return _SHOWN[kind], path.read_bytes()
+        try:
+            picture.seek(frame)
+            if picture.width * picture.height > MAX_PIXELS:
+                if frame:
+                    raise UnreadableFileError(f"{picture.width} × {picture.height} pixels are too many to show")
+                return _OTHERS[kind], path.read_bytes()
+            shown = (
+                picture if picture.mode in ("1", "L", "LA", "P", "RGB", "RGBA", "I", "I;16") else picture.convert("RGB")
+            )
+            target = io.BytesIO()
+            shown.save(target, "PNG")
+        except _ERRORS as error:
+            raise UnreadableFileError(f"the picture cannot be decoded: {error}") from None
+    return "image/png", target.getvalue()
+
+
+@contextmanager
+def _opened(path: Path) -> Generator[Image.Image]:
+    limit = Image.MAX_IMAGE_PIXELS
+    with path.open("rb") as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        start = file.read(4)
+        file.seek(0)
+        if not start:
+            raise UnreadableFileError("the file is empty")
+        try:
+            # A header says how large a picture is and costs nothing, however large that is. Only icons are decoded as
+            # soon as they are opened.
+            Image.MAX_IMAGE_PIXELS = _MAX_ICON if start == b"\x00\x00\x01\x00" else None
+            picture = Image.open(file, formats=FORMATS)
+        except _ERRORS as error:
+            raise UnreadableFileError(f"this is no picture, or a damaged one: {_said(error)}") from None
+        finally:
+            Image.MAX_IMAGE_PIXELS = limit
+        with picture:
+            yield picture
+
+
+def _said(error: BaseException) -> str:
+    """What an error says; Pillow's names the open file, which tells a person nothing."""
+    return "its format is not known" if "cannot identify" in str(error) else str(error)
+
+
+def _kind(picture: Image.Image) -> str:
+    # The further frames of an MPO are previews and depth maps of its first: to people it is a JPEG.
+    return {"MPO": "JPEG", "DIB": "BMP"}.get(str(picture.format), str(picture.format))
+
+
+def _frames(picture: Image.Image) -> int:
+    if picture.format == "MPO":
+        return 1
+    try:
+        return max(1, min(int(getattr(picture, "n_frames", 1)), MAX_FRAMES))
+    except _ERRORS:
+        return 1
+    finally:
+        with suppress(*_ERRORS):
+            picture.seek(0)
+
+
+# ---------------------------------------------------------------------------------------------------------------- facts
+
+
+def _facts(picture: Image.Image) -> tuple[Facts, dict[str, Any]]:
+    """What a picture says about itself, and what else is worth knowing."""
+    info: dict[str, Any] = {str(key).lower(): value for key, value in picture.info.items()}
+    tags, taken_tags = _exif(picture)
+    facts = Facts(
+        title=_words(info.get("title")) or _words(tags.get(_XP_TITLE)),
+        author=_words(info.get("author")) or _words(tags.get(_ARTIST)),
+        keywords=[word.strip() for word in _words(tags.get(_XP_KEYWORDS)).replace(",", ";").split(";") if word.strip()],
+        summary=_words(info.get("description")) or _words(tags.get(_DESCRIPTION)) or _words(tags.get(_XP_COMMENT)),
+        created=_moment(_words(taken_tags.get(_TAKEN)) or _words(tags.get(_CHANGED))),
+    )
+    about: dict[str, Any] = {}
+    camera = " ".join(dict.fromkeys(filter(None, (_words(tags.get(_MAKER)), _words(tags.get(_MODEL))))))
+    if camera:
+        about["camera"] = camera
+    if facts.created:
+        about["taken"] = facts.created
+    dpi = info.get("dpi")
+    try:
+        if dpi and 10 < float(dpi[0]) < 100_000:  # less is a ratio and no resolution
+            about["dpi"] = round(float(dpi[0]))
+    except _ERRORS:
+        pass
+    return facts, about
+
+
+def _exif(picture: Image.Image) -> tuple[dict[int, Any], dict[int, Any]]:
+    try:
+        exif = picture.getexif()
+        return dict(exif), dict(exif.get_ifd(_EXIF))
+    except _ERRORS:
+        return {}, {}
+
+
+def _words(value: Any) -> str:
+    """The text of a tag; Windows writes its own in UTF-16."""
+    if isinstance(value, tuple):
+        try:
+            value = bytes(value)  # pyright: ignore[reportUnknownArgumentType] - a tag of single bytes
+        except (ValueError, TypeError):
+            return ""
+    if isinstance(value, bytes):
+        encoding = "utf-16-le" if len(value) % 2 == 0 and value[1::2].count(0) * 2 >= len(value) // 2 else "utf-8"
+        value = value.decode(encoding, "replace")
+    return " ".join(value.replace("\x00", " ").split())[:1_000] if isinstance(value, str) else ""
+
+
+def _moment(words: str) -> str:
+    """EXIF writes 2023:02:08 13:46:33."""
+    try:
+        return datetime.strptime(words[:19], "%Y:%m:%d %H:%M:%S").isoformat()
+    except ValueError:
+        return ""
+
+
+# ---------------------------------------------------------------------------------------------------------- description
+
+
+_SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？")
+
+
+def described(about: str, what: str) -> str:
+    """What its author says about a picture, where he does, and then what kind of picture it is."""
+    if not about:
+        return what
+    return f"{about}{'' if about.endswith(_SENTENCE_ENDS) else '.'} {what}"
+
+
+# ------------------------------------------------------------------------------------------------------------------ SVG
+
+
+MAX_SAID = 1_000
+"""Characters of what a drawing says about itself."""
+_NOT_SHOWN = frozenset({"defs", "metadata", "style", "script", "title", "desc"})
+_UNITS = {"px": 1.0, "pt": 4 / 3, "pc": 16.0, "mm": 96 / 25.4, "cm": 96 / 2.54, "in": 96.0, "em": 16.0, "": 1.0}
+
+
+def open_svg(path: Path) -> Source:
+    """Open an SVG file.
+
+    Raises:
+        UnreadableFileError: it is no SVG, or a damaged one.
+    """
+    if path.stat().st_size > MAX_XML:
+        raise UnreadableFileError("this drawing is too large to read")
+    raw = path.read_bytes()
+    if not raw.strip():
+        raise UnreadableFileError("the file is empty")
+    damage = ""
+    try:
+        try:
+            root = parse_xml(raw)
+        except DamagedPartError as error:
+            root, damage = parse_xml(raw, recover=True), str(error)
+        if local(root) != "svg":
+            raise DamagedPartError("it is XML of another kind")
+    except DamagedPartError as error:
+        raise UnreadableFileError(f"this is no SVG drawing, or a damaged one: {error}") from None
+    title, about = words_of(root.find("{*}title"))[:MAX_SAID], words_of(root.find("{*}desc"))[:MAX_SAID]
+    width, height = _svg_size(root)
+    size = f"SVG drawing, {width:g} × {height:g} pixels" if width and height else "SVG drawing"
+    element = image(title or about, described(about if title else "", size), width=width, height=height)
+    element.picture = partial(_read_svg, path)
+    remarks = [note("annotation", f"A part of this drawing cannot be read: {damage}")] if damage else []
+    facts = Facts(title, _creator(root), [], about, details={"width": width, "height": height})
+    return PagesSource(facts, paginate([Page(title, [element, *_drawn_words(root), *remarks])]))
+
+
+def _read_svg(path: Path) -> tuple[str, bytes]:
+    try:
+        return "image/svg+xml", path.read_bytes()
+    except OSError as error:
+        raise UnreadableFileError(f"the drawing cannot be read: {error.strerror}") from None
+
+
+def _svg_size(root: Any) -> tuple[float, float]:
+    """Width and height in pixels, else those of the view box; 0 if the drawing says nothing."""
+    width, height = _length(attribute(root, "width")), _length(attribute(root, "height"))
+    box = attribute(root, "viewBox").replace(",", " ").split()
+    if (not width or not height) and len(box) == 4:
+        width, height = number(box[2]), number(box[3])
+    return round(width, 1), round(height, 1)
+
+
+def _length(words: str) -> float:
+    digits = words.strip().rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ%")
+    return number(digits) * _UNITS.get(words.strip()[len(digits) :].lower(), 0)
+
+
+def _creator(root: Any) -> str:
+    holder = root.find(".//{*}metadata//{*}creator")
+    return words_of(holder)[:200]
+
+
+def _drawn_words(root: Any) -> list[Element]:
+    """All texts of a drawing as one, in the order of the file; then its links.
+
+    Drawings are labels, and programs cut those to pieces, down to single letters: what stands on one line is one line.
+    """
+    lines: list[str] = []
+    links: list[Element] = []
+    level: float | None = None
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        name = local(node)
+        if not name or name in _NOT_SHOWN:
+            continue
+        if name in ("text", "flowRoot", "foreignObject"):
+            words, height = _lines(node), _height(node)
+            if words and lines and height is not None and height == level:
+                lines[-1] += f" {words}"
+            elif words:
+                lines.append(words)
+            level = height
+            continue
+        if name == "a":
+            url, words = attribute(node, "href"), words_of(node)
+            if url and words and not url.startswith("#"):
+                links.append(link(words, url))
+        waiting.extend(reversed(node))
+    return ([text("\n".join(lines))] if lines else []) + links
+
+
+def _lines(node: Any) -> str:
+    """The words of a text; a part that is placed on its own is a line of its own."""
+    lines = [""]
+    for event, part in etree.iterwalk(node, events=("start", "end")):
+        name = local(part)
+        if event == "start":
+            own_place = name == "tspan" and (part.get("y") is not None or part.get("dy", "0") != "0")
+            if own_place or name in ("flowPara", "p", "div", "li", "br"):
+                lines.append("")
+            lines[-1] += (part.text or "") if name else ""
+        elif part is not node:
+            lines[-1] += part.tail or ""
+    return "\n".join(filter(None, (" ".join(line.split()) for line in lines)))
+
+
+def _height(node: Any) -> float | None:
+    """Where a text stands, if it says so."""
+    down = attribute(node, "y").split()
+    return number(down[0]) if down else None

@@ -1,0 +1,166 @@
+"""Mail: one page with who wrote to whom, what, and what is attached. Messages inside a message follow below."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from email.message import Message
+from pathlib import Path
+
+from a2c_documents.model import Element, Facts, Page, PagesSource, Source, UnreadableFileError, heading, note, table
+from a2c_documents.paging import paginate
+from a2c_documents.parsers.common.decoding import check_text, read_bytes
+from a2c_documents.parsers.common.plain_text import opening, paragraphs, split_lines
+from a2c_documents.parsers.html.web_page import html_elements
+from a2c_documents.parsers.mail.attachments import Attachments, file_of
+from a2c_documents.parsers.mail.message import (
+    Parts,
+    Words,
+    content_id,
+    date_of,
+    header,
+    message_from,
+    parts_of,
+    words_of,
+)
+
+MAX_MAIL = 64_000_000
+MAX_MESSAGES = 50
+_SHOWN = ("From", "To", "Cc", "Bcc", "Reply-To", "Date")
+
+
+def open_mail(path: Path) -> Source:
+    """A mail.
+
+    Raises:
+        UnreadableFileError: it is empty, too large, or no mail.
+    """
+    raw = read_bytes(path, "mail", MAX_MAIL)
+    check_text(raw, "mail")
+    message = message_from(raw)
+    if message is None:
+        raise UnreadableFileError("this is no mail: it does not begin with the lines of one (From, To, Subject …)")
+    subject = header(message, "Subject")
+    reader = _Reader()
+    elements = list(reader.read(message))
+    facts = Facts(
+        title=subject,
+        author=header(message, "From"),
+        keywords=[word for part in header(message, "Keywords").split(",") if (word := part.strip())],
+        summary=reader.summary,
+        created=date_of(message),
+    )
+    return PagesSource(facts, paginate([Page(subject, elements)]))
+
+
+class _Reader:
+    """Goes through a message, and through those inside it."""
+
+    def __init__(self) -> None:
+        self.summary = ""
+        """What the first message that has words says first."""
+        self._attachments = Attachments()
+
+    def read(self, first: Message) -> Iterator[Element]:
+        """The elements, in the order in which the messages are met."""
+        waiting: list[tuple[Message, int]] = [(first, 1)]
+        shown = 0
+        while waiting:
+            message, level = waiting.pop()
+            shown += 1
+            if shown > MAX_MESSAGES:
+                yield note("annotation", "Further messages inside this one are not shown.")
+                return
+            parts = parts_of(message)
+            yield from self._message(message, parts, level)
+            waiting += [(inner, level + 1) for inner in reversed(parts.messages)]
+
+    def _message(self, message: Message, parts: Parts, level: int) -> Iterator[Element]:
+        subject = header(message, "Subject")
+        if subject or level > 1:
+            yield heading(subject or "Message without a subject", level)
+        rows = [[name, value] for name in _SHOWN if (value := header(message, name))]
+        if rows:
+            yield table(["Field", "Value"], rows)
+        if parts.encrypted:
+            yield note("annotation", "The text of this message is encrypted and cannot be read.")
+        body = [element for words in parts.words for element in body_elements(words)]
+        self.summary = self.summary or opening(body, subject)
+        in_text = _with_pictures(body, {content_id(part): part for part in parts.attached})
+        yield from body
+        for part in parts.attached:
+            yield from self._attachments.elements(part, is_in_text=content_id(part) in in_text)
+        if parts.left_out:
+            yield note("annotation", "Further parts of this message are not shown.")
+
+
+def _with_pictures(body: list[Element], by_id: dict[str, Message]) -> set[str]:
+    """Give the pictures in a text, which are attached, what they show; which they are."""
+    found: set[str] = set()
+    for element in body:
+        name = str(element.content.get("url", "")).removeprefix("cid:") if element.category == "image" else ""
+        if name and name in by_id:
+            element.picture, element.content["url"] = file_of(by_id[name]), ""
+            found.add(name)
+    return found
+
+
+# ----------------------------------------------------------------------------------------------------------------- body
+
+
+_STRUCTURE = frozenset(("heading", "list", "table", "code", "image", "formula", "form"))
+MAX_HTML = 5_000_000
+"""Characters of a message in HTML."""
+_EXCUSE = 200
+"""Characters of a plain text that may only say that the reader's program cannot do better."""
+
+
+def body_elements(words: Words) -> Iterator[Element]:
+    """The elements of one text, without anything about lines: those of a part are not those of the file."""
+    plain = "\n\n".join(filter(None, (words_of(part).strip("\r\n") for part in words.plain)))
+    shown = list(paragraphs(split_lines(plain), suffix="eml")) if plain.strip() else []
+    rich = [element for part in words.html for element in _from_html(part)]
+    for element in rich if not shown or _says_more(rich, shown, plain) else shown:
+        element.metadata.pop("lines", None)
+        yield element
+
+
+def _from_html(part: Message) -> list[Element]:
+    markup = words_of(part)
+    remark = [note("annotation", "This message goes on.")] if len(markup) > MAX_HTML else []
+    try:
+        return html_elements(markup[:MAX_HTML]) + remark
+    except UnreadableFileError as error:
+        return [note("annotation", f"A part of this message cannot be shown: {error}.")]
+
+
+def _says_more(rich: Sequence[Element], poor: Sequence[Element], plain: str) -> bool:
+    """Whether HTML is more than a wrapper of the same words."""
+    said, length = _length(rich), _length(poor)
+    if length < _EXCUSE and said > 10 * length:
+        return True
+    if said * 2 < length:  # a picture of the words, or something broken
+        return False
+    structure, known = _structure(rich), _structure(poor)
+    return any(structure[category] > known[category] for category in _STRUCTURE) or _has_new_links(rich, plain)
+
+
+def _structure(elements: Sequence[Element]) -> Counter[str]:
+    """How often there is what plain words cannot show. A picture from elsewhere is mostly a logo."""
+    return Counter(
+        element.category
+        for element in elements
+        if element.category != "image" or element.picture or str(element.content.get("url", "")).startswith("cid:")
+    )
+
+
+def _has_new_links(rich: Sequence[Element], plain: str) -> bool:
+    """Whether there are links that the plain text does not write out."""
+    links = [element.content for element in rich if element.category == "link"]
+    links += [link for element in rich for link in element.metadata.get("links", ())]
+    urls = (str(link["url"]) for link in links)
+    return any(url.startswith(("http:", "https:")) and url.rstrip("/") not in plain for url in urls)
+
+
+def _length(elements: Sequence[Element]) -> int:
+    return sum(len(str(value)) for element in elements for value in element.content.values())

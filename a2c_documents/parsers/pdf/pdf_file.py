@@ -1,0 +1,197 @@
+"""PDF files: opened by pdfium, and read one page at a time. Nothing is read of a page that nobody asks for."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pypdfium2.raw as pdfium
+from pypdfium2 import PdfDocument, PdfiumError
+
+from a2c_documents.model import Facts, Page, Source, UnreadableFileError, note
+from a2c_documents.parsers.pdf.page import read_page
+from a2c_documents.parsers.pdf.strings import Strings
+
+_DATE = re.compile(r"D?:?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-])(\d\d)'?(\d\d)?'?|(Z).*)?")
+
+
+def open_pdf(path: Path) -> Source:
+    """Open a PDF.
+
+    Raises:
+        UnreadableFileError: it is empty, damaged beyond repair, or needs a password.
+    """
+    return PdfSource(path)
+
+
+class PdfSource:
+    """An open PDF."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        if path.stat().st_size == 0:
+            raise UnreadableFileError("this PDF is empty")
+        try:
+            self._document = PdfDocument(path)
+        except PdfiumError as error:
+            raise UnreadableFileError(_why(error)) from None
+        self._count = len(self._document)
+        self._has_form = self._start_form()
+        self.facts = self._read_facts()
+
+    @property
+    def page_titles(self) -> Sequence[str]:
+        """The numbers of the pages. What the outline calls them is read with a page: it takes longer than to open."""
+        return [f"Page {number}" for number in range(1, self._count + 1)]
+
+    @cached_property
+    def _outline(self) -> Outline:
+        return read_outline(self._document)
+
+    def page(self, index: int) -> Page:
+        """One page; a damaged one says so."""
+        title = self._title(index)
+        try:
+            page = self._document[index]
+        except PdfiumError:
+            return Page(title, [note("annotation", "This page is damaged and cannot be read.")])
+        try:
+            titles = self._outline.get(index, [])
+            return Page(title, read_page(self._path, self._document, page, index, titles, self._form))
+        except PdfiumError as error:
+            return Page(title, [note("annotation", f"This page is damaged and cannot be read: {error}")])
+        finally:
+            page.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._document.close()
+
+    @property
+    def _form(self) -> Any:
+        form = self._document.formenv
+        return form.raw if form is not None and self._has_form else None
+
+    def _start_form(self) -> bool:
+        """Without this pdfium does not tell the fields' names. It has to come before any page is loaded."""
+        if self._document.get_formtype() == pdfium.FORMTYPE_NONE:
+            return False
+        try:
+            self._document.init_forms()
+        except PdfiumError:
+            return False
+        return self._document.formenv is not None
+
+    def _title(self, index: int) -> str:
+        """The first title of the outline that points at a page, else its number as it is printed on it."""
+        titles = self._outline.get(index)
+        return titles[0][0] if titles else f"Page {self._label(index) or index + 1}"
+
+    def _label(self, index: int) -> str:
+        with suppress(PdfiumError):
+            return self._document.get_page_label(index).strip()
+        return ""
+
+    def _read_facts(self) -> Facts:
+        said = {
+            key: " ".join(value.split()) for key, value in self._document.get_metadata_dict(skip_empty=True).items()
+        }
+        details: dict[str, Any] = {"pages": self._count}
+        with suppress(PdfiumError):
+            details["page_size"] = [round(side, 1) for side in self._document.get_page_size(0)]
+        version = self._document.get_version()
+        if version:
+            details["pdf_version"] = f"{version // 10}.{version % 10}"
+        if self._has_form:
+            details["form"] = True
+        attachments = self._attachments()
+        if attachments:
+            details["attachments"] = attachments
+        if said.get("Creator"):
+            details["creator"] = said["Creator"]
+        return Facts(
+            title=re.sub(r"^Microsoft (?:Word|PowerPoint|Excel) - ", "", said.get("Title", "")),
+            author=said.get("Author", ""),
+            keywords=[word for part in re.split(r"[,;]", said.get("Keywords", "")) if (word := part.strip())],
+            summary=said.get("Subject", ""),
+            created=_iso(said.get("CreationDate", "")),
+            details=details,
+        )
+
+    def _attachments(self) -> list[str]:
+        names: list[str] = []
+        with suppress(PdfiumError):
+            count = min(self._document.count_attachments(), 1_000)
+            names.extend(self._document.get_attachment(index).get_name() for index in range(count))
+        return names
+
+
+def _why(error: PdfiumError) -> str:
+    code = getattr(error, "err_code", None)
+    if code == pdfium.FPDF_ERR_PASSWORD:
+        return "this PDF needs a password"
+    if code == pdfium.FPDF_ERR_SECURITY:
+        return "this PDF is protected in a way that cannot be read"
+    return "this is no PDF, or a damaged one"
+
+
+def _iso(date: str) -> str:
+    """A PDF's date (`D:20240131093000+01'00'`) as ISO 8601; empty where it is none."""
+    found = _DATE.match(date)
+    if found is None:
+        return ""
+    year, month, day, hour, minute, second, sign, hours, minutes, utc = found.groups()
+    iso = f"{year}-{month or '01'}-{day or '01'}T{hour or '00'}:{minute or '00'}:{second or '00'}"
+    if sign:
+        iso += f"{sign}{hours}:{minutes or '00'}"
+    elif utc:
+        iso += "+00:00"
+    try:
+        return datetime.fromisoformat(iso).isoformat()
+    except ValueError:
+        return ""
+
+
+# -------------------------------------------------------------------------------------------------------------- outline
+
+
+Outline = dict[int, list[tuple[str, int]]]
+"""For each page that has any, its titles and their levels, in the order of the outline."""
+
+_MAX_ENTRIES = 20_000
+_MAX_DEPTH = 15
+_MAX_TITLE = 200
+
+
+def read_outline(document: PdfDocument) -> Outline:
+    """All titles that point at a page.
+
+    pdfium looks for each of these pages from the front of the document: of all that is read of a file before its
+    first page, this takes the longest.
+    """
+    child_of, sibling_of = pdfium.FPDFBookmark_GetFirstChild, pdfium.FPDFBookmark_GetNextSibling
+    target_of, page_of = pdfium.FPDFBookmark_GetDest, pdfium.FPDFDest_GetDestPageIndex
+    file, strings = document.raw, Strings()
+    outline: Outline = {}
+    seen: set[int] = set()
+    todo = [(child_of(file, None), 0)]
+    while todo and len(seen) < _MAX_ENTRIES:
+        entry, level = todo.pop()
+        if not entry or ctypes.addressof(entry.contents) in seen:
+            continue  # the end, or an outline that goes round in circles
+        seen.add(ctypes.addressof(entry.contents))
+        todo.append((sibling_of(file, entry), level))
+        if level < _MAX_DEPTH - 1:
+            todo.append((child_of(file, entry), level + 1))
+        target = target_of(file, entry)
+        index = page_of(file, target) if target else -1
+        title = " ".join(strings.ask(pdfium.FPDFBookmark_GetTitle, entry).split())[:_MAX_TITLE]
+        if index >= 0 and title:
+            outline.setdefault(index, []).append((title, level))
+    return outline

@@ -1,0 +1,1 @@
+"""The library as an MCP server."""

@@ -1,0 +1,115 @@
+"""Runs the server over standard input and output or over HTTP, with reading and watching in the background."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from typing import TypeAlias
+
+import uvicorn
+from mcp.server.stdio import stdio_server
+
+from a2c_documents.library.library import Library, News
+from a2c_documents.server.server import DocumentServer
+from a2c_documents.server.watching import watch as watch_folder
+from a2c_documents.workers.pool import Progress
+from a2c_smcp.utils.system.signals import STOP, on_signals
+
+logger = logging.getLogger(__name__)
+
+GRACE_SECONDS = 2
+NEW_TITLES = News(True, frozenset())
+
+Bar: TypeAlias = Callable[[str], AbstractContextManager[Progress | None]]
+
+
+async def serve(library: Library, name: str, transport: str, host: str, port: int, *, watch: bool, bar: Bar) -> None:
+    """Serve until the client disconnects or a signal arrives. `bar` shows the progress of reading."""
+    server = DocumentServer(library, name)
+    async with AsyncExitStack() as everything:
+        everything.push_async_callback(library.close)
+        await library.look()
+        await everything.enter_async_context(_behind(library, server, watch, bar))
+        if transport == "stdio":
+            await _over_stdio(server, everything.aclose)
+        else:
+            await _over_http(server, host, port)
+
+
+async def _over_stdio(server: DocumentServer, close: Callable[[], Awaitable[None]]) -> None:
+    stopped = asyncio.Event()
+    with on_signals(STOP, stopped.set):
+        async with stdio_server() as (incoming, outgoing):
+            options = server.server.create_initialization_options()
+            serving = asyncio.ensure_future(server.server.run(incoming, outgoing, options))
+            stopping = asyncio.ensure_future(stopped.wait())
+            await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+            if stopping.done():
+                await close()
+                # The MCP library reads standard input in a thread, which only the end of the input wakes. A normal exit
+                # would wait for that thread forever.
+                os._exit(0)
+            stopping.cancel()
+            await serving
+
+
+async def _over_http(server: DocumentServer, host: str, port: int) -> None:
+    app = server.server.streamable_http_app(host=host)
+    config = uvicorn.Config(
+        app, host=host, port=port, log_level="warning", lifespan="on", timeout_graceful_shutdown=GRACE_SECONDS
+    )
+    await _Uvicorn(config).serve(sockets=[config.bind_socket()])
+
+
+class _Uvicorn(uvicorn.Server):
+    """uvicorn that prints its address, and exits with code 0 on a signal."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        host, port = sockets[0].getsockname()[:2] if sockets else ("", 0)
+        sys.stderr.write(f"documents at http://{f'[{host}]' if ':' in host else host}:{port}/mcp\n")
+        sys.stderr.flush()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        previous = {number: signal.signal(number, self.handle_exit) for number in STOP}
+        try:
+            yield
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+
+
+@asynccontextmanager
+async def _behind(library: Library, server: DocumentServer, watch: bool, bar: Bar) -> AsyncGenerator[None]:
+    """Read new files and watch the folder while clients are served."""
+    tasks = [asyncio.create_task(_read_everything(library, server, bar))]
+    if watch:
+        tasks.append(asyncio.create_task(watch_folder(library, server.announce)))
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _read_everything(library: Library, server: DocumentServer, bar: Bar) -> None:
+    """Read titles, then index words. Clients that listed documents before are notified that titles have changed."""
+    try:
+        with bar("reading") as progress:
+            if await library.read_all(progress):
+                await server.announce(NEW_TITLES)
+        with bar("making it searchable") as progress:
+            if await library.make_searchable(progress):
+                await server.announce(NEW_TITLES)
+        await library.tidy()
+    except Exception:
+        logger.exception("reading the folder failed")

@@ -1,0 +1,1 @@
+"""What was read of files, kept so that nothing is read twice."""

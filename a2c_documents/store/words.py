@@ -1,0 +1,96 @@
+"""The words of documents in an FTS5 table.
+
+FTS5 splits text at spaces, which Chinese, Japanese, Korean and Thai do not have. Each character of these scripts is
+stored as a word of its own, and a query for several of them becomes a phrase.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Collection, Iterable
+from typing import TypeAlias
+
+from a2c_documents.store.database import Database
+
+SCHEMA = (
+    "CREATE VIRTUAL TABLE words USING fts5 (text, digest UNINDEXED, page UNINDEXED, element UNINDEXED)",
+    "CREATE TABLE indexed (digest TEXT PRIMARY KEY, first INTEGER, last INTEGER, is_complete INTEGER)",
+)
+_SPACELESS = re.compile("([\u2e80-\u2fdf\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\u0e00-\u0eff])")
+_BETWEEN = re.compile(f"(?<={_SPACELESS.pattern[1:-1]})([\\[\\]]?) (?=[\\[\\]]?{_SPACELESS.pattern[1:-1]})")
+_WORD = re.compile(r"\w+")
+_MAX_QUERY, _MAX_TERMS = 500, 30
+"""Characters and words of a query that are used: SQLite limits the size of an expression."""
+
+Passage: TypeAlias = tuple[int, str, str]
+"""Page, element and text."""
+
+
+class Words:
+    """The words of all contents."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @property
+    def losses(self) -> int:
+        """How often all words were lost with the database."""
+        return self._database.losses
+
+    def complete(self) -> set[str]:
+        """The contents that are indexed completely."""
+        return {digest for (digest,) in self._database.read("SELECT digest FROM indexed WHERE is_complete")}
+
+    def keep(self, digest: str, passages: Iterable[Passage], *, is_complete: bool = True) -> None:
+        """Index a content, and replace what was indexed before."""
+        rows = [(_spaced(text), digest, page, element) for page, element, text in passages]
+
+        def work(connection: sqlite3.Connection) -> None:
+            forget_words(connection, digest)
+            (before,) = connection.execute("SELECT COALESCE(MAX(rowid), 0) FROM words").fetchone()
+            connection.executemany("INSERT INTO words VALUES (?, ?, ?, ?)", rows)
+            span = digest, before + 1, before + len(rows), is_complete
+            connection.execute("INSERT INTO indexed VALUES (?, ?, ?, ?)", span)
+
+        self._database.write(work)
+
+    def search(self, query: str, limit: int, among: Collection[str]) -> list[tuple[str, int, str, str]]:
+        """The best places for a query: content, page, element, and the text around it with the hits in brackets.
+
+        Only the contents in `among` are searched: older contents of an edited file may still be in the table.
+        """
+        terms = [_spaced(word).split() for word in _WORD.findall(query[:_MAX_QUERY])][:_MAX_TERMS]
+        if not terms:
+            return []
+        wanted = ['"' + " ".join(term) + '"' + ("*" if len(term) == 1 else "") for term in terms]
+        statement = (
+            "SELECT digest, page, element, snippet(words, 0, '[', ']', '…', 24) FROM words "
+            "WHERE words MATCH ? AND digest IN (SELECT value FROM json_each(?)) ORDER BY rank LIMIT ?"
+        )
+        contents = json.dumps(list(among))
+        found = self._database.read(statement, (" ".join(wanted), contents, limit))
+        if not found and len(wanted) > 1:  # no element has all words: accept any of them
+            found = self._database.read(statement, (" OR ".join(wanted), contents, limit))
+        return [(digest, page, element, _unspaced(snippet)) for digest, page, element, snippet in found]
+
+
+def forget_words(connection: sqlite3.Connection, digest: str) -> None:
+    """Delete the words of a content.
+
+    A content fills a range of row ids, noted in `indexed`: the digest column of an FTS5 table has no index, and a
+    search for it would read the whole table.
+    """
+    for first, last in connection.execute("SELECT first, last FROM indexed WHERE digest = ?", (digest,)).fetchall():
+        connection.execute("DELETE FROM words WHERE rowid BETWEEN ? AND ?", (first, last))
+    connection.execute("DELETE FROM indexed WHERE digest = ?", (digest,))
+
+
+def _spaced(text: str) -> str:
+    return _SPACELESS.sub(r" \1 ", text)
+
+
+def _unspaced(text: str) -> str:
+    """Text as it was written, on one line."""
+    return _BETWEEN.sub(r"\1", " ".join(text.split()))

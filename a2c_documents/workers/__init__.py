@@ -1,0 +1,1 @@
+"""The processes that read files, within limits of time and memory."""

@@ -1,0 +1,216 @@
+"""A worker process: reads one request at a time from standard input and writes the reply to standard output.
+
+Whatever a file does to its parser stays in this process: its memory is limited, and the server kills a worker that
+takes too long. It imports neither asyncio nor mcp, because it must start fast.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import os
+import sys
+from collections import OrderedDict
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from a2c_documents.model import PagesSource, Source, UnreadableFileError
+from a2c_documents.parsers.common.plain_text import opening
+from a2c_documents.parsers.unknown import Unreadable
+from a2c_documents.registry import VERSION, Format, format_of, suffix_of
+from a2c_documents.render import as_text, page_shape
+from a2c_documents.wording import size_words
+from a2c_smcp.utils.extras import how_to_install
+from a2c_smcp.utils.garbage import collect_less_often
+from a2c_smcp.utils.system.processes import end_with_parent
+from a2c_smcp.utils.system.resources import limit_memory
+
+KEPT_OPEN = 4
+"""Files that stay open after a request."""
+MAY_BE_EMPTY = ("text", "code")
+"""Formats in which an empty file is valid."""
+WHOLE_BYTES = 1 << 30
+"""Larger files are not hashed completely."""
+MAX_BLOB_BYTES = 50_000_000
+"""The largest picture or attachment that is sent."""
+_BLOCK = 1 << 20
+
+
+class Reader:
+    """Opens files, and keeps the last few open: a client that reads one page often reads the next."""
+
+    def __init__(self, version: int = VERSION) -> None:
+        self._version = version
+        self._open: OrderedDict[Path, tuple[os.stat_result, Source]] = OrderedDict()
+
+    def digest(self, path: Path) -> dict[str, Any]:
+        """The key under which everything read from this content is kept.
+
+        The key includes the format and its version: when a parser changes, the pages that the old one made are not used
+        any more, and two files with the same bytes but different endings are two contents. A film of many gigabytes is
+        identified by its beginning, its end and its times, because hashing all of it takes minutes.
+        """
+        kind = format_of(path)
+        how = f"{self._version}.{kind.module}.{kind.function}.{kind.version}.{suffix_of(path)}"
+        digest = hashlib.blake2b(how.encode("utf-8", "surrogateescape"), digest_size=16)
+        with path.open("rb") as file:
+            stat = os.fstat(file.fileno())
+            if stat.st_size > WHOLE_BYTES:
+                digest.update(repr(_identity(stat)).encode())
+                digest.update(file.read(_BLOCK))
+                file.seek(-_BLOCK, os.SEEK_END)
+            while block := file.read(_BLOCK):
+                digest.update(block)
+        return {"digest": digest.hexdigest()}
+
+    def facts(self, path: Path) -> dict[str, Any]:
+        """What a document says about itself, and the titles of its pages."""
+        source = self._source(path)
+        facts = source.facts
+        title, summary = facts.title, facts.summary
+        if isinstance(source, PagesSource) and not (title and summary):
+            title, summary = _from_content(source, title, summary)
+        return {
+            "title": title,
+            "author": facts.author,
+            "keywords": facts.keywords,
+            "summary": summary,
+            "created": facts.created,
+            "details": facts.details,
+            "page_titles": list(source.page_titles),
+            **({"problem": source.problem} if isinstance(source, Unreadable) else {}),
+        }
+
+    def page(self, path: Path, index: int) -> dict[str, Any]:
+        """One page."""
+        return page_shape(self._source(path).page(index), index)
+
+    def blob(self, path: Path, index: int, element_id: str) -> dict[str, Any]:
+        """The picture of an image element, or the file of a link."""
+        page = self._source(path).page(index)
+        shapes = page_shape(page, index)["elements"]
+        for element, shape in zip(page.elements, shapes, strict=True):
+            read = element.picture or element.file
+            if shape["element_id"] == element_id and read is not None:
+                mime_type, data = read()
+                if len(data) > MAX_BLOB_BYTES:
+                    raise UnreadableFileError(f"{size_words(len(data))} are too much to be read at once")
+                return {"mime_type": mime_type, "data": base64.b64encode(data).decode()}
+        raise UnreadableFileError("there is no such picture or file")
+
+    def words(self, path: Path, start: int, stop: int) -> dict[str, Any]:
+        """The text of some pages, for the search index: page, element, text."""
+        source = self._source(path)
+        found: list[tuple[int, str, str]] = []
+        for index in range(start, min(stop, len(source.page_titles))):
+            shapes = page_shape(source.page(index), index)["elements"]
+            texts = [(shape["element_id"], as_text(shape)) for shape in shapes]
+            found += [(index, element_id, text) for element_id, text in texts if text.strip()]
+        return {"words": found}
+
+    def _source(self, path: Path) -> Source:
+        stat = path.stat()
+        known, source = self._open.pop(path, (stat, None))
+        if source is not None and _identity(known) != _identity(stat):
+            source.close()
+            source = None
+        if source is None:
+            source = _open_file(path, format_of(path))
+        self._open[path] = stat, source
+        while len(self._open) > KEPT_OPEN:
+            self._open.popitem(last=False)[1][1].close()
+        return source
+
+
+def _identity(stat: os.stat_result) -> tuple[int, ...]:
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
+
+
+def _open_file(path: Path, kind: Format) -> Source:
+    """A source for any file. A file that cannot be read becomes one page that gives the reason."""
+    if path.stat().st_size == 0:
+        empty = Unreadable("The file is empty.")
+        return PagesSource(empty.facts, [empty.page(0)]) if kind.module in MAY_BE_EMPTY else empty
+    try:
+        return kind.parser(path)
+    except UnreadableFileError as error:
+        return Unreadable(str(error))
+
+
+def _from_content(source: PagesSource, title: str, summary: str) -> tuple[str, str]:
+    """Title and summary from the first page, for files without metadata."""
+    elements = source.page(0).elements[:20]
+    # A heading below data or a list names the part that follows, not the document.
+    above = takewhile(lambda element: element.category not in ("list", "table", "code"), elements)
+    headings = (str(element.content.get("text", "")) for element in above if element.category == "heading")
+    title = title or next(headings, "")
+    return title, summary or opening(elements, title)
+
+
+def main() -> None:
+    """Answer requests until standard input ends."""
+    collect_less_often()
+    requests, answers = _private_streams()
+    limit_memory(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+    end_with_parent()
+    reader = Reader()
+    for line in requests:
+        answers.write(_reply(reader, json.loads(line)))
+        answers.flush()
+
+
+def _reply(reader: Reader, request: dict[str, Any]) -> bytes:
+    """A line that describes the failure, `{}` for none; after `{}`, a second line with the answer.
+
+    The answer has its own line so that the server can store its bytes unchanged: a page is serialized here, and nowhere
+    else on its way to the disk.
+    """
+    path = Path(request["path"])
+    try:
+        return b"{}\n" + _line(getattr(reader, request["do"])(path, *request["with"]))
+    except MemoryError:
+        problem = "reading it takes more memory than it may have"
+        return _line({"problem": problem, "cause": "unclear", "is_exhausted": True})
+    except RecursionError:
+        return _line({"problem": "it is nested too deep", "cause": "file"})
+    except UnreadableFileError as error:
+        return _line({"problem": str(error), "cause": "file"})
+    except ImportError as error:
+        advice = f"to read this file, install {error.name or error} ({how_to_install('documents')})"
+        return _line({"problem": advice, "cause": "machine"})
+    except OSError as error:
+        if not os.path.exists(path):
+            return _line({"gone": True})
+        is_system = error.errno is not None  # without a number it comes from a library: the file is truncated
+        problem = error.strerror if is_system else f"it cannot be read: {error or type(error).__name__}"
+        return _line({"problem": problem, "cause": "machine" if is_system else "file"})
+    except Exception as error:
+        # Libraries raise anything for damaged files. The error is logged by the server; the worker stays usable.
+        problem = f"it cannot be read: {type(error).__name__}: {error}"[:500]
+        return _line({"problem": problem, "cause": "file", "is_unexpected": True})
+
+
+def _line(reply: dict[str, Any]) -> bytes:
+    return json.dumps(reply, ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n"
+
+
+def _private_streams() -> tuple[BinaryIO, BinaryIO]:
+    """The pipes to the server, moved to other descriptors.
+
+    Native libraries print warnings to descriptors 1 and 2. One such line between two replies would be read as a reply,
+    so the standard descriptors lead to the null device.
+    """
+    requests = os.fdopen(os.dup(0), "rb")
+    answers = os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nothing, standard)
+    sys.stdout = sys.stderr = io.TextIOWrapper(open(os.devnull, "wb"))  # noqa: SIM115
+    return requests, answers
+
+
+if __name__ == "__main__":
+    main()

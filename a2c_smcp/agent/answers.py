@@ -1,0 +1,194 @@
+"""What a tool or a document gave, in the forms that models take it: text and pictures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from a2c_smcp.smcp import ResourceContents
+    from a2c_smcp.utils.results import CallToolResult
+
+MODEL_IMAGES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
+"""What models can look at; any other picture is only mentioned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Words."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A picture, in base64."""
+
+    data: str
+    mime_type: str
+
+    @property
+    def url(self) -> str:
+        """The picture as a `data:` URL."""
+        return f"data:{self.mime_type};base64,{self.data}"
+
+
+Part: TypeAlias = Text | Image
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The result of a tool in the forms that models take it: text and pictures."""
+
+    parts: tuple[Part, ...]
+    """Its texts and pictures, in order."""
+    is_error: bool = False
+    """Whether the call failed; the text says why."""
+
+    @property
+    def text(self) -> str:
+        """All text; a picture is mentioned in brackets."""
+        return "\n\n".join(
+            part.text if isinstance(part, Text) else f"[picture, {part.mime_type}]" for part in self.parts
+        )
+
+    @property
+    def images(self) -> tuple[Image, ...]:
+        """All pictures."""
+        return tuple(part for part in self.parts if isinstance(part, Image))
+
+    def for_anthropic(self, tool_use_id: str) -> Any:
+        """A `tool_result` block for the next user message of Anthropic's Messages API."""
+        content: list[dict[str, Any]] = [
+            {"type": "text", "text": part.text}
+            if isinstance(part, Text)
+            else {"type": "image", "source": {"type": "base64", "media_type": part.mime_type, "data": part.data}}
+            for part in self.parts
+            if not isinstance(part, Text) or part.text.strip()  # an empty text block is refused
+        ]
+        if self.is_error:  # then words are a must, and the only thing allowed
+            content = [{"type": "text", "text": self.text if self.text.strip() else "The tool failed."}]
+        return {"type": "tool_result", "tool_use_id": tool_use_id, "content": content, "is_error": self.is_error}
+
+    def for_openai(self, tool_call_id: str) -> list[Any]:
+        """The messages to add for OpenAI's Chat Completions, if this was the only call of the model's turn."""
+        return Answers({tool_call_id: self}).for_openai()
+
+    def for_openai_responses(self, call_id: str) -> Any:
+        """A `function_call_output` item for OpenAI's Responses API."""
+        output = [
+            {"type": "input_text", "text": part.text}
+            if isinstance(part, Text)
+            else {"type": "input_image", "image_url": part.url}
+            for part in self.parts
+        ]
+        return {"type": "function_call_output", "call_id": call_id, "output": output or ""}
+
+
+class Answers(dict[str, Answer]):
+    """The answers to all tool calls of one turn of a model, by the id of each call.
+
+    Each form is a list of what is to be added to the conversation, right after the model's own message.
+    """
+
+    def for_anthropic(self) -> list[Any]:
+        """For Anthropic's Messages API: one message, which holds the results of all calls."""
+        results = [answer.for_anthropic(tool_use_id) for tool_use_id, answer in self.items()]
+        return [{"role": "user", "content": results}] if results else []
+
+    def for_openai(self) -> list[Any]:
+        """For OpenAI's Chat Completions: a tool answers in words there, and nothing comes between such answers; all
+        pictures follow in one more message, numbered."""
+        messages: list[Any] = []
+        shown: list[Any] = []
+        for tool_call_id, answer in self.items():
+            words: list[str] = []
+            for part in answer.parts:
+                if isinstance(part, Text):
+                    words.append(part.text)
+                    continue
+                label = f"picture {len(shown) // 2 + 1}"
+                words.append(f"[{label}, {part.mime_type}, is in the next message]")
+                shown += [
+                    {"type": "text", "text": f"{label}:"},
+                    {"type": "image_url", "image_url": {"url": part.url}},
+                ]
+            messages.append({"role": "tool", "tool_call_id": tool_call_id, "content": "\n\n".join(words)})
+        if shown:
+            intro = {"type": "text", "text": "The pictures of the tools' results:"}
+            messages.append({"role": "user", "content": [intro, *shown]})
+        return messages
+
+    def for_openai_responses(self) -> list[Any]:
+        """For OpenAI's Responses API: an item for each call, pictures included."""
+        return [answer.for_openai_responses(call_id) for call_id, answer in self.items()]
+
+
+def failed_answer(message: str) -> Answer:
+    """Something went wrong, told to the model."""
+    return Answer((Text(message),), is_error=True)
+
+
+def result_answer(result: CallToolResult, max_text: int) -> Answer:
+    """The result of a tool."""
+    parts = [part for item in result.content for part in _parts_of(item)]
+    if not parts and result.structured_content is not None:
+        parts = [Text(json.dumps(result.structured_content, ensure_ascii=False))]
+    return Answer(_shortened(parts, max_text), result.is_error)
+
+
+def resource_answer(contents: Iterable[ResourceContents], max_text: int) -> Answer:
+    """A resource."""
+    parts: list[Part] = []
+    for item in contents:
+        words, blob, mime_type = item.get("text"), item.get("blob", ""), item.get("mimeType") or "binary"
+        parts.append(Text(words) if words is not None else _blob(blob, mime_type, item["uri"]))
+    return Answer(_shortened(parts, max_text))
+
+
+def text_answer(words: str, max_text: int) -> Answer:
+    """Mere words."""
+    return Answer(_shortened([Text(words)], max_text))
+
+
+def _parts_of(item: Any) -> Iterable[Part]:
+    match item.type:
+        case "text":
+            yield Text(item.text)
+        case "image":
+            yield _blob(item.data, item.mime_type, "")
+        case "audio":
+            yield _mention("audio", item.mime_type, item.data)
+        case "resource_link":
+            yield Text(f"[{item.title or item.name}]({item.uri})")
+        case _:
+            resource = item.resource
+            words = getattr(resource, "text", None)
+            if words is not None:
+                yield Text(words)
+            else:
+                yield _blob(resource.blob, resource.mime_type or "binary", str(resource.uri))
+
+
+def _blob(data: str, mime_type: str, uri: str) -> Part:
+    return Image(data, mime_type) if mime_type in MODEL_IMAGES else _mention(uri or "picture", mime_type, data)
+
+
+def _mention(what: str, mime_type: str, data: str) -> Text:
+    return Text(f"[{what}, {mime_type}, {len(data) * 3 // 4} bytes]")
+
+
+def _shortened(parts: Iterable[Part], max_text: int) -> tuple[Part, ...]:
+    """At most `max_text` characters; what is left out is said."""
+    kept: list[Part] = []
+    room = max_text
+    for part in parts:
+        if isinstance(part, Image):
+            kept.append(part)
+            continue
+        left_out = len(part.text) - room
+        kept.append(part if left_out <= 0 else Text(f"{part.text[:room]}\n[… {left_out} more characters]"))
+        room = max(room - len(part.text), 0)
+    return tuple(kept)

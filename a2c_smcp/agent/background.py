@@ -1,0 +1,129 @@
+"""What an Agent does behind its program's back: fetches, and calls of the event handler; in tasks or in threads.
+
+This module and `waiting` hold all that the two forms of an Agent do differently. Each class here has the methods of its
+twin, so that `scripts/generate_sync.py` can make the blocking client from the asynchronous one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import inspect
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+logger = logging.getLogger(__name__)
+
+IDLE_SECONDS = 5.0
+WORKERS = 8
+
+
+class AsyncBackground:
+    """Tasks of the event loop. None outlives `stop`: a loop that closes complains about tasks that are left."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()  # the loop itself keeps only weak references
+
+    def start(self, work: Callable[[], Coroutine[Any, Any, None]], delay: float = 0.0) -> None:
+        """Begin in `delay` seconds."""
+        task = asyncio.create_task(_run_later(work, delay))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def keep_running(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Begin something that lasts as long as the connection."""
+        self.start(work)
+
+    async def finish(self, outcome: Any) -> None:
+        """Await what a handler returned, if it is awaitable."""
+        if inspect.isawaitable(outcome):
+            await outcome
+
+    async def stop(self) -> None:
+        """Cancel everything, except the task that asks for it: a handler may disconnect its own client."""
+        tasks = self._tasks - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class SyncBackground:
+    """Daemon threads: they end with the program. A few workers share the short jobs, and end when there are none.
+
+    A thread for each job would be simpler, but an office with a hundred Computers that change at the same moment would
+    start a hundred threads; and a delayed job would hold a thread only to sleep.
+    """
+
+    def __init__(self, workers: int = WORKERS) -> None:
+        self._most_workers = workers
+        self._workers = 0
+        self._busy = 0
+        self._jobs: list[tuple[float, int, Callable[[], None]]] = []
+        """A heap by due time; the number keeps the order of jobs that are due at the same time."""
+        self._numbers = itertools.count()
+        self._changed = threading.Condition()
+        self._is_stopped = False
+
+    def start(self, work: Callable[[], None], delay: float = 0.0) -> None:
+        """Begin in `delay` seconds, or as soon as a worker is free after that."""
+        with self._changed:
+            self._is_stopped = False
+            heapq.heappush(self._jobs, (time.monotonic() + delay, next(self._numbers), work))
+            if self._workers - self._busy < len(self._jobs) and self._workers < self._most_workers:
+                self._workers += 1
+                threading.Thread(target=self._work, daemon=True).start()
+            self._changed.notify()
+
+    def keep_running(self, work: Callable[[], None]) -> None:
+        """Begin something that lasts as long as the connection: not in a worker, which it would occupy."""
+        threading.Thread(target=work, daemon=True).start()
+
+    def finish(self, outcome: Any) -> None:
+        """Run what a handler returned to its end, if it is awaitable, in an event loop made for it."""
+        if inspect.isawaitable(outcome):
+            asyncio.run(_awaiting(outcome))
+
+    def stop(self) -> None:
+        """Drop the jobs that have not begun. A thread cannot be cancelled: one that is busy ends after its job."""
+        with self._changed:
+            self._jobs.clear()
+            self._is_stopped = True
+            self._changed.notify_all()
+
+    def _work(self) -> None:
+        while (work := self._next()) is not None:
+            try:
+                work()
+            except Exception:
+                logger.exception("background work failed")
+            finally:
+                with self._changed:
+                    self._busy -= 1
+
+    def _next(self) -> Callable[[], None] | None:
+        """The next job that is due; None when this worker is to end."""
+        with self._changed:
+            idle_until = time.monotonic() + IDLE_SECONDS
+            while True:
+                now = time.monotonic()
+                if self._jobs and self._jobs[0][0] <= now:
+                    self._busy += 1
+                    return heapq.heappop(self._jobs)[2]
+                if not self._jobs and (self._is_stopped or now >= idle_until):
+                    self._workers -= 1
+                    return None
+                self._changed.wait((self._jobs[0][0] if self._jobs else idle_until) - now)
+
+
+async def _run_later(work: Callable[[], Coroutine[Any, Any, None]], delay: float) -> None:
+    if delay:
+        await asyncio.sleep(delay)
+    await work()
+
+
+async def _awaiting(outcome: Awaitable[Any]) -> None:
+    await outcome

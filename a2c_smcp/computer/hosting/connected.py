@@ -1,0 +1,166 @@
+"""An MCP server while it is connected: calls of its tools, and what is kept current beside them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import anyio
+import mcp_types as types
+from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated, ServerEvent, ToolsListChanged
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from a2c_smcp.computer.config.policy import Policy
+from a2c_smcp.computer.hosting.health import Health
+from a2c_smcp.computer.hosting.listening import Wanted, keep_listening
+from a2c_smcp.computer.hosting.tool_list import ToolList
+from a2c_smcp.computer.hosting.watching import Audience, ResourceWatch
+from a2c_smcp.computer.mcp.client import Connection
+from a2c_smcp.computer.mcp.conversation import OnProgress, is_closed
+from a2c_smcp.computer.mcp.failures import in_words
+from a2c_smcp.errors import ToolFailedError
+from a2c_smcp.utils.backoff import Backoff
+from a2c_smcp.utils.results import CallToolResult
+from a2c_smcp.utils.text import one_line
+
+logger = logging.getLogger(__name__)
+
+PROGRESS_PAUSE = 1.0
+"""Seconds between two log lines about the progress of a call; the last one is always written."""
+MAX_PROGRESS = 300
+"""Characters of what a server says about it."""
+
+AudienceT = TypeVar("AudienceT", bound=Audience)
+
+
+class ServerGone(ToolFailedError):
+    """The MCP server ended, or is not ready."""
+
+
+class ConnectedServer(Generic[AudienceT]):
+    """One connection, from ready to lost. `show` makes the view of its windows and documents."""
+
+    def __init__(
+        self,
+        name: str,
+        connection: Connection,
+        tools: ToolList,
+        *,
+        show: Callable[[ResourceWatch], AudienceT],
+        policy: Policy,
+        redact: Callable[[str], str],
+    ) -> None:
+        self.session = connection.session
+        self._name = name
+        self._link = connection.link
+        self._tools = tools
+        self._policy = policy
+        self._redact = redact
+        self._health = Health(connection, policy)
+        self._watch = ResourceWatch(name, self.session, policy, redact)
+        self.view = show(self._watch)
+
+    async def run(self) -> None:
+        """Keep tools and resources current and check that the server lives, until this is cancelled."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._watch.run, self.view)
+            tasks.start_soon(self._tools.keep_current, self.session)
+            tasks.start_soon(self._health.watch)
+            if self.session.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                tasks.start_soon(self._listen)
+
+    def on_event(self, event: ServerEvent) -> None:
+        """The server announces a change."""
+        match event:
+            case ToolsListChanged():
+                self._tools.outdate()
+            case ResourcesListChanged():
+                self._watch.outdate()
+            case ResourceUpdated(uri):
+                self.view.updated(uri)
+            case _:
+                pass
+
+    def close(self) -> None:
+        """The connection has ended."""
+        self._watch.close()
+        self.view.close()
+
+    async def call_tool(self, tool: str, arguments: dict[str, Any], label: str) -> CallToolResult:
+        """Call a tool. If this is cancelled, the call on the server is cancelled too.
+
+        Raises:
+            ServerGone: the server ended during the call.
+            ToolFailedError: the server rejected the call, or answered something that is no result; its words are kept.
+        """
+        call = object()
+        self._health.call_begins(call)
+        try:
+            return await self.session.call(tool, arguments, self._log_progress(label))
+        except MCPError as error:
+            # Servers use the code of `CONNECTION_CLOSED` for errors of their own, so it may mean nothing. A ping finds
+            # out; only if the connection did end, the call fails with that reason.
+            if error.code == types.CONNECTION_CLOSED:
+                self._link.doubt()
+                if is_closed(error) and (loss := await self._describe_loss()):
+                    raise ServerGone(loss) from None
+            raise ToolFailedError(self._redact(error.message), details={"mcp_code": error.code}) from None
+        except ToolFailedError as error:
+            raise ToolFailedError(self._redact(error.message)) from None
+        finally:
+            self._health.call_ends(call)
+
+    # -------------------------------------------------------------------------------------------------------- internals
+
+    async def _listen(self) -> None:
+        """Listen for changes of the lists, as of 2026-07-28, unless the server does not know that."""
+        is_rejected = False
+
+        def wanted() -> Wanted | None:
+            return None if is_rejected else {"tools_list_changed": True, "resources_list_changed": True}
+
+        # What changed before the subscription was open, or in a gap, was not announced: read both lists again.
+        def on_open(_: types.SubscriptionFilter) -> None:
+            self._tools.outdate()
+            self._watch.outdate()
+
+        def on_end(problem: Exception | None) -> None:
+            nonlocal is_rejected
+            if problem is not None:
+                words = in_words(problem, self._redact)
+                logger.debug("[%s] does not announce changes of its lists: %s", self._name, words)
+            codes = types.METHOD_NOT_FOUND, types.INVALID_PARAMS
+            is_rejected = isinstance(problem, MCPError) and problem.code in codes
+
+        backoff = Backoff(self._policy.first_delay, self._policy.longest_delay)
+        await keep_listening(self.session, backoff, wanted, on_open=on_open, on_event=self.on_event, on_end=on_end)
+
+    def _log_progress(self, label: str) -> OnProgress:
+        told_at = 0.0
+
+        def on_progress(progress: float, total: float | None, message: str | None) -> None:
+            nonlocal told_at
+            now = time.monotonic()
+            if now - told_at < PROGRESS_PAUSE and progress != total:
+                return
+            told_at = now
+            logger.info(
+                "%s: progress %g%s%s",
+                label,
+                progress,
+                f" of {total:g}" if total is not None else "",
+                f": {one_line(self._redact(message), MAX_PROGRESS)}" if message else "",
+            )
+
+        return on_progress
+
+    async def _describe_loss(self) -> str | None:
+        """Why the connection ended, if it did. The pipe may break a moment before the process is known to be gone."""
+        await asyncio.wait((self._link.lost,), timeout=1)
+        if not self._link.lost.done():
+            return None
+        return self._redact(f"MCP server {self._name} {self._link.lost.result()} during the call")

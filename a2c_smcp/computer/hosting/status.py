@@ -1,0 +1,61 @@
+"""The state of an MCP server, as its owner sees it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+
+class ServerState(StrEnum):
+    """Where an MCP server is in its life."""
+
+    STARTING = "starting"
+    READY = "ready"
+    RESTARTING = "restarting"
+    FAILED = "failed"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+    DISABLED = "disabled"
+
+
+@dataclass(frozen=True)
+class ServerStatus:
+    """The state of an MCP server at one moment. It holds no secret."""
+
+    name: str
+    type: str
+    """`stdio`, `streamable` or `sse`."""
+    state: ServerState
+    since: datetime
+    """When it entered this state."""
+    reason: str | None = None
+    """Why it is in this state, if there is more to say."""
+    restarts: int = 0
+    """How often it was restarted."""
+    tools: int = 0
+    """How many tools it has."""
+    windows: int = 0
+    """How many windows it has."""
+    documents: int = 0
+    """How many documents it has."""
+    server_info: str | None = None
+    """The name and version that it reports."""
+    protocol_version: str | None = None
+    """The version of MCP that the connection uses."""
+    pid: int | None = None
+    """The process, of a server that the Computer started."""
+    stderr: tuple[str, ...] = ()
+    """The last lines of its standard error, once it failed."""
+    notes: tuple[str, ...] = field(default=())
+    """What its owner should know: clashes of tool names, settings without effect."""
+
+    @property
+    def active(self) -> bool:
+        """Whether its tools can be called."""
+        return self.state is ServerState.READY
+
+    def to_json(self) -> dict[str, Any]:
+        """The status as JSON data."""
+        return {**asdict(self), "since": self.since.isoformat(timespec="seconds")}

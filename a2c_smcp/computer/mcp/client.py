@@ -1,0 +1,190 @@
+"""Connections to one MCP server: a transport, a session, a handshake and the first list of tools.
+
+An `MCPClient` opens a connection and closes it. When that happens, and what follows when it fails, is decided by its
+owner (`hosting.owner`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar, cast
+
+import anyio
+import mcp_types as types
+from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated, ServerEvent, ToolsListChanged
+from mcp.shared.exceptions import MCPError
+from pydantic import BaseModel, ValidationError
+
+import a2c_smcp
+from a2c_smcp.computer.config.policy import Policy
+from a2c_smcp.computer.mcp.conversation import Conversation
+from a2c_smcp.computer.mcp.failures import CannotStart, ConnectionFailed, explain
+from a2c_smcp.computer.mcp.handshake import Handshake
+from a2c_smcp.computer.mcp.link import Link
+from a2c_smcp.computer.mcp.processes import STDERR_LINES, Children
+from a2c_smcp.computer.mcp.session import Session
+
+logger = logging.getLogger(__name__)
+
+SHOWN_WIDTH = 500
+"""Characters that are kept of a line that a server wrote."""
+
+ReadTools: TypeAlias = Callable[[Session], Awaitable[frozenset[str]]]
+"""Reads the tools of a new connection and returns their names."""
+ParametersT = TypeVar("ParametersT", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Connection:
+    """An open connection, ready for use."""
+
+    session: Session
+    link: Link
+
+
+class MCPClient(ABC):
+    """Opens connections to one configured MCP server; each transport is a subclass.
+
+    `on_event` is called with every change that the server announces by a notification. It must not wait.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        children: Children,
+        redact: Callable[[str], str],
+        on_event: Callable[[ServerEvent], None],
+        policy: Policy,
+    ) -> None:
+        self.name = name
+        self.stderr: deque[str] = deque(maxlen=STDERR_LINES)
+        """The last lines that a server which this Computer started wrote to its standard error."""
+        self._children = children
+        self._redact = redact
+        self._on_event = on_event
+        self._policy = policy
+        self._handshake = Handshake(name, policy.question_timeout)
+        self._link: Link | None = None
+        self._is_noisy = False
+
+    @property
+    def pid(self) -> int | None:
+        """The process of a server that this Computer started, while there is a connection to it."""
+        return self._link.pid if self._link is not None else None
+
+    @asynccontextmanager
+    async def connect(self, parameters: dict[str, Any], read_tools: ReadTools) -> AsyncGenerator[Connection]:
+        """Open a connection for as long as the block runs, with its handshake done and its tools read.
+
+        The handshake may end a connection and ask for another of a different version; that happens here, and the block
+        sees only the last one.
+
+        Raises:
+            CannotStart: another attempt would fail too.
+            ConnectionFailed: the connection could not be opened, or broke while the block ran.
+        """
+        # The block runs inside this generator, at `yield`, so its exceptions arrive here too. `is_open` tells them from
+        # failures to connect: only the latter may lead to another attempt, and the block must never run twice.
+        is_open = False
+        while not is_open:
+            link = self._link = Link()
+            self.stderr.clear()
+            try:
+                async with self._session(parameters, link) as session:
+                    if await self._is_settled(session, link, read_tools):
+                        is_open, self._is_noisy = True, False
+                        yield Connection(session, link)
+            except CannotStart:
+                raise
+            except Exception as error:  # of any transport, handshake or server
+                if is_open or not self._handshake.fail():
+                    raise ConnectionFailed(explain(error, link)) from error
+            finally:
+                link.lose("was stopped")
+                self._link = None
+
+    @abstractmethod
+    def _open(self, parameters: dict[str, Any], link: Link) -> AbstractAsyncContextManager[Conversation]:
+        """Open a transport, which reports the end of the connection, or a doubt about it, to `link`.
+
+        Raises:
+            CannotStart: another attempt would fail too.
+        """
+
+    @asynccontextmanager
+    async def _session(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Session]:
+        client_info = types.Implementation(name="a2c-stack", version=a2c_smcp.__version__)
+        async with self._open(parameters, link) as conversation, Session(conversation, client_info) as session:
+            yield session
+
+    async def _is_settled(self, session: Session, link: Link, read_tools: ReadTools) -> bool:
+        """Perform the handshake and read the tools; whether this connection is to be used."""
+        try:
+            with anyio.fail_after(self._policy.start_timeout):
+                await self._handshake.shake(session)
+                tools = await read_tools(session)
+            return await self._handshake.is_settled(session, link, tools)
+        except Exception as error:
+            # The reason must be known before the connection is closed: from then on, the transport would report the
+            # closing instead. A transport may learn a moment later than the session why its server is gone.
+            if isinstance(error, MCPError) and error.code == types.CONNECTION_CLOSED:
+                await asyncio.wait((link.lost,), timeout=1)
+            if isinstance(error, TimeoutError):
+                link.lose(f"did not answer within {self._policy.start_timeout:g} s after its start")
+            link.lose(explain(error, link))
+            raise
+
+    # --------------------------------------------------------------------------------------- what a transport passes on
+
+    def _on_notice(self, method: str, params: Mapping[str, Any]) -> None:
+        """A notification, as the event that a connection of 2026-07-28 would deliver."""
+        match method, params.get("uri"):
+            case "notifications/tools/list_changed", _:
+                self._on_event(ToolsListChanged())
+            case "notifications/resources/list_changed", _:
+                self._on_event(ResourcesListChanged())
+            case "notifications/resources/updated", str(uri):
+                self._on_event(ResourceUpdated(uri=uri))
+            case _:
+                pass
+
+    def _on_stderr(self, line: str) -> None:
+        line = self._redact(line)[:SHOWN_WIDTH]
+        self.stderr.append(line)
+        logger.debug("[%s] %s", self.name, line)
+
+    def _on_noise(self, line: str) -> None:
+        # A server that prints its log to standard output does so all the time: one warning for each connection is
+        # enough.
+        level = logging.DEBUG if self._is_noisy else logging.WARNING
+        self._is_noisy = True
+        shown = self._redact(line)[:SHOWN_WIDTH]
+        logger.log(level, "[%s] writes to its standard output what is no MCP message: %s", self.name, shown)
+
+
+def filled(model: type[ParametersT], parameters: dict[str, Any]) -> ParametersT:
+    """The model of parameters whose placeholders have been filled in. A value of an input is text, also for a number.
+
+    Raises:
+        CannotStart: a value is invalid for its field. The message names the field, not the value: it may be a secret.
+    """
+    # The models are strict, so that a file with `"args": [1]` is rejected when it is read. Here the values come from
+    # inputs: a number that a person typed, or a default that is one, is meant as text.
+    known = {key: value for key, value in parameters.items() if key in model.model_fields}
+    if isinstance(args := known.get("args"), list):
+        known["args"] = [str(arg) for arg in cast("list[Any]", args)]
+    for field in ("env", "headers"):
+        if isinstance(named := known.get(field), dict):
+            known[field] = {name: str(value) for name, value in cast("dict[str, Any]", named).items()}
+    try:
+        return model.model_validate(known, strict=False)
+    except ValidationError as error:
+        fields = sorted({str(mistake["loc"][0]) for mistake in error.errors() if mistake["loc"]})
+        raise CannotStart(f"its parameters do not fit: {', '.join(fields)}") from None

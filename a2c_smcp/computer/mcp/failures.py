@@ -1,0 +1,42 @@
+"""How a connection to an MCP server fails, in words that a person can use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from a2c_smcp.computer.mcp.link import Link
+
+
+class CannotStart(Exception):
+    """The server cannot start as configured: another attempt would fail too."""
+
+
+class ConnectionFailed(Exception):
+    """A connection could not be opened, or broke. The message says why, in words that follow the server's name."""
+
+
+def in_words(error: Exception, redact: Callable[[str], str]) -> str:
+    """What a server answered, or that it did not, without the secrets that it may have put into its answer."""
+    return redact(str(error)) or "no answer in time"
+
+
+def explain(error: BaseException, link: Link | None = None) -> str:
+    """Why a connection failed, in words that follow the server's name. What the transport noticed comes first."""
+    if link is not None and link.lost.done():
+        return link.lost.result()
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    text = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, MCPError):
+        text = f"refused the handshake: {text}"
+    elif isinstance(error, ValidationError):
+        text = "answered the handshake with something that is no MCP"
+    elif not isinstance(error, ConnectionError):
+        text = f"cannot be reached: {text}"
+    said = text.partition(": ")[2] or text
+    hint = link.hint if link is not None else None
+    return f"{text} ({hint})" if hint and said not in hint else text

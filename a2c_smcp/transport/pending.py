@@ -1,0 +1,99 @@
+"""A request that waits for its ack: on an event loop, or in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from typing import Any
+
+from a2c_smcp.errors import InvalidAnswerError, SMCPError, TimedOutError
+from a2c_smcp.transport.packet import Unreadable
+
+
+class AsyncPending:
+    """A request of a task. It belongs to one event loop."""
+
+    __slots__ = ("_answer",)
+
+    def __init__(self) -> None:
+        self._answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def settle(self, ack: list[Any]) -> None:
+        """Hand over the values of an ack."""
+        if not self._answer.done():
+            try:
+                self._answer.set_result(_value_of(ack))
+            except InvalidAnswerError as error:
+                self._answer.set_exception(error)
+
+    def fail(self, error: SMCPError) -> None:
+        """Report that no ack will come."""
+        if not self._answer.done():
+            self._answer.set_exception(error)
+
+    async def wait(self, seconds: float, event: str) -> Any:
+        """Wait for the value of the ack.
+
+        Raises:
+            TimedOutError: no ack within `seconds`.
+            SMCPError: the request failed, or the ack is invalid.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._answer
+        except TimeoutError:
+            raise _too_late(seconds, event) from None
+
+
+class SyncPending:
+    """A request of a thread. `_latch` is locked until the outcome is there.
+
+    It is a bare lock and not a `threading.Event`: an event is made of Python code around a lock, and a Ctrl-C in the
+    middle of it leaves the lock held, so that the reader thread would block for ever when it brings the ack.
+    """
+
+    __slots__ = ("_error", "_latch", "_value")
+
+    def __init__(self) -> None:
+        self._latch = threading.Lock()
+        self._latch.acquire()
+        self._value: Any = None
+        self._error: SMCPError | None = None
+
+    def settle(self, ack: list[Any]) -> None:
+        """Hand over the values of an ack."""
+        try:
+            self._value = _value_of(ack)
+        except InvalidAnswerError as error:
+            self._error = error
+        self._open()
+
+    def fail(self, error: SMCPError) -> None:
+        """Report that no ack will come."""
+        if self._latch.locked():
+            self._error = error
+            self._open()
+
+    def wait(self, seconds: float, event: str) -> Any:
+        """Wait for the value of the ack. It raises what `AsyncPending.wait` raises."""
+        if not self._latch.acquire(timeout=seconds):
+            raise _too_late(seconds, event)
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+    def _open(self) -> None:
+        with contextlib.suppress(RuntimeError):  # another thread has released it
+            self._latch.release()
+
+
+def _value_of(ack: list[Any]) -> Any:
+    value = ack[0] if len(ack) == 1 else tuple(ack) or None
+    if isinstance(value, Unreadable):
+        raise InvalidAnswerError(value.error.message)
+    return value
+
+
+def _too_late(seconds: float, event: str) -> TimedOutError:
+    return TimedOutError(f"no answer to {event} within {seconds:g} s")
