@@ -21,7 +21,7 @@ def test_a_flag_is_shown_without_a_type() -> None:
     assert re.search(r"--json +Print JSON", shown)
     assert re.search(r"--start +--no-start +Start the MCP", shown)
     assert re.search(r"--help +-h +Show this", shown)
-    assert re.search(r"--url +<str> +A Server", shown)
+    assert re.search(r"--url +<str> +Server to check", shown)
     assert "<bool>" not in shown
 
 
