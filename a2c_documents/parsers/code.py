@@ -1,4 +1,8 @@
-"""Source code: the file as it is, in pieces that begin where its classes and functions do."""
+"""Source code: the unchanged file, in pieces that begin at its classes and functions.
+
+Python has a parser in the standard library. For other languages a regular expression finds definitions at the beginning
+of a line, which is enough to divide a file.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from a2c_documents.wording import shortened
 
 MAX_CODE = 32_000_000
 MAX_PIECE = 400
-"""Lines of a piece where nothing says where one begins."""
+"""Lines of a piece in code without definitions."""
 _SHEBANG = re.compile(r"#!.*?\b(python|node|bash|sh|zsh|ruby|perl|php|lua)[\d.]*\s*$")
 _INTERPRETERS = {"node": "javascript", "sh": "bash"}
 
@@ -67,7 +71,7 @@ def _pieces(lines: Sequence[str], found: Sequence[Definition], language: str) ->
 
 
 def _cuts(lines: Sequence[str], start: int, end: int, *, whole: bool) -> Iterator[tuple[int, int]]:
-    """Without empty lines around; code that nothing divides is cut by size, at an empty line where one is near."""
+    """Ranges without empty lines around them. Code without definitions is cut by size, if possible at an empty line."""
     while start < end and not lines[start].strip():
         start += 1
     while end > start and not lines[end - 1].strip():
@@ -90,10 +94,10 @@ def _describe(definition: Definition) -> str:
 
 
 MAX_PARSED = 2_000_000
-"""Characters of Python that are worth a syntax tree."""
+"""Characters of Python that are parsed."""
 MAX_NAMES = 12
 MAX_COMMENT = 80
-"""Lines at the top in which a file may say what it is."""
+"""Lines at the top that are searched for a description."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +183,7 @@ def _in_family(line: str, language: str) -> str:
 
 
 def _with_comments(lines: Sequence[str], number: int) -> int:
-    """A comment or decorator right above belongs to the definition."""
+    """The first line of the comments and decorators right above a definition."""
     while number > 0 and lines[number - 1].strip().startswith(_COMMENTS):
         number -= 1
     return number
@@ -211,7 +215,7 @@ def _leading_comment(lines: Sequence[str]) -> list[str]:
 
 
 def _first_paragraph(lines: Sequence[str]) -> str:
-    """The first that is about the file; who owns it and what one may do with it says nothing about that."""
+    """The first paragraph that is not a copyright or licence notice."""
     paragraphs = [" ".join(part.split()) for part in "\n".join(line.strip() for line in lines).split("\n\n")]
     return next((words for words in paragraphs if words and not _LEGAL.search(words)), "")
 
@@ -219,7 +223,7 @@ def _first_paragraph(lines: Sequence[str]) -> str:
 def _parse(source: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what the author's escapes are worth is not asked here
+            warnings.simplefilter("ignore")  # invalid escapes in the file are not our concern
             return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None

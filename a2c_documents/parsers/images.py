@@ -27,7 +27,7 @@ MAX_FRAMES = 5_000
 _MAX_ICON = 2_000_000
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "TIFF", "BMP", "DIB", "ICO")
 _SHOWN = {"PNG": "image/png", "JPEG": "image/jpeg", "GIF": "image/gif", "WEBP": "image/webp"}
-"""Formats that can be shown as they are; others are turned into PNG."""
+"""Formats that clients can show. Others are converted to PNG."""
 _OTHERS = {"TIFF": "image/tiff", "BMP": "image/bmp", "ICO": "image/x-icon"}
 _DESCRIPTION, _MAKER, _MODEL, _CHANGED, _ARTIST = 0x010E, 0x010F, 0x0110, 0x0132, 0x013B
 _ERRORS = (
@@ -39,7 +39,7 @@ _EXIF, _TAKEN, _XP_TITLE, _XP_COMMENT, _XP_KEYWORDS = 0x8769, 0x9003, 0x9C9B, 0x
 
 
 def open_image(path: Path) -> Source:
-    """Open a picture; each frame of a TIFF is a page.
+    """Open a picture. Each frame of a TIFF is a page.
 
     Raises:
         UnreadableFileError: it is no picture that is known here, or its header is damaged.
@@ -111,8 +111,9 @@ def _opened(path: Path) -> Generator[Image.Image]:
         if not start:
             raise UnreadableFileError("the file is empty")
         try:
-            # A header says how large a picture is and costs nothing, however large that is. Only icons are decoded as
-            # soon as they are opened.
+            # Opening reads the header only, so Pillow's guard against decompression bombs, which counts the pixels in
+            # the header, would reject large but harmless scans. Icons are decoded as soon as they are opened: for
+            # them the guard stays.
             Image.MAX_IMAGE_PIXELS = _MAX_ICON if start == b"\x00\x00\x01\x00" else None
             picture = Image.open(file, formats=FORMATS)
         except _ERRORS as error:
@@ -124,7 +125,7 @@ def _opened(path: Path) -> Generator[Image.Image]:
 
 
 def _said(error: BaseException) -> str:
-    """What an error says; Pillow's names the open file, which tells a person nothing."""
+    """The message of an error, without the file object that Pillow names."""
     return "its format is not known" if "cannot identify" in str(error) else str(error)
 
 
@@ -210,7 +211,7 @@ _SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？")
 
 
 def described(about: str, what: str) -> str:
-    """What its author says about a picture, where he does, and then what kind of picture it is."""
+    """The author's description of a picture, if any, and its kind."""
     if not about:
         return what
     return f"{about}{'' if about.endswith(_SENTENCE_ENDS) else '.'} {what}"
@@ -285,7 +286,7 @@ def _creator(root: Any) -> str:
 def _drawn_words(root: Any) -> list[Element]:
     """All texts of a drawing as one, in the order of the file; then its links.
 
-    Drawings are labels, and programs cut those to pieces, down to single letters: what stands on one line is one line.
+    Programs split labels into pieces, down to single letters, so texts at the same height are joined into one line.
     """
     lines: list[str] = []
     links: list[Element] = []
@@ -328,6 +329,6 @@ def _lines(node: Any) -> str:
 
 
 def _height(node: Any) -> float | None:
-    """Where a text stands, if it says so."""
+    """The height of a text, if it is given."""
     down = attribute(node, "y").split()
     return number(down[0]) if down else None

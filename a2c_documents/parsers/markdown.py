@@ -35,7 +35,7 @@ from a2c_documents.parsers.html.web_page import html_elements
 
 MAX_MARKDOWN = 64_000_000
 MAX_PARSED = 3_000_000
-"""Characters that are understood: it takes some seconds for a million."""
+"""Characters that are parsed. A million takes some seconds."""
 _TASK = re.compile(r"\[([ xX])\]\s")
 _BARE_LINK = re.compile(r"<?(https?://[^\s<>]+)>?")
 _INLINE_IMAGE = re.compile(r"<img\b", re.IGNORECASE)
@@ -231,7 +231,7 @@ _ENDS = {"---": ("---", "..."), "+++": ("+++",)}
 
 
 def split_front_matter(words: str) -> tuple[dict[str, Any], int]:
-    """What stands there, and how many lines it takes; nothing where it is not written as it should be."""
+    """The front matter and the number of its lines; empty if it is invalid."""
     fence = words[:3]
     if fence not in _ENDS or words[3:].split("\n", 1)[0].strip():
         return {}, 0
@@ -246,14 +246,14 @@ def split_front_matter(words: str) -> tuple[dict[str, Any], int]:
         documents = load_yaml(block)
     except (ValueError, RecursionError):
         return {}, 0
-    # A rule, some text and another rule is no front matter.
+    # Text between two horizontal rules is not front matter.
     if documents and isinstance(documents[0], dict):
         return cast("dict[str, Any]", documents[0]), end + 1
     return {}, 0 if documents else end + 1
 
 
 def facts_of(said: dict[str, Any]) -> Facts:
-    """The usual names for the usual facts; the rest is kept as details."""
+    """Facts from the usual keys. Other keys become details."""
     lower = {str(name).lower(): value for name, value in said.items()}
     used = ("title", "author", "authors", "keywords", "tags", "description", "summary", "abstract", "date", "created")
     others = {name: _plain(value) for name, value in lower.items() if name not in used}
@@ -305,10 +305,10 @@ _CLOSING = {"$$": "$$", "\\[": "\\]"}
 
 @cache
 def parser() -> Any:
-    """The one parser; it keeps nothing between two texts."""
+    """The shared parser, which keeps no state between texts."""
     found = MarkdownIt("commonmark", {"maxNesting": MAX_NESTING})
     found.enable(["table", "strikethrough"])
-    # Before everything else: what stands in a formula is neither a list nor emphasis.
+    # Before all other rules: the inside of a formula is neither a list nor emphasis.
     found.block.ruler.before(
         "fence", "formula", _formula_block, {"alt": ["paragraph", "reference", "blockquote", "list"]}
     )
@@ -345,7 +345,7 @@ def _formula_block(state: Any, first: int, last: int, silent: bool) -> bool:
 
 
 def _formula_inline(state: Any, silent: bool) -> bool:
-    """`$a_1$` is kept as it is written. Prices are no formulas: nothing may stand between a formula and its signs."""
+    """`$a_1$` is kept as it is written. A space next to a dollar sign, or a digit after it, shows a price."""
     source, start = state.src, state.pos
     if source[start] != "$":
         return False

@@ -1,4 +1,4 @@
-"""Jupyter notebooks, read as the JSON that they are: text, code, and what the code gave."""
+"""Jupyter notebooks, read as plain JSON: text, code and outputs."""
 
 from __future__ import annotations
 
@@ -137,17 +137,17 @@ MAX_OUTPUT = 200_000
 MAX_HTML = 5_000_000
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _OBJECT = re.compile(r"<[\w. ]+(?: at 0x[0-9a-f]+| object)>")
-"""What Python says of a thing that has no words of its own."""
+"""Python's text for an object without a description of its own."""
 _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp")
 _OLD_NAMES = {
     "png": "image/png", "jpeg": "image/jpeg", "svg": "image/svg+xml", "html": "text/html", "latex": "text/latex",
     "text": "text/plain", "markdown": "text/markdown", "javascript": "application/javascript",
 }  # fmt: skip
-"""How nbformat 3 called the types of its outputs."""
+"""The names of output types in nbformat 3."""
 
 
 def joined(value: Any) -> str:
-    """A text, which notebooks like to keep as a list of lines."""
+    """A text, which notebooks store as a string or a list of lines."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list):
@@ -156,7 +156,7 @@ def joined(value: Any) -> str:
 
 
 def marked_elements(source: str, base: Path | None = None) -> list[Element]:
-    """The elements of Markdown in a cell or output; what cannot be read leaves the other cells alone."""
+    """The elements of Markdown in a cell or output. If it cannot be read, an annotation takes its place."""
     try:
         return markdown_elements(source, base=base)
     except UnreadableFileError as error:
@@ -201,7 +201,7 @@ def _plain(words: str) -> Iterator[Element]:
 
 
 def _bundle(bundle: dict[str, Any]) -> Iterator[Element]:
-    """One thing in several shapes: the one that says most to a reader."""
+    """The most useful of several representations of one output."""
     plain = joined(bundle.get("text/plain"))
     if (plot := _plotted(bundle)) is not None:
         yield plot
@@ -228,7 +228,7 @@ def _bundle(bundle: dict[str, Any]) -> Iterator[Element]:
 
 
 def _from_html(markup: str, plain: str) -> list[Element]:
-    """Only where there is more in it than in the plain text: a table, a picture, a list …"""
+    """The elements of HTML, if it has more than the plain text: a table, a picture, a list …"""
     try:
         found = html_elements(markup[:MAX_HTML])
     except UnreadableFileError:

@@ -1,4 +1,4 @@
-"""Plain text. A long one has pages of some hundred kilobytes, read when wanted."""
+"""Plain text. Long files have pages of some hundred kilobytes, made on request."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from a2c_documents.registry import suffix_of
 
 MAX_TEXT = 64_000_000
 MAX_PREAMBLE = 200
-"""Lines in which a title is looked for."""
+"""Lines in which a title is searched."""
 _PAGE_BYTES = MAX_PAGE_BYTES * 3 // 4
-"""What is left of a page is for the JSON around the words."""
+"""The rest of a page is left for the JSON around the words."""
 _DECLARED = {
     "tex": re.compile(r"\s*\\title(?:\[[^\]]*\])?\{([^{}]+)\}"),
     "org": re.compile(r"\s*#\+title:\s*(\S.*)", re.IGNORECASE),
@@ -38,7 +38,7 @@ _NO_TITLE_STARTS = ("\\", "%", "<", ">", "..", "http:", "https:")
 
 @dataclass(frozen=True, slots=True)
 class _Title:
-    """What a text calls itself, and where: from which line, and up to which."""
+    """The title of a text, and the lines it takes."""
 
     words: str = ""
     start: int = 0
@@ -49,7 +49,7 @@ def open_text(path: Path) -> Source:
     """A text file.
 
     Raises:
-        UnreadableFileError: it is empty or no text.
+        UnreadableFileError: the file is empty or not a text.
     """
     raw = read_bytes(path, "text", MAX_TEXT, cut=True)
     check_text(raw, "text")
@@ -59,15 +59,15 @@ def open_text(path: Path) -> Source:
     title = _title(lines, suffix)
     facts = Facts(title=title.words, details={"encoding": encoding, "lines": len(lines)})
     source = _TextSource(facts, lines, suffix, title, is_cut=is_cut)
-    if suffix != "log":  # how it begins says nothing about what is in it
+    if suffix != "log":  # the first lines of a log do not describe it
         facts.summary = opening(source.elements(0, len(lines)), title.words)
-    if max(map(len, lines)) * 4 > _PAGE_BYTES:  # a line may not fit on a page: then they are cut wherever it must be
+    if max(map(len, lines)) * 4 > _PAGE_BYTES:  # a line may not fit on a page: cut inside lines
         return PagesSource(facts, paginate([Page(title.words, list(source.elements(0, len(lines))))]))
     return source
 
 
 class _TextSource:
-    """Lines, and where the pages begin; elements are made for the page that is asked for."""
+    """Lines and the beginnings of pages. Elements are made for the requested page only."""
 
     def __init__(self, facts: Facts, lines: list[str], suffix: str, title: _Title, *, is_cut: bool) -> None:
         self.facts = facts
@@ -90,10 +90,10 @@ class _TextSource:
         return Page(self._titles[index], list(self.elements(*self._ranges[index])))
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Nothing to close."""
 
     def elements(self, first: int, end: int) -> Iterator[Element]:
-        """Of some lines, one after another."""
+        """The elements of some lines."""
         title = self._title
         if first <= title.start < title.end <= end:
             yield heading(title.words, 1, lines=[title.start + 1, title.end])
@@ -104,7 +104,7 @@ class _TextSource:
 
 
 def _title(lines: Sequence[str], suffix: str) -> _Title:
-    """What the author marked as the title; else the first line, if it stands alone and reads like one."""
+    """The title that the author marked, else the first line if it is alone and reads like a title."""
     if suffix == "log":
         return _Title()
     if suffix in MARKS:
@@ -140,7 +140,7 @@ def _title_words(line: str) -> str:
 
 
 def _ranges(lines: Sequence[str], suffix: str) -> list[tuple[int, int]]:
-    """First line and end of each page; between two paragraphs if one ends in the last quarter of the page."""
+    """First line and end of each page. A page ends between two paragraphs if one ends in its last quarter."""
     ranges: list[tuple[int, int]] = []
     start = size = 0
     gap = -1

@@ -1,4 +1,4 @@
-"""A file that nobody here can read is still a document: one page that says why."""
+"""Files of unknown formats, as documents with one page that gives the reason."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from a2c_documents.model import Facts, Page, PagesSource, Source, note
 
 
 def open_unknown(path: Path) -> Source:
-    """A page that says what is known of the file."""
+    """A page that says what is known about the file."""
     size = path.stat().st_size
     what = "The file is empty." if size == 0 else f"No text can be read from a file of this type ({size:,} bytes)."
     return Unreadable(what)

@@ -91,7 +91,7 @@ def decode_as(raw: bytes, declared: str) -> tuple[str, str]:
 
 
 def clean(words: str) -> str:
-    """Without halves of characters: JSON can escape them, but nobody can send them on."""
+    """The text without lone surrogates: JSON can escape them, but UTF-8 cannot encode them."""
     return _SURROGATE.sub("\ufffd", words)
 
 
@@ -155,7 +155,11 @@ _EASTERN = (("šžŠŽ", "èìøòùæðï"), ("õûÕÛ", "öü", "áé"), ("þ
 
 
 def guess(raw: bytes) -> str:
-    """The name of an encoding; the usual one of western Europe where nothing speaks against it."""
+    """The name of the encoding; Western European unless the text shows another.
+
+    Letter statistics tell alphabets apart, but hardly the languages of western Europe, in which most such files are
+    written. Those are recognized by the combinations of letters that they do not have.
+    """
     sample = raw[:GUESSED_BYTES]
     try:
         words = sample.decode(WESTERN)
@@ -175,7 +179,7 @@ def _has(words: str, sets: tuple[str, ...]) -> bool:
 
 
 def _by_letters(raw: bytes) -> str:
-    # Most texts are in UTF-8 or western, and every format that is a text comes here: it is loaded for the others only.
+    # Every text format imports this module, but only texts in rare encodings need the library, which is slow to import.
     from charset_normalizer import from_bytes
 
     best = from_bytes(raw, cp_isolation=_USUAL).best()

@@ -67,7 +67,7 @@ class Flow:
         return bool(self._lists)
 
     def paragraph(self, words: str, links: list[Link], lines: list[int] | None = None, **metadata: Any) -> None:
-        """Words that stand together, and the links among them."""
+        """Add a paragraph and its links."""
         if not words:
             return
         if self._lists and (self._lists[-1].open or any(frame.items for frame in self._lists)):

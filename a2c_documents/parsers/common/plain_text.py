@@ -177,7 +177,7 @@ def _words(element: Element) -> str:
 
 
 def _worth(words: str, element: Element) -> int:
-    """How much words say: least those of somebody else, and those that only lead to what follows."""
+    """How informative words are. Quotes, and words that only introduce what follows, count least."""
     if element.category == "list" or element.metadata.get("quote"):
         return 0
     if words.startswith(_MARKUP) or words.endswith(_UNFINISHED):

@@ -21,7 +21,7 @@ from a2c_documents.wording import counted, shortened
 
 MAX_DATA = 64_000_000
 MAX_YAML = 4_000_000
-"""YAML is slow to read, and nobody writes more by hand."""
+"""YAML is slow to parse, and files written by hand are smaller."""
 MAX_TITLE = 120
 MAX_DESCRIPTION = 400
 _LONG_LINE = 400
@@ -95,7 +95,7 @@ def _yaml(words: str, facts: Facts) -> list[Element]:
     _name(facts, data)
     if columns := records(data):
         return [outline(data), table_of(data, columns)]
-    # As it is written: comments and order are worth more than a layout of ours.
+    # As it is written: comments and order are worth more than a new layout.
     shown = [outline(data)] if len(documents) == 1 else [outline(document) for document in documents[:20]]
     return [*shown, _source(words, "yaml")]
 
@@ -147,7 +147,7 @@ def _source(words: str, language: str, *, lines: bool = True) -> Element:
 
 
 def _name(facts: Facts, data: Any, about: Any = None) -> None:
-    """Title and summary as the data give them; `about` is where they speak of themselves, if not right away."""
+    """Title and summary from the data. `about` is the part that describes them, if it is not the top level."""
     said = as_dict(data if about is None else about)
     title, words = said.get("title"), said.get("description")
     facts.title = " ".join(clean(title).split()) if isinstance(title, str) and len(title) < MAX_TITLE else ""

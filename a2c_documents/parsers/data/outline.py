@@ -41,7 +41,7 @@ def describe(value: Any) -> str:
 
 
 def tell(data: Any) -> str:
-    """What data are, in a sentence that may stand for them."""
+    """A sentence that describes the data."""
     words = describe(data)
     parts = [_part(key, value) for key, value in islice(as_dict(data).items(), MAX_KEYS)]
     return shortened(words[:1].upper() + words[1:] + (f": {', '.join(parts)}" if parts else ""))

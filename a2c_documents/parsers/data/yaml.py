@@ -1,4 +1,4 @@
-"""YAML, read without its dangers: no objects, no bombs of aliases, no depth without end."""
+"""YAML, read safely: no Python objects, no alias bombs, limited depth."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import yaml
 
 MAX_DEPTH = 100
 MAX_NODES = 500_000
-"""Values, each counted as often as it is referred to."""
+"""Values, each counted as often as it is referenced."""
 
 
 def load_yaml(words: str) -> list[Any]:
@@ -52,7 +52,7 @@ _LOADER.add_multi_constructor("!", _tagged)
 
 
 def _check_depth(words: str) -> None:
-    """Events come one by one; building from them is recursion in C, which ends the process if it goes too deep."""
+    """Check the depth by parser events, before libyaml builds nodes: its recursion in C can crash the process."""
     depth = 0
     for event in yaml.parse(words, Loader=_LOADER):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -64,7 +64,11 @@ def _check_depth(words: str) -> None:
 
 
 def _check_size(root: yaml.Node) -> None:
-    """Count the values bottom-up: a node that is referred to ten times counts ten times."""
+    """Count the values bottom-up, before any is made.
+
+    A few lines of aliases to aliases ("billion laughs") stand for billions of values. A node that is referenced ten
+    times counts ten times, but is visited once.
+    """
     sizes: dict[int, int] = {}
     waiting: list[tuple[yaml.Node, bool]] = [(root, False)]
     being_read: set[int] = set()

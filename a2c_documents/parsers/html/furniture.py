@@ -1,6 +1,7 @@
-"""What on a web page is not its content: navigation, scripts, hidden things, cookie banners, tables for layout.
+"""Parts of a web page that are not content: navigation, scripts, hidden elements, cookie banners, layout tables.
 
-It is decided from the tree alone, in one pass that counts words, and rather too little is left out than too much.
+The decision uses the tree only, in one pass that counts words. In doubt a part stays: text that is missing does more
+harm than a menu that is shown.
 """
 
 from __future__ import annotations
@@ -148,7 +149,7 @@ def main_content(body: LexborNode, measures: Measures) -> LexborNode:
 
 
 def left_out(node: LexborNode, tag: str, measures: Measures, *, everything: bool = False) -> bool:
-    """Not content. `everything`: only what nobody could read is left out."""
+    """Whether an element is left out. With `everything`, only elements without readable text are."""
     if everything:
         return tag in _NO_WORDS
     if tag in SKIPPED:

@@ -122,7 +122,7 @@ def embedded(node: LexborNode, absolute: Callable[[str], str]) -> Element | None
 
 
 def math_of(node: LexborNode) -> tuple[str, bool]:
-    """A formula as TeX where it is given, and whether it stands in a line of text."""
+    """A formula as TeX if it is given, and whether it is inside a line of text."""
     tex = attribute(node, "alttext")
     for found in below(node):
         if found.tag == "annotation" and "tex" in attribute(found, "encoding").lower():
@@ -132,7 +132,7 @@ def math_of(node: LexborNode) -> tuple[str, bool]:
 
 
 def form_field(node: LexborNode) -> dict[str, Any] | None:
-    """One field. What nobody sees, and what nobody should, is left out."""
+    """One form field; None for a hidden one. The values of passwords are left out."""
     kind = attribute(node, "type").lower() or ("text" if node.tag == "input" else node.tag)
     if kind in ("hidden", "image") or (node.tag == "button" and not text_of(node)):
         return None

@@ -1,4 +1,7 @@
-"""A table's cells, with those that span several rows or columns, become headers and rows of one width."""
+"""HTML tables: cells, including those that span rows or columns, become headers and rows of equal width.
+
+A few bytes can declare a span of billions of cells, so the cells that spans may fill are limited.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _NUMBER = re.compile(r"[-+(]?[$€£¥]?\s?\d[\d\s.,:/%-]*\)?")
 
 @dataclass(slots=True)
 class Cell:
-    """What stands in a cell, and how far it reaches."""
+    """The text of a cell and its spans."""
 
     words: str = ""
     columns: int = 1
@@ -29,7 +32,7 @@ class Cell:
 
 @dataclass(slots=True)
 class Row:
-    """Cells, and whether they stand in the table's head."""
+    """Cells, and whether they are in the table's head."""
 
     cells: list[Cell] = field(default_factory=list[Cell])
     head: bool = False

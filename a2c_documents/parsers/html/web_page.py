@@ -1,4 +1,4 @@
-"""Web pages. The content is read, the furniture around it is not; sections under headings are pages."""
+"""Web pages: the content without navigation and other furniture. Sections under headings are pages."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def html_elements(markup: str) -> list[Element]:
 
 def _parse(markup: str) -> LexborHTMLParser:
     if _XHTML.search(markup[:2_000]):
-        # In XML `<script/>` is empty; in HTML it would swallow the rest of the page.
+        # In XHTML `<script/>` is an empty element. An HTML parser ignores the slash and swallows the rest of the page.
         markup = _EMPTY.sub(_closed, markup)
     try:
         return LexborHTMLParser(clean(markup))
@@ -90,7 +90,7 @@ def _elements(tree: LexborHTMLParser) -> list[Element]:
     base_url = attribute(base, "href") if base is not None else ""
     measures = measure(body)
     found = _Walk(measures, base_url).elements(main_content(body, measures))
-    # A page of nothing but navigation is an index, and that is what it has to say.
+    # A page that has only navigation is an index, and the links are its content.
     return found or _Walk(measures, base_url, everything=True).elements(body)
 
 
@@ -127,7 +127,7 @@ _SPACE = re.compile(r"[ \t\r\n\f]+")
 
 
 class _Walk:
-    """One walk through one tree. `everything` also shows what is usually left out."""
+    """Walks through a tree in a loop, because pages may be nested to any depth. `everything` also shows furniture."""
 
     def __init__(self, measures: Measures, base_url: str = "", *, everything: bool = False) -> None:
         self._measures = measures

@@ -29,7 +29,7 @@ class Writer:
         self.anchor = ""
         self.quotes = 0
         self.ended = 0
-        """How many paragraphs have ended: whoever remembers a place among the words can tell whether it still holds."""
+        """The number of finished paragraphs. A saved position in the words is valid while it stays the same."""
         self._words: list[str] = []
         self._links: list[Link] = []
         self._waiting: list[Element] = []
@@ -164,7 +164,7 @@ class Writer:
             self._words, self._cell = [], None
 
     def close_caption(self) -> None:
-        """The words are the table's caption; they also stand above it."""
+        """The words are the table's caption and are also shown above it."""
         if (table := self.table) is not None:
             table.caption = tidy("".join(self._words)).replace("\n", " ")
         self.end()

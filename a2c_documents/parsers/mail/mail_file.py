@@ -1,4 +1,4 @@
-"""Mail: one page with who wrote to whom, what, and what is attached. Messages inside a message follow below."""
+"""Mail: one page with the headers, the text and the attachments. Forwarded messages follow below."""
 
 from __future__ import annotations
 

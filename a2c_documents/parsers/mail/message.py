@@ -158,7 +158,7 @@ class Parts:
     messages: list[Message] = field(default_factory=list[Message])
     encrypted: bool = False
     left_out: bool = False
-    """There are more than anybody would look at."""
+    """Whether parts were left out because there are too many."""
 
 
 def parts_of(message: Message) -> Parts:

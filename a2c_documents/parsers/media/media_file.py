@@ -33,7 +33,7 @@ _BOXES = (b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip")
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """Who reads a kind of file, and by which suffixes it is named."""
+    """The reader of a kind of file, and its suffixes."""
 
     read: Callable[[Header, Media], None]
     suffixes: tuple[str, ...]
@@ -57,7 +57,7 @@ _HEADS = {
 }
 _CHANNELS = {1: "mono", 2: "stereo"}
 _DAMAGE = (EOFError, ValueError, IndexError, KeyError, OverflowError, ZeroDivisionError, struct.error)
-"""What a header that makes no sense leads to."""
+"""Errors that a damaged header causes."""
 
 
 def open_media(path: Path) -> Source:
@@ -93,7 +93,7 @@ def open_media(path: Path) -> Source:
 
 
 def _picture(path: Path, cover: Cover) -> Element:
-    """The picture of a record or film; read when somebody wants to see it."""
+    """The cover picture, read on request."""
 
     def read() -> tuple[str, bytes]:
         with path.open("rb") as file:
@@ -117,7 +117,7 @@ def _read(header: Header, suffix: str) -> tuple[Media, str, bool]:
     if kind is None:
         media.kind = "video" if mime.startswith("video/") else "audio"
         return media, mime, False
-    # What was found before the header ends or makes no sense any more still counts.
+    # What was read before the damage is kept.
     with suppress(*_DAMAGE):
         kind.read(header, media)
     if not math.isfinite(media.duration) or not 0 <= media.duration < 1e9:
@@ -129,7 +129,7 @@ def _read(header: Header, suffix: str) -> tuple[Media, str, bool]:
 
 
 def _reader(start: bytes) -> _Kind | None:
-    """Who reads a file that begins like this: by its bytes, whatever its name."""
+    """The reader of a file by its first bytes, whatever its name."""
     head, kind = start[:4], start[8:12]
     if head in (b"RIFF", b"RF64"):
         return {b"WAVE": _WAV, b"AVI ": _AVI}.get(kind)
@@ -147,7 +147,7 @@ def _reader(start: bytes) -> _Kind | None:
 
 
 def _behind_tag(header: Header) -> _Kind:
-    """Who reads a file that begins with a tag: what comes after it says."""
+    """The reader of a file that begins with a tag, by the bytes after the tag."""
     with suppress(*_DAMAGE):
         kind = _reader(header.some(read_id3(header, 0, Media("")), 4))
         return kind if kind in (_FLAC, _AAC) else _MP3

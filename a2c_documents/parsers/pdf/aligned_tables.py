@@ -1,4 +1,4 @@
-"""Tables without lines: cells that stand below each other, with gaps in the same places."""
+"""Tables without lines: rows with gaps at the same positions."""
 
 from __future__ import annotations
 

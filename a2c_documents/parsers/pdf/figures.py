@@ -1,6 +1,8 @@
-"""Drawings on a PDF page that are no pictures: plots and diagrams, of many shapes and few words.
+"""Vector drawings on a PDF page: plots and diagrams, which consist of many shapes and few words.
 
-Frames, rules, icons and coloured areas are shapes, too. So what is not surely a drawing is none: its words are read.
+A drawing is rendered as a picture, and its labels are left out of the text, where they would be scattered between the
+lines. Frames, rules, icons and coloured areas consist of shapes too. A wrong guess would hide text, so shapes in doubt
+are not treated as a drawing.
 """
 
 from __future__ import annotations
@@ -17,15 +19,15 @@ from a2c_documents.parsers.pdf.tables import Found
 from a2c_documents.parsers.pdf.words import RIGHT, Item, Words
 
 PAGE_WIDE = 0.7
-"""Of the page: a picture that covers more is its background."""
+"""The share of the page above which a picture is its background."""
 _MIN_WIDTH, _MIN_HEIGHT, _MIN_AREA = 60.0, 40.0, 4_500.0
-"""Points: what is smaller is a logo, an icon, a button."""
+"""Points. Smaller drawings are logos, icons or buttons."""
 _BACKGROUND, _RULE, _THIN = 0.6, 0.5, 3.3
 """Of the page: a shape that covers more, or a thin one that is longer, is no part of a drawing."""
 _MANY = 8
-"""Bent shapes; a page may have a few for other reasons."""
+"""The least number of bent shapes. A page may have a few for other reasons."""
 _CURVE, _AXES = 16, 6
-"""Bends, and straight shapes with them: a plot has at least so many, though it may be of one curve only."""
+"""The least number of bends and of straight shapes of a plot, which may have a single curve."""
 _SPREAD, _SCATTERED = 0.25, 0.4
 """Of the drawing: what its bent shapes cover, or what lies between the outermost of many."""
 _TILES = 16
@@ -43,7 +45,7 @@ class Figure:
 
     box: Box
     labels: list[Item]
-    """They are read as part of it, unless it is the whole page: then there are none."""
+    """The words in the drawing. Empty if it covers the whole page: then the text is read as well."""
     description: str
 
 
@@ -81,7 +83,7 @@ def _figure(box: Box, labels: list[Item]) -> Figure:
 
 
 def _drawings(shapes: list[Shape], size: tuple[float, float]) -> list[tuple[Box, bool]]:
-    """Where shapes hang together that are more than boxes and icons, and whether they are surely no table."""
+    """Clusters of shapes that are more than boxes and icons, and whether they are certainly not a table."""
     shapes = [Shape(_clipped(shape.box, size), shape.bends) for shape in shapes]
     shapes = [shape for shape in shapes if _may_be_drawn(shape, size)]
     drawings: list[tuple[Box, bool]] = []
@@ -122,7 +124,7 @@ def _has_enough(part: list[Shape], box: Box) -> bool:
 
 
 def _is_spread(boxes: list[Box], whole: Box) -> bool:
-    """Whether they are all over it."""
+    """Whether the boxes cover enough tiles of the whole."""
     width, height = whole[2] - whole[0], whole[3] - whole[1]
     tiles: set[tuple[int, int]] = set()
     for x0, y0, x1, y1 in boxes:
@@ -156,7 +158,7 @@ _EAST = re.compile("[\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]")
 
 
 class Phrase:
-    """Words that stand together in a line."""
+    """Words of a line without a wide gap."""
 
     def __init__(self, items: list[Item]) -> None:
         self.items = items
@@ -232,7 +234,7 @@ def _is_label(phrase: Phrase, usual: float) -> bool:
 
 
 _CELL = 4.0
-"""Points, at least. Shapes hang together where no more than two cells are between them."""
+"""Points: the least size of a cell. Shapes with at most two cells between them belong together."""
 _MAX_CELLS = 400
 """Along a page."""
 
@@ -241,7 +243,12 @@ Run = tuple[int, int]
 
 
 def clusters_of(boxes: Sequence[Box], size: tuple[float, float]) -> list[list[int]]:
-    """The numbers of the boxes that hang together; all are on a page of this size."""
+    """Groups of boxes that are close to each other, by their numbers.
+
+    A map has tens of thousands of shapes, too many to compare each with each. The page is a grid instead: a row of
+    cells is one integer, so that a shape is drawn into it with one `|=`. Runs of set bits that touch runs of the row
+    above are joined with a union-find, as in the labelling of connected components of an image.
+    """
     cell = max(_CELL, max(size) / _MAX_CELLS)
     cells = [tuple(int(side / cell) + 1 for side in box) for box in boxes]
     rows = [0] * (int(size[1] / cell) + 3)
@@ -277,7 +284,7 @@ def _runs(row: int) -> list[Run]:
 
 
 def _joined(rows: list[list[Run]]) -> list[list[int]]:
-    """For each run, the number of its cluster: runs above each other are in the same."""
+    """The cluster of each run. Runs that touch a run of the row above belong to the same cluster."""
     leads: list[int] = []
 
     def first(number: int) -> int:
@@ -297,7 +304,7 @@ def _joined(rows: list[list[Run]]) -> list[list[int]]:
             (number, (start, end)), (other, (from_, to)) = here[i], above[j]
             if from_ < end and start < to:
                 leads[first(number)] = first(other)
-            # Whichever ends first has met all it can meet.
+            # The run that ends first cannot touch any further run.
             i, j = (i + 1, j) if end < to else (i, j + 1)
         numbers.append(own)
         above = here

@@ -1,4 +1,8 @@
-"""Where things are: boxes, and the matrices that lead from a file's own coordinates to the page as it is shown."""
+"""Boxes, and the matrices from a file's coordinates to the page as it is shown.
+
+PDF counts from the bottom left of an uncropped, unrotated page. Everything here counts from the top left of the visible
+page, as people and pictures do.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ IDENTITY: Matrix = (1, 0, 0, 1, 0, 0)
 
 
 def frame_of(page: PdfPage) -> Matrix:
-    """How a page is shown: cropped, turned, from the top left."""
+    """The matrix of a page: crop box, rotation, origin at the top left."""
     left, bottom, right, top = page.get_cropbox()
     rotation = page.get_rotation()
     if rotation == 90:
@@ -31,7 +35,7 @@ def frame_of(page: PdfPage) -> Matrix:
 
 
 def matrix_of(handle: Any) -> Matrix:
-    """How an object of a page lies in what holds it."""
+    """The matrix of an object inside its container."""
     found = pdfium.FS_MATRIX()
     if not pdfium.FPDFPageObj_GetMatrix(handle, found):
         return IDENTITY
@@ -44,7 +48,7 @@ def is_upright(frame: Matrix) -> bool:
 
 
 def times(inner: Matrix, outer: Matrix) -> Matrix:
-    """First the inner, then the outer."""
+    """The product: apply the inner matrix first."""
     a, b, c, d, e, f = inner
     oa, ob, oc, od, oe, of = outer
     return (
@@ -53,13 +57,13 @@ def times(inner: Matrix, outer: Matrix) -> Matrix:
 
 
 def point_in(matrix: Matrix, x: float, y: float) -> tuple[float, float]:
-    """Where a point comes to lie."""
+    """A transformed point."""
     a, b, c, d, e, f = matrix
     return a * x + c * y + e, b * x + d * y + f
 
 
 def box_in(matrix: Matrix, x0: float, y0: float, x1: float, y1: float) -> Box:
-    """The box around what lies between two corners."""
+    """The box around a transformed rectangle."""
     a, b, c, d, e, f = matrix
     if b == 0 == c:
         left, right, top, bottom = a * x0 + e, a * x1 + e, d * y0 + f, d * y1 + f

@@ -1,4 +1,8 @@
-"""The reading order of a page: rows of words, columns of rows. It knows positions only, neither headings nor lists."""
+"""The reading order of a page, from positions only: rows of words, columns of rows.
+
+A PDF has no columns, only words at positions, in any order. A page is split recursively at the best gutter (a vertical
+gap that many rows share) into the parts above, left, right and below it, until no part has one.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +18,9 @@ from a2c_documents.parsers.pdf.geometry import Box
 from a2c_documents.parsers.pdf.words import Item, is_rtl
 
 GUTTER = 0.7
-"""Of a letter's size: a gap between two columns is at least as wide; between two words it is rarely so."""
+"""The least gap between two columns, in letter sizes. Gaps between words are rarely as wide."""
 CELL_GAP = 1.1
-"""Of a letter's size: a gap between two cells of a table that has no lines."""
+"""The least gap between two cells of a table without lines, in letter sizes."""
 _MAX_DEPTH = 8
 _MIN_ROWS = 3
 _BASE, _LEFT = attrgetter("base", "x0"), attrgetter("x0")
@@ -25,7 +29,7 @@ _CJK = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]")
 
 @dataclass(slots=True)
 class Row:
-    """Words that stand on one line, over the whole width that was asked about."""
+    """The words of one line, over the whole width of a part."""
 
     base: float
     size: float
@@ -33,7 +37,7 @@ class Row:
 
     @property
     def block(self) -> Item | None:
-        """The block that stands here instead of words."""
+        """The table or picture in this row, if any."""
         return self.items[0] if self.items[0].block is not None else None
 
 
@@ -48,14 +52,14 @@ class Segment:
 
     @property
     def words(self) -> str:
-        """Their text; it is asked for again and again while the columns of a table are looked for."""
+        """Their text, cached because the search for table columns needs it many times."""
         if self._words is None:
             self._words = words_of(self.items)
         return self._words
 
 
 def rows_of(items: Iterable[Item]) -> list[Row]:
-    """Rows from top to bottom; raised and lowered letters are in the row of their word."""
+    """Rows from top to bottom. Superscripts and subscripts belong to the row of their word."""
     rows: list[Row] = []
     row: Row | None = None
     for item in sorted(items, key=_BASE):
@@ -79,7 +83,7 @@ def rows_of(items: Iterable[Item]) -> list[Row]:
 
 
 def _is_below(item: Item, row: Row) -> bool:
-    """Whether a word that stands a little lower is below another, and so in a line of its own."""
+    """Whether a word that is a little lower begins a new line."""
     width = item.x1 - item.x0
     return any(min(item.x1, other.x1) - max(item.x0, other.x0) > 0.3 * width for other in row.items)
 
@@ -144,7 +148,7 @@ def bounds(items: Sequence[Item]) -> Box:
 
 
 def columns_of(items: Sequence[Item], *, rtl: bool = False) -> list[list[Item]]:
-    """The page in pieces that are read one after the other, each of one column."""
+    """The parts of the page in reading order, each with one column."""
     pieces: list[list[Item]] = []
     todo = [(list(items), 0)]
     while todo:
@@ -163,7 +167,7 @@ def columns_of(items: Sequence[Item], *, rtl: bool = False) -> list[list[Item]]:
 
 
 def _split(items: list[Item], *, rtl: bool) -> list[list[Item]] | None:
-    """Above, left, right, below: around the gutter that most rows have; None where there is none."""
+    """The parts above, left, right and below the best gutter; None without a gutter."""
     rows = rows_of(items)
     if len(rows) < _MIN_ROWS:
         return None
@@ -173,7 +177,8 @@ def _split(items: list[Item], *, rtl: bool) -> list[list[Item]] | None:
     begins = [[segment.x0 for segment in row] for row in parts]
     best: tuple[int, float, int, int] | None = None
     for x in _edges(parts):
-        # How many segments of each row are left of the edge: they stand in order, and none reaches into the next.
+        # The number of segments left of the edge in each row. Segments are sorted and do not overlap, so bisect finds
+        # it.
         lefts = [bisect_left(starts, x - 2) for starts in begins]
         begun = [bisect_right(starts, x + 3) - left for starts, left in zip(begins, lefts, strict=True)]
         for start, stop in _open_rows(parts, lefts, x - GUTTER * em + 0.5):
@@ -194,7 +199,7 @@ def _split(items: list[Item], *, rtl: bool) -> list[list[Item]] | None:
 
 
 def _edges(parts: list[list[Segment]]) -> list[float]:
-    """Where many rows begin again after a gap: the left edges of columns."""
+    """Positions where segments of many rows begin: the left edges of columns."""
     counted = Counter(round(segment.x0) for row in parts for segment in row)
     edges: list[float] = []
     for x, count in counted.most_common(24):
@@ -205,7 +210,7 @@ def _edges(parts: list[list[Segment]]) -> list[float]:
 
 
 def _open_rows(parts: list[list[Segment]], lefts: list[int], gutter: float) -> list[tuple[int, int]]:
-    """The stretches of rows in which nothing that begins left of an edge reaches into the gutter before it."""
+    """Ranges of rows in which nothing from the left reaches into the gutter."""
     stretches: list[tuple[int, int]] = []
     start = 0
     for index, (row, left) in enumerate(zip(parts, lefts, strict=True)):
@@ -219,9 +224,9 @@ def _open_rows(parts: list[list[Segment]], lefts: list[int], gutter: float) -> l
 
 
 def _score(parts: list[list[Segment]], lefts: list[int], begun: list[int], em: float, total: int) -> int:
-    """How much text begins at the right column's edge, if both sides are running text; else 0.
+    """The width of text that begins at the edge of the right column, if both sides are running text; else 0.
 
-    Not how many rows: a column of page numbers has as many as a text beside it.
+    The number of rows would be a bad score: a column of page numbers has as many rows as the text next to it.
     """
     rows = list(zip(parts, lefts, begun, strict=True))
     right = [segment for row, at, _ in rows for segment in row[at:]]
@@ -230,13 +235,13 @@ def _score(parts: list[list[Segment]], lefts: list[int], begun: list[int], em: f
     left = [segment for row, at, _ in rows for segment in row[:at]]
     if _is_prose(left, em, 8):
         return round(sum(segment.x1 - segment.x0 for row, at, count in rows for segment in row[at : at + count]))
-    # A note in the margin: a few short lines, close together, beside a text that fills the page.
+    # A margin note: a few short lines, close together, next to text that fills the page.
     in_margin = len(left) >= 4 and len(left) * 2 <= sum(begun) and len(parts) * 10 >= total * 9
     return 1 if in_margin and _is_prose(left, em, 3.5) and _is_close(left, em) else 0
 
 
 def _is_prose(segments: list[Segment], em: float, width: float) -> bool:
-    """Whether most of the words stand in lines that fill a column; the cells of a table do not."""
+    """Whether most words are in lines that fill a column, unlike the cells of a table."""
     blocks = [segment for segment in segments if segment.items[0].block is not None]
     if blocks and len(blocks) == len(segments):
         return True

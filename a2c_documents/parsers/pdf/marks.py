@@ -1,4 +1,4 @@
-"""What lies on a PDF page and is no part of its text: links, comments, the fields of a form."""
+"""Annotations of a PDF page: links, comments and form fields."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Mark:
 
     element: Element
     boxes: list[Box]
-    """More than one where it goes on in the next line."""
+    """More than one if it continues on the next line."""
     marks_words: bool = False
     """It is about the words below it, and has to be told which they are."""
 
@@ -129,7 +129,7 @@ def _add_link(page: PdfPage, annotation: Any, frame: Matrix, marks: Marks) -> No
 
 
 def _goes_on(above: Box, box: Box) -> bool:
-    """Whether a link goes on here: in the next line, or right beside."""
+    """Whether a link continues here: on the next line, or right beside it."""
     height = max(box[3] - box[1], 1.0)
     beside = abs(box[1] - above[1]) < height / 2
     return abs(box[0] - above[2]) < height if beside else abs(box[1] - above[1]) < 2 * height

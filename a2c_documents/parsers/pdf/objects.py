@@ -74,9 +74,10 @@ def read_objects(page: PdfPage, frame: Matrix) -> Drawn:
 
 
 def _walk(page: Any, frame: Matrix, drawn: Drawn) -> Iterator[tuple[Any, int, tuple[int, ...], Matrix]]:
-    """Images and paths, also those within forms, and how each lies on the page.
+    """Images and paths, also inside form objects, each with its matrix.
 
-    A form that contains itself ends at a depth.
+    `way` is the position in each enclosing form, by which an image is found again when it is shown. The depth is
+    limited, because a form may contain itself.
     """
     type_of = pdfium.FPDFPageObj_GetType
     text_kind = pdfium.FPDF_PAGEOBJ_TEXT
@@ -125,7 +126,7 @@ _RECTANGLE = 5
 
 
 class Paths:
-    """Reads paths one after the other, and collects the lines in them."""
+    """Reads paths and collects the straight lines in them, as tables are ruled with."""
 
     def __init__(self) -> None:
         self._fill, self._stroke = ctypes.c_int(), ctypes.c_int()
@@ -133,10 +134,10 @@ class Paths:
         self.across: list[Box] = []
         self.upright: list[Box] = []
         self.cut = False
-        """There were too many."""
+        """Whether lines were left out."""
 
     def read(self, handle: Any, matrix: Matrix, box: Box) -> int:
-        """Collect the lines of a path; how many slanted and curved pieces it has."""
+        """Collect the lines of a path, and return the number of its slanted and curved segments."""
         if len(self.across) + len(self.upright) > MAX_RULES:
             self.cut = True
             return 0
@@ -151,7 +152,7 @@ class Paths:
         return self._trace(handle, count, times(matrix_of(handle), matrix), box)
 
     def visible(self, handle: Any, matrix: Matrix, box: Box) -> Box:
-        """What can be seen of a path: a curve may lead far out of its plot, and is drawn only as far as that goes."""
+        """The visible part of a path. A curve may lead far out of its plot, and is clipped to it."""
         x, y = self._x, self._y
         clip = pdfium.FPDFPageObj_GetClipPath(handle)
         for path in range(max(pdfium.FPDFClipPath_CountPaths(clip), 0) if clip else 0):
@@ -168,9 +169,9 @@ class Paths:
         return box
 
     def _trace(self, handle: Any, count: int, matrix: Matrix, box: Box) -> int:
-        """Follow a path: it may be the sides of a box, a whole grid that was drawn at once, or a curve.
+        """Follow the segments of a path: the sides of a box, a whole grid drawn at once, or a curve.
 
-        A curve may have thousands of pieces, and is known by the first that go some way.
+        A curve may have thousands of segments, and its first ones are enough to recognize it.
         """
         x, y = self._x, self._y
         piece_at, point_of = pdfium.FPDFPath_GetPathSegment, pdfium.FPDFPathSegment_GetPoint

@@ -1,4 +1,4 @@
-"""One PDF page as elements: words, lines, pictures and marks put together in reading order."""
+"""One PDF page as elements: words, lines, pictures and marks in reading order."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from a2c_documents.parsers.pdf.words import DOWN, Item, Words, parted, read_down
 
 _MAX_MARKED = 500
 _LONG = 20_000
-"""Characters of a page that is worth measuring."""
+"""Characters above which a page is measured against the size limit. Measuring means serializing every element."""
 NO_TEXT = "This page has no text layer: it is a picture, and its words can only be seen."
 
 
 def read_page(
     path: Path, document: PdfDocument, page: PdfPage, index: int, titles: Sequence[tuple[str, int]], form: Any
 ) -> list[Element]:
-    """The elements of a page that pdfium has loaded. `titles` are those of the outline that point at it."""
+    """The elements of a loaded page. `titles` are the entries of the outline that point to it."""
     frame = frame_of(page)
     textpage = page.get_textpage()
     try:
@@ -40,6 +40,7 @@ def read_page(
         textpage.close()
     marks = read_marks(page, form, frame)
     drawn = read_objects(page, frame)
+    # Text objects without words, or vertical ones: pdfium cannot read vertical text in fonts that are not embedded.
     if drawn.texts and (not words.items or words.direction == DOWN):
         words = read_downwards(path, index) or words
     width, height = page.get_size()
@@ -62,7 +63,7 @@ def read_page(
 
 
 def _bounded(elements: list[Element]) -> list[Element]:
-    """As many elements as a page may have. Others continue on a further page; a PDF's pages have their numbers."""
+    """The elements that fit. Other formats continue on another page, but the pages of a PDF keep their numbers."""
     room = MAX_PAGE_BYTES
     for number, element in enumerate(elements):
         room -= size_of(element)
@@ -93,6 +94,10 @@ def _with_words(
     size: tuple[float, float],
     marks: list[Mark],
 ) -> list[Element]:
+    # The order matters. Ruled tables come first, because their words must not be read as columns. A figure overrides a
+    # "table" made of its grid lines, and takes its labels out of the text. Pictures and tables then take part in the
+    # layout as blocks, so that the text flows around them. Headers and footers are removed before the columns are
+    # found: a line across the whole page would otherwise hide the gutter.
     style = style_of(words.items, titles)
     across = [words.framed(line) for line in drawn.across]
     upright = [words.framed(line) for line in drawn.upright]
@@ -111,7 +116,7 @@ def _with_words(
         items = [*_without(items, table.items), _standing(table.element, table.box)]
     for element, box in pictures:
         framed = words.framed(box)
-        # A picture that text is printed on is the page's background, and must not part its columns.
+        # A picture behind text is the background of the page, and must not divide its columns.
         behind = sum(1 for item in items if item.block is None and _inside(item, framed)) > 3
         if behind or area(box) > PAGE_WIDE * size[0] * size[1]:
             before.append(Block(element, framed))
@@ -123,13 +128,13 @@ def _with_words(
         blocks += blocks_of(column, style)
     elements = _interleaved(words, blocks + footer, marks)
     if words.sideways:
-        # Turned text is a stamp or a label: it is read last, as it belongs to no line.
+        # Turned text is a stamp or a label that belongs to no line: it comes last.
         elements.append(text(" ".join(item.text for item in words.sideways), direction="sideways"))
     return elements
 
 
 def _cut(items: list[Item], upright: list[Box]) -> list[Item]:
-    """Words with a line between them, apart: they are in two cells, however close they stand."""
+    """Split items that a vertical line crosses: their words are in two cells, however close they are."""
     if not upright:
         return items
     places = sorted((line[0], line[1], line[3]) for line in upright)
@@ -150,7 +155,7 @@ def _without(items: list[Item], taken: list[Item]) -> list[Item]:
 
 
 def _standing(element: Element, box: Box) -> Item:
-    """A block that takes part in the order of the page. It stands where it begins, as words beside it do."""
+    """A table or picture as an item that takes part in the layout, at the height of its top edge."""
     x0, top, x1, bottom = box
     return Item("", x0, top, x1, bottom, top, 1.0, block=element)
 
@@ -161,7 +166,7 @@ def _inside(item: Item, box: Box) -> bool:
 
 
 def _interleaved(words: Words, blocks: list[Block], marks: list[Mark]) -> list[Element]:
-    """The elements of the page; a link and a comment come after the block they lie on, or else at the end."""
+    """The elements of the page. Links and comments follow the block they are on, or come last."""
     followers: dict[int, list[Element]] = {}
     for mark in marks:
         boxes = sorted((words.framed(box) for box in mark.boxes), key=lambda box: box[1])
@@ -186,7 +191,7 @@ def _words_in(words: Words, box: Box) -> str:
 
 
 def _tell(element: Element, lines: list[str]) -> None:
-    """Say which words a link or a highlight is on."""
+    """Add the words that a link or a highlight covers."""
     said = ""
     for line in lines:
         goes_on = element.category == "link" and said + line in element.content["url"]

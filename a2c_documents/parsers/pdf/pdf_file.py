@@ -1,4 +1,9 @@
-"""PDF files: opened by pdfium, and read one page at a time. Nothing is read of a page that nobody asks for."""
+"""PDF files: opened by pdfium, and read one page at a time, on request.
+
+A page passes through these modules: `words.py` and `objects.py` ask pdfium for words, lines and pictures; `tables.py`
+and `figures.py` take out what is not running text; `layout.py` finds the columns; `text.py` makes headings, paragraphs
+and lists of them; `page.py` puts everything together.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +52,7 @@ class PdfSource:
 
     @property
     def page_titles(self) -> Sequence[str]:
-        """The numbers of the pages. What the outline calls them is read with a page: it takes longer than to open."""
+        """The numbers of the pages. Titles of the outline come with a page: reading them takes longer than opening."""
         return [f"Page {number}" for number in range(1, self._count + 1)]
 
     @cached_property
@@ -55,7 +60,7 @@ class PdfSource:
         return read_outline(self._document)
 
     def page(self, index: int) -> Page:
-        """One page; a damaged one says so."""
+        """One page. A damaged page says that it is damaged."""
         title = self._title(index)
         try:
             page = self._document[index]
@@ -70,7 +75,7 @@ class PdfSource:
             page.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._document.close()
 
     @property
@@ -79,7 +84,7 @@ class PdfSource:
         return form.raw if form is not None and self._has_form else None
 
     def _start_form(self) -> bool:
-        """Without this pdfium does not tell the fields' names. It has to come before any page is loaded."""
+        """Start pdfium's form environment, which it needs for field names, before any page is loaded."""
         if self._document.get_formtype() == pdfium.FORMTYPE_NONE:
             return False
         try:
@@ -142,7 +147,7 @@ def _why(error: PdfiumError) -> str:
 
 
 def _iso(date: str) -> str:
-    """A PDF's date (`D:20240131093000+01'00'`) as ISO 8601; empty where it is none."""
+    """A date of PDF (`D:20240131093000+01'00'`) as ISO 8601; empty if it is invalid."""
     found = _DATE.match(date)
     if found is None:
         return ""
@@ -172,8 +177,7 @@ _MAX_TITLE = 200
 def read_outline(document: PdfDocument) -> Outline:
     """All titles that point at a page.
 
-    pdfium looks for each of these pages from the front of the document: of all that is read of a file before its
-    first page, this takes the longest.
+    pdfium searches each target page from the front of the document, so this is the slowest step before the first page.
     """
     child_of, sibling_of = pdfium.FPDFBookmark_GetFirstChild, pdfium.FPDFBookmark_GetNextSibling
     target_of, page_of = pdfium.FPDFBookmark_GetDest, pdfium.FPDFDest_GetDestPageIndex
@@ -184,7 +188,7 @@ def read_outline(document: PdfDocument) -> Outline:
     while todo and len(seen) < _MAX_ENTRIES:
         entry, level = todo.pop()
         if not entry or ctypes.addressof(entry.contents) in seen:
-            continue  # the end, or an outline that goes round in circles
+            continue  # the end, or an outline with a cycle
         seen.add(ctypes.addressof(entry.contents))
         todo.append((sibling_of(file, entry), level))
         if level < _MAX_DEPTH - 1:

@@ -1,4 +1,8 @@
-"""The words of a PDF page, and where they are. Nothing here knows columns or paragraphs."""
+"""The words of a PDF page and their positions, without columns or paragraphs.
+
+Most of the time of reading a page is spent in calls into pdfium. So pdfium is asked about words, not about characters,
+and words of one line with the same font are joined without further calls.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ _RTL = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]")
 
 @dataclass(slots=True)
 class Item:
-    """Words that stand together, or a block such as a table that stands on the page like one."""
+    """Words that belong together, or a block such as a table that takes part in the layout."""
 
     text: str
     x0: float
@@ -32,17 +36,17 @@ class Item:
     x1: float
     bottom: float
     base: float
-    """Where the letters stand."""
+    """The baseline."""
     size: float
     bold: bool = False
     mono: bool = False
     hyphen: bool = False
-    """It ends in a hyphen that is there only because the line ends."""
+    """Whether it ends with a hyphen that only the line break requires."""
     pieces: list[tuple[float, float, str]] = field(default_factory=list[tuple[float, float, str]])
-    """Its words, where there are several: left, right, text."""
+    """Its words if there are several: left, right, text."""
     block: Element | None = None
     order: int = 0
-    """Its place in the file."""
+    """Its position in the file."""
 
     @property
     def first(self) -> float:
@@ -57,29 +61,29 @@ class Item:
 
 @dataclass(slots=True)
 class Words:
-    """The words of a page in the order of the file, in the frame in which they read from left to right."""
+    """The words of a page in file order, turned so that they read from left to right."""
 
     items: list[Item]
     sideways: list[Item]
-    """Words that run in another direction than most, as they lie on the page."""
+    """Words in another direction than most, with their positions on the page."""
     direction: int
     rtl: bool
     cut: bool
-    """There are more on the page."""
+    """Whether some words were left out."""
 
     def shown(self, box: Box) -> list[float]:
-        """A box in the frame of the words, as a box on the page."""
+        """A box in the turned frame, as a box on the page."""
         x0, y0, x1, y1 = box
         turned = {RIGHT: (x0, y0, x1, y1), DOWN: (-y1, x0, -y0, x1), LEFT: (-x1, -y1, -x0, -y0), UP: (y0, -x1, y1, -x0)}
         return [round(value, 1) + 0.0 for value in turned[self.direction]]
 
     def framed(self, box: Box) -> Box:
-        """A box on the page, in the frame of the words."""
+        """A box on the page, in the turned frame."""
         return turn(box, self.direction)
 
 
 def turn(box: Box, direction: int) -> Box:
-    """A box on the page, in the frame in which text of that direction runs to the right and lines go down."""
+    """A box on the page, turned so that text of this direction runs to the right and lines go down."""
     x0, y0, x1, y1 = box
     if direction == DOWN:
         return y0, -x1, y1, -x0
@@ -91,7 +95,7 @@ def turn(box: Box, direction: int) -> Box:
 
 
 def parted(item: Item) -> list[Item]:
-    """Each word for itself."""
+    """Each word as an item of its own."""
     if len(item.pieces) < 2:
         return [item]
     last = len(item.pieces) - 1
@@ -107,7 +111,7 @@ def rtl_letters(words: str) -> int:
 
 
 def is_rtl(words: str) -> bool:
-    """Whether there are letters in it that are written from right to left."""
+    """Whether it has letters of a script that is written from right to left."""
     return not words.isascii() and _RTL.search(words) is not None
 
 
@@ -115,16 +119,16 @@ def is_rtl(words: str) -> bool:
 
 
 MAX_CHARACTERS = 120_000
-"""Of one page; a page of print has about three thousand."""
+"""Characters of one page that are read. A printed page has about three thousand."""
 ABOVE, BELOW = 0.8, 0.2
 """Of a letter's size: what a line has above the place where letters stand, and below. Fonts say too little and too
 much about it."""
 
 _HYPHENS = "\ufffe\x02"
-"""What pdfium gives for the hyphen of a word that goes on in the next line."""
+"""pdfium's characters for a hyphen at a line break inside a word."""
 _WORD = re.compile(rf"[^\s{_HYPHENS}]+[{_HYPHENS}]?|[{_HYPHENS}]")
 _EAST = 0x2E80
-"""Where the scripts of East Asia begin."""
+"""The first code point of the East Asian scripts."""
 _NO_TEXT = "\x00"
 _BOLD = re.compile(r"bold|black|heavy|demi|medi$|cmbx|cmssbx|-bd\b", re.IGNORECASE)
 _MONO = re.compile(r"mono|courier|consol|cmtt|menlo|typewriter", re.IGNORECASE)
@@ -156,20 +160,21 @@ def read_words(textpage: PdfTextPage, frame: Matrix) -> Words:
 
 
 def _set(word: Item, box: Box, direction: int) -> None:
-    """Put a word into its frame."""
+    """Set the box of a word, with a height that depends on its size only."""
     word.x0, word.top, word.x1, word.bottom = box
     word.base = word.bottom - BELOW * word.size if direction else word.base
     word.top, word.bottom = word.base - ABOVE * word.size, word.base + BELOW * word.size
 
 
 def _characters(raw: Any, count: int) -> str:
-    """One character for each of pdfium's."""
+    """A text with exactly one character for each character index of pdfium."""
     buffer = (ctypes.c_ushort * (count + 1))()
     pdfium.FPDFText_GetText(raw, 0, count, buffer)
     text = bytes(buffer).decode("utf-16-le", "replace").rstrip("\x00")
     if len(text) == count:
         return text
-    # pdfium leaves out characters that it knows no text for: then each has to be asked for, to keep the count.
+    # FPDFText_GetText omits characters without a text, after which positions in the text and indexes in pdfium differ.
+    # Then every character is asked for, which is much slower.
     unicode_of = pdfium.FPDFText_GetUnicode
     return "".join(
         [chr(value) if 0 < value < 0x110000 else _NO_TEXT for value in map(_asking(unicode_of, raw), range(count))]
@@ -181,9 +186,10 @@ def _asking(function: Any, raw: Any) -> Callable[[int], int]:
 
 
 class _Reader:
-    """Asks about each word where it begins and ends, which font it has, how it is turned and where it stands.
+    """Asks pdfium for the position, font and direction of each word.
 
-    On a dense page that is most of the time it takes to read it.
+    On a dense page this takes most of the time of reading it, so the loop keeps functions and buffers in local
+    variables.
     """
 
     def __init__(self, raw: Any, frame: Matrix) -> None:
@@ -196,7 +202,7 @@ class _Reader:
         self._styles: dict[bytes, tuple[bool, bool]] = {}
 
     def read(self, text: str) -> list[tuple[Item, int | None]]:
-        """Words with their directions; words of one line that stand together are one item."""
+        """Words with their directions. Neighbouring words of one line with the same font become one item."""
         raw, first, other, name, flags = self._raw, self._first, self._last, self._name, self._flags
         loose_box, font_of = pdfium.FPDFText_GetLooseCharBox, pdfium.FPDFText_GetFontInfo
         found: list[tuple[Item, int | None]] = []
@@ -246,7 +252,7 @@ class _Reader:
         return found
 
     def _word(self, words: str, start: int, stop: int, last: Any, *, hyphen: bool) -> tuple[Item, int | None]:
-        """A word whose ends and font have been asked for, and its direction, None where one letter does not show it."""
+        """A word whose ends and font are known, and its direction; None if a single letter does not show it."""
         raw, first, matrix = self._raw, self._first, self._matrix
         pdfium.FPDFText_GetMatrix(raw, start, matrix)
         size = pdfium.FPDFText_GetFontSize(raw, start) * math.hypot(matrix.c, matrix.d)
@@ -256,7 +262,7 @@ class _Reader:
         bold, mono = self._styles.get(self._name.value) or self._style()
         straight = self._upright and matrix.b == 0 and matrix.a > 0 and left <= last.left and words.isascii()
         if straight and bottom <= height < 0.4 * bottom + 0.6 * top:
-            # What most words are. The place of their line is that of each letter, except where letters go downwards.
+            # The fast path for most words: upright ASCII text, whose baseline is the origin of its matrix.
             x0, base = self._frame[4] + left, self._frame[5] - height
             x1 = self._frame[4] + (right if right > first.right else first.right)
             above, below = base - ABOVE * size, base + BELOW * size
@@ -265,14 +271,15 @@ class _Reader:
         left, right = min(left, last.left), max(first.right, right)
         bottom, top = min(bottom, last.bottom), max(top, last.top)
         if is_rtl(words) and _LATIN.search(words):
-            # Two directions in one word: its first and its last letter are not at its ends.
+            # Two directions in one word: its first and last letters are not at its ends, so all boxes are needed.
             box = pdfium.FS_RECTF()
             for index in range(start, stop + 1):
                 pdfium.FPDFText_GetLooseCharBox(raw, index, box)
                 left, right = min(left, box.left), max(right, box.right)
         direction: int | None = _direction(*point_in((*self._frame[:4], 0, 0), matrix.a, matrix.b))
         if direction == RIGHT and ord(words[0]) >= _EAST:
-            # Only these scripts are written downwards with upright letters; one letter alone does not show it.
+            # Only these scripts are written downwards with upright letters. A single letter does not show the
+            # direction.
             if stop == start:
                 direction = None
             elif abs(first.top - last.top) > abs(first.left - last.left) + 0.6 * size:
@@ -285,7 +292,7 @@ class _Reader:
         return item, direction
 
     def _style(self) -> tuple[bool, bool]:
-        """Whether the font that was asked for is bold, and whether it is a typewriter's."""
+        """Whether the current font is bold, and whether it is monospaced."""
         font = self._name.value.decode("utf-8", "replace")
         mono = bool(self._flags.value & 1) or _MONO.search(font) is not None
         style = self._styles[self._name.value] = _BOLD.search(font) is not None, mono
@@ -295,12 +302,12 @@ class _Reader:
 def _direction(dx: float, dy: float) -> int:
     if abs(dy) > abs(dx) * 2:
         return DOWN if dy > 0 else UP
-    # Mirrored and slanted text is read as it stands; only what is truly upside down is turned.
+    # Mirrored and slanted text is read as it is. Only text that is upside down is turned.
     return LEFT if dx < 0 and abs(dy) < -dx * 0.1 else RIGHT
 
 
 def _clean(words: str) -> str:
-    """Without halves of characters, which JSON cannot hold."""
+    """The text without lone surrogates, which UTF-8 cannot encode."""
     return words.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
@@ -313,14 +320,18 @@ _CJK_FROM = 0x2E80
 
 
 def read_downwards(path: Path, index: int) -> Words | None:
-    """The lines of the page, from right to left; None where it has no text of this kind."""
+    """The lines of vertical Japanese or Chinese text, from right to left; None if the page has none.
+
+    pdfium omits most vertical text in fonts that are not embedded. pdfminer (through pdfplumber) knows these fonts, but
+    is slow, so it reads only pages where pdfium failed.
+    """
     try:
-        # Loading pdfminer takes longer than reading a page, and hardly any file needs it.
+        # Importing pdfminer takes longer than reading a page, and few files need it.
         import pdfplumber
 
         with pdfplumber.open(path, pages=[index + 1]) as document:
             letters: list[Any] = document.pages[0].chars[:_MAX_LETTERS]
-    except Exception as error:  # pdfminer raises whatever its own code stumbles over
+    except Exception as error:  # pdfminer raises anything for files it does not understand
         _logger.debug("%s: page %d is left to pdfium: %s", path.name, index + 1, error)
         return None
     lines: list[Item] = []
