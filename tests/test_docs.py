@@ -32,8 +32,8 @@ from tests.support.doc_files import check_json, check_toml
 from tests.support.doc_terminal import Terminal
 from tests.support.links import is_dead, links_of
 from tests.support.pages import ALL, DOCS, ROOT, WRITTEN, Block, Page, page_at
+from tests.support.process import WarmProcess
 from tests.support.running import running
-from tests.support.warm import WarmProcess
 
 REASONS = {
     "a signature",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from a2c_smcp.utils.text import printable
+from a2c_smcp.utils.text import one_line, printable
 
 _LONGEST_NAME = 256
 _LONGEST_REASON = 1_000
@@ -28,10 +28,10 @@ def log_failure(
     """Log that a request failed. What a peer sent is escaped and cut; an id that is no text is left out."""
     if not logger.isEnabledFor(level):
         return
-    event, reason = printable(event, _LONGEST_NAME), printable(reason, _LONGEST_REASON).replace("\n", " ")
+    event, reason = one_line(event, _LONGEST_NAME), printable(reason, _LONGEST_REASON).replace("\n", " ")
     if isinstance(req_id, str):
-        context["req_id"] = printable(req_id, _LONGEST_NAME)
+        context["req_id"] = one_line(req_id, _LONGEST_NAME)
     context |= {"event": event, "code": code}
     text = reason if code is None else f"{reason} ({code})"
-    origin = f" from {printable(sender)}" if sender else ""
+    origin = f" from {one_line(sender)}" if sender else ""
     logger.log(level, "%s%s failed: %s", event or "an event without a name", origin, text, extra=context)

@@ -54,7 +54,7 @@ async def test_langchain_calls_tools(scene: Stage) -> None:
 async def test_openai_agents_call_tools(scene: Stage) -> None:
     await scene.computer(raw())
     tools: list[Any] = list(openai_agents_tools(toolkit(await scene.agent())))
-    assert all(isinstance(tool, FunctionTool) for tool in tools)
+    assert {type(tool) for tool in tools} == {FunctionTool}
     model = Scripted(("echo", {"text": "hi"}), ("media", {}), ("fail", {"message": "broken"}))
     outcome = await Runner.run(
         Agent(name="helper", tools=tools, model=model), "go", run_config=RunConfig(tracing_disabled=True)

@@ -27,6 +27,7 @@ from tests.support.process import (
     Command,
     LineProcess,
     ServerProcess,
+    WarmProcess,
     a2c,
     computer_process,
     free_port,
@@ -59,18 +60,11 @@ class Place:
 
     def script(self, *commands: str) -> subprocess.CompletedProcess[str]:
         """Run commands of the prompt from a pipe, in one process."""
-        return subprocess.run(
-            [*A2C, *self.flags()],
-            input="\n".join(commands),
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
+        return a2c(*self.flags(), typed="\n".join(commands))
 
-    def start(self, *words: str, office: str = "office") -> contextlib.closing[LineProcess]:
+    def start(self, *words: str, office: str = "office") -> contextlib.closing[WarmProcess]:
         """Run a command that ends when it is told to."""
-        return closing(LineProcess([*A2C, *self.flags(*words, office=office)]))
+        return closing(WarmProcess(["a2c", *self.flags(*words, office=office)]))
 
     def prompt(
         self, folder: Path, office: str = "office", width: int = 100

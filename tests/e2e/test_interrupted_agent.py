@@ -6,7 +6,6 @@ import asyncio
 import re
 import signal
 import sys
-import time
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -25,7 +24,7 @@ import sys
 from a2c_smcp.agent import SMCPAgentClient
 
 with SMCPAgentClient.in_office(sys.argv[1], "office", "program") as agent:
-    agent.emit_tool_call("pc", "sleep", {"seconds": 60}, 120)
+    agent.emit_tool_call("pc", "sleep", {"seconds": 600}, 1_200)
 print("it slept")
 """
 ASYNCIO = """
@@ -34,7 +33,7 @@ from a2c_smcp.agent import AsyncSMCPAgentClient
 
 async def main():
     async with AsyncSMCPAgentClient.in_office(sys.argv[1], "office", "program") as agent:
-        await agent.emit_tool_call("pc", "sleep", {"seconds": 60}, 120)
+        await agent.emit_tool_call("pc", "sleep", {"seconds": 600}, 1_200)
     print("it slept")
 
 asyncio.run(main())
@@ -47,10 +46,10 @@ from a2c_smcp.agent import SMCPAgentClient
 
 def call(tool, **params):
     with SMCPAgentClient.in_office(sys.argv[1], "office", "program") as agent:
-        return agent.emit_tool_call("pc", tool, params, 120)
+        return agent.emit_tool_call("pc", tool, params, 1_200)
 
 try:
-    call("sleep", seconds=60)
+    call("sleep", seconds=600)
 except KeyboardInterrupt:
     print("interrupted")
 print(call("echo", text="and on it goes").content[0].text)
@@ -61,10 +60,10 @@ from a2c_smcp.agent import AsyncSMCPAgentClient
 
 async def call(tool, **params):
     async with AsyncSMCPAgentClient.in_office(sys.argv[1], "office", "program") as agent:
-        return await agent.emit_tool_call("pc", tool, params, 120)
+        return await agent.emit_tool_call("pc", tool, params, 1_200)
 
 try:
-    asyncio.run(call("sleep", seconds=60))
+    asyncio.run(call("sleep", seconds=600))
 except KeyboardInterrupt:
     print("interrupted")
 print(asyncio.run(call("echo", text="and on it goes")).content[0].text)
@@ -76,7 +75,7 @@ import sys
 from a2c_smcp.agent import SMCPAgentClient, SyncToolkit
 
 with SMCPAgentClient.in_office(sys.argv[1], "office", "program") as agent:
-    SyncToolkit(agent).call_all((number, "sleep", {"seconds": 60}) for number in "123")
+    SyncToolkit(agent).call_all((number, "sleep", {"seconds": 600}) for number in "123")
 print("it slept")
 """,
     "asyncio": """
@@ -85,7 +84,7 @@ from a2c_smcp.agent import AsyncSMCPAgentClient, Toolkit
 
 async def main():
     async with AsyncSMCPAgentClient.in_office(sys.argv[1], "office", "program") as agent:
-        await Toolkit(agent).call_all((number, "sleep", {"seconds": 60}) for number in "123")
+        await Toolkit(agent).call_all((number, "sleep", {"seconds": 600}) for number in "123")
     print("it slept")
 
 asyncio.run(main())
@@ -131,9 +130,7 @@ async def test_ctrl_c_ends_the_program_and_the_tool_and_frees_the_seat(form: str
             successor = await people.newcomer()
             await eventually(lambda: received(log, "tools/call"))
             assert (await successor.join("agent", "successor", "office"))[0] is False
-            start = time.monotonic()
             code = await asyncio.to_thread(program.stop, signal.SIGINT)
-            assert time.monotonic() - start < PATIENCE / 2
             assert await successor.join("agent", "successor", "office") == (True, None)
             await eventually(lambda: received(log, "notifications/cancelled"))
     [call], [cancelled] = received(log, "tools/call"), received(log, "notifications/cancelled")
@@ -160,8 +157,6 @@ async def test_a_program_that_goes_on_after_ctrl_c_has_its_seat_again_and_no_thr
 async def test_ctrl_c_ends_all_calls_of_a_models_turn(form: str, tmp_path: Path) -> None:
     with office(tmp_path) as (server, log), running(SIDE_BY_SIDE[form], server, tmp_path) as program:
         await eventually(lambda: len(received(log, "tools/call")) == 3)
-        start = time.monotonic()
         assert await asyncio.to_thread(program.stop, signal.SIGINT) == -signal.SIGINT, program.text
-        assert time.monotonic() - start < PATIENCE / 2
         assert not re.search("it slept|Exception ignored|never retrieved|was destroyed", program.text), program.text
         await eventually(lambda: len(received(log, "notifications/cancelled")) == 3)

@@ -9,7 +9,6 @@ import json
 import logging
 import signal
 import sys
-import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from tests.support.peer import Peer, crowd, tool_call
 from tests.support.process import Command, descendants, free_port
 from tests.support.running import Running, running
 from tests.support.secrets import SECRETS
+from tests.support.systems import posix_only
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
@@ -234,18 +234,18 @@ async def test_a_real_file_is_written_and_read_back(server: Running, tmp_path: P
 
 
 @pytest.mark.parametrize("transport", ["stdio", "sse", "streamable"])
-async def test_a_cancelled_long_running_operation_answers_at_once(
+async def test_a_cancelled_operation_answers_long_before_its_end(
     server: Running, transport: str, tmp_path: Path
 ) -> None:
     with running_software(Software("npm", transport), tmp_path) as data:
         async with office(server, config(data)) as members:
             async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
-                call = tasks.create_task(members.call("trigger-long-running-operation", "long", duration=60, steps=60))
+                call = tasks.create_task(
+                    members.call("trigger-long-running-operation", "long", duration=3_600, steps=60)
+                )
                 await until_called(members, "long")
-                started = time.monotonic()
                 await members.agent.tell("server:tool_call_cancel", {"agent": "agent", "req_id": "long"})
                 result = await call
-            assert time.monotonic() - started < 1
             assert result["isError"] is True
             assert result["meta"]["a2c_cancelled"] is True
             assert members.status.state is ServerState.READY
@@ -257,6 +257,7 @@ async def until_called(members: Office, req_id: str) -> None:
     await members.ask("client:get_tools", req_id=f"after {req_id}")
 
 
+@posix_only
 @pytest.mark.parametrize("software", ["npm", "mcp 2.x"])
 @pytest.mark.parametrize("transport", ["sse", "streamable"])
 async def test_a_killed_http_server_is_missed_at_once_and_found_again_by_itself(
@@ -284,6 +285,7 @@ async def test_a_killed_http_server_is_missed_at_once_and_found_again_by_itself(
             assert "again" in text_of(await members.call("echo", **{argument: "again"}))
 
 
+@posix_only
 @pytest.mark.parametrize("transport", ["sse", "streamable"])
 async def test_a_secret_header_reaches_its_server_and_nobody_else(
     server: Running, transport: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
@@ -346,6 +348,7 @@ async def test_a_window_of_an_ordinary_python_server_is_shown_and_followed(serve
             await members.until(lambda status: status.tools == 4)
 
 
+@posix_only
 @pytest.mark.parametrize("transport", ["sse", "streamable"])
 async def test_a_window_comes_back_with_its_server(server: Running, transport: str) -> None:
     port = str(free_port())

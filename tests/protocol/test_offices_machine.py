@@ -150,4 +150,4 @@ class Offices(RuleBasedStateMachine):
 
 
 TestOffices = Offices.TestCase
-TestOffices.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestOffices.settings = settings(max_examples=150, stateful_step_count=40)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import threading
 from typing import Any
 
@@ -152,7 +153,7 @@ async def test_a_connect_faked_while_disconnecting_counts_for_nobody(kind: Kind)
             assert len(server.app.namespace.connections) == 1
 
 
-async def test_a_call_sent_with_the_goodbye_is_cancelled(kind: Kind) -> None:
+async def test_a_call_sent_with_the_goodbye_does_not_stay_in_flight(kind: Kind) -> None:
     with running(kind) as server:
         async with crowd(server) as people, httpx.AsyncClient(timeout=PATIENCE) as http:
             computer = await people.member("computer", "pc", "o")
@@ -166,18 +167,13 @@ async def test_a_call_sent_with_the_goodbye_is_cancelled(kind: Kind) -> None:
             assert await computer.hear("notify:enter_office") == {"office_id": "o", "agent": "agent"}
             await session.post("42/smcp,2" + json.dumps(["client:tool_call", tool_call(timeout=3600)]), "41/smcp,")
             assert await computer.hear("notify:leave_office") == {"office_id": "o", "agent": "agent"}
-            if await asked_before(computer):
+            await computer.has_heard()
+            if computer.asked:  # usually the goodbye is read before the call is relayed
                 assert await computer.hear("notify:tool_call_cancel") == {"agent": "agent", "req_id": "r1"}
             forever.set()
             async with asyncio.timeout(PATIENCE):
                 while len(server.app.namespace.in_flight):
                     await computer.has_heard()
-
-
-async def asked_before(computer: Any) -> bool:
-    """Whether the call got as far as the Computer."""
-    await computer.has_heard()
-    return bool(computer.asked)
 
 
 async def test_an_upgrade_that_comes_to_nothing_leaves_long_polling_alive(server: Running) -> None:
@@ -346,10 +342,12 @@ async def test_other_limits_hold_for_open_connections_too(server: Running) -> No
 
 
 async def test_a_client_cannot_write_lines_into_the_log(server: Running, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "a2c_smcp")
     async with crowd(server) as people:
         agent, _ = await people.office()
         await agent.ask("server:x\nWARNING forged", {})
         await agent.ask("client:y\r\n" + "z" * 5_000, request(req_id="r\nforged"))
+    assert "WARNING forged" in caplog.text
     for record in caplog.records:
         assert "\n" not in record.getMessage() + str(getattr(record, "req_id", ""))
         assert len(record.getMessage()) < 1_000

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import signal
 import sys
-import time
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -29,7 +28,7 @@ import os, sys
 from fastapi import FastAPI
 from a2c_smcp.server import create_app, run
 
-smcp = create_app(grace=float(os.environ["GRACE"]))
+smcp = create_app(grace=float(os.environ["GRACE"]), ping_interval=3_600)
 app = FastAPI(lifespan=smcp.lifespan)
 app.mount("/", smcp)
 alone = FastAPI()
@@ -62,12 +61,10 @@ class Scene:
         await self.may_answer.wait()
         return "done"
 
-    async def stop(self, how: int = signal.SIGINT, code: int = 0) -> float:
-        """Send a signal, wait for the end, and give the seconds it took."""
-        start = time.monotonic()
+    async def stop(self, how: int = signal.SIGINT, code: int = 0) -> None:
+        """Send a signal and wait for the end."""
         assert await asyncio.to_thread(self.process.stop, how) == code, self.process.text
         assert "Traceback" not in self.process.text
-        return time.monotonic() - start
 
 
 @contextlib.contextmanager
@@ -82,9 +79,9 @@ def program(folder: Path, way: str, grace: float) -> Generator[tuple[LineProcess
 
 
 @asynccontextmanager
-async def scene(folder: Path, way: str, grace: float = PATIENCE) -> AsyncGenerator[Scene]:
+async def scene(folder: Path, way: str, grace: float = 3_600) -> AsyncGenerator[Scene]:
     with program(folder, way, grace) as (process, url):
-        server = Running("async", url, create_app())  # for clients, only the address matters
+        server = Running("async", url, create_app())
         async with crowd(server) as people, crowd(server, "polling") as pollers:
             agent = await people.member("agent", "agent", "office")
             computer = await pollers.member("computer", "pc", "office")
@@ -104,7 +101,7 @@ async def test_a_running_call_ends_and_nobody_waits_for_clients_that_are_idle(wa
         await until_draining(here)
         here.may_answer.set()
         assert await call == "done"
-        assert await stopped < PATIENCE / 2, "and not until the next poll"
+        await stopped  # and not when the poll of the Computer ends, or the grace
         async with asyncio.timeout(PATIENCE):
             await here.agent.is_gone.wait()
             await here.computer.is_gone.wait()
@@ -127,7 +124,7 @@ async def test_a_call_that_does_not_end_is_ended_after_the_grace(way: str, code:
     async with scene(tmp_path, way, grace=0.2) as here, asyncio.TaskGroup() as tasks:
         call = tasks.create_task(here.agent.ask("client:tool_call", tool_call()))
         await here.computer.be_asked("client:tool_call")
-        assert await here.stop(signal.SIGTERM, code) < PATIENCE / 2
+        await here.stop(signal.SIGTERM, code)
         assert (await call)["error"]["code"] == 500
 
 

@@ -15,8 +15,7 @@ from typing import Self
 
 from tests.support.certificates import self_signed
 from tests.support.pages import ROOT
-from tests.support.process import LineProcess, free_port
-from tests.support.warm import WarmProcess
+from tests.support.process import LineProcess, WarmProcess, free_port
 
 USUAL = "http://127.0.0.1:8000"
 """Where the pages have their Server."""

@@ -127,8 +127,9 @@ def stdio(command: Command, **fields: Any) -> dict[str, Any]:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """The messages that a server received, its start and its end."""
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+    """The messages that a server received, its start and its end; a line that is still being written does not count."""
+    written = path.read_text("utf-8") if path.exists() else ""
+    return [json.loads(line) for line in written.rpartition("\n")[0].splitlines()]
 
 
 def received(path: Path, method: str) -> list[dict[str, Any]]:

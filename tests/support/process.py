@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import re
 import select
 import socket
@@ -12,14 +13,19 @@ import sys
 import threading
 import time
 from collections.abc import Generator, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import cast
 
 import psutil
 
 from tests.support.waiting import PATIENCE
+from tests.support.warm import Forked
 
 A2C = [sys.executable, "-m", "a2c_smcp.cli"]
 Command = list[str]
+_CHANCE = random.SystemRandom()
+"""Not the shared one, which hypothesis seeds: two workers would choose the same ports."""
 
 
 def environment(changes: dict[str, str] | None = None) -> dict[str, str]:
@@ -92,11 +98,24 @@ class LineProcess:
             self._changed.notify_all()
 
 
-class ServerProcess(LineProcess):
+class WarmProcess(LineProcess):
+    """A running `a2c`, or a program in Python, that does not repeat the imports (see `tests.support.warm`)."""
+
+    def _start(self, command: Command, env: dict[str, str], cwd: Path | None) -> subprocess.Popen[str]:
+        self._forked = Forked(command, env, cwd or Path.cwd())
+        return cast("subprocess.Popen[str]", self._forked)
+
+    def type(self, text: str = "") -> None:
+        """Give the program the whole of its standard input, which is small."""
+        self._forked.type(text)
+
+
+class ServerProcess(WarmProcess):
     """A running `a2c server` that answers at `url`."""
 
     def __init__(self, *flags: str, env: dict[str, str] | None = None, cwd: Path | None = None) -> None:
-        super().__init__([*A2C, "server", "--port", "0", *flags], env=env, cwd=cwd)
+        super().__init__(["a2c", "server", "--port", "0", *flags], env=env, cwd=cwd)
+        self.type()
         try:
             self.url = self.wait_for(r"at (https?://\S+?),")[1]
         except BaseException:
@@ -114,23 +133,38 @@ def server_process(*flags: str, env: dict[str, str] | None = None, cwd: Path | N
 @contextlib.contextmanager
 def computer_process(*flags: str, env: dict[str, str] | None = None, cwd: Path | None = None) -> Generator[LineProcess]:
     """A running `a2c computer --no-interactive`."""
-    with contextlib.closing(LineProcess([*A2C, "computer", "--no-interactive", *flags], env=env, cwd=cwd)) as process:
+    with contextlib.closing(WarmProcess(["a2c", "computer", "--no-interactive", *flags], env=env, cwd=cwd)) as process:
+        process.type()
         yield process
 
 
 def a2c(
-    *arguments: str, cwd: Path | None = None, env: dict[str, str] | None = None
+    *arguments: str, cwd: Path | None = None, env: dict[str, str] | None = None, typed: str = ""
 ) -> subprocess.CompletedProcess[str]:
     """Run a command that ends by itself."""
-    return subprocess.run(
-        [*A2C, *arguments], capture_output=True, text=True, timeout=30, check=False, cwd=cwd, env=environment(env)
-    )
+    command = ["a2c", *arguments]
+    process = Forked(command, environment(env), cwd or Path.cwd(), is_apart=True)
+    assert process.stderr is not None
+    with process.stdout, process.stderr, ThreadPoolExecutor(1) as reader:
+        try:
+            errors = reader.submit(process.stderr.read)
+            process.type(typed)
+            output = process.stdout.read()
+            return subprocess.CompletedProcess(command, process.wait(PATIENCE), output, errors.result())
+        finally:
+            process.kill()
 
 
 def free_port() -> int:
-    """A port for a program that cannot choose one itself."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
+    """A port for a program that cannot choose one itself.
+
+    The system gives higher ports to connections and to listeners that ask for any port, so that none of them takes this
+    one before the program does.
+    """
+    while True:
+        port = _CHANCE.randrange(15_000, 32_000)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def descendants() -> set[int]:

@@ -1,10 +1,20 @@
-"""`a2c` and Python programs as processes of their own that have their imports behind them.
+"""`a2c` and Python programs as processes of their own that do not repeat the imports.
 
-Imports take most of the time of a short program. A fork server of `multiprocessing` does them once for all.
+Imports take most of the time of a short program: 0.5 s for a Server, 0.7 s for an Agent's command and 1.6 s for a
+Computer, of the 2 ms to 50 ms that most of them work. A fork server of `multiprocessing` imports everything once. Each
+process that it forks then gets the streams, the environment, the folder and the arguments of a new program.
+
+Some tests must not use this: those of what is imported, of `PYTHON…` variables, of terminals, and of command lines as
+other processes see them. They start a new interpreter, and so does at least one test of every command.
 """
 
 from __future__ import annotations
 
+from tests.support.systems import need_posix
+
+need_posix("a fork server")
+
+import atexit
 import contextlib
 import multiprocessing
 import os
@@ -12,12 +22,11 @@ import shutil
 import signal
 import subprocess
 import sys
+from io import TextIOWrapper
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import cast
 
 from a2c_smcp.cli.main import main
-from tests.support.process import Command, LineProcess
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(
@@ -31,7 +40,7 @@ _FORKS.set_forkserver_preload(
         "a2c_smcp.cli.computer.one_shot",
         "a2c_smcp.cli.computer.service",
         "a2c_smcp.cli.computer.shell",
-        "a2c_smcp.cli.doctor.examining",
+        "a2c_smcp.cli.doctor.checks",
         "a2c_smcp.cli.doctor.views",
         "a2c_smcp.computer.socketio.client",
         "a2c_smcp.server.serving",
@@ -41,32 +50,31 @@ _FORKS.set_forkserver_preload(
 )
 
 
-class WarmProcess(LineProcess):
-    """A running `a2c`, or a program in Python: `a2c` and its arguments, or `python`, `-c` and its text."""
+class Forked:
+    """A program that runs: as much of a `Popen` as tests need.
 
-    def _start(self, command: Command, env: dict[str, str], cwd: Path | None) -> subprocess.Popen[str]:
-        self._forked = _Forked(command, env, cwd or Path.cwd())
-        return cast("subprocess.Popen[str]", self._forked)
+    `command` is `a2c` and its arguments, or `python`, `-c` and a program. Standard error goes to standard output unless
+    it is `is_apart`.
+    """
+
+    def __init__(self, command: list[str], env: dict[str, str], cwd: Path, *, is_apart: bool = False) -> None:
+        given, self.stdin = _FORKS.Pipe(duplex=False)
+        printed, output = _FORKS.Pipe(duplex=False)
+        complained, errors = _FORKS.Pipe(duplex=False) if is_apart else (None, output)
+        self._process = _FORKS.Process(target=_act, args=(command, env, cwd, given, output, errors))
+        self._process.start()
+        for end in {given, output, errors}:
+            end.close()
+        self.stdout = _opened(printed)
+        self.stderr = _opened(complained) if complained is not None else None
+        assert self._process.pid is not None
+        self.pid = self._process.pid
 
     def type(self, text: str = "") -> None:
-        """The whole of its standard input, which is small."""
-        with contextlib.suppress(BrokenPipeError):  # it does not have to read
-            os.write(self._forked.stdin.fileno(), text.encode())
-        self._forked.stdin.close()
-
-
-class _Forked:
-    """As much of a `Popen` as a `LineProcess` needs."""
-
-    def __init__(self, command: Command, env: dict[str, str], cwd: Path) -> None:
-        printed, output = _FORKS.Pipe(duplex=False)
-        given, self.stdin = _FORKS.Pipe(duplex=False)
-        self._process = _FORKS.Process(target=_act, args=(command, env, cwd, given, output))
-        self._process.start()
-        output.close()
-        given.close()
-        self.stdout = os.fdopen(os.dup(printed.fileno()), encoding="utf-8", errors="replace")
-        printed.close()
+        """Give the program the whole of its standard input, which is small."""
+        with contextlib.suppress(BrokenPipeError):  # the program does not have to read it
+            os.write(self.stdin.fileno(), text.encode())
+        self.stdin.close()
 
     def wait(self, timeout: float | None = None) -> int:
         self._process.join(timeout)
@@ -75,9 +83,12 @@ class _Forked:
             raise subprocess.TimeoutExpired(self._process.name, timeout or 0)
         return code
 
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
     def send_signal(self, number: int) -> None:
-        if self._process.is_alive() and self._process.pid is not None:
-            os.kill(self._process.pid, number)
+        if self._process.is_alive():
+            os.kill(self.pid, number)
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)
@@ -87,19 +98,36 @@ class _Forked:
         self.send_signal(signal.SIGKILL)
 
 
-def _act(command: Command, env: dict[str, str], cwd: Path, given: Connection, output: Connection) -> None:
-    """In the new process: what a shell does before a program begins, and the program."""
-    for number, end in ((0, given), (1, output), (2, output)):
+def _opened(end: Connection) -> TextIOWrapper:
+    """The end of a pipe as a stream of text."""
+    stream = os.fdopen(os.dup(end.fileno()), encoding="utf-8", errors="replace")
+    end.close()
+    return stream
+
+
+def _act(
+    command: list[str], env: dict[str, str], cwd: Path, given: Connection, output: Connection, errors: Connection
+) -> None:
+    """In the new process: do what a shell does before a program begins, then run the program."""
+    for number, end in ((0, given), (1, output), (2, errors)):
         os.dup2(end.fileno(), number)
-    given.close()
-    output.close()
-    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
+    for end in {given, output, errors}:
+        end.close()
+    # New objects: those of the fork server have its encoding, and are buffered as its own output is.
+    sys.stdin = sys.__stdin__ = os.fdopen(0, encoding="utf-8", closefd=False)
+    sys.stdout = sys.__stdout__ = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = sys.__stderr__ = os.fdopen(
+        2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False
+    )
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)
     program, *arguments = command
     sys.argv = [shutil.which(program) or program, *arguments]
-    if program == "a2c":
-        main()
-    else:
-        exec(compile(arguments[1], "<program>", "exec"), {"__name__": "__main__"})
+    try:
+        if program == "a2c":
+            main()
+        else:
+            exec(compile(arguments[1], "<program>", "exec"), {"__name__": "__main__"})
+    finally:
+        atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]  # `multiprocessing` leaves them out

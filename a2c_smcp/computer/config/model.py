@@ -29,6 +29,7 @@ from pydantic import (
 from a2c_smcp.computer.config import vrl_syntax
 from a2c_smcp.computer.config.secrets import hide, replace_secrets
 from a2c_smcp.computer.config.source import Origin
+from a2c_smcp.utils.url import OF_MCP_SERVERS, check_url
 
 A2C_TOOL_META = "a2c_tool_meta"
 A2C_VRL_TRANSFORMED = "a2c_vrl_transformed"
@@ -115,10 +116,8 @@ class StdioParameters(_Model):
 
 
 def _check_url(value: str) -> str:
-    if not value.startswith(("http://", "https://", "${")):
-        raise ValueError("must start with http:// or https://")
-    if re.fullmatch(r"https?://([/?#:].*)?", value, re.DOTALL):
-        raise ValueError("has no host")
+    if not value.startswith("${"):
+        check_url(re.sub(r"\$\{[^}]*\}", "1", value), OF_MCP_SERVERS)  # an input may be the host, or the port
     return value
 
 

@@ -98,6 +98,7 @@ def test_tool_meta_keeps_further_keys() -> None:
     assert ToolMeta.model_validate({"auto_apply": True, "owner": "me"}).model_dump()["owner"] == "me"
 
 
+@pytest.mark.process
 def test_a_bad_vrl_script_is_a_mistake_even_if_it_crashes_the_compiler() -> None:
     for script in (".a = ", ".a = " + "!" * 10_000 + "true", "x" * 30_000):
         with pytest.raises(ConfigError):
@@ -158,6 +159,7 @@ def test_a_reference_to_an_undefined_input_is_said() -> None:
 # ------------------------------------------------------------------------------------------------------------- mistakes
 
 
+@pytest.mark.process
 def test_each_mistake_is_one_message_with_its_path_and_line() -> None:
     text = """{
       "servers": {

@@ -13,6 +13,7 @@ import pytest
 from a2c_smcp.computer.config.model import MCPServerConfig
 from a2c_smcp.computer.types import ServerState, ServerStatus
 from tests.support.hosting import QUICK, Watched, hosting, raw, shelves
+from tests.support.systems import posix_only
 
 pytestmark = pytest.mark.anyio
 
@@ -53,6 +54,7 @@ async def test_a_life_in_good_order_is_told_step_by_step() -> None:
     assert computer.entries[-1].pid is None
 
 
+@posix_only
 async def test_a_crash_is_told_once_and_so_is_each_restart() -> None:
     computer = Diary(shelves("shelves", "--windows", "1"))
     async with computer:

@@ -233,6 +233,6 @@ def nested(depth: int) -> dict[str, Any]:
     ],
 )
 def test_a_schema_costs_little_whatever_it_says(schema: dict[str, Any], content: Any) -> None:
-    before = time.monotonic()
+    before = time.process_time()  # of this process alone: other programs do not make it longer
     OutputSchema(schema).complaint(content)
-    assert time.monotonic() - before < 3
+    assert time.process_time() - before < 3

@@ -18,6 +18,7 @@ from a2c_smcp.computer.config.model import MCPServerConfig
 from a2c_smcp.computer.types import ServerState
 from tests.support.hosting import AUTO, QUICK, Watched, hosting, shelves, text_of
 from tests.support.mcp_servers import SERVERS, HttpServer, read_log, received
+from tests.support.systems import posix_only
 from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
@@ -66,6 +67,7 @@ async def test_a_server_of_the_python_sdk_shows_its_window_and_its_changes_arriv
         assert computer.status_of("windowed").notes == ()
 
 
+@posix_only
 async def test_how_it_was_connected_to_is_remembered_when_it_starts_again(tmp_path: Path) -> None:
     log = tmp_path / "log"
     async with hosting(windowed(log)) as computer:
@@ -92,6 +94,7 @@ async def test_its_tools_are_there_only_when_it_has_been_connected_to_for_good(t
     assert set(states) == {("starting", 0), ("ready", 3)}
 
 
+@posix_only
 @pytest.mark.parametrize("how", ["unknown", "invalid", "deny"])
 async def test_a_server_that_knows_nothing_else_is_asked_once_and_started_once(how: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
@@ -129,6 +132,7 @@ async def test_a_server_that_only_seems_to_know_is_connected_to_as_before(how: s
         assert text_of(await computer.call("echo", text="hi")) == "hi"
 
 
+@posix_only
 @pytest.mark.parametrize("flags", [("--asked", "silence"), ("--no-list",)])
 async def test_a_server_that_does_not_answer_delays_its_first_start_a_little_and_no_other(
     flags: tuple[str, ...], tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -154,6 +158,7 @@ async def test_a_server_that_lacks_nothing_is_asked_nothing(flags: tuple[str, ..
         assert (computer.status_of("shelves").state, starts(log), asked(log)) == (ServerState.READY, 1, 0)
 
 
+@posix_only
 async def test_a_server_that_is_gone_for_a_while_shows_its_windows_again_when_it_is_back(tmp_path: Path) -> None:
     log, program = tmp_path / "log", tmp_path / "program.py"
     program.symlink_to(SERVERS / "windowed.py")

@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from a2c_smcp.computer.offer.confirmation import Caller, CallToConfirm, call_to_
 from a2c_smcp.computer.types import ServerState
 from tests.support.hosting import AUTO, QUICK, Watched, code_of, hosting, raw, text_of
 from tests.support.mcp_servers import SERVERS, received
+from tests.support.systems import posix_only
 from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
@@ -64,13 +64,19 @@ async def test_a_large_result_passes() -> None:
         assert len(text_of(await computer.call("big", bytes=20_000_000))) == 20_000_000
 
 
-async def test_calls_on_one_server_run_side_by_side() -> None:
-    async with hosting(raw()) as computer:
-        before = time.monotonic()
-        calls = [computer.call("sleep", seconds=0.5, req_id=f"r{number}") for number in range(8)]
-        results = await asyncio.gather(*calls)
-        assert all(code_of(result) is None for result in results)
-        assert time.monotonic() - before < 8 * 0.5
+async def test_calls_on_one_server_run_side_by_side(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with hosting(raw("raw", "--log", str(log))) as computer:
+        calls = [
+            asyncio.create_task(computer.call("sleep", limit=None, seconds=600, req_id=f"r{number}"))
+            for number in range(8)
+        ]
+        await eventually(lambda: len(received(log, "tools/call")) == 8)
+        assert text_of(await computer.call("echo", text="another", req_id="another")) == "another"
+        assert not any(call.done() for call in calls)
+        for number in range(8):
+            await computer.acancel_tool(f"r{number}")
+        await asyncio.gather(*calls)
 
 
 async def test_a_time_out_answers_on_time_and_tells_the_server(tmp_path: Path) -> None:
@@ -81,6 +87,7 @@ async def test_a_time_out_answers_on_time_and_tells_the_server(tmp_path: Path) -
         await eventually(lambda: received(log, "notifications/cancelled"))
 
 
+@posix_only
 async def test_a_time_out_answers_on_time_even_if_the_server_reads_nothing() -> None:
     async with hosting(raw("raw")) as computer:
         pid = computer.status_of("raw").pid
@@ -88,10 +95,9 @@ async def test_a_time_out_answers_on_time_even_if_the_server_reads_nothing() -> 
         os.kill(pid, signal.SIGSTOP)
         try:
             flood = [computer.call("echo", limit=0.5, req_id=f"r{n}", text="x" * 200_000) for n in range(4)]
-            before = time.monotonic()
-            results = await asyncio.gather(*flood)
+            async with asyncio.timeout(PATIENCE):
+                results = await asyncio.gather(*flood)
             assert [code_of(result) for result in results] == [4004] * 4
-            assert time.monotonic() - before < 3
         finally:
             os.kill(pid, signal.SIGCONT)
 
@@ -105,6 +111,7 @@ async def test_many_large_calls_at_once_slow_down_and_kill_nobody() -> None:
         assert computer.status_of("raw").restarts == 0
 
 
+@posix_only
 async def test_a_server_that_reads_nothing_for_long_is_started_anew() -> None:
     async with hosting(raw("raw"), policy=replace(QUICK, stall_timeout=0.3)) as computer:
         pid = computer.status_of("raw").pid

@@ -182,7 +182,7 @@ steps = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(steps, st.sampled_from([50, 1_000_000]))
 def test_any_sequence_of_changes_failures_and_looks_ends_as_a_fresh_view_would(
     happenings: list[tuple[str, str, str]], budget: int

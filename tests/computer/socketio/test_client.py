@@ -406,6 +406,7 @@ async def test_what_a_peer_wrote_cannot_break_a_log_line(caplog: pytest.LogCaptu
         await here.agent.ask("client:read_resource", request(uri="x:\nINFO forged\x1b[2J"))
         await here.agent.ask("client:tool_call", tool_call(tool_name="fail", params={"message": "a\nb\x1b"}))
         await here.agent.has_heard()
+        assert "a b" in caplog.text, "the failure is logged, in one line"
         for record in caplog.records:
             assert not {"\n", "\x1b"} & set(record.getMessage())
 

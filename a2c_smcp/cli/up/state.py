@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from a2c_smcp.cli.up.part import Report
+from a2c_smcp.cli.up.process import Report
 from a2c_smcp.utils.text import printable
 
 KEPT = 50
@@ -33,7 +33,7 @@ class Event:
 
 
 @dataclass
-class Scene:
+class OfficeState:
     """Who is there, how the MCP servers are, and what happened last. `on_event` and `on_change` are told of news."""
 
     computer: str

@@ -13,7 +13,7 @@ from a2c_smcp.cli.computer.command import Options
 from a2c_smcp.cli.computer.host import Host
 from a2c_smcp.cli.computer.service import serve
 from a2c_smcp.cli.running import run_until_done
-from a2c_smcp.cli.up.lifeline import Reports, run_part
+from a2c_smcp.cli.up.child import Reports, run_child
 from a2c_smcp.cli.up.plan import Plan
 from a2c_smcp.computer.config.files import LoadedConfig, load_config, server_from
 from a2c_smcp.computer.config.model import MCPServerConfig
@@ -44,7 +44,7 @@ def _own_servers(plan: Plan, taken: set[str]) -> list[MCPServerConfig]:
     documents = ["-m", "a2c_smcp.cli", "documents", plan.folder]
     if plan.is_sample:  # a copy that lives as long as we do
         documents += ["--host-id", "library", "--no-cache"]
-    windows = ["-m", "a2c_smcp.cli.up.windows", plan.computer, plan.journal]
+    windows = ["-m", "a2c_smcp.cli.up.machine_server", plan.computer, plan.journal]
     return [_own_server("documents", documents, taken), _own_server("machine", windows, taken)]
 
 
@@ -139,4 +139,4 @@ def main(plan: Plan, reports: Reports) -> None:
 
 
 if __name__ == "__main__":
-    run_part(main)
+    run_child(main)

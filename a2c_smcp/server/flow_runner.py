@@ -1,14 +1,15 @@
-"""Running the Server's flows: as far as they go at once, and on when what they wait for comes.
+"""The Server's driver of flows: it runs a flow until it has to wait, and goes on when the answer comes.
 
-A flow that waits for a `Reply` keeps no task and no thread meanwhile. One that waits for a coroutine of the host
-program has a task on the event loop.
+A flow that waits for a `Reply` keeps no task and no thread meanwhile, only its generator: ten thousand calls in flight
+cost ten thousand small objects. It is resumed by whatever settles the reply, in the same thread and at once. Only a
+flow that waits for a coroutine of the host program gets a task on the event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from a2c_smcp.protocol.flow import Flow
 from a2c_smcp.server.reply import Reply
@@ -16,33 +17,37 @@ from a2c_smcp.server.reply import Reply
 _tasks: set[asyncio.Future[Any]] = set()
 
 
-def start(flow: Flow[Any, Any], world: Any, on_end: Callable[[Any, BaseException | None], None] | None = None) -> None:
-    """Run a flow; `on_end` gets what it returns, or what it raises."""
-    _Run(flow, world, on_end).go(flow.send, None)
+OnEnd: TypeAlias = Callable[[Any, BaseException | None], None]
+"""Gets what a flow returned, or what it raised."""
 
 
-def run_blocking(flow: Flow[Any, Any], world: Any) -> Any:
-    """Run a flow to its end in this thread, whatever it has to wait for."""
+def start(flow: Flow[Any, Any], backend: Any, on_end: OnEnd | None = None) -> None:
+    """Run a flow; `on_end` gets what it returned or raised."""
+    _Run(flow, backend, on_end).go(flow.send, None)
+
+
+def run_blocking(flow: Flow[Any, Any], backend: Any) -> Any:
+    """Run a flow and block this thread until it ends."""
     ended = Reply()
 
     def on_end(value: Any, error: BaseException | None) -> None:
         ended.set_result(value) if error is None else ended.set_exception(error)
 
-    start(flow, world, on_end)
+    start(flow, backend, on_end)
     ended.wait()
     return ended.result()
 
 
 class _Run:
-    __slots__ = ("_flow", "_on_end", "_world")
+    __slots__ = ("_backend", "_flow", "_on_end")
 
-    def __init__(self, flow: Flow[Any, Any], world: Any, on_end: Any) -> None:
+    def __init__(self, flow: Flow[Any, Any], backend: Any, on_end: Any) -> None:
         self._flow = flow
-        self._world = world
+        self._backend = backend
         self._on_end = on_end
 
     def go(self, advance: Callable[[Any], Any], value: Any) -> None:
-        flow, world = self._flow, self._world
+        flow, backend = self._flow, self._backend
         while True:
             try:
                 effect = advance(value)
@@ -53,8 +58,8 @@ class _Run:
                 self._finish(None, error)
                 return
             try:
-                answer = effect.perform(world)
-            except BaseException as error:  # handed to the flow, which owns the decision; a cancellation as well
+                answer = effect.perform(backend)
+            except BaseException as error:  # goes into the flow, which decides, as in `protocol.flow.run`
                 advance, value = flow.throw, error
                 continue
             if type(answer) is Reply:
@@ -87,5 +92,5 @@ class _Run:
 def _outcome(flow: Flow[Any, Any], answered: Reply | asyncio.Future[Any]) -> tuple[Callable[[Any], Any], Any]:
     try:
         return flow.send, answered.result()
-    except BaseException as error:  # handed to the flow, which owns the decision; a cancellation as well
+    except BaseException as error:
         return flow.throw, error

@@ -41,7 +41,7 @@ _NOT_THERE = (NotFoundError, ToolNotFoundError, DocumentNotFoundError, PageOutOf
 T = TypeVar("T")
 
 
-class Visit:
+class Session:
     """The Agent, and what the commands share."""
 
     def __init__(self, options: Options) -> None:
@@ -137,25 +137,25 @@ class Visit:
         raise problem
 
 
-async def visiting(
-    options: Options, main: Callable[[Visit], Awaitable[int]], computer: str | None = None, tool: str | None = None
+async def in_session(
+    options: Options, main: Callable[[Session], Awaitable[int]], computer: str | None = None, tool: str | None = None
 ) -> int:
     """Join, wait for what it needs, do it, leave; the exit code."""
-    visit = Visit(options)
+    session = Session(options)
     try:
         try:
-            await visit.agent.connect_to_server(options.url)
-            await visit.agent.join_office()
+            await session.agent.connect_to_server(options.url)
+            await session.agent.join_office()
         except SMCPError as error:
             complain(_why_not_in(error, options))
             return NOT_IN
-        await visit.wait(computer, tool)
-        return await main(visit)
+        await session.wait(computer, tool)
+        return await main(session)
     except SMCPError as error:
         complain(f"{error.message} ({error.code})")
         return exit_code(error)
     finally:
-        await visit.agent.disconnect()
+        await session.agent.disconnect()
 
 
 def exit_code(error: SMCPError) -> int:

@@ -30,11 +30,11 @@ LATE_OUTPUT = 0.5
 Report = dict[str, Any]
 
 
-class PartFailed(Exception):
+class ProcessFailed(Exception):
     """A part cannot be kept alive."""
 
 
-class Part:
+class SupervisedProcess:
     """One process. `plan` makes the line that it reads first, from its process id; `options` are further ones to start
     it with. `on_report` gets what it tells, `on_log` each record of its log, `on_death` why it has to be started again.
     """
@@ -68,7 +68,7 @@ class Part:
         """Keep it alive until `stop`.
 
         Raises:
-            PartFailed: it does not start, or dies again and again.
+            ProcessFailed: it does not start, or dies again and again.
         """
         self._ended.clear()
         try:
@@ -104,10 +104,12 @@ class Part:
             if self._stopping.is_set():
                 return
             if not self._told and code >= 0:
-                raise PartFailed(f"the {self.name} does not start: it {describe_exit(code)}{self._words()}")
+                raise ProcessFailed(f"the {self.name} does not start: it {describe_exit(code)}{self._words()}")
             self._deaths.append(time.monotonic())
             if len(self._deaths) == MOST_DEATHS and self._deaths[-1] - self._deaths[0] < WITHIN_SECONDS:
-                raise PartFailed(f"the {self.name} died {MOST_DEATHS} times: it {describe_exit(code)}{self._words()}")
+                raise ProcessFailed(
+                    f"the {self.name} died {MOST_DEATHS} times: it {describe_exit(code)}{self._words()}"
+                )
             self._on_death(f"it {describe_exit(code)}")
             if time.monotonic() - began > WITHIN_SECONDS:
                 backoff.reset()
@@ -122,7 +124,7 @@ class Part:
         """Start it and listen until it ends; its exit code."""
         self._last_words.clear()
         process = self._process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", f"a2c_smcp.cli.up.{self.name.lower()}_part",
+            sys.executable, "-m", f"a2c_smcp.cli.up.{self.name.lower()}_process",
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
             env=_environment(), limit=LONGEST_LINE, **APART, **self._options,
         )  # fmt: skip

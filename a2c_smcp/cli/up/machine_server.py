@@ -1,6 +1,6 @@
 """The built-in MCP server of `a2c up`: two windows, the machine and what happens in the office.
 
-`python -m a2c_smcp.cli.up.windows NAME JOURNAL`, over standard input and output.
+`python -m a2c_smcp.cli.up.machine_server NAME JOURNAL`, over standard input and output.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.server.door import SPARE, Door, proxies
+from a2c_smcp.server.tcp_gate import SPARE, TcpGate, proxies
 
 
 class Wire:
@@ -23,12 +23,12 @@ class Wire:
         return self._peer if name == "peername" else None
 
 
-def door(connections_per_ip: int = 1, most_waiting: int = 3, forwarded: str | None = None) -> Door:
-    return Door(connections_per_ip, most_waiting, proxies(forwarded))
+def gate(connections_per_ip: int = 1, most_waiting: int = 3, forwarded: str | None = None) -> TcpGate:
+    return TcpGate(connections_per_ip, most_waiting, proxies(forwarded))
 
 
 def test_an_address_has_so_many_connections_and_no_more() -> None:
-    entrance = door()
+    entrance = gate()
     wires = [Wire("203.0.113.9") for _ in range(SPARE + 2)]
     assert [entrance.enter(wire) for wire in wires] == [True] * SPARE + [False] * 2
     assert [wire.is_aborted for wire in wires] == [False] * SPARE + [True] * 2
@@ -52,18 +52,18 @@ def test_an_address_has_so_many_connections_and_no_more() -> None:
     ],
 )
 def test_loopback_and_proxies_are_not_counted(address: str | None, forwarded: str | None) -> None:
-    entrance = door(forwarded=forwarded)
+    entrance = gate(forwarded=forwarded)
     assert all(entrance.enter(Wire(address)) for _ in range(100))
 
 
 @pytest.mark.parametrize("forwarded", [None, "", "10.0.0.8", "unix:/run/x", "nonsense/99"])
 def test_what_is_no_proxy_is_counted(forwarded: str | None) -> None:
-    entrance = door(forwarded=forwarded)
+    entrance = gate(forwarded=forwarded)
     assert [entrance.enter(Wire("10.0.0.7")) for _ in range(SPARE + 1)][-1] is False
 
 
 def test_the_one_that_waited_longest_makes_room() -> None:
-    entrance = door()
+    entrance = gate()
     stopped: list[int] = []
     wires = [Wire("127.0.0.1") for _ in range(5)]
     for number, wire in enumerate(wires):

@@ -18,11 +18,11 @@ from rich.text import Text
 
 from a2c_smcp.cli.errors import INTERRUPTED
 from a2c_smcp.cli.running import on_stop_signal
+from a2c_smcp.cli.up.child import Writer
 from a2c_smcp.cli.up.journal import Journal
-from a2c_smcp.cli.up.lifeline import Writer
-from a2c_smcp.cli.up.part import Part, PartFailed, log_level
 from a2c_smcp.cli.up.plan import Plan
-from a2c_smcp.cli.up.scene import Event, Scene
+from a2c_smcp.cli.up.process import ProcessFailed, SupervisedProcess, log_level
+from a2c_smcp.cli.up.state import Event, OfficeState
 from a2c_smcp.cli.up.view import View, how_to_attach, what_next
 from a2c_smcp.utils.system.signals import RESIZED, on_signals
 from a2c_smcp.utils.system.sockets import hand_over, inheriting
@@ -82,19 +82,19 @@ class _Up:
         self._console = console
         self._journal = Journal(Path(plan.journal))
         self._changed = asyncio.Event()
-        self._scene = Scene(plan.computer, self._on_event, self._changed.set)
+        self._state = OfficeState(plan.computer, self._on_event, self._changed.set)
         self._printer: Writer | None = None
         self.tour_is_over = False
-        part = partial(Part, on_report=self._scene.take)
+        part = partial(SupervisedProcess, on_report=self._state.take)
         self._server = part(
             "Server",
             lambda pid: replace(plan, listener=hand_over(listener, pid)).to_line(),
             options=inheriting(listener),
             on_log=self._log("Server"),
-            on_death=self._scene.lose_server,
+            on_death=self._state.lose_server,
         )
         self._computer = part(
-            "Computer", lambda _: plan.to_line(), on_log=self._log("Computer"), on_death=self._scene.lose_computer
+            "Computer", lambda _: plan.to_line(), on_log=self._log("Computer"), on_death=self._state.lose_computer
         )
 
     def start(self) -> None:
@@ -107,7 +107,7 @@ class _Up:
         for done in asyncio.as_completed(self._running):
             try:
                 await done
-            except PartFailed as error:
+            except ProcessFailed as error:
                 return error
         raise RuntimeError("both parts ended, though nobody stopped them")
 
@@ -149,7 +149,7 @@ class _Up:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(START_SECONDS):
                 with self._console.status("starting a Server, a Computer and its MCP servers …"):
-                    while not self._scene.is_complete:
+                    while not self._state.is_complete:
                         self._changed.clear()
                         await self._changed.wait()
         failures = await take_tour(self._plan, self._console)
@@ -161,7 +161,7 @@ class _Up:
     async def _draw(self) -> None:
         with (
             on_signals([RESIZED], self._changed.set),
-            Live(View(self._plan, self._scene), console=self._console, auto_refresh=False) as live,
+            Live(View(self._plan, self._state), console=self._console, auto_refresh=False) as live,
         ):
             while True:
                 self._changed.clear()
@@ -173,7 +173,7 @@ class _Up:
         self._console.print(*how_to_attach(self._plan), sep="\n")
         self._console.file.flush()
         self._printer = Writer(self._console.file.fileno())  # whoever reads it may stop reading; we go on
-        for event in self._scene.events:
+        for event in self._state.events:
             self._printer.write(f"{event.to_line()}\n".encode())
         await asyncio.Event().wait()
 
@@ -185,6 +185,6 @@ class _Up:
     def _log(self, name: str) -> Callable[[str, str], None]:
         def log(level: str, message: str) -> None:
             if log_level(level) >= logging.WARNING:
-                self._scene.happen(f"{name}: {message}", "warning")
+                self._state.happen(f"{name}: {message}", "warning")
 
         return log

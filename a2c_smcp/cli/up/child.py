@@ -28,7 +28,7 @@ LAST_WORDS_SECONDS = 1.0
 logger = logging.getLogger("a2c.up")
 
 
-def run_part(main: Callable[[Plan, Reports], None]) -> None:
+def run_child(main: Callable[[Plan, Reports], None]) -> None:
     """Be a part: run with the plan, until standard input ends, which is as SIGTERM."""
     collect_less_often()
     plan = Plan.from_line(sys.stdin.buffer.readline())

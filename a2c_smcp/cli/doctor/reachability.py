@@ -15,8 +15,8 @@ from urllib.request import getproxies
 
 from cryptography import x509
 
-from a2c_smcp.cli.doctor.case import Place
-from a2c_smcp.cli.doctor.finding import Report
+from a2c_smcp.cli.doctor.findings import Report
+from a2c_smcp.cli.doctor.options import Address
 from a2c_smcp.utils.trust import EXPIRED, NOT_YET_VALID, SELF_SIGNED, UNKNOWN_ISSUER, WRONG_NAME, trusting
 
 PATIENCE = 10.0
@@ -38,7 +38,7 @@ class Trust:
         return f"use a certificate of a public authority, or have yours trusted: {self.how}"
 
 
-async def dial(place: Place, report: Report, who: str, how_to_start: str = "", trust: Trust | None = None) -> bool:
+async def dial(place: Address, report: Report, who: str, how_to_start: str = "", trust: Trust | None = None) -> bool:
     """Find, connect to and, where it is TLS, trust a place; whether all of that works."""
     addresses = await _resolve(place, report, who)
     address = await _connect(place, addresses, report, who, how_to_start)
@@ -52,7 +52,7 @@ async def dial(place: Place, report: Report, who: str, how_to_start: str = "", t
 # ----------------------------------------------------------------------------------------------------------------- name
 
 
-async def _resolve(place: Place, report: Report, who: str) -> list[str]:
+async def _resolve(place: Address, report: Report, who: str) -> list[str]:
     try:
         async with asyncio.timeout(PATIENCE):
             found = await asyncio.get_running_loop().getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
@@ -71,7 +71,7 @@ async def _resolve(place: Place, report: Report, who: str) -> list[str]:
 # ----------------------------------------------------------------------------------------------------------- connection
 
 
-async def _connect(place: Place, addresses: list[str], report: Report, who: str, how_to_start: str) -> str | None:
+async def _connect(place: Address, addresses: list[str], report: Report, who: str, how_to_start: str) -> str | None:
     """The first address that answers."""
     failures: list[OSError] = []
     for address in addresses:
@@ -93,7 +93,7 @@ async def _connect(place: Place, addresses: list[str], report: Report, who: str,
     return None
 
 
-def _why_not_connected(place: Place, error: OSError, who: str, how_to_start: str) -> tuple[str, str]:
+def _why_not_connected(place: Address, error: OSError, who: str, how_to_start: str) -> tuple[str, str]:
     where = f"{who}: port {place.port} of {place.host}"
     hint = ""
     if getproxies().get("https" if place.is_tls else "http"):
@@ -111,7 +111,7 @@ def _why_not_connected(place: Place, error: OSError, who: str, how_to_start: str
 # ------------------------------------------------------------------------------------------------------------------ TLS
 
 
-async def _trust(place: Place, address: str, report: Report, who: str, trust: Trust) -> bool:
+async def _trust(place: Address, address: str, report: Report, who: str, trust: Trust) -> bool:
     """Whether the certificate is good, for as long as it matters."""
     try:
         certificate = await _shake_hands(place, address, trusting(trust.ca_file))
@@ -136,7 +136,7 @@ async def _trust(place: Place, address: str, report: Report, who: str, trust: Tr
 
 
 def _why_not_trusted(
-    place: Place, error: ssl.SSLCertVerificationError, certificate: _Certificate | None, who: str, trust: Trust
+    place: Address, error: ssl.SSLCertVerificationError, certificate: _Certificate | None, who: str, trust: Trust
 ) -> tuple[str, str]:
     code = error.verify_code
     issuer = f" ({certificate.issuer})" if certificate else ""
@@ -188,7 +188,7 @@ class _Certificate:
         return cls(loaded.not_valid_before_utc, loaded.not_valid_after_utc, issuer, names)
 
 
-async def _presented(place: Place, address: str) -> _Certificate | None:
+async def _presented(place: Address, address: str) -> _Certificate | None:
     """The certificate that was not trusted, to say more about it."""
     context = ssl.create_default_context()
     context.check_hostname = False
@@ -199,7 +199,7 @@ async def _presented(place: Place, address: str) -> _Certificate | None:
         return None
 
 
-async def _shake_hands(place: Place, address: str, context: ssl.SSLContext) -> _Certificate:
+async def _shake_hands(place: Address, address: str, context: ssl.SSLContext) -> _Certificate:
     async with asyncio.timeout(PATIENCE):
         _, writer = await asyncio.open_connection(address, place.port, ssl=context, server_hostname=place.host)
     try:

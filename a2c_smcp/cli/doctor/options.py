@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
 from a2c_smcp.computer.config.secrets import Secrets, replace_secrets
+from a2c_smcp.utils.url import check_url
+
+if TYPE_CHECKING:
+    from a2c_smcp.agent.client import AsyncSMCPAgentClient
+    from a2c_smcp.computer.socketio.client import SMCPComputerClient
 
 
 @dataclass(frozen=True)
-class Case:
+class Options:
     """The options of `a2c doctor`, and the secrets that nothing it says may hold."""
 
     port: int
@@ -39,6 +44,10 @@ class Case:
         """What a client sends with its first request."""
         return {self.api_key_header: self.api_key} if self.api_key is not None else {}
 
+    async def reach(self, client: AsyncSMCPAgentClient | SMCPComputerClient, transports: list[str]) -> None:
+        """Connect a client to the Server, over one of these transports, without joining an office."""
+        await client.reach(self.url or "", headers=self.headers, auth=self.headers or None, transports=transports)
+
 
 def keep_secret(url: str, secrets: Secrets) -> None:
     """Let nothing be seen of a password or token in an address."""
@@ -51,7 +60,7 @@ def keep_secret(url: str, secrets: Secrets) -> None:
 
 
 @dataclass(frozen=True)
-class Place:
+class Address:
     """Where somebody listens."""
 
     host: str
@@ -59,17 +68,15 @@ class Place:
     is_tls: bool
 
     @classmethod
-    def of(cls, url: str) -> Place:
+    def of(cls, url: str) -> Address:
         """Where an address leads to.
 
         Raises:
             ValueError: that is no address.
         """
-        parts = urlsplit(url)
-        if not parts.hostname or parts.scheme not in ("http", "https", "ws", "wss"):
-            raise ValueError("an address such as http://127.0.0.1:8000 is expected")
+        parts = check_url(url)
         is_tls = parts.scheme in ("https", "wss")
-        return cls(parts.hostname, parts.port or (443 if is_tls else 80), is_tls)
+        return cls(parts.hostname or "", parts.port or (443 if is_tls else 80), is_tls)
 
     @property
     def origin(self) -> str:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
-from a2c_smcp.cli.up.lifeline import Reports, run_part
+from a2c_smcp.cli.up.child import Reports, run_child
 from a2c_smcp.cli.up.plan import Plan
 from a2c_smcp.errors import SMCPError, ToolFailedError
 from a2c_smcp.protocol.answers import read_object
@@ -110,4 +110,4 @@ def main(plan: Plan, reports: Reports) -> None:
 
 
 if __name__ == "__main__":
-    run_part(main)
+    run_child(main)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from a2c_smcp.cli.doctor.case import Place
+from a2c_smcp.cli.doctor.options import Address
 from a2c_smcp.utils.trust import trusting
 from a2c_smcp.wire.session import CLOSE, read_handshake
 
@@ -51,7 +51,7 @@ class Line:
     def to(cls, url: str, http: aiohttp.ClientSession) -> Line:
         """The way to the Server at an address."""
         query = urlsplit(url).query
-        return cls(http, Place.of(url).origin, f"{query}&" if query else "")
+        return cls(http, Address.of(url).origin, f"{query}&" if query else "")
 
     def address(self, transport: str, sid: str | None = None) -> str:
         """Where a transport is spoken."""
