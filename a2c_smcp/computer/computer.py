@@ -161,7 +161,7 @@ class Computer:
             ConfigError: the configuration is invalid.
         """
         if isinstance(server, Mapping):
-            server = await asyncio.to_thread(server_from, server)  # a VRL script is compiled
+            server = await asyncio.to_thread(server_from, server)  # it may check a VRL script, in another process
         if not self._booted:
             self._configured = [*(known for known in self._configured if known.name != server.name), server]
             return

@@ -222,7 +222,7 @@ class _Reader:
                 self._warn((*path, key), why)
         if name is not None:
             if is_flat or "name" not in data:
-                data["name"] = name  # a flat one may have a name for people there
+                data["name"] = name  # other hosts use `name` for a title
             elif data["name"] != name:
                 self._complain((*path, "name"), f"is not the name it is listed under, {name}")
         kind = self._kind(path, data)

@@ -82,7 +82,7 @@ def convert(source: Path, loaded: LoadedConfig, target: LoadedConfig | None = No
     known: dict[str, str] = {}
     servers: dict[str, Any] = {}
     for config in wanted_servers:
-
+        # One input for each value: a token that two servers use is asked for once.
         def to_input(name: str, value: str, server: str = config.name) -> str:
             input_id = known.get(value)
             if input_id is None:
@@ -132,6 +132,7 @@ def merge(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     merged = copy.deepcopy(old)
     _, section, key = place_of_servers(merged)
     there: dict[str, Any] = section.get(key) or {}
+    # New servers are written as the existing ones are: another program may read this file, too.
     is_flat = section is not merged or key != "servers" or any("server_parameters" not in s for s in there.values())
     section[key] = there | {name: _flat(server) if is_flat else server for name, server in new["servers"].items()}
     had: list[dict[str, Any]] = section.get("inputs") or []

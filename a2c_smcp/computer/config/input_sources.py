@@ -137,6 +137,8 @@ class Keyring:
         try:
             import keyring  # an extra
 
+            # In a thread, with a limit: some backends open a dialog to unlock the keyring, or wait for a D-Bus service
+            # that does not exist on a machine without a desktop.
             async with asyncio.timeout(KEYRING_SECONDS):
                 return await in_thread(getattr(keyring, method), self._service, *arguments)
         except Exception as error:  # each backend has exceptions of its own

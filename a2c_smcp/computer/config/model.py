@@ -60,7 +60,7 @@ Placeholder = Annotated[str, BeforeValidator(_placeholder)]
 
 def _to_duration(value: Any) -> Any:
     """Seconds as a number, an ISO-8601 string, or a timedelta."""
-    if isinstance(value, str) and re.fullmatch(r"[0-9]+(\.[0-9]+)?", value):
+    if isinstance(value, str) and re.fullmatch(r"[0-9]+(\.[0-9]+)?", value):  # the value of an input is text
         value = float(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:

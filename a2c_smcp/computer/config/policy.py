@@ -9,6 +9,9 @@ from dataclasses import dataclass
 class Policy:
     """Times in seconds."""
 
+    # The defaults suit servers that people install: a first start downloads a package, a laptop sleeps, a server
+    # crashes now and then. Five restarts in five minutes tell a crash from a server that cannot work.
+
     start_timeout: float = 60.0
     """From the start to the list of tools. A first `npx` or `uvx` downloads its package within it."""
     question_timeout: float = 3.0

@@ -128,6 +128,7 @@ _SECRET_VALUE = re.compile(
 
 def looks_secret(name: str) -> bool:
     """Whether a variable, header or option of this name is likely to hold a secret."""
+    # Word by word: `MONKEY` contains "key" and is none, `API_KEY_FILE` is a path, `apiKey` and `X-Api-Key` are secrets.
     words = [word.lower() for word in _WORD.findall(name)]
     return not _SECRET_WORDS.isdisjoint(words) and words[-1] not in _NOT_ITSELF
 
@@ -182,6 +183,7 @@ def _in_value(name: str, value: Any, replacement: Replacement) -> Any:
     """The value of a name: all of it is a secret if the name says so, else parts of it may be."""
     if not isinstance(value, str) or not value:
         return value
+    # `Bearer` stays visible: it shows what kind of header the owner wrote, and is no secret.
     scheme = _SCHEME.fullmatch(value)
     if looks_secret(name) or (scheme is not None and " " not in scheme["value"]):
         start, secret = (scheme["scheme"], scheme["value"]) if scheme is not None else ("", value)
@@ -218,6 +220,8 @@ def _as_secret(name: str, value: str, replacement: Replacement) -> str:
 
 
 def _in_args(args: list[Any], replacement: Replacement) -> list[Any]:
+    # A secret on a command line follows its flag (`--token x`), or is in the same argument (`--token=x`). The first
+    # form needs the argument before.
     shown: list[Any] = []
     flag = ""
     for arg in args:

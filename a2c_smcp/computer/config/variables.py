@@ -66,6 +66,8 @@ class Variables:
                 if filled is None and default is None:
                     unset.append((path, name))
                     return found[0]
+                # As in a shell, `${NAME:-default}` also replaces an empty value, and a default may hold variables
+                # itself.
                 filled = (filled or in_text(default)) if default is not None else filled
                 if filled and not input_ids(filled) and (looks_secret(name) or looks_secret(key)):
                     secrets.append(filled)

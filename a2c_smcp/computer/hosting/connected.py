@@ -67,6 +67,8 @@ class ConnectedServer(Generic[AudienceT]):
     async def run(self) -> None:
         """Keep tools and resources current and check that the server lives, until this is cancelled."""
         async with anyio.create_task_group() as tasks:
+            # Siblings in one group: if one of them breaks, all end, and with them the connection. A server whose tools
+            # are not kept current, or whose health nobody checks, must not look ready.
             tasks.start_soon(self._watch.run, self.view)
             tasks.start_soon(self._tools.keep_current, self.session)
             tasks.start_soon(self._health.watch)
@@ -139,6 +141,8 @@ class ConnectedServer(Generic[AudienceT]):
         backoff = Backoff(self._policy.first_delay, self._policy.longest_delay)
         await keep_listening(self.session, backoff, wanted, on_open=on_open, on_event=self.on_event, on_end=on_end)
 
+    # Progress goes to the log of the Computer only; the protocol has no event for it. Some tools report every percent,
+    # or every file, so the log gets one line a second, and the last one.
     def _log_progress(self, label: str) -> OnProgress:
         told_at = 0.0
 

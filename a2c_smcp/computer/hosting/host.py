@@ -107,6 +107,7 @@ class Host(Generic[AudienceT]):
         owners = list(self._owners.values())
         for owner in owners:
             owner.start()
+        # `wait` with a timeout cancels nothing: a server that is late goes on starting, only this call returns.
         waits = [asyncio.ensure_future(owner.wait_settled()) for owner in owners]
         if waits:
             _, late = await asyncio.wait(waits, timeout=patience)

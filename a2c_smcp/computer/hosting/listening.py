@@ -39,6 +39,8 @@ async def keep_listening(
     `on_open` gets what the server agrees to announce, `on_end` why the subscription ended. Between the two ends of a
     gap nothing is announced: a caller that keeps anything must read it again when the next subscription opens.
     """
+    # A subscription has a fixed subject, so a caller whose subject grows opens another one next to it. Reopening one
+    # with everything in it would leave a gap, and with thousands of resources each gap means thousands of reads.
     while (subject := wanted()) is not None:
         problem: Exception | None = None
         try:

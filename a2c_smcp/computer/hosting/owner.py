@@ -82,6 +82,8 @@ class Owner(Generic[AudienceT]):
         self._scope: anyio.CancelScope | None = None
         self._stop = asyncio.Event()
         self._stop_reason: str | None = None
+        # Set with the first outcome of a start, ready or not. Restarts happen in the background: booting waits for each
+        # server once, not until a broken one has used up its restarts.
         self._settled = asyncio.Event()
         self._state = ServerState.DISABLED if config.disabled else ServerState.STOPPED
         self._since = datetime.now(UTC)
@@ -286,5 +288,6 @@ class Owner(Generic[AudienceT]):
             self._settled.set()
         if state is not self._state:
             self._since = datetime.now(UTC)
+        # Also for the same state with another reason: a server that restarts again and again shows why each time.
         self._state, self._reason = state, reason
         self._on_change(self)

@@ -1,4 +1,4 @@
-"""The state of an MCP server, as its owner sees it."""
+"""The state of an MCP server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class ServerState(StrEnum):
-    """Where an MCP server is in its life."""
+    """The states of an MCP server."""
 
     STARTING = "starting"
     READY = "ready"
@@ -49,7 +49,7 @@ class ServerStatus:
     stderr: tuple[str, ...] = ()
     """The last lines of its standard error, once it failed."""
     notes: tuple[str, ...] = field(default=())
-    """What its owner should know: clashes of tool names, settings without effect."""
+    """Messages for its owner: clashes of tool names, settings without effect."""
 
     @property
     def active(self) -> bool:

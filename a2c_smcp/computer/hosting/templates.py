@@ -45,6 +45,8 @@ class Templates:
             return []
         now = asyncio.get_running_loop().time()
         reading = self._reading
+        # Without announcements the list may change at any time. A few seconds of reuse are enough for an Agent that
+        # reads page after page, or a person who types.
         is_old = not self._is_told and now - self._read_at > STALE_AFTER
         if reading is None or (reading.done() and (is_old or reading.exception() is not None)):
             reading = self._reading = asyncio.create_task(self._read(), name="templates")

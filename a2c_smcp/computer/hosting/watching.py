@@ -191,6 +191,8 @@ class ResourceWatch:
     async def _subscribe(self, audience: Audience, batch: Sequence[str]) -> None:
         """Subscribe to each resource, as before 2026-07-28."""
 
+        # MCP before 2026-07-28 has one request for each resource. A few at a time keep a folder with thousands of
+        # documents from delaying the calls that go over the same pipe. All workers take from one iterator.
         async def work() -> None:
             for uri in queue:
                 try:

@@ -145,6 +145,7 @@ class MCPClient(ABC):
 
     def _on_notice(self, method: str, params: Mapping[str, Any]) -> None:
         """A notification, as the event that a connection of 2026-07-28 would deliver."""
+        # One kind of event for both versions of MCP, so that everything above this line has one path for a change.
         match method, params.get("uri"):
             case "notifications/tools/list_changed", _:
                 self._on_event(ToolsListChanged())

@@ -21,6 +21,7 @@ class Link:
 
     def lose(self, reason: str) -> None:
         """The connection has ended; the first reason counts."""
+        # The first reason is the cause; what follows (a broken pipe, a cancelled read) are its effects.
         if not self.lost.done():
             self.lost.set_result(reason)
 

@@ -59,7 +59,11 @@ class Children:
 
 
 class Child(asyncio.SubprocessProtocol):
-    """One running child: its lines in, its bytes out, its end."""
+    """One running child: reads its lines, writes to it, and reports its end.
+
+    It is a protocol of asyncio, not a pair of streams: the event loop hands each chunk of output directly to
+    `pipe_data_received`, without a task that waits for it.
+    """
 
     def __init__(
         self,
@@ -81,20 +85,20 @@ class Child(asyncio.SubprocessProtocol):
         self.exited: asyncio.Future[int] = loop.create_future()
         """The return code, as soon as the process has ended."""
         self.silent: asyncio.Future[None] = loop.create_future()
-        """Done when no more output comes."""
+        """Done when its standard output has ended."""
         self.unusable: asyncio.Future[str] = loop.create_future()
-        """Why it is of no use any more though it lives."""
+        """Why it is given up although the process still runs."""
         self.pid = 0
         self._written = 0
         self._is_read = asyncio.Event()
-        """Whether little waits to be read."""
+        """Set while the child reads as fast as we write."""
         self._is_read.set()
         self._turn = asyncio.Lock()
         self._waiting = 0
-        """Those who wait for their turn, the one whose turn it is included: nobody overtakes them."""
+        """The number of callers in `ready`. While there are any, new callers wait, too, so that all go in order."""
         self._stall: asyncio.TimerHandle | None = None
 
-    # --------------------------------------------------------------------------------------------------- what others do
+    # ------------------------------------------------------------------------------------------ called by the transport
 
     def describe_end(self) -> str:
         """How it ended, in words."""
@@ -103,10 +107,11 @@ class Child(asyncio.SubprocessProtocol):
         return describe_exit(self.exited.result())
 
     def write(self, data: bytes) -> None:
-        """Write to its standard input; what it does not read yet is kept. Whoever writes much waits for `ready` first.
+        """Write to its standard input. Data that the child has not read is kept in memory, so a caller that sends
+        requests waits for `ready` first.
 
         Raises:
-            ConnectionError: it is gone.
+            ConnectionError: the child has ended.
         """
         pipe = cast("asyncio.WriteTransport | None", self._pipe(0))
         if self.exited.done() or pipe is None or pipe.is_closing():
@@ -115,7 +120,9 @@ class Child(asyncio.SubprocessProtocol):
         pipe.write(data)
 
     async def ready(self) -> None:
-        """Wait until it has read most of what was written; those who wait go on in their order."""
+        """Wait until the child has read most of what was written. Callers continue in the order in which they came."""
+        # An `Event` alone would release all callers at once, and each would write its request: a child that reads
+        # slowly would face a thousand of them. The lock lets one caller through, whose data clears the event again.
         if self._is_read.is_set() and not self._waiting:
             return
         self._waiting += 1
@@ -126,12 +133,14 @@ class Child(asyncio.SubprocessProtocol):
             self._waiting -= 1
 
     def close_stdin(self) -> None:
-        """Say goodbye: a server ends when its standard input does."""
+        """Close its standard input: by the rules of MCP, a server ends then."""
         if (pipe := self._pipe(0)) is not None:
             pipe.close()
 
     async def stop(self) -> None:
-        """End it and everything it started; bounded in time."""
+        """End the child and everything it started, within a limited time."""
+        # Three steps, as MCP recommends: close the input, then SIGTERM, then SIGKILL. The second one goes to the whole
+        # tree even if the child itself has ended: `npx` and shells often leave the real server behind.
         self.close_stdin()
         try:
             await asyncio.wait((self.exited,), timeout=EXIT_GRACE)
@@ -144,7 +153,7 @@ class Child(asyncio.SubprocessProtocol):
             if self._tree is not None:
                 self._tree.close()
 
-    # ------------------------------------------------------------------------------------------- what the loop tells us
+    # ----------------------------------------------------------------------------------------- called by the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The process runs."""
@@ -153,33 +162,37 @@ class Child(asyncio.SubprocessProtocol):
         self._tree = self._adopt(self.pid)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """It wrote something."""
+        """The child wrote something."""
+        # A child that prints without end would take all time of the event loop. A pause in reading fills its pipe, and
+        # then the child waits in its own `write`.
         useful = self._take_output(data) if fd == 1 else self._take_errors(data)
         if not useful and len(data) >= FLOOD_CHUNK:
             self._read(fd, False)
             asyncio.get_running_loop().call_later(FLOOD_PAUSE, self._read, fd, True)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        """It closed a pipe, or is gone."""
+        """The child closed a pipe, or ended."""
         if fd == 1 and not self.silent.done():
             self.silent.set_result(None)
 
     def process_exited(self) -> None:
-        """It ended."""
+        """The child ended."""
         assert self._transport is not None
         code = self._transport.get_returncode()
-        self.resume_writing()  # nobody need wait for it
+        self.resume_writing()  # callers in `ready` go on, and get an error when they write
         if not self.exited.done():
             self.exited.set_result(code if code is not None else -1)
+        # Its last answers may still be in the pipe. But the end of the pipe may never come, if a process that the child
+        # started holds it open; so it is not waited for longer than this.
         asyncio.get_running_loop().call_later(LATE_OUTPUT, self.pipe_connection_lost, 1, None)
 
     def pause_writing(self) -> None:
-        """It does not read as fast as we write."""
+        """The child does not read as fast as we write."""
         self._is_read.clear()
         self._stall = asyncio.get_running_loop().call_later(self._stall_timeout, self._check_stall, self._consumed())
 
     def resume_writing(self) -> None:
-        """It has read most of it."""
+        """The child has read most of what was written."""
         self._is_read.set()
         if self._stall is not None:
             self._stall.cancel()
@@ -188,10 +201,11 @@ class Child(asyncio.SubprocessProtocol):
     # -------------------------------------------------------------------------------------------------------- internals
 
     def _consumed(self) -> int:
-        """Bytes that are on their way to it, or read."""
+        """Bytes that the system has taken from us: read by the child, or in the pipe."""
         pipe = cast("asyncio.WriteTransport | None", self._pipe(0))
         return self._written - (pipe.get_write_buffer_size() if pipe is not None and not pipe.is_closing() else 0)
 
+    # A child that reads slowly is fine; one that reads nothing at all for this long hangs, and all its callers with it.
     def _check_stall(self, before: int) -> None:
         consumed = self._consumed()
         if consumed == before:

@@ -35,6 +35,8 @@ class OutputSchema:
 
     def __init__(self, schema: dict[str, Any]) -> None:
         self._deadline = 0.0
+        # The time limit is checked at each keyword. That is enough, because a keyword that could take long by itself is
+        # left out, and the size of content and schema is limited.
         keywords: dict[str, Any] = {
             keyword: self._timed(check)
             for keyword, check in Draft202012Validator.VALIDATORS.items()

@@ -77,6 +77,8 @@ class Session(ClientSession):
         raw = await self._ask("tools/call", {"name": tool, "arguments": arguments}, on_progress)
         if raw.get("resultType") == "input_required":
             raise ToolFailedError("the tool asks for input from a model or a person, which is not offered here")
+        # `by_name=False`: only the names of the wire format count. A server that sends `is_error` would otherwise be
+        # understood here, and by no other client.
         try:
             result = _results.validate_python(raw, by_name=False)
         except ValidationError as error:
@@ -244,6 +246,7 @@ class Session(ClientSession):
             name = cast("dict[str, Any]", data).get("name") if isinstance(data, dict) else None
             problems.append(f"tool {name or '(without a name)'} is left out: it is not well formed ({_places(error)})")
             return
+        # One bad tool costs only itself. Its problem is shown in the status of the server, where its author looks.
         if tool.input_schema.get("type") != "object":
             problems.append(f"tool {tool.name} is left out: its input schema is no object schema")
         elif not tool.name or len(tool.name) > MAX_NAME or not tool.name.isprintable():

@@ -88,7 +88,7 @@ class Announcer:
             except Exception as error:  # the connection broke just now
                 logger.debug("announcing %s failed: %s", change.name, error)
                 is_sent = False
-            if not is_sent:
+            if not is_sent:  # no office, or the connection broke: `catch_up` sends it after the next join
                 self._due.add(change)
                 return
             await asyncio.sleep(PAUSE)

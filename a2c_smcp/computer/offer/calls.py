@@ -114,6 +114,8 @@ class ToolCalls:
             # it for the others. The last one that leaves does, below.
             return await asyncio.shield(call.task)
         except asyncio.CancelledError:
+            # `acancel_tool` ends the call, and its Agent still gets an answer. If this request itself is cancelled,
+            # there is no answer to give.
             if call.task.cancelled() and not is_cancelled_itself():
                 return _failure("the call was cancelled", "CancelledError", {"a2c_cancelled": True})
             raise
@@ -156,7 +158,7 @@ class ToolCalls:
         except SMCPError as refusal:
             call.error, call.code = refusal.message, refusal.code
             return _failure(refusal.message, type(refusal).__name__, {"error_code": refusal.code})
-        except Exception as fault:
+        except Exception as fault:  # the edge of a call: every request gets an answer
             logger.exception("the call of %s broke", call.tool, extra={"req_id": call.req_id})
             call.error, call.code = f"internal fault: {type(fault).__name__}", InternalError.code
             return _failure(call.error, type(fault).__name__, {"error_code": InternalError.code})

@@ -82,6 +82,8 @@ class _Cleaner:
     def _text(self, text: str) -> str:
         if len(text) > MAX_BYTES:
             return f"a text of {len(text)} characters is left out"
+        # Exact secrets first, then what only looks like one: a pattern that cuts a secret in two would leave half of
+        # it.
         text = hide_in_text(self._redact(text), hide)
         if _TRACE.search(text):
             return "a stack trace is left out"

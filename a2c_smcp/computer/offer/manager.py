@@ -313,6 +313,7 @@ class MCPServerManager:
 
     def _rewrite(self) -> None:
         """Combine the tools of all servers again; announce it if an Agent would see a difference."""
+        # The book is replaced, never changed: a call that is under way compares its entry with the current one.
         before = self._book
         self._book = write_book(
             ServerTools(owner.config, self._describe(owner), owner.known, owner.obstacle)

@@ -223,6 +223,8 @@ class Reader:
                 return NotFoundError(words, details={"uri": uri, **given})
             return InternalError(words, details=given)
         address = parse_dpe_uri(uri)
+        # A server may use the Finder's codes itself. One that only knows MCP says "not found", and the address tells
+        # what.
         code = FINDER_CODES[address.level] if error.code == RESOURCE_NOT_FOUND else error.code
         if code not in FINDER_CODES:
             return InternalError(words, details=given)

@@ -102,6 +102,7 @@ def write_book(servers: Iterable[ServerTools]) -> ToolBook:
         noted = notes.setdefault(config.name, [])
         if config.default_tool_meta is not None and config.default_tool_meta.alias is not None:
             noted.append("the alias in default_tool_meta has no effect: it would name every tool the same")
+        # First the tools that it offers, in its order, then those it had: both claim their names.
         for original in dict.fromkeys((*server.offered, *sorted(server.known))):
             entry = server.offered.get(original)
             name = (entry.meta if entry is not None else merged_meta(config, original)).alias or original

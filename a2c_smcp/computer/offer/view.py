@@ -151,6 +151,7 @@ class ResourceView:
         """A resource changed: announced at once, read when an Agent asks for it."""
         if self.is_gated:
             return
+        # Announced even if the resource is not listed: the list may be on its way, and a notice too many does no harm.
         if uri.startswith("window://"):
             self.windows.outdate(uri)
             self._announce(Change.WINDOWS)

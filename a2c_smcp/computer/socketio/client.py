@@ -171,6 +171,7 @@ class SMCPComputerClient(AsyncOfficeClient):
         Raises:
             OfficeRefusedError: the Server rejects the join, or gives no valid answer. It is a `RuntimeError`.
         """
+        # Calls of the old office end only after the join succeeded: a rejected join leaves the Computer where it was.
         before = self.office_id
         await self._join(office_id, self.computer.name)
         if before not in (None, office_id):
@@ -340,7 +341,7 @@ class SMCPComputerClient(AsyncOfficeClient):
         except (TypeError, RecursionError):  # orjson has a limit on nesting
             problem = "the answer cannot be written as JSON"
             written = orjson.dumps(_refuse(event, request, InternalError(problem)))
-        return orjson.Fragment(written)
+        return orjson.Fragment(written)  # the packet around it takes the bytes as they are
 
 
 __all__ = ["OfficeRefusedError", "SMCPComputerClient"]

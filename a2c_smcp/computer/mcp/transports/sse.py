@@ -59,6 +59,7 @@ class SseClient(MCPClient):
             if response.status_code >= 300:
                 raise ConnectionError(f"answered HTTP {response.status_code} {response.reason_phrase}")
             events = aiter(httpx2.EventSource(response, max_event_size=None))
+            # The read timeout of the client is for a silent stream, and too long here: the endpoint is the first event.
             with anyio.fail_after(self._policy.start_timeout):
                 endpoint = await self._endpoint(events, str(response.url))
             async with anyio.create_task_group() as posts:

@@ -42,6 +42,7 @@ class StdioClient(MCPClient):
 
         conversation = Conversation(send, self._on_notice, ready)
         reader = _Reader(wanted, conversation, link, self._on_noise, self._policy.noise_bytes)
+        # A server gets few variables of ours: the environment of a Computer may hold the keys of other servers.
         environment = default_environment() | (wanted.env or {})
         self._check_startable(wanted, environment)
         try:

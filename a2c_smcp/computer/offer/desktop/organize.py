@@ -60,7 +60,7 @@ class Screen(Generic[P]):
         self._others: list[P] = []
         for window in windows:
             (self._fullscreen if window.fullscreen else self._others).append(window)
-        self._others.sort(key=lambda window: -window.priority)
+        self._others.sort(key=lambda window: -window.priority)  # stable: equal priorities stay in listing order
 
     def shown(self, is_out: Callable[[P], bool]) -> Iterator[P]:
         """The windows that are shown, without those that are out: one fullscreen window alone, else all."""

@@ -105,6 +105,7 @@ class Windows:
             item.reading = None
 
     def _keep(self, item: WindowItem) -> None:
+        # The size of the rendered text in memory: its characters may take one, two or four bytes each.
         def forget() -> None:
             item.pane = None
             item.is_fresh = False

@@ -72,6 +72,7 @@ class FinderAggregator(Aggregator):
         if not candidates:
             details = {"doc_ref": address.doc_ref} if address.doc_ref is not None else None
             raise DocumentNotFoundError(f"no MCP server has documents at {address.host}", details=details)
+        # Two servers may have the same host by mistake. Each document still leads to the server that lists it.
         if len(candidates) > 1 and host not in self._warned:
             self._warned.add(host)
             names = ", ".join(view.server for view in candidates)

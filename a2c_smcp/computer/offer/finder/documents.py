@@ -182,7 +182,7 @@ class Documents:
     def _let_in(self) -> None:
         """Have documents that were left out read, once there is room for them."""
         if self._left_out and self._room.free > REFILL * self._room.limit:
-            free = self._room.free
+            free = self._room.free  # what this round may use, since nothing of it is filed yet
             for item, size in list(self._left_out.items()):
                 if free < SMALLEST:
                     return

@@ -185,6 +185,7 @@ def file(document: DPEDocumentSummary) -> Filed | None:
         written = bytes(memoryview(orjson.dumps(document)))  # a copy: what orjson gives holds on to a longer buffer
     except orjson.JSONEncodeError:
         return None
+    # One text for all fields: a search is then one `in` for each word and document, which runs in C.
     fields = (document["title"], *document.get("keywords", ()), document.get("summary", ""))
     words = _BETWEEN_FIELDS.join(text.replace(_BETWEEN_FIELDS, " ").lower() for text in fields)
     age = _age(document.get("last_modified"))
