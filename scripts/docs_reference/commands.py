@@ -129,8 +129,9 @@ def _section(command: Command) -> str:
 
 
 def _options(title: str, options: list[Option]) -> str:
+    heading = title if title[:2].isupper() else title[0].lower() + title[1:]
     columns = {
-        title[0].lower() + title[1:]: ["<br>".join(map(code, option.flags)) for option in options],
+        heading: ["<br>".join(map(code, option.flags)) for option in options],
         "meaning": [option.help for option in options],
         "default": [option.default for option in options],
         "environment": [code(option.variable) for option in options],
