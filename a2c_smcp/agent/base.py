@@ -196,6 +196,9 @@ class AgentBase(OfficeClientBase):
 
     # ----------------------------------------------------------------------------------------------- the client's hooks
 
+    # The transport calls these where it reads the connection, on the event loop or in the reader thread. They must not
+    # wait for an answer: nothing would read it. They only record what happened, and start background work.
+
     def _on_event(self, event: str, data: list[Any]) -> None:
         if event.startswith(NOTIFY_PREFIX):
             with self._progress:
@@ -203,6 +206,7 @@ class AgentBase(OfficeClientBase):
 
     def _on_rejoined(self) -> None:
         office_id = self.office_id
+        # Announced first: the changes that the new list of Computers brings happened while the Agent was away.
         with self._progress:
             self._announce(Change("rejoined"))
             if office_id is not None:
@@ -215,7 +219,7 @@ class AgentBase(OfficeClientBase):
     def _on_given_up(self) -> None:
         with self._progress:
             self._progress.notify_all()
-            listeners = list(self._listeners)
+            listeners = list(self._listeners)  # a listener that is garbage-collected leaves the set at any moment
         for listener in listeners:
             listener.close()
 

@@ -122,7 +122,7 @@ class AsyncSMCPAgentClient(AgentBase, AsyncOfficeClient):
             await self._join(office, name)
         except OfficeRefusedError as error:
             raise typed(error) from None
-        self.name = name
+        self.name = name  # every request carries it, so it changes only after the Server has accepted it
         await self._run(self._looking_around(office))
 
     async def leave_office(self, office_id: str | None = None, namespace: str | None = None) -> None:

@@ -123,7 +123,7 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
             self._join(office, name)
         except OfficeRefusedError as error:
             raise typed(error) from None
-        self.name = name
+        self.name = name  # every request carries it, so it changes only after the Server has accepted it
         self._run(self._looking_around(office))
 
     def leave_office(self, office_id: str | None = None, namespace: str | None = None) -> None:

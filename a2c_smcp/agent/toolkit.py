@@ -148,7 +148,7 @@ class ToolkitBase(ABC):
         """The tools, each with the Computers that have it."""
         groups: dict[tuple[str, str], dict[str, SMCPTool]] = {}
         offered = self._agent.tools
-        for computer in sorted(self.computers):
+        for computer in sorted(self.computers):  # not in order of arrival: names must not depend on it
             for tool in offered.get(computer, []):
                 if self._choice.allows(tool) and not (self._documents and _is_in_finder(tool)):
                     groups.setdefault((tool["name"], _fingerprint(tool)), {})[computer] = tool
@@ -160,6 +160,9 @@ class ToolkitBase(ABC):
         if known is not None and known not in taken:
             return known
         fitting = _UNFIT.sub("_", name)
+        # Names of tools that have left the office stay reserved, too: a model that uses a name of an earlier turn
+        # must get an error, and not a different tool. Where a name is taken or does not fit, the fingerprint makes it
+        # unique, and the same in every process.
         others = {given for whose, given in self._names.items() if whose != fingerprint}
         if not fitting.strip("_-") or len(fitting) > LONGEST_NAME or fitting in taken or fitting in others:
             stem = fitting.strip("_-")[: LONGEST_NAME - 7] or "tool"

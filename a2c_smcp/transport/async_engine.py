@@ -9,11 +9,9 @@ from typing import Any
 
 import engineio
 
+from a2c_smcp.transport.base import FAREWELL_SECONDS
 from a2c_smcp.transport.connect_errors import raise_understood
 from a2c_smcp.transport.fast_path import FastWebSocket, Outbox
-
-FAREWELL_SECONDS = 2.0
-"""How long a client that disconnects waits for its last packets to be sent over HTTP."""
 
 
 def _http_answer() -> type[Exception]:

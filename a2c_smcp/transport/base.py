@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 15.0
 """How long an attempt to connect may take. The library's default is one second, too short for a Server far away."""
+FAREWELL_SECONDS = 2.0
+"""How long a client that disconnects waits for its last packets to be sent over HTTP."""
 UNLIMITED = 1 << 40
 
 TRANSPORTS = (["websocket"], None)

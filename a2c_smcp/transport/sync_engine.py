@@ -8,7 +8,7 @@ from typing import Any
 
 import engineio
 
-from a2c_smcp.transport.async_engine import FAREWELL_SECONDS
+from a2c_smcp.transport.base import FAREWELL_SECONDS
 from a2c_smcp.transport.connect_errors import raise_understood
 
 logger = logging.getLogger(__name__)

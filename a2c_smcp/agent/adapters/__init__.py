@@ -1,1 +1,1 @@
-"""Toolkits for agent frameworks. Each module needs its framework, and is imported by who has it."""
+"""Toolkits for agent frameworks. Each module imports its framework, so a program imports the one that it uses."""
