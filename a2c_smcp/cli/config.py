@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from a2c_smcp.computer.config.files import LoadedConfig, Problem
 
 app = typer.Typer(
-    help="Check a configuration of MCP servers, or bring one over from another host.", no_args_is_help=True
+    help="Check a configuration of MCP servers, or import one from another MCP host.", no_args_is_help=True
 )
 
-_JSON = typer.Option("--json", help="Print JSON.")
+_JSON = typer.Option("--json", help="Print JSON instead of text.")
 
 
 def load(path: Path, *, expand: bool = True, adopt: bool = False) -> LoadedConfig:
@@ -41,13 +41,13 @@ def load(path: Path, *, expand: bool = True, adopt: bool = False) -> LoadedConfi
 def check(
     file: Annotated[
         Path,
-        typer.Argument(help="MCP servers, of this project or another host; or the settings of `a2c server` (.toml)."),
+        typer.Argument(help="File with MCP servers, ours or of another host; or settings of `a2c server` (.toml)."),
     ],
     as_json: Annotated[bool, _JSON] = False,
 ) -> None:
-    """Say everything that is wrong with a file: one line for each mistake, with its place. Starts nothing.
+    """Check a configuration without starting anything: prints one line per mistake, with its position.
 
-    Exit code 0: no mistake; 2: there are some.
+    Exits with code 2 if there are mistakes.
     """
     if file.suffix == ".toml":
         _check_settings(file, as_json)
@@ -111,18 +111,18 @@ def _report(file: Path, problems: list[Problem], fine: str, details: dict[str, A
 @app.command("import")
 def import_(
     host: Annotated[str, typer.Argument(help="claude, cursor, vscode, windsurf, zed or cline.", metavar="HOST")],
-    file: Annotated[Path | None, typer.Argument(help="Its file, if it is not where it usually is.")] = None,
+    file: Annotated[Path | None, typer.Argument(help="File to import, if it is not in the usual place.")] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write here; servers that are there already stay.")
+        Path | None, typer.Option("--output", "-o", help="File to write or to add to; its own servers are kept.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print only the new file, on standard output.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print only the new file.")] = False,
 ) -> None:
-    """Bring over the MCP servers of Claude, Cursor, VS Code, Windsurf, Zed or Cline.
+    """Import the MCP servers of Claude, Cursor, VS Code, Windsurf, Zed or Cline.
 
-    Shows what was found and what would be written; with --output it is written. A secret that stands in clear becomes
-    an input: the Computer asks for it, or takes it from the environment. Tools that the other program runs without
-    confirmation (autoApprove, alwaysAllow) get auto_apply. What has no counterpart is reported. A file that is there
-    already keeps its shape and all it holds; one with comments, which would be lost, is refused.
+    Without --output, prints what would be written. A secret in plain text becomes an input: the Computer asks for it,
+    or reads it from the environment. Tools that the other host runs without confirmation (autoApprove, alwaysAllow)
+    get auto_apply. Settings without a counterpart are reported. An existing file keeps its contents; a file with
+    comments is rejected, because they would be lost.
     """
     from a2c_smcp.computer.config.importing import HOSTS, candidates, convert, merge
 

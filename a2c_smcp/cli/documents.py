@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from a2c_smcp.cli.errors import fail
+from a2c_smcp.cli.options import check_log_level
 from a2c_smcp.utils.extras import how_to_install
 
 if TYPE_CHECKING:
@@ -37,56 +38,56 @@ class Options:
 
 
 def documents(
-    folder: Annotated[Path, typer.Argument(help="The folder.")],
-    name: Annotated[str | None, typer.Option(help="The server's name.", show_default="the folder's name")] = None,
+    folder: Annotated[Path, typer.Argument(help="Folder with files.")],
+    name: Annotated[str | None, typer.Option(help="Name of the MCP server.", show_default="name of the folder")] = None,
     host_id: Annotated[
-        str | None, typer.Option(help="What addresses begin with: dpe://HOST_ID/…", show_default="from the folder")
+        str | None, typer.Option(help="First part of the URIs: dpe://HOST_ID/…", show_default="from the folder")
     ] = None,
     include: Annotated[
-        list[str] | None, typer.Option(help="Only files like this, e.g. '*.pdf'.", rich_help_panel=_FILES)
+        list[str] | None,
+        typer.Option(help="Only files that match, such as '*.pdf'. Can be repeated.", rich_help_panel=_FILES),
     ] = None,
     exclude: Annotated[
-        list[str] | None, typer.Option(help="No files like this, as in .gitignore.", rich_help_panel=_FILES)
+        list[str] | None,
+        typer.Option(help="Skip files that match, as in .gitignore. Can be repeated.", rich_help_panel=_FILES),
     ] = None,
-    hidden: Annotated[bool, typer.Option("--hidden", help="Hidden files as well.", rich_help_panel=_FILES)] = False,
+    hidden: Annotated[bool, typer.Option("--hidden", help="Include hidden files.", rich_help_panel=_FILES)] = False,
     watch: Annotated[
-        bool, typer.Option("--watch/--no-watch", help="Tell of changes.", rich_help_panel=_SERVING)
+        bool, typer.Option("--watch/--no-watch", help="Announce changes.", rich_help_panel=_SERVING)
     ] = True,
     cache: Annotated[
         bool,
         typer.Option(
-            "--cache/--no-cache", help="Keep what was read in the user's cache folder.", rich_help_panel=_SERVING
+            "--cache/--no-cache", help="Cache parsed files in the user's cache folder.", rich_help_panel=_SERVING
         ),
     ] = True,
     transport: Annotated[str, typer.Option(help="stdio or http.", rich_help_panel=_SERVING)] = "stdio",
     host: Annotated[str, typer.Option(help="Address to listen on, for http.", rich_help_panel=_SERVING)] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port, for http; 0 takes a free one.", rich_help_panel=_SERVING)] = 8765,
-    check: Annotated[bool, typer.Option("--check", help="Read everything, say what came of it, and end.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="With --check: print data for a program.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Read all files, print a report, and exit.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="With --check: print JSON instead of text.")] = False,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
 ) -> None:
-    """Serve a folder of files as documents: pages and elements at dpe:// addresses, for any MCP host.
+    """Serve the files of a folder as documents with pages and elements, for any MCP host.
 
     a2c documents ~/Reports --check
 
     a2c documents ~/Reports
 
-    Reads pdf, docx, xlsx, pptx, odt, ods, odp, md, html, csv, txt, json, yaml, toml, xml, eml, ipynb, epub, pictures,
-    sound, video and source code. Files are only read, in processes of their own with bounded time and memory. Exit
-    code 1 with --check if any file could not be read.
+    Reads pdf, docx, xlsx, pptx, odt, ods, odp, md, html, csv, txt, json, yaml, toml, xml, eml, ipynb, epub, images,
+    audio, video and source code. Files are never changed; worker processes with limits on time and memory read them.
+    With --check, exits with code 1 if a file cannot be read.
     """
     from a2c_smcp.cli.running import run_until_done
     from a2c_smcp.utils.logger import configure_logging
 
     if importlib.util.find_spec("watchfiles") is None:
-        fail(f"the document server needs more: {how_to_install('documents')}")
+        fail(f"the document server is not installed: {how_to_install('documents')}")
     if not folder.is_dir():
-        fail(f"{folder}: there is no such folder", 2)
+        fail(f"{folder}: no such folder", 2)
     if transport not in ("stdio", "http"):
-        fail("--transport is stdio or http", 2)
-    if log_level.lower() not in ("debug", "info", "warning", "error"):
-        fail("--log-level is debug, info, warning or error", 2)
-    configure_logging(log_level.lower(), "human")
+        fail(f"--transport {transport}: must be stdio or http", 2)
+    configure_logging(check_log_level(log_level), "human")
     root = folder.resolve()
     options = Options(
         folder=root,

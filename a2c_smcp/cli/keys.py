@@ -12,13 +12,13 @@ import typer
 
 from a2c_smcp.cli.errors import fail
 
-app = typer.Typer(help="Make, list, replace and revoke the API keys of a Server.", no_args_is_help=True)
+app = typer.Typer(help="Create, list, replace and revoke API keys of a Server.", no_args_is_help=True)
 
-KeyFileOption = Annotated[Path, typer.Option("--file", "-f", envvar="A2C_KEYS_FILE", help="The key file.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+KeyFileOption = Annotated[Path, typer.Option("--file", "-f", envvar="A2C_KEYS_FILE", help="Key file.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 ExpiresOption = Annotated[
     str | None,
-    typer.Option(help="When it stops working: after a time (12h, 30d, 8w) or on a date (2027-01-31, in UTC)."),
+    typer.Option(help="Expire after a time (12h, 30d, 8w) or on a date (2027-01-31, UTC)."),
 ]
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -26,15 +26,15 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 
 @app.command()
 def add(
-    id: Annotated[str, typer.Argument(help="Who it is for; shown in lists and logs.")],
-    office: Annotated[list[str], typer.Option(help="Offices it may join, by glob; repeat for more.")],
-    role: Annotated[list[str] | None, typer.Option(help="agent or computer; both if not given.")] = None,
-    name: Annotated[str | None, typer.Option(help="The only member name it may take.")] = None,
+    id: Annotated[str, typer.Argument(help="Name of the key in lists and logs.")],
+    office: Annotated[list[str], typer.Option(help="Offices that the key admits to, as a glob. Can be repeated.")],
+    role: Annotated[list[str] | None, typer.Option(help="agent or computer.", show_default="both")] = None,
+    name: Annotated[str | None, typer.Option(help="Only member name that the key allows.")] = None,
     expires: ExpiresOption = None,
     file: KeyFileOption = Path("keys.toml"),
     as_json: JsonOption = False,
 ) -> None:
-    """Make a key and print it, once: only its hash is stored."""
+    """Create a key and print it. Only its hash is stored: the key cannot be printed again."""
     from a2c_smcp.server.key_file import hash_key, mint_key
 
     keys = _read(file, missing_ok=True)
@@ -52,7 +52,7 @@ def add(
 
 @app.command("list")
 def show(file: KeyFileOption = Path("keys.toml"), as_json: JsonOption = False) -> None:
-    """List the keys of a file: what each allows, when it was made and last used, and when it expires."""
+    """List keys: what each allows, when it was created and last used, and when it expires."""
     from a2c_smcp.server.last_used import path_beside, read_uses
 
     uses = read_uses(path_beside(file))
@@ -90,15 +90,15 @@ def show(file: KeyFileOption = Path("keys.toml"), as_json: JsonOption = False) -
 
 @app.command()
 def rotate(
-    id: Annotated[str, typer.Argument(help="The key to replace.")],
-    grace: Annotated[str, typer.Option(help="How long the old key goes on working: 0, 90m, 24h, 7d.")] = "24h",
+    id: Annotated[str, typer.Argument(help="Key to replace.")],
+    grace: Annotated[str, typer.Option(help="How long the old key stays valid: 0, 90m, 24h, 7d.")] = "24h",
     expires: ExpiresOption = None,
     file: KeyFileOption = Path("keys.toml"),
     as_json: JsonOption = False,
 ) -> None:
-    """Make a new key in place of an old one, and print it, once. It allows the same.
+    """Replace a key with a new one that allows the same, and print it.
 
-    The old key works until the end of the grace period, so that its bearer can change over.
+    The old key stays valid for the grace period, so that its clients can switch.
     Without --expires, the new key expires when the old one would have.
     """
     from a2c_smcp.server.key_file import hash_key, mint_key
@@ -126,10 +126,8 @@ def rotate(
 
 
 @app.command()
-def remove(
-    id: Annotated[str, typer.Argument(help="The key to revoke.")], file: KeyFileOption = Path("keys.toml")
-) -> None:
-    """Revoke a key: a running Server rejects it at once, and ends its connections within seconds."""
+def remove(id: Annotated[str, typer.Argument(help="Key to revoke.")], file: KeyFileOption = Path("keys.toml")) -> None:
+    """Revoke a key. A running Server rejects it at once and closes its connections within seconds."""
     keys = _read(file)
     rest = [key for key in keys if key.get("id") != id]
     if len(rest) == len(keys):
