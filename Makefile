@@ -20,7 +20,7 @@ test: check .venv/.javascript .venv/.old-mcp .venv/.proxies  ## Check the code, 
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 quick: .venv/.development  ## The tests that need no process and no network.
-	$(BIN)/python -m pytest -n $(WORKERS) tests/protocol tests/wire tests/utils tests/computer/test_organize.py \
+	$(BIN)/python -m pytest -n $(WORKERS) tests/protocol tests/wire tests/utils tests/computer/offer/test_organize.py \
 		tests/server/test_connections.py tests/test_imports.py tests/test_names.py tests/test_conformance_page.py $(ARGS)
 
 check: lint types-Linux types-Windows types-Darwin  ## Lint, formatting, types on Linux, Windows and macOS.

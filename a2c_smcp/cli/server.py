@@ -33,13 +33,12 @@ def _options() -> Iterator[Parameter]:
 
     Every option is None unless it is given: the defaults are in the settings, below the environment and the file.
     """
-    for setting in flags():
-        name, shown = f"--{setting.name.replace('_', '-')}", _shown(setting.default)
-        names = f"{name}/--no-{name[2:]}" if setting.default is True else name
-        help, panel = setting.flag.help, setting.flag.panel
-        option = typer.Option(names, help=help, show_default=shown or True, rich_help_panel=panel)
-        yield _option(setting.name, setting.kind, option)
-        if setting.name == "port":
+    for name, kind, default, flag in flags():
+        long = name.replace("_", "-")
+        names = f"--{long}/--no-{long}" if default is True else f"--{long}"
+        shown = _shown(default) or True
+        yield _option(name, kind, typer.Option(names, help=flag.help, show_default=shown, rich_help_panel=flag.panel))
+        if name == "port":
             help = "A TOML file with these settings, e.g. port = 9000."
             yield _option("config", Path, typer.Option("--config", envvar="A2C_CONFIG", help=help))
 

@@ -1,4 +1,4 @@
-"""The `on_` methods of the protocol's events, for subclasses to override and to call."""
+"""The `on_…` methods of the protocol's events, which a subclass of a namespace may override and call with `super()`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from a2c_smcp import smcp
 
 
 class EventMethod:
-    """`on_…` for one protocol event: runs the core's flow. A subclass may override it and call `super()`."""
+    """The `on_…` method of one event, which runs the protocol's flow.
+
+    A descriptor instead of fourteen methods: the async and the sync namespace share it, and the edge recognizes by its
+    type that a method is not overridden (`Edge._collect_handlers`).
+    """
 
     def __init__(self, event: str) -> None:
         self._event = event
@@ -26,7 +30,7 @@ class EventMethod:
 
 
 class EventMethods:
-    """Every event of the protocol that the Server answers, as `on_` methods `(sid, data) -> ack`."""
+    """The events that the Server answers, as `on_…` methods `(sid, data) -> ack`."""
 
     on_server_join_office = EventMethod(smcp.JOIN_OFFICE_EVENT)
     on_server_leave_office = EventMethod(smcp.LEAVE_OFFICE_EVENT)

@@ -1,4 +1,4 @@
-"""The Server's namespace for asyncio: on our own hub, or on a `socketio.AsyncServer` of the program's."""
+"""The Server's namespace for asyncio, on our own hub or on a `socketio.AsyncServer` of a host program."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class BaseNamespace(Edge, socketio.AsyncNamespace):
         return AsyncHubBackend(self, self.server) if isinstance(self.server, AsyncHub) else AsyncLibraryBackend(self)
 
     async def trigger_event(self, event: str, *args: Any) -> Any:
-        """The one way in for every event of a `socketio.AsyncServer`."""
+        """Handle an event of a `socketio.AsyncServer`."""
         return await run_async(self.triggered(event, *args), self.backend)
 
     async def answer(self, event: str, sid: str, data: Any = None) -> Any:
-        """Do what the protocol says about an event, and give its ack."""
+        """Apply the protocol's rules to an event, and return its ack."""
         ack = await run_async(self._answer(event, sid, data), self.backend)
         return read_ack(ack) if isinstance(ack, Written) else ack
 
@@ -59,7 +59,7 @@ class BaseNamespace(Edge, socketio.AsyncNamespace):
         await run_async(self._let_go(sid, reason), self.backend)
 
     async def shutdown(self, grace: float = 10.0) -> None:
-        """Refuse newcomers, let running calls end within `grace` seconds, then disconnect everybody with notice."""
+        """Reject new connections, let running calls end within `grace` seconds, then disconnect all clients."""
         await run_async(self._shut_down(grace), self.backend)
 
     def _make_lock(self) -> asyncio.Lock:

@@ -1,4 +1,4 @@
-"""Serving the ASGI application with uvicorn, and stopping it without losing a call."""
+"""Serves the ASGI application with uvicorn, and stops it without losing a call."""
 
 from __future__ import annotations
 
@@ -48,11 +48,9 @@ def serve(
 ) -> None:
     """Run the Server until SIGINT or SIGTERM, then let running calls end, announce the leaves and return.
 
-    `load` reads the settings again, or raises what is wrong with them; with it, SIGHUP reloads what can change while
-    the Server runs.
-
-    `on_ready` gets the Server's URL once it answers and a signal would stop it gracefully. A `listener` that is given
-    is used instead of the address in the settings.
+    `load` reads the settings again, or raises why they are invalid; with it, SIGHUP reloads what can change while the
+    Server runs. `on_ready` gets the Server's URL once it accepts connections and a signal stops it gracefully. A
+    `listener` replaces the address in the settings.
 
     Raises:
         OSError: the address cannot be bound, or a TLS file cannot be read.
@@ -74,7 +72,7 @@ def serve(
         grace=settings.grace,
     )
     config = uvicorn_config(app, settings)
-    config.lifespan = "off"  # what it does, the server below does as well
+    config.lifespan = "off"  # `GracefulServer` shuts the application down itself
     if listener is not None:
         config.loop = LOOP_OF_SHARED_LISTENER
     config.load()
@@ -104,12 +102,12 @@ def run(app: SMCPApp, *, inside: Any = None, host: str = "127.0.0.1", port: int 
 
 
 def uvicorn_config(app: SMCPApp, settings: ServerSettings) -> uvicorn.Config:
-    """uvicorn as `a2c server` has it."""
+    """The configuration of uvicorn for `a2c server`."""
     return uvicorn.Config(
         app,
         lifespan="on",
         log_config=None,
-        log_level="warning",  # below, it logs frames: with what they carry
+        log_level="warning",  # at lower levels uvicorn logs frames with their content
         access_log=False,
         forwarded_allow_ips=settings.forwarded_allow_ips,
         ssl_certfile=settings.ssl_certfile,
@@ -119,7 +117,7 @@ def uvicorn_config(app: SMCPApp, settings: ServerSettings) -> uvicorn.Config:
 
 
 def transport_options(limits: Limits, forwarded_allow_ips: str | list[str] | None) -> dict[str, Any]:
-    """What every Server wants of uvicorn: no compression on the event loop, no second heartbeat under Engine.IO's."""
+    """The options of uvicorn for every Server: no compression on the event loop, no heartbeat beside Engine.IO's."""
     return {
         **_protocols(limits, forwarded_allow_ips),
         "ws_max_size": transport_limit(limits),
@@ -131,13 +129,13 @@ def transport_options(limits: Limits, forwarded_allow_ips: str | list[str] | Non
 
 
 def is_local_origin(origin: str | None, environ: Any = None) -> bool:
-    """Whether a web page is this machine's own. An open Server must not be reached by a page from elsewhere, even if
-    its name was made to lead here."""
+    """Whether a web page comes from this machine. A page from elsewhere must not reach a Server without authentication,
+    also if its host name resolves to this machine (DNS rebinding)."""
     return urlsplit(origin or "").hostname in ("localhost", "127.0.0.1", "::1")
 
 
 def _protocols(limits: Limits, forwarded_allow_ips: str | list[str] | None) -> dict[str, Any]:
-    """uvicorn's protocols, with a gate that the connections of one Server share."""
+    """The protocol classes for uvicorn, with the `TcpGate` that all connections of one Server share."""
     is_proxy = proxies(forwarded_allow_ips or os.environ.get("FORWARDED_ALLOW_IPS"))  # as uvicorn has it
     gate = TcpGate(limits.connections_per_ip, raise_file_limit() // 2, is_proxy)
     shared = {"gate": gate, "__slots__": ()}

@@ -1,4 +1,4 @@
-"""What an operator may set: flags, then the environment (`A2C_…`), then a TOML file, in that order."""
+"""The settings of a Server, from flags, the environment (`A2C_…`) and a TOML file, in this order of precedence."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ServerSettings(SettingDefinitions, BaseSettings):
         """Read the settings; `flags` holds only what was given.
 
         Raises:
-            pydantic.ValidationError: a value is wrong, or the file has a key nobody knows.
+            pydantic.ValidationError: a value is invalid, or the file has an unknown key.
             OSError, tomllib.TOMLDecodeError: the file cannot be read.
         """
         if config is None:
@@ -59,7 +59,7 @@ class ServerSettings(SettingDefinitions, BaseSettings):
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
 
     def check_tls(self) -> None:
-        """Check that TLS can be served as it is set.
+        """Check the settings of TLS.
 
         Raises:
             ValueError: only one of the two files is set.
@@ -87,10 +87,10 @@ class ServerSettings(SettingDefinitions, BaseSettings):
             return False
 
     def auth_provider(self) -> AuthenticationProvider | None:
-        """Who may come in; None lets everybody in.
+        """The provider that checks credentials; None accepts every client.
 
         Raises:
-            ValueError, OSError: a key or a file is not usable.
+            ValueError, OSError: a key or a file cannot be used.
         """
         verifiers: list[Verifier] = []
         if self.api_key is not None:

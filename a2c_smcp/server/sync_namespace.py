@@ -1,4 +1,4 @@
-"""The Server's namespace for threads: on our own hub, or on a `socketio.Server` of the program's."""
+"""The Server's namespace for threads, on our own hub or on a `socketio.Server` of a host program."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class SyncBaseNamespace(Edge, socketio.Namespace):
         return ThreadHubBackend(self, self.server) if isinstance(self.server, ThreadHub) else ThreadLibraryBackend(self)
 
     def trigger_event(self, event: str, *args: Any) -> Any:
-        """The one way in for every event of a `socketio.Server`."""
+        """Handle an event of a `socketio.Server`."""
         return run_blocking(self.triggered(event, *args), self.backend)
 
     def answer(self, event: str, sid: str, data: Any = None) -> Any:
-        """Do what the protocol says about an event, and give its ack."""
+        """Apply the protocol's rules to an event, and return its ack."""
         ack = run_blocking(self._answer(event, sid, data), self.backend)
         return read_ack(ack) if isinstance(ack, Written) else ack
 
@@ -60,7 +60,7 @@ class SyncBaseNamespace(Edge, socketio.Namespace):
         run_blocking(self._let_go(sid, reason), self.backend)
 
     def shutdown(self, grace: float = 10.0) -> None:
-        """Refuse newcomers, let running calls end within `grace` seconds, then disconnect everybody with notice."""
+        """Reject new connections, let running calls end within `grace` seconds, then disconnect all clients."""
         run_blocking(self._shut_down(grace), self.backend)
 
     def _make_lock(self) -> Any:

@@ -1,4 +1,9 @@
-"""TCP connections before they are clients: how many an address has, and how long each may take to say what it wants."""
+"""Limits for TCP connections before they are clients: how many an address may have, and how long the head of a request
+may take to arrive.
+
+A connection that sends nothing costs a file descriptor and some memory. Without these limits, one machine could open as
+many of them as the process may have files, and lock all others out.
+"""
 
 from __future__ import annotations
 
@@ -15,25 +20,26 @@ from a2c_smcp.utils.throttle import Throttle
 logger = logging.getLogger(__name__)
 
 HEAD_SECONDS = 10.0
-"""For the head of a request to arrive."""
+"""Time for the head of a request to arrive."""
 SPARE = 4
-"""Connections of one address for each of its clients: pages, polls and posts need some of their own."""
+"""TCP connections that an address may have for each client: a browser that polls uses several."""
 
 
 class Transport(Protocol):
-    """What is needed of an `asyncio.Transport`."""
+    """The part of `asyncio.Transport` that is used here."""
 
     def abort(self) -> None:
-        """End the connection at once."""
+        """Close the connection at once."""
         ...
 
     def get_extra_info(self, name: str) -> Any:
-        """Something about it, such as its `peername`."""
+        """A fact about it, such as its `peername`."""
         ...
 
 
 def proxies(allowed: str | list[str] | None) -> Callable[[str], bool]:
-    """Whether an address is that of a proxy, by uvicorn's `forwarded_allow_ips`: its connections are those of many."""
+    """A function that says whether an address is that of a trusted proxy, which carries many clients; `allowed` is
+    uvicorn's `forwarded_allow_ips`."""
     listed = allowed.split(",") if isinstance(allowed, str) else allowed or ()
     names = {name.strip() for name in listed}
     networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
@@ -53,8 +59,12 @@ def proxies(allowed: str | list[str] | None) -> Callable[[str], bool]:
 
 
 class TcpGate:
-    """The open connections, and those whose request has not arrived. `most_waiting` bounds the latter: the one that has
-    waited longest makes room for a new one. Connections of a proxy are not counted: the clients behind it are."""
+    """The open TCP connections, and those whose request has not arrived yet.
+
+    `most_waiting` limits the latter: the one that has waited longest is closed for a new one. A flood of silent
+    connections therefore cannot keep others out, because a client that sends its request is quicker. Connections of a
+    proxy are not counted here; the clients behind it are counted by their forwarded addresses.
+    """
 
     def __init__(self, connections_per_ip: int, most_waiting: int, is_proxy: Callable[[str], bool]) -> None:
         self._is_proxy = is_proxy
@@ -65,11 +75,11 @@ class TcpGate:
         self._waiting: dict[Transport, Callable[[], None]] = {}
 
     def limit(self, connections_per_ip: int) -> None:
-        """Put another limit in force."""
+        """Change the limit."""
         self._addresses.most = SPARE * connections_per_ip
 
     def enter(self, transport: Transport) -> bool:
-        """A connection was made; False, and it is ended, if its address has too many."""
+        """Count a new connection; if its address has too many, close it and return False."""
         if transport in self._open:
             return True
         peer = cast("tuple[Any, ...] | str | None", transport.get_extra_info("peername"))
@@ -87,7 +97,7 @@ class TcpGate:
         return True
 
     def wait(self, transport: Transport, stop: Callable[[], None]) -> None:
-        """The head of a request is due; `stop` ends the time it has."""
+        """The head of a request is awaited; `stop` cancels its time limit."""
         self.arrive(transport)
         self._waiting[transport] = stop
         if len(self._waiting) > self._most_waiting:
@@ -96,13 +106,13 @@ class TcpGate:
             oldest.abort()
 
     def arrive(self, transport: Transport) -> None:
-        """The head has come, or is not waited for any more."""
+        """The head has arrived, or is not awaited any more."""
         stop = self._waiting.pop(transport, None)
         if stop is not None:
             stop()
 
     def leave(self, transport: Transport) -> None:
-        """The connection has ended."""
+        """The connection was closed."""
         self.arrive(transport)
         if transport in self._open:
             self._addresses.release(self._open.pop(transport))

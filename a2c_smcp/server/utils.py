@@ -1,4 +1,4 @@
-"""Questions a host program may ask about the offices of its Server."""
+"""The members of an office, for a host program."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from a2c_smcp.smcp import SMCP_NAMESPACE
 
 
 async def aget_all_sessions_in_office(office_id: OFFICE_ID, sio: AsyncServer | AsyncHub) -> list[Session]:
-    """Everybody in an office, in order of arrival."""
+    """The members of an office, in order of arrival."""
     return await run_async(_sessions(office_id), _backend(sio))
 
 
 def get_all_sessions_in_office(office_id: OFFICE_ID, sio: Server | ThreadHub) -> list[Session]:
-    """Everybody in an office, in order of arrival."""
+    """The members of an office, in order of arrival."""
     return run(_sessions(office_id), _backend(sio))
 
 

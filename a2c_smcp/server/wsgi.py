@@ -1,7 +1,11 @@
-"""The WSGI shell: it moves what the wire core says between clients and the hub, in threads.
+"""The WSGI shell: it carries bytes between clients and the hub, in threads.
 
-A WebSocket has one thread, which reads and waits. Whoever has something to say to it sends that, as far as the client
-takes it at once. No thread waits for the answer to a call.
+A WebSocket has one thread (the WSGI server gives one to each request), which reads and waits. Other threads that send
+to its client write to the socket themselves, as far as it takes the bytes without blocking; the rest is left to the
+client's own thread. No thread waits for the answer to a call: the flow of a call is resumed by the thread that reads
+the ack.
+
+All sockets are non-blocking, so that a lock is never held while a thread waits for a client.
 """
 
 from __future__ import annotations
@@ -19,8 +23,9 @@ from socketio.exceptions import TimeoutError as SocketIOTimeoutError
 
 from a2c_smcp.errors import TimedOutError
 from a2c_smcp.server.http import TOO_LARGE, TOO_SLOW, Header, Request, Response
-from a2c_smcp.server.hub import GOODBYE_SECONDS, LAST_SECONDS, Client, Hub
+from a2c_smcp.server.hub import GOODBYE_SECONDS, LAST_SECONDS, Hub
 from a2c_smcp.server.payload_text import read_ack
+from a2c_smcp.server.sending import Client
 from a2c_smcp.server.wsgi_websocket import WebSocket
 from a2c_smcp.wire.clock import SLOT
 from a2c_smcp.wire.connection import Connection
@@ -41,7 +46,7 @@ class ThreadClient(Client):
         self._polls = 0
 
     def flush(self) -> None:
-        """Send what waits, as far as the client takes it."""
+        """Send what is in the outbox, as far as the socket takes it."""
         with self.lock:
             websocket, session = self._websocket, self.wire.session
             if websocket is None:
@@ -51,20 +56,20 @@ class ThreadClient(Client):
                 websocket.send(frame)
 
     def fit(self) -> None:
-        """Read as much from the WebSocket as the wire core would."""
+        """Let the WebSocket read messages as large as the wire core does."""
         with self.lock:
             if self._websocket is not None:
                 self._websocket.limit(self.wire.largest_input)
 
     def finish(self) -> None:
-        """Have the thread that carries it send the rest, and hang up."""
+        """Have the client's own thread send the rest and close."""
         with self.lock:
             self.flush()
             if self._websocket is not None:
                 self._websocket.wake()
 
     def carry(self, websocket: WebSocket, frames: Iterable[str | bytes] = ()) -> None:
-        """Carry the session until its end, and the client's; `frames` have come already."""
+        """Carry the session until it ends; `frames` came during the upgrade."""
         with self.lock:
             self._websocket = websocket
             self.fit()
@@ -92,7 +97,7 @@ class ThreadClient(Client):
             self.flush()
 
     def _see_off(self, websocket: WebSocket) -> None:
-        """Give the client some time to read the rest and to hang up."""
+        """Give the client some time to read the rest and to close."""
         deadline = time.monotonic() + GOODBYE_SECONDS
         while websocket.is_open and time.monotonic() < deadline:
             self._push(websocket)
@@ -112,12 +117,16 @@ class ThreadClient(Client):
         websocket.shut()
 
     def poll(self) -> str:
-        """The body that answers a poll."""
+        """Wait for packets, and return the body that answers a poll.
+
+        Only the newest poll is answered with packets. A client whose poll was cut by a proxy sends another, and packets
+        that went into the old answer would be lost.
+        """
         session = self.wire.session
         with self._news:
             self._polls += 1
             mine = self._polls
-            self._news.notify_all()  # an older poll, which will find nothing
+            self._news.notify_all()  # wakes an older poll, which returns empty
             self._news.wait_for(
                 lambda: session.has_output() or session.is_probed or self.is_ended or self._polls != mine
             )
@@ -127,13 +136,13 @@ class ThreadClient(Client):
 
 
 class ThreadHub(Hub[ThreadClient]):
-    """The hub in threads. Its public methods are those of a `socketio.Server` that a program may use."""
+    """The hub in threads, with the methods of a `socketio.Server` that a host program may call."""
 
     client_class = ThreadClient
     _timekeeper: threading.Thread | None = None
 
     def keep_time(self) -> None:
-        """Look at the timers again and again, while there are any."""
+        """Tick in a thread while there are timers."""
         with self._lock:
             if self._timekeeper is None:
                 self._timekeeper = threading.Thread(target=self._keep_time, daemon=True, name="a2c timers")
@@ -151,7 +160,7 @@ class ThreadHub(Hub[ThreadClient]):
     # --------------------------------------------------------------------------------------------------------- requests
 
     def serve(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
-        """A request to the Socket.IO path."""
+        """Serve a request to the Socket.IO path."""
         request = request_of(environ)
         found, shared = self.route(request)
         if isinstance(found, Response):
@@ -176,7 +185,7 @@ class ThreadHub(Hub[ThreadClient]):
                 websocket.close()
             websocket.shut()
         if environ.get("gunicorn.socket") is not None:
-            raise StopIteration  # how gunicorn is told that the connection is not its own any more
+            raise StopIteration  # tells gunicorn that the connection is not its own any more
         start_response("200 OK", [])
         return []
 
@@ -194,7 +203,7 @@ class ThreadHub(Hub[ThreadClient]):
         return body if len(body) == int(length) else TOO_SLOW
 
     def _upgrade(self, client: ThreadClient, websocket: WebSocket) -> list[str | bytes] | None:
-        """Have a WebSocket take over from long-polling: the frames that came right behind, or None if it did not."""
+        """Let a WebSocket take over from long-polling: the frames that followed at once, or None if it did not."""
         session = client.wire.session
         deadline = self.now() + self.wire_limits.entry_seconds
         try:
@@ -210,7 +219,7 @@ class ThreadHub(Hub[ThreadClient]):
                         return None
                     with client.lock:
                         websocket.send(PONG + "probe")
-                    client.flush()  # the waiting poll is answered: the client asks for no more
+                    client.flush()  # answers the waiting poll, after which the client upgrades
                 if not frames and websocket.is_open:
                     websocket.wait(max(0.0, deadline - self.now()))
             return None
@@ -231,7 +240,7 @@ class ThreadHub(Hub[ThreadClient]):
         """Send an event to a client and wait for its ack.
 
         Raises:
-            socketio.exceptions.TimeoutError: there is none in time.
+            socketio.exceptions.TimeoutError: no ack in time.
         """
         reply = self.request(event, data, to, sid)
         if not reply.wait(timeout):
@@ -243,7 +252,7 @@ class ThreadHub(Hub[ThreadClient]):
 
 
 def request_of(environ: dict[str, Any]) -> Request:
-    """A request as the hub reads it."""
+    """A WSGI request in the form that the hub reads."""
     headers = {
         key[5:].replace("_", "-").lower(): str(value) for key, value in environ.items() if key.startswith("HTTP_")
     }
@@ -259,12 +268,12 @@ def respond(start_response: StartResponse, response: Response, headers: Iterable
 
 
 def _stop_reading(sock: socket.socket | None) -> None:
-    """End the wait of whatever reads from a socket; it can still be written to."""
+    """End a read that blocks on a socket; it can still be written to."""
     with contextlib.suppress(OSError):
         if sock is not None:
             sock.shutdown(socket.SHUT_RD)
 
 
 def _socket_of(environ: dict[str, Any]) -> Any:
-    """The socket of a request, where the WSGI server gives it."""
+    """The socket of a request, if the WSGI server provides it; None otherwise, and then there is no WebSocket."""
     return environ.get("werkzeug.socket") or environ.get("gunicorn.socket")

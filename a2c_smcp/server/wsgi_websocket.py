@@ -1,4 +1,4 @@
-"""A WebSocket on the socket of a WSGI server: frames go in and come out, and its thread waits for either."""
+"""A WebSocket on the socket that a WSGI server hands over, without blocking; its thread waits with a selector."""
 
 from __future__ import annotations
 
@@ -49,30 +49,30 @@ class WebSocket:
 
     @property
     def is_idle(self) -> bool:
-        """Whether everything that was sent is on its way."""
+        """Whether the socket took everything that was sent."""
         return not self._unsent
 
     def send(self, frame: str) -> None:
-        """Send a frame, as much of it as the client takes now."""
+        """Send a frame, as much of it as the socket takes now."""
         if not self._is_closing:
             self._transmit(write_frame(TEXT, frame.encode("utf-8", "replace")))
 
     def close(self, code: int = NORMAL) -> None:
-        """Say goodbye."""
+        """Send a close frame."""
         if not self._is_closing:
             self._is_closing = True
             self._transmit(write_close(code))
 
     def push(self) -> None:
-        """The client takes more."""
+        """Send more of what is left."""
         self._transmit(b"")
 
     def limit(self, max_bytes: int) -> None:
-        """Read no larger message from now on."""
+        """Change the largest message that is read."""
         self._reader.max_bytes = max_bytes
 
     def take(self) -> list[str | bytes]:
-        """The messages that have come."""
+        """Read the messages that have arrived."""
         found: list[str | bytes] = []
         while self.is_open:
             try:
@@ -89,7 +89,7 @@ class WebSocket:
                         self._transmit(write_frame(PONG, message.data))
                 elif isinstance(message, Closed):
                     if message.fault:
-                        logger.info("a WebSocket ends: %s", message.fault)
+                        logger.info("WebSocket closed: %s", message.fault)
                     self.close(message.code)
                     self.is_open = False
                 else:
@@ -116,19 +116,20 @@ class WebSocket:
     # ------------------------------------------------------------------------------------------------------- elsewhere
 
     def wake(self) -> None:
-        """Have `wait` return: there is something to do."""
+        """Make `wait` return in the client's own thread. It takes a byte in a socket pair, because a selector cannot
+        wait for a condition variable."""
         with contextlib.suppress(OSError):
             self._waker.send(b"!")
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait until the client sent something, takes more, or somebody wakes this thread."""
+        """Wait until the client sent something, the socket takes more, or another thread called `wake`."""
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._unsent else 0)
         with contextlib.suppress(OSError, ValueError):  # one of them is closed: there is something to do
             _wait_for({self._socket: events, self._woken: selectors.EVENT_READ}, seconds)
             self._woken.recv(READ_BYTES)
 
     def shut(self) -> None:
-        """End the TCP stream: a WSGI server may keep it open, and the client would wait for its end."""
+        """Shut the TCP stream down: a WSGI server may keep it open, and the client would wait for its end."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         for end in (self._woken, self._waker):
@@ -136,7 +137,7 @@ class WebSocket:
 
 
 def _wait_for(sockets: dict[socket.socket, int], seconds: float | None) -> None:
-    """Wait until something happens to one of these sockets that it is registered for."""
+    """Wait until one of the sockets is ready for what it is registered for."""
     with _Selector() as selector:
         for each, events in sockets.items():
             selector.register(each, events)

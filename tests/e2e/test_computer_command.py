@@ -239,7 +239,7 @@ def test_a_service_whose_key_is_removed_says_so_and_ends(keeps_trying: bool, tmp
                 assert computer.process.wait(PATIENCE) == 1
                 assert "has the key been removed?" in computer.text
             assert "Traceback" not in computer.text
-        server.wait_for("key 'pc' ends: its credential expired, was changed or was removed")
+        server.wait_for("key 'pc' closed: its credential expired, was changed or was removed")
 
 
 @pytest.mark.anyio

@@ -28,14 +28,14 @@ def test_every_setting_but_the_token_key_has_a_flag() -> None:
 def test_the_help_shows_the_default_that_is_in_force() -> None:
     settings = ServerSettings()
     shown = {name: str(option.show_default) for name, option in options().items()}
-    for setting in flags():
-        value = getattr(settings, setting.name)
+    for name, *_ in flags():
+        value = getattr(settings, name)
         if isinstance(value, bool):
-            assert shown[setting.name] == ("on" if value else "off")
+            assert shown[name] == ("on" if value else "off")
         elif isinstance(value, int | float):
-            assert float(shown[setting.name]) == value
+            assert float(shown[name]) == value
         elif value is not None:
-            assert shown[setting.name] == value
+            assert shown[name] == value
 
 
 def test_settings_set_limits_whose_defaults_they_take() -> None:

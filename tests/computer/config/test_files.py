@@ -74,7 +74,7 @@ def test_every_field_has_the_default_of_the_protocol() -> None:
 
 
 def test_a_file_may_name_the_python_that_runs_the_computer() -> None:
-    loaded = load_config(Path(__file__).parent.parent.parent / "examples" / "mcp.json")
+    loaded = load_config(Path(__file__).parents[3] / "examples" / "mcp.json")
     assert {server.parameters()["command"] for server in loaded.servers} == {sys.executable}
 
 
