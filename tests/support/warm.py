@@ -11,16 +11,15 @@ other processes see them. They start a new interpreter, and so does at least one
 from __future__ import annotations
 
 import atexit
-import contextlib
 import multiprocessing
 import os
 import shutil
 import signal
 import subprocess
 import sys
-from io import TextIOWrapper
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import IO
 
 from a2c_smcp.cli.main import main
 
@@ -36,7 +35,7 @@ _FORKS.set_forkserver_preload(
         "a2c_smcp.cli.computer.one_shot",
         "a2c_smcp.cli.computer.service",
         "a2c_smcp.cli.computer.shell",
-        "a2c_smcp.cli.doctor.examining",
+        "a2c_smcp.cli.doctor.checks",
         "a2c_smcp.cli.doctor.views",
         "a2c_smcp.computer.socketio.client",
         "a2c_smcp.server.serving",
@@ -54,23 +53,18 @@ class Forked:
     """
 
     def __init__(self, command: list[str], env: dict[str, str], cwd: Path, *, is_apart: bool = False) -> None:
-        given, self.stdin = _FORKS.Pipe(duplex=False)
+        given, typed = _FORKS.Pipe(duplex=False)
         printed, output = _FORKS.Pipe(duplex=False)
         complained, errors = _FORKS.Pipe(duplex=False) if is_apart else (None, output)
         self._process = _FORKS.Process(target=_act, args=(command, env, cwd, given, output, errors))
         self._process.start()
         for end in {given, output, errors}:
             end.close()
+        self.stdin = _opened(typed, "w")
         self.stdout = _opened(printed)
         self.stderr = _opened(complained) if complained is not None else None
         assert self._process.pid is not None
         self.pid = self._process.pid
-
-    def type(self, text: str = "") -> None:
-        """Give the program the whole of its standard input, which is small."""
-        with contextlib.suppress(BrokenPipeError):  # the program does not have to read it
-            os.write(self.stdin.fileno(), text.encode())
-        self.stdin.close()
 
     def wait(self, timeout: float | None = None) -> int:
         self._process.join(timeout)
@@ -90,13 +84,12 @@ class Forked:
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        self.stdin.close()
         self.send_signal(signal.SIGKILL)
 
 
-def _opened(end: Connection) -> TextIOWrapper:
+def _opened(end: Connection, mode: str = "r") -> IO[str]:
     """The end of a pipe as a stream of text."""
-    stream = os.fdopen(os.dup(end.fileno()), encoding="utf-8", errors="replace")
+    stream = os.fdopen(os.dup(end.fileno()), mode, encoding="utf-8", errors="replace")
     end.close()
     return stream
 
