@@ -1,4 +1,4 @@
-"""What a file is made of, whatever its format: facts, pages, elements. Only parsers know formats."""
+"""What every parser produces, whatever the format: facts, pages, elements."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ MAX_SUMMARY = 200
 
 @dataclass(slots=True)
 class Element:
-    """One thing on a page, in reading order.
+    """One thing on a page: a heading, a paragraph, a table …
 
-    `content` has the shape that the protocol gives its category. `metadata` says where in the source it is: `lines`,
-    `source_range`, `box`, `shape` … `summary` is made from the content where a parser has nothing better to say.
+    `content` has the shape that the protocol defines for its category. `metadata` says where in the source it is:
+    `lines`, `source_range`, `box`, `shape` … Without a `summary`, one is made from the content.
     """
 
     category: str
@@ -24,16 +24,16 @@ class Element:
     summary: str = ""
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
     detail: dict[str, Any] | None = None
-    """The content on level 3, where that is more than on the page."""
+    """The content on level 3, if it is more than on the page."""
     picture: Callable[[], tuple[str, bytes]] | None = field(default=None, compare=False)
-    """MIME type and bytes of an image, made when somebody wants to see it; it may raise `UnreadableFileError`."""
+    """Returns MIME type and bytes of an image, decoded only on request; may raise `UnreadableFileError`."""
     file: Callable[[], tuple[str, bytes]] | None = field(default=None, compare=False)
-    """The same for the file that a link stands for: an attachment."""
+    """The same for the attachment that a link stands for."""
 
 
 @dataclass(slots=True)
 class Page:
-    """A page as people mean it: a PDF's page, a slide, a sheet, a section."""
+    """A page in the sense of the format: a page of a PDF, a slide, a sheet, a section."""
 
     title: str
     elements: list[Element] = field(default_factory=list[Element])
@@ -41,7 +41,7 @@ class Page:
 
 @dataclass(slots=True)
 class Facts:
-    """What a file says about itself. Empty where it says nothing; then the name or the content is asked."""
+    """What a file says about itself. Empty fields are filled from the file's name or content."""
 
     title: str = ""
     author: str = ""
@@ -50,28 +50,25 @@ class Facts:
     created: str = ""
     """ISO 8601."""
     details: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Anything else worth knowing about the document as a whole: page size, sheet names, encoding."""
+    """Other facts about the whole document: page size, sheet names, encoding."""
 
 
 class Source(Protocol):
-    """An open file. It is used by one thread, in a process of its own, and closed by who opened it."""
+    """An open file, used by one thread of a worker process. The caller that opened it closes it."""
 
     facts: Facts
 
     @property
     def page_titles(self) -> Sequence[str]:
-        """One title for each page. Cheap: nothing is read for it that `open` did not have to read.
-
-        A page that is read may have a better one.
-        """
+        """One title for each page, without reading the pages. A page that is read may have a better one."""
         ...
 
     def page(self, index: int) -> Page:
-        """One page; costs that page and not the document. `index` is within range."""
+        """One page, at the cost of that page and not of the document. `index` is valid."""
         ...
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         ...
 
 
@@ -82,17 +79,17 @@ class Parser(Protocol):
         """Open a file.
 
         Raises:
-            UnreadableFileError: it cannot be read, and why.
+            UnreadableFileError: the file cannot be read.
         """
         ...
 
 
 class UnreadableFileError(Exception):
-    """A file that is not what it should be: damaged, encrypted, of another format. The message is for a person."""
+    """A file is damaged, encrypted or of another format. The message is shown to people."""
 
 
 class PagesSource:
-    """A source whose pages are all there once it is open: most formats cannot be read otherwise."""
+    """A source that has all pages when it is open, for formats that cannot be read page by page."""
 
     def __init__(self, facts: Facts, pages: Iterable[Page]) -> None:
         self.facts = facts
@@ -108,7 +105,7 @@ class PagesSource:
         return self._pages[index]
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Nothing to close."""
 
 
 # ------------------------------------------------------------------------------------------------------------- elements
@@ -126,7 +123,7 @@ def text(words: str, **metadata: Any) -> Element:
 
 
 def list_of(items: Sequence[Any], *, ordered: bool = False, **metadata: Any) -> Element:
-    """A list. An item is a text, or `{"text": …, "items": […], "ordered": …}` where it has a list of its own."""
+    """A list. An item is a text, or `{"text": …, "items": […], "ordered": …}` if it has a list of its own."""
     return Element("list", {"items": list(items), "ordered": ordered}, metadata=metadata)
 
 
@@ -136,33 +133,33 @@ def code(source: str, language: str = "", **metadata: Any) -> Element:
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], **metadata: Any) -> Element:
-    """A table of texts, as a person sees its cells. Every row has as many cells as there are headers."""
+    """A table of texts. Every row has as many cells as there are headers."""
     content: dict[str, Any] = {"headers": list(headers), "rows": [list(row) for row in rows]}
     size = {"total_rows": len(content["rows"]), "total_columns": len(content["headers"])}
     return Element("table", content, metadata=metadata, detail=content | size)
 
 
 def image(alt: str, description: str = "", url: str = "", **metadata: Any) -> Element:
-    """A picture. Give it `picture` where its bytes can be had."""
+    """A picture. Set `picture` if its bytes are available."""
     return Element("image", {"alt": alt, "url": url, "description": description}, metadata=metadata)
 
 
 def link(words: str, url: str, **metadata: Any) -> Element:
-    """A link that stands alone."""
+    """A link on its own line."""
     return Element("link", {"text": words, "url": url}, metadata=metadata)
 
 
 def formula(expression: str, value: str = "", **metadata: Any) -> Element:
-    """A formula, and its value where it has one."""
+    """A formula, and its value if it has one."""
     return Element("formula", {"expression": expression} | ({"value": value} if value else {}), metadata=metadata)
 
 
 def chart(chart_type: str, title: str, data_summary: str, **metadata: Any) -> Element:
-    """A chart: what kind, what it is called, and what its data say in a sentence."""
+    """A chart: its kind, its title, and a sentence about its data."""
     content = {"chart_type": chart_type, "title": title, "data_summary": data_summary}
     return Element("chart", content, summary=title or data_summary, metadata=metadata)
 
 
 def note(category: str, words: str, **fields: Any) -> Element:
-    """An annotation, header, footer, separator, diagram, form … : a text, and whatever else `fields` say."""
+    """An annotation, header, footer, separator, diagram, form … : a text and other `fields`."""
     return Element(category, {"text": words, **fields})

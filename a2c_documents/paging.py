@@ -1,4 +1,7 @@
-"""Splits what is too long: sections into pages, and single elements into the pieces that fit on one."""
+"""Splits long sections into pages, and long elements into pieces that fit on one.
+
+An Agent reads a page as a whole, so a page must fit into one message and into the context of a model.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from typing import Any, cast
 from a2c_documents.model import Element, Page
 
 MAX_PAGE_BYTES = 200_000
-"""JSON of one page."""
+"""Bytes of the JSON of one page."""
 
 
 def paginate(sections: Iterable[Page], max_bytes: int = MAX_PAGE_BYTES) -> list[Page]:
-    """Split sections that are too long, between elements; so is a text, code, table or list that is too long itself."""
+    """Split long sections between elements, and texts, code, tables and lists that are too long themselves."""
     return [page for section in sections for page in _split(section, max_bytes)]
 
 
@@ -39,12 +42,12 @@ def _split(section: Page, max_bytes: int) -> Iterator[Page]:
 
 
 def part_title(title: str, where: str) -> str:
-    """ "Sales (rows 501–1000)"; or "Rows 501–1000", where what it is a part of has no title."""
+    """ "Sales (rows 501–1000)"; "Rows 501–1000" without a title."""
     return f"{title} ({where})" if title else where.capitalize()
 
 
 def _range(elements: list[Element]) -> str:
-    """ "lines 501–1000", where the elements say so."""
+    """ "lines 501–1000", if all elements have line numbers."""
     lines = [element.metadata["lines"] for element in elements if "lines" in element.metadata]
     if not lines or len(lines) < len(elements):
         return ""
@@ -55,20 +58,20 @@ def _range(elements: list[Element]) -> str:
 
 
 _OVERHEAD = 120
-"""Bytes of an element's JSON beside its content."""
+"""Bytes of an element's JSON besides its content."""
 _REPEATED = 200
-"""Characters of an item that are said again where the list inside it goes on."""
+"""Characters of an item that are repeated in each piece of the list inside it."""
 _LEAST_ROOM = 1_000
-"""However deep lists lie in one another, there is room for something."""
+"""Bytes left for the items, however deep the list is nested."""
 
 
 def size_of(element: Element) -> int:
-    """About the bytes of an element's JSON on a page."""
+    """The approximate size of an element's JSON on a page."""
     return _bytes_of(element.content) + _OVERHEAD
 
 
 def pieces_of(element: Element, max_bytes: int) -> Iterator[Element]:
-    """An element, or the parts of one that is too long; one that is of no known shape stays whole."""
+    """The element, or its pieces if it is too long. Elements of other shapes stay whole."""
     content = element.content
     if size_of(element) <= max_bytes:
         yield element
@@ -101,7 +104,7 @@ def _text_pieces(element: Element, key: str, max_bytes: int) -> Iterator[Element
 
 
 def _cut_lines(words: str, max_bytes: int) -> Iterator[tuple[str, int, int]]:
-    """Whole lines, as many as fit; a line that does not fit is cut. With the first line's number, and how many."""
+    """Groups of whole lines that fit, with the number of the first line and their count. Longer lines are cut."""
     piece: list[str] = []
     size = start = 0
     lines = words.splitlines(keepends=True)
@@ -111,7 +114,7 @@ def _cut_lines(words: str, max_bytes: int) -> Iterator[tuple[str, int, int]]:
             yield "".join(piece), start, number - start
             piece, size, start = [], 0, number
         place, cut = 0, max(1, max_bytes // 4)
-        while length > max_bytes:  # by places: a line may be as long as the file
+        while length > max_bytes:  # slices by position, because a line may be as long as the file
             part = line[place : place + cut]
             yield part, number, 1
             length -= len(part.encode("utf-8", "replace"))
@@ -126,7 +129,7 @@ def _cut_lines(words: str, max_bytes: int) -> Iterator[tuple[str, int, int]]:
 
 
 def _table_pieces(element: Element, max_bytes: int) -> Iterator[Element]:
-    """Some rows each, with the headers."""
+    """Pieces with some rows each, all with the headers."""
     rows, headers = element.content["rows"], element.content["headers"]
     room = max(1, max_bytes - _bytes_of({**element.content, "rows": []}) - _OVERHEAD)
     sizes = [_bytes_of(row) + 2 for row in rows]
@@ -140,13 +143,13 @@ def _table_pieces(element: Element, max_bytes: int) -> Iterator[Element]:
 
 
 def _cut_cells(row: list[Any], room: int) -> list[Any]:
-    """A row that is too long for any page, with as much of each cell as fits; all of it is in the detail."""
+    """A row that is too long for a page, with the beginning of each cell. The detail has all of it."""
     longest = max(1, room // len(row) // 4)
     return [f"{cell[: longest - 1]}…" if isinstance(cell, str) and len(cell) > longest else cell for cell in row]
 
 
 def _spans(sizes: Iterable[int], room: int) -> Iterator[tuple[int, int]]:
-    """From where to where things fit together; one that does not fit stands alone."""
+    """Ranges of things that fit together. One that does not fit is alone in its range."""
     start = stop = used = 0
     for stop, size in enumerate(sizes):
         if used + size > room and stop > start:
@@ -160,7 +163,7 @@ def _spans(sizes: Iterable[int], room: int) -> Iterator[tuple[int, int]]:
 
 
 def _list_pieces(element: Element, max_bytes: int) -> Iterator[Element]:
-    """Some items each; numbers go on."""
+    """Pieces with some items each. The numbering continues."""
     first = element.metadata.get("start", 1)
     room = max_bytes - _bytes_of({**element.content, "items": []}) - _OVERHEAD
     for place, items in _groups(element.content["items"], max(room, _LEAST_ROOM)):
@@ -171,7 +174,7 @@ def _list_pieces(element: Element, max_bytes: int) -> Iterator[Element]:
 
 
 def _groups(items: list[Any], room: int) -> Iterator[tuple[int, list[Any]]]:
-    """Items that fit together, and the place of the first; one that does not fit alone is divided."""
+    """Items that fit together, and the position of the first. An item that is too long alone is divided."""
     sizes = [_bytes_of(item) + 2 for item in items]
     for start, stop in _spans(sizes, room):
         if sizes[start] <= room:
@@ -181,7 +184,7 @@ def _groups(items: list[Any], room: int) -> Iterator[tuple[int, list[Any]]]:
 
 
 def _item_parts(item: Any, room: int) -> Iterator[Any]:
-    """An item in parts: what it says, then the list inside it, with the beginning of what it says each time."""
+    """An item in parts: its text, then pieces of the list inside it, each with the beginning of the text."""
     inside = cast("dict[str, Any]", item) if isinstance(item, dict) else {"text": item}
     words = str(inside.get("text", ""))
     if len(words) > _REPEATED:

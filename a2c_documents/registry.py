@@ -1,5 +1,8 @@
-"""Which parser opens which file. A format is one module or folder in `parsers/` and its line here; it is loaded when
-needed."""
+"""Which parser opens which file.
+
+A format is a module or folder in `parsers/` and a line here. The parser is imported when the first file of its format
+is opened, in a worker: the server itself never loads one.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,17 @@ from a2c_documents.model import Parser
 
 SNIFFED = 4_096
 VERSION = 2
-"""Of what all parsers have in common: raised whenever elements, pages or summaries are made in another way."""
+"""The version of what all parsers share. Raise it when elements, pages or summaries are made differently."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A kind of file: its module in `parsers/`, the function there, and the version of what it gives."""
+    """A format: its module in `parsers/`, the function in it, and the version of its output."""
 
     module: str
     function: str
     version: int = 1
-    """Raised whenever the parser gives something else: what was kept of an earlier version is not used any more."""
+    """Raise it when the parser's output changes: what the store keeps of an earlier version is then not used."""
 
     @property
     def parser(self) -> Parser:
@@ -82,7 +85,7 @@ LANGUAGES: dict[str, str] = {
     "patch": "diff",
 }  # fmt: skip
 NAMES: dict[str, str] = {"makefile": "make", "dockerfile": "dockerfile", "jenkinsfile": "groovy", "gnumakefile": "make"}
-"""Files without a suffix that are known by name, and their language."""
+"""Source files without a suffix, by name, and their language."""
 
 _MAGIC: tuple[tuple[bytes, Format], ...] = (
     (b"%PDF-", PDF),
@@ -102,7 +105,7 @@ _ZIP_FORMATS = {
 
 
 def fingerprint() -> int:
-    """A number of 31 bits that is another one as soon as any parser gives something else."""
+    """A 31-bit number that changes when the version of any parser changes."""
     formats = sorted((suffix, known.module, known.function, known.version) for suffix, known in FORMATS.items())
     return zlib.crc32(repr((VERSION, CODE.version, UNKNOWN.version, formats)).encode()) & 0x7FFF_FFFF
 
@@ -113,10 +116,10 @@ def suffix_of(path: Path) -> str:
 
 
 def format_of(path: Path) -> Format:
-    """How to read a file: by its name, unless its first bytes say that it is something else.
+    """The format of a file: by its name, unless its first bytes belong to another format.
 
     Raises:
-        OSError: it cannot be opened.
+        OSError: the file cannot be opened.
     """
     suffix = suffix_of(path)
     with path.open("rb") as file:

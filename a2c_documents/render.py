@@ -19,8 +19,10 @@ _ID = re.compile(r"p(0|[1-9][0-9]{0,8})-([a-z_]+)-([1-9][0-9]{0,8})")
 
 
 def page_shape(page: Page, index: int) -> dict[str, Any]:
-    """A page with all that is known of its elements; `detail`, `metadata`, `has_picture` and `has_file` are for
-    level 3."""
+    """A page with all that is known about its elements.
+
+    `detail`, `metadata`, `has_picture` and `has_file` are for level 3.
+    """
     counted: Counter[str] = Counter()
     elements: list[dict[str, Any]] = []
     for element in page.elements:
@@ -47,13 +49,13 @@ def _element_shape(element: Element, element_id: str) -> dict[str, Any]:
 
 
 def page_of_element(element_id: str) -> int | None:
-    """The page that an id speaks of; None when it is no id of ours."""
+    """The page in an element id; None if the id is invalid."""
     found = _ID.fullmatch(element_id)
     return int(found[1]) if found else None
 
 
 def pages_of_elements(start: str, page_count: int) -> list[int]:
-    """The pages whose elements may have an id that begins so: all of them, one, or those whose number begins so."""
+    """The pages that may have an element whose id begins with `start`."""
     if not start or start == "p":
         return list(range(page_count))
     found = _START.fullmatch(start)
@@ -83,7 +85,7 @@ def plain(items: Iterable[Item]) -> str:
 
 
 def as_markdown(item: Item) -> str:
-    """One element; what it lacks makes it `[category: summary]`."""
+    """One element. Without the content that its category needs, it is `[category: summary]`."""
     content = item["content"]
     match item["category"]:
         case "heading" if content.get("text"):
@@ -112,7 +114,7 @@ def as_markdown(item: Item) -> str:
 
 
 def as_text(item: Item) -> str:
-    """One element without marks."""
+    """One element without markup."""
     content = item["content"]
     match item["category"]:
         case "table" if content.get("headers"):
@@ -136,7 +138,7 @@ def as_text(item: Item) -> str:
 
 
 def summary_of(category: str, content: dict[str, Any]) -> str:
-    """A few honest words of what an element holds."""
+    """A short description of an element's content."""
     match category:
         case "table" | "pivot_table" if "headers" in content:
             rows, columns = len(content.get("rows") or ()), len(content["headers"])
@@ -174,7 +176,7 @@ def _row(cells: list[Any]) -> str:
 
 
 def _list(element: Item) -> list[str]:
-    """Lines of a list and the lists in it; a stack rather than recursion, since files may nest as deep as they like."""
+    """Lines of a list and the lists in it. A stack instead of recursion: files may nest lists to any depth."""
     lines: list[str] = []
     metadata: dict[str, Any] = element.get("metadata") or {}
     stack = [_Level({**element["content"], "start": metadata.get("start")})]
@@ -193,7 +195,7 @@ def _list(element: Item) -> list[str]:
 
 
 class _Level:
-    """A list, and the place in it; `start` is the number of its first item."""
+    """A list and the position in it. `start` is the number of its first item."""
 
     __slots__ = ("is_ordered", "items", "place", "start")
 
@@ -224,7 +226,7 @@ def _one_line(value: Any) -> str:
 
 
 def _label(value: Any) -> str:
-    """The text of a link or picture; brackets would end it."""
+    """The text of a link or picture, with brackets escaped: they would end it."""
     return _one_line(value).replace("[", "\\[").replace("]", "\\]")
 
 

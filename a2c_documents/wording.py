@@ -1,4 +1,4 @@
-"""How numbers and long texts are told to a person."""
+"""Numbers and long texts in words for people."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def counted(number: int, what: str) -> str:
 
 
 def shortened(words: str, longest: int = MAX_SUMMARY) -> str:
-    """As many words as there is room for, and a sign that there are more; `longest` is in characters."""
+    """The words that fit into `longest` characters, with an ellipsis if there are more."""
     if len(words) <= longest:
         return words
     cut = words[: longest - 1]

@@ -20,7 +20,7 @@ from a2c_documents.folder.files import Folder
 from a2c_documents.library.library import Library, News
 from a2c_documents.server.watching import watch
 from a2c_documents.store.store import Store
-from a2c_documents.workers.pool import Workers
+from a2c_documents.workers.pool import Reply, Workers
 from benchmarks.documents_files import make_folder
 from benchmarks.mcp_servers import children
 from benchmarks.servers import resident_bytes
@@ -48,7 +48,7 @@ class CountingWorkers(Workers):
         super().__init__()
         self.asked: list[tuple[str, Path]] = []
 
-    async def do(self, what: str, path: Path, *details: Any) -> dict[str, Any]:
+    async def do(self, what: str, path: Path, *details: Any) -> Reply:
         self.asked.append((what, path))
         return await super().do(what, path, *details)
 

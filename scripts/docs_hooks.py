@@ -1,5 +1,7 @@
-"""What the site builder calls. A line that is only a link to a file outside `docs/` becomes the file itself: on a git
-host a reader follows the link, on the site there is nothing to follow."""
+"""Hooks of the site builder: they replace a line that is only a link to a file outside `docs/` by the file itself.
+
+A reader on a git host can follow the link. The site does not contain the file.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 SHOWN_FILE = re.compile(r"^\[`(?P<file>[^`\]]+)`\]\((?:\.\./)+(?P=file)\)$", re.MULTILINE)
-"""Such a line."""
+"""A line that is only a link to a file."""
 LANGUAGES = {
     ".conf": "nginx",
     ".json": "json",
@@ -19,12 +21,12 @@ LANGUAGES = {
     ".yaml": "yaml",
     "Caddyfile": "caddy",
 }
-"""What a file is written in, by its suffix or name."""
+"""The language of a file, by its suffix or name."""
 _MANY_LINES = 100
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """The page with the files that it links to."""
+    """Return the page with the files instead of the links."""
     return SHOWN_FILE.sub(lambda found: _block(found["file"]), markdown)
 
 

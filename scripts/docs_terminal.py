@@ -1,4 +1,4 @@
-"""Draw `docs/pictures/terminal.svg`: what `a2c up` shows, by the code that shows it. `make docs` runs it."""
+"""Draw `docs/pictures/terminal.svg`: the display of `a2c up`, drawn by its own code. `make docs` runs it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 from rich.console import Console
 
 from a2c_smcp.cli.up.plan import Plan
-from a2c_smcp.cli.up.scene import Event, Scene
+from a2c_smcp.cli.up.state import Event, OfficeState
 from a2c_smcp.cli.up.view import View
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "terminal.svg"
 COLUMNS, LINES = 48, 50
-"""So narrow that it can be read on a phone."""
+"""Narrow enough to be readable on a phone."""
 FORMAT = """\
 <svg viewBox="0 0 {width} {height:.0f}" width="420" xmlns="http://www.w3.org/2000/svg" role="img">
   <title>A terminal in which a2c up runs</title>
@@ -36,16 +36,16 @@ FORMAT = """\
   </g>
 </svg>
 """
-"""As rich draws it, in a font that the reader has: no picture asks another host for anything."""
+"""The format of rich, but with fonts of the reader's machine: pictures load nothing from other hosts."""
 
 
 def drawn() -> str:
-    """The picture."""
+    """Return the picture as SVG."""
     program = Path(sys.executable).with_name("a2c")
     sys.argv = [str(program)]
     os.environ["PATH"] = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
     console = Console(file=io.StringIO(), force_terminal=True, record=True, width=COLUMNS, height=LINES)
-    console.print(View(_plan(), _scene()), "")
+    console.print(View(_plan(), _state()), "")
     return console.export_svg(title="a2c up", code_format=FORMAT, unique_id="up")
 
 
@@ -62,16 +62,16 @@ def _plan() -> Plan:
     )
 
 
-def _scene() -> Scene:
-    scene = Scene("my-laptop", on_event=lambda _: None, on_change=lambda: None, is_serving=True, agent="my-agent")
-    scene.computers = ("my-laptop",)
-    scene.servers = [
+def _state() -> OfficeState:
+    state = OfficeState("my-laptop", on_event=lambda _: None, on_change=lambda: None, is_serving=True, agent="my-agent")
+    state.computers = ("my-laptop",)
+    state.servers = [
         _server("documents", tools=3, documents=15),
         _server("machine", windows=2),
         _server("github", tools=26),
     ]
     start = datetime(2026, 11, 15, 9, 41, 2)
-    scene.events.extend(
+    state.events.extend(
         [
             Event(start, "my-laptop came (Computer)"),
             Event(start + timedelta(seconds=2), "MCP server documents is ready"),
@@ -91,7 +91,7 @@ def _scene() -> Scene:
             ),
         ]
     )
-    return scene
+    return state
 
 
 def _server(name: str, tools: int = 0, windows: int = 0, documents: int = 0) -> dict[str, object]:

@@ -122,7 +122,9 @@ def assert_office_is_free(url: str) -> None:
 def test_without_a_server_it_says_so_in_one_line(name: str) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     with model_api() as api, contextlib.closing(example_with_model(name, url, api)) as program:
-        program.wait_for(f"^cannot reach {url}: nobody answers there .error 503.$", patience=3 * PATIENCE)
+        program.wait_for(
+            f"^cannot reach {url}: connection refused: nothing is listening there .error 503.$", patience=3 * PATIENCE
+        )
         assert program.process.wait(PATIENCE) == 1
         assert "Traceback" not in program.text
 
@@ -153,7 +155,7 @@ def test_the_server_lives_in_a_fastapi_application(is_program: bool) -> None:
             assert "greet" in tools.stdout
             assert server.stop(signal.SIGINT) == 0
             assert "Application shutdown complete." in server.text
-            computer.wait_for("the connection to the Server is lost")
+            computer.wait_for("lost the connection to the Server")
 
 
 FLASK = ["-m", "flask", "--app", "examples/agent_flask.py", "run", "--port"]

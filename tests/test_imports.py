@@ -61,20 +61,20 @@ def test_imports_point_one_way(path: Path) -> None:
     assert part == "cli" or not any(name.startswith("a2c_documents") for name in imports(path))
 
 
-LAYERS = ["config", "mcp", "hosting", "offer", "computer", "socketio"]
+COMPUTER_LAYERS = ["config", "mcp", "hosting", "offer", "computer", "socketio"]
 """The Computer, from the bottom to the top. Its other modules are old import paths: nothing in a layer imports them."""
 TYPES = {"computer": {"a2c_smcp.computer.socketio.client.SMCPComputerClient"}}
 """`Computer.socketio_client` has the type of the layer above; the import is for the type checker only."""
 
 
-@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("layer", COMPUTER_LAYERS)
 def test_a_layer_of_the_computer_imports_those_below_it(layer: str) -> None:
     folder = PACKAGE / "computer" / layer
     files = sorted(folder.rglob("*.py")) or [folder.with_suffix(".py")]
     assert files[0].exists()
     prefix = "a2c_smcp.computer."
     ours = {name for path in files for name in imports(path) if name.startswith(prefix)} - TYPES.get(layer, set())
-    allowed = LAYERS[: LAYERS.index(layer) + 1]
+    allowed = COMPUTER_LAYERS[: COMPUTER_LAYERS.index(layer) + 1]
     assert [name for name in ours if name.removeprefix(prefix).split(".")[0] not in allowed] == []
 
 
@@ -82,6 +82,26 @@ def test_a_layer_of_the_computer_imports_those_below_it(layer: str) -> None:
 def test_documents_need_addresses_errors_and_helpers_of_the_protocol(path: Path) -> None:
     ours = {part_of(name) for name in imports(path) if name.split(".")[0] == "a2c_smcp"}
     assert ours <= {"utils", "errors", ""}
+
+
+DOCUMENT_LAYERS = ("folder", "store", "workers", "library", "server")
+"""The folders on the way of a page, each of which imports those before it; parsers are loaded by the registry."""
+
+
+@pytest.mark.parametrize("layer", DOCUMENT_LAYERS)
+def test_each_folder_of_the_documents_imports_those_below_it(layer: str) -> None:
+    names = {name for path in (DOCUMENTS / layer).glob("*.py") for name in imports(path)}
+    imported = {name.split(".")[1] for name in names if name.startswith("a2c_documents.")}
+    assert not imported & set(DOCUMENT_LAYERS[DOCUMENT_LAYERS.index(layer) + 1 :])
+
+
+def test_the_document_server_starts_without_parsers() -> None:
+    check = (
+        "import sys, a2c_documents.server.serving;"
+        "libraries = {'lxml', 'python_calamine', 'pypdfium2', 'selectolax', 'PIL'};"
+        "sys.exit(any(m in libraries or m.startswith('a2c_documents.parsers.') for m in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
 
 
 CORES = [path for core in ("protocol", "wire") for path in sorted((PACKAGE / core).glob("*.py"))]
@@ -108,9 +128,8 @@ def test_a_package_costs_nothing_until_it_is_used(package: str) -> None:
 
 @pytest.mark.process
 def test_what_supervises_an_office_leaves_the_libraries_to_its_parts() -> None:
-    check = (
-        "import sys, a2c_smcp.cli.up.running; sys.exit(any(m in sys.modules for m in ('socketio', 'mcp', 'uvicorn')))"
-    )
+    heavy = ("socketio", "mcp", "uvicorn")
+    check = f"import sys, a2c_smcp.cli.up.supervisor; sys.exit(any(m in sys.modules for m in {heavy}))"
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
 
 

@@ -1,4 +1,4 @@
-"""The files of a folder: which of them are documents, and what each is called in addresses."""
+"""The files of a folder: which of them are documents, and the reference of each in addresses."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from a2c_documents.folder.ignoring import Ignoring, Names, Rules, rules_of
 logger = logging.getLogger(__name__)
 
 IGNORE_FILES = (".gitignore", ".a2cignore")
-"""Each is read after the one before, and has the last word."""
+"""In order of precedence: the last one wins."""
 ALWAYS_IGNORED = ("__pycache__/", "node_modules/", "~$*", "*.tmp", "*.part", "*.crdownload", "*.swp", "Thumbs.db")
-"""Unless an ignore file says otherwise."""
+"""Ignored unless an ignore file includes them with `!`."""
 _LONGEST_SLUG = 40
 _LONGEST_IGNORE_FILE = 1_000_000
 _MOST = (1 << 63) - 1
-"""What a database can hold."""
+"""The largest integer that SQLite stores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What tells whether a file may have changed, without reading it."""
+    """What shows that a file may have changed, without reading it."""
 
     size: int
     modified_ns: int
     changed_ns: int
-    """When anything of it changed: its content, its name, who may read it."""
+    """When anything changed: the content, the name, the permissions. Programs cannot set this time back."""
     inode: int
 
     def is_edit_of(self, before: Stamp) -> bool:
-        """Whether it was edited since; otherwise only its content can tell whether it was replaced."""
+        """Whether the file was certainly edited. If not, only the content shows whether it was replaced."""
         return (self.size, self.modified_ns) != (before.size, before.modified_ns)
 
 
 @dataclass(frozen=True, slots=True)
 class FileRules:
-    """Which files are documents. Patterns are those of `.gitignore`; without `include`, all that is not excluded.
+    """Which files are documents, as patterns of `.gitignore`. Without `include`, all files that are not excluded.
 
-    What is excluded here no ignore file takes back.
+    Ignore files cannot include what `exclude` excludes.
     """
 
     include: Sequence[str] = ()
@@ -54,7 +54,7 @@ class FileRules:
 
 
 class Folder:
-    """A folder of documents. It only looks."""
+    """A folder of documents. Files are listed, never opened, except for ignore files."""
 
     def __init__(self, root: Path, rules: FileRules | None = None) -> None:
         self.root = root.resolve()
@@ -63,17 +63,17 @@ class Folder:
         self._exclude = Rules(map(os.fsencode, self._rules.exclude))
         self._ignoring = Ignoring().within(0, Rules(map(os.fsencode, ALWAYS_IGNORED)))
         self.closed: frozenset[Path] = frozenset()
-        """Directories that could not be looked into the last time."""
+        """Directories that could not be listed in the last scan."""
 
     def scan(self) -> dict[Path, Stamp] | None:
-        """All documents, and when each was changed; None when the folder itself is not there, or cannot be read."""
+        """All documents and their stamps; None if the folder itself is missing or cannot be listed."""
         closed: set[Path] = set()
         found = dict(self._walk(closed))
         self.closed = frozenset(closed)
         return found if self.root not in closed else None
 
     def stamp(self, path: Path) -> Stamp | None:
-        """The stamp of one file; None when it is no document, or not there."""
+        """The stamp of one file; None if it is missing or not a document."""
         try:
             names = _names(path.relative_to(self.root))
         except ValueError:
@@ -95,7 +95,7 @@ class Folder:
                     entries = sorted(listing, key=lambda entry: entry.name)
             except OSError as error:
                 closed.add(directory)
-                if directory not in self.closed:  # said once
+                if directory not in self.closed:  # warn once, not in every scan
                     logger.warning("%s cannot be looked into: %s", directory, error.strerror)
                 continue
             ignoring = self._with_ignore_files(directory, len(above), ignoring)
@@ -112,9 +112,9 @@ class Folder:
             return None
         try:
             if path.is_symlink() and not path.resolve().is_relative_to(self.root):
-                return None  # what lies outside of the folder is not ours to show
+                return None  # a link must not expose files outside the folder
             stat = path.stat()
-        except (OSError, ValueError, RuntimeError):  # not there, no name, a link to itself
+        except (OSError, ValueError, RuntimeError):  # missing, an invalid name, a link to itself
             return None
         if not S_ISREG(stat.st_mode):
             return None
@@ -128,7 +128,7 @@ class Folder:
         return verdict if verdict is not None else ignoring(names, is_directory)
 
     def _is_included(self, names: Names) -> bool:
-        """Whether a file is, or else the innermost directory that the patterns speak of."""
+        """Whether the patterns match the file, or else the innermost of its directories that they match or exclude."""
         if self._include is None:
             return True
         for length in range(len(names), 0, -1):
@@ -138,7 +138,7 @@ class Folder:
         return False
 
     def _with_ignore_files(self, directory: Path, depth: int, ignoring: Ignoring) -> Ignoring:
-        """What is ignored here: what was ignored above, and what this directory says."""
+        """The rules for a directory: those from above, and those of its own ignore files."""
         contents: list[bytes] = []
         for name in IGNORE_FILES:
             try:
@@ -151,7 +151,11 @@ class Folder:
 
 
 def refer_to(paths: Sequence[str], taken: Collection[str] = ()) -> dict[str, str]:
-    """A `doc_ref` for each relative path: short, safe in URLs, the same in every process and after every edit."""
+    """A `doc_ref` for each relative path: short, safe in URLs, and the same in every process and after every edit.
+
+    It has a readable part and a hash of the path, which is lengthened until the reference is unique. Paths that are not
+    UTF-8 hash by their bytes.
+    """
     references: dict[str, str] = {}
     for path in paths:
         digest = blake2b(path.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
@@ -171,10 +175,10 @@ def _names(relative: Path) -> Names:
 def _is_directory(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir(follow_symlinks=False)
-    except OSError:  # it went while we looked
+    except OSError:  # deleted meanwhile
         return False
 
 
 def _bounded(nanoseconds: int) -> int:
-    """Clocks may be anywhere."""
+    """File times may be out of the range of a database integer."""
     return max(-_MOST, min(nanoseconds, _MOST))

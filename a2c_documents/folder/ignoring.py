@@ -1,7 +1,7 @@
-"""What ignore files say, as git reads them: the last line that matches decides, and inner files come after outer ones.
+"""The rules of ignore files, as git applies them: the last matching line decides, and inner files override outer ones.
 
-Names are bytes, as git has them. A pattern is matched name by name and never goes back further than its last star, so
-that no line, however odd, can keep anybody busy.
+Names are bytes, as in git. A pattern is matched name by name and never backtracks further than its last star, so that
+no pattern in a foreign folder can make the matching slow.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 Names: TypeAlias = tuple[bytes, ...]
-"""A path, name by name."""
+"""The names of a path."""
 
 _DEPTHS = re.compile(rb"\*{2,}")
 _NOTHING = re.compile(rb"(?!)")
@@ -31,16 +31,16 @@ class _NoPattern(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """One line."""
+    """One line of an ignore file."""
 
     names: tuple[re.Pattern[bytes] | None, ...]
-    """What each name of a path must be like; None stands for any number of names."""
+    """A pattern for each name of a path; None matches any number of names (`**`)."""
     is_negative: bool
     only_directories: bool
 
     @property
     def name(self) -> re.Pattern[bytes] | None:
-        """What the last name must be like, where the others do not matter."""
+        """The pattern of the last name, if the others do not matter."""
         return self.names[1] if len(self.names) == 2 and self.names[0] is None else None
 
     def matches(self, path: Names) -> bool:
@@ -54,7 +54,7 @@ class _Rule:
                 retry = at, place
             elif wanted.fullmatch(path[place]):
                 at, place = at + 1, place + 1
-            elif retry is not None:  # let the last `**` stand for one name more
+            elif retry is not None:  # let the last `**` match one more name
                 at, place = retry[0], retry[1] + 1
                 retry = at, place
             else:
@@ -63,21 +63,21 @@ class _Rule:
 
 
 class Rules:
-    """The lines of one directory, or of a command."""
+    """The lines of one directory, or of a command-line option."""
 
     def __init__(self, lines: Iterable[bytes]) -> None:
         rules = [rule for line in lines if (rule := _parse(line)) is not None]
         self._rules = rules[::-1]
         self._of_paths = [rule for rule in self._rules if rule.name is None]
         names = {rule.name.pattern for rule in rules if rule.name is not None}
-        # Most names are like none of the lines: to ask all of them at once is ten times as fast.
+        # Most names match no line. One regular expression for all of them is ten times as fast as one after another.
         self._any_name = re.compile(b"|".join(sorted(names)) if names else _NOTHING.pattern, re.DOTALL)
 
     def __bool__(self) -> bool:
         return bool(self._rules)
 
     def verdict(self, path: Names, is_directory: bool) -> bool | None:
-        """Whether a path from here is matched, or by a line with `!` explicitly not; None when no line speaks of it."""
+        """True if a line matches a path from here, False if a line with `!` does, None if no line matches."""
         for rule in self._rules if self._any_name.fullmatch(path[-1]) else self._of_paths:
             if (is_directory or not rule.only_directories) and rule.matches(path):
                 return not rule.is_negative
@@ -86,17 +86,17 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Ignoring:
-    """What is ignored in a directory: what is said there, and above. Made anew on the way down."""
+    """The rules that apply in a directory: its own, and those above. Extended on the way down."""
 
     levels: tuple[tuple[int, Rules], ...] = ()
-    """How deep a directory is, and what is said there; the innermost last."""
+    """The depth of a directory and its rules; the innermost last."""
 
     def within(self, depth: int, rules: Rules) -> Ignoring:
-        """The same, and what a directory so deep says."""
+        """These rules, and those of a directory at a depth."""
         return Ignoring((*self.levels, (depth, rules))) if rules else self
 
     def __call__(self, path: Names, is_directory: bool) -> bool:
-        """Whether a path from the folder is ignored; that its directories are not is known."""
+        """Whether a path inside the folder is ignored, given that its directories are not."""
         for depth, rules in reversed(self.levels):
             verdict = rules.verdict(path[depth:], is_directory)
             if verdict is not None:
@@ -106,7 +106,7 @@ class Ignoring:
 
 @lru_cache(maxsize=64)
 def rules_of(*contents: bytes) -> Rules:
-    """What the ignore files of a directory say, one after another."""
+    """The rules of the ignore files of a directory, in order."""
     lines = [line for content in contents for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
     return Rules(line.removesuffix(b"\r") for line in lines)
 
@@ -130,20 +130,20 @@ def _parse(line: bytes) -> _Rule | None:
         names = [None if _DEPTHS.fullmatch(part) else _name(part) for part in _split(pattern.removeprefix(b"/"))]
     except _NoPattern:
         return None
-    if names[-1] is None:  # what is inside, not the directory itself
+    if names[-1] is None:  # a trailing `**` matches what is inside, not the directory itself
         names.append(_name(b"*"))
     return _Rule(tuple(names), is_negative, only_directories)
 
 
 def _without_spaces(line: bytes) -> bytes:
-    """Spaces at the end do not count, unless there is a backslash before."""
+    """Trailing spaces do not count, unless a backslash precedes them."""
     bare = line.rstrip(b" ")
     backslashes = len(bare) - len(bare.rstrip(b"\\"))
     return line[: len(bare) + 1] if backslashes % 2 and len(bare) < len(line) else bare
 
 
 def _split(pattern: bytes) -> Sequence[bytes]:
-    """Names between slashes; a slash in brackets is none."""
+    """The parts between slashes, except slashes in brackets."""
     parts, start, place = list[bytes](), 0, 0
     while place < len(pattern):
         mark = pattern[place : place + 1]
@@ -160,7 +160,11 @@ def _split(pattern: bytes) -> Sequence[bytes]:
 
 @lru_cache(maxsize=4_096)
 def _name(pattern: bytes) -> re.Pattern[bytes]:
-    """One name. What follows a star is taken where it comes first, and never looked for again further on."""
+    """The regular expression for one name.
+
+    What follows a star is matched where it occurs first. Atomic groups (`(?>…)`) forbid to look further on: for a name,
+    the first occurrence always leaves the most room for the rest, and matching stays linear.
+    """
     chunks = [b""]
     place = 0
     while place < len(pattern):
@@ -186,7 +190,7 @@ def _name(pattern: bytes) -> re.Pattern[bytes]:
 
 
 def _bracket(pattern: bytes, start: int) -> tuple[frozenset[int], int]:
-    """The bytes that brackets stand for, and where they end."""
+    """The bytes that brackets match, and where they end."""
     place = start + 1
     is_negative = pattern[place : place + 1] in (b"!", b"^")
     place += is_negative

@@ -1,9 +1,9 @@
-"""Reads files, and remembers what cannot be read.
+"""Reads files through the workers, and remembers which requests fail.
 
-What fails because of what is in a file is not tried again: not now, and not after a restart, until the file changes or
-its parser gets a new version. What fails for no clear reason, since it took too much time or memory or since its reader
-died, may have hit a good file on a machine under stress: it is tried a second time, a minute later at the earliest, and
-that is the verdict. What the machine is to blame for alone is never held against a file.
+A request that fails because of the content is not repeated, not even after a restart, until the file changes or its
+parser gets a new version. A request that took too much time or memory, or that crashed the worker, may have hit a good
+file on a busy machine: it is retried once, a minute later at the earliest, and the second result is final. A failure
+that only the machine causes (a missing permission, a missing library) is never recorded.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from typing import Any
 
 from a2c_documents.folder.files import Folder, Stamp
 from a2c_documents.store.store import Failure, Store
-from a2c_documents.workers.pool import Cause, FileGone, ReadingFailed, Workers
+from a2c_documents.workers.pool import Cause, FileGone, ReadingFailed, Reply, Workers
 
 RETRY_SECONDS = 60.0
 
 
 class FileChanged(Exception):
-    """The file is not any more what it was."""
+    """The file has changed since its content was identified."""
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A file as it is known: what is read of it must be of this content."""
+    """A file together with the content that a request is about."""
 
     path: Path
     stamp: Stamp
@@ -35,7 +35,7 @@ class Content:
 
 
 class Attempts:
-    """The way to the workers for everything that depends on a content."""
+    """Sends requests about a content to the workers. It checks after each one that the content is still the same."""
 
     def __init__(self, folder: Folder, store: Store, workers: Workers, retry_seconds: float) -> None:
         self._folder = folder
@@ -43,13 +43,13 @@ class Attempts:
         self._workers = workers
         self._retry_seconds = retry_seconds
 
-    async def read(self, content: Content, act: str, *details: Any) -> dict[str, Any]:
-        """Read something of a file.
+    async def read(self, content: Content, act: str, *details: Any) -> Reply:
+        """Read something from a file.
 
         Raises:
-            FileChanged: it has another content now.
-            FileGone: it is not there any more.
-            ReadingFailed: it cannot be read, and why; with `Cause.UNCLEAR` it will be tried again.
+            FileChanged: the file has another content now.
+            FileGone: the file does not exist any more.
+            ReadingFailed: the file cannot be read; with `Cause.UNCLEAR` it will be retried.
         """
         what = " ".join(map(str, (act, *details)))
         before: Failure | None = None
@@ -62,6 +62,8 @@ class Attempts:
         except FileGone:
             raise
         except ReadingFailed as error:
+            # A file that is being written is often cut off. Its failure must not be recorded for the content it had
+            # before, so the file is checked first.
             await self.check(content)
             if error.cause is Cause.MACHINE:
                 raise
@@ -73,10 +75,10 @@ class Attempts:
         return answer
 
     async def check(self, content: Content) -> None:
-        """Make sure that a file still is what it was.
+        """Check that a file has not changed, by its size, times and inode.
 
         Raises:
-            FileChanged: it is not.
+            FileChanged: it has changed.
         """
         if await asyncio.to_thread(self._folder.stamp, content.path) != content.stamp:
             raise FileChanged

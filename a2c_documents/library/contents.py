@@ -1,6 +1,9 @@
-"""What is in documents: read when somebody asks, once, and kept by content.
+"""Facts, pages and pictures of documents: read on request, once for each content.
 
-A file that is being written, or was replaced by one that cannot be read, keeps its last good state.
+A file can change at any moment, also while a worker reads it. Every request therefore follows the same steps: note the
+file's stamp (size, times, inode), identify the content by its digest, read, then compare the stamp again. If it
+differs, the result may mix two states of the file and is thrown away, and the request starts over. A document whose
+file is being written, or was replaced by a file that cannot be read, keeps its last good state.
 """
 
 from __future__ import annotations
@@ -19,15 +22,17 @@ from a2c_documents.library.attempts import RETRY_SECONDS, Attempts, Content, Fil
 from a2c_documents.library.documents import Document, gone
 from a2c_documents.store.store import Known, Memory, Store
 from a2c_documents.store.words import Passage
-from a2c_documents.workers.pool import Cause, FileGone, ReadingFailed, Workers
+from a2c_documents.workers.pool import Cause, FileGone, ReadingFailed, Reply, Workers
 from a2c_smcp.errors import DocumentNotFoundError, PageOutOfRangeError
 
 logger = logging.getLogger(__name__)
 
 ATTEMPTS = 3
+"""How often a request starts over because the file changed meanwhile."""
 BEING_WRITTEN = "it is being written"
 _TICK_NS = 20_000_000
-"""What changes twice within this time may look the same: the clocks of file systems tick."""
+"""File systems store times in steps, and two changes within one step leave the same stamp. A file that changed this
+recently is read only after the step is over, so that any later change shows in its stamp."""
 
 T = TypeVar("T")
 
@@ -40,7 +45,7 @@ class Contents:
         self._store = store
         self._workers = workers
         self.retry_seconds = retry_seconds
-        """After which what failed for no clear reason may be tried again."""
+        """When a request that failed for an unclear reason may be retried."""
         self._attempts = Attempts(folder, store, workers, retry_seconds)
         self._memory = Memory()
         self._page_locks: WeakValueDictionary[tuple[str, int], asyncio.Lock] = WeakValueDictionary()
@@ -48,10 +53,12 @@ class Contents:
     # ------------------------------------------------------------------------------------------------------------ facts
 
     async def know(self, document: Document) -> dict[str, Any]:
-        """What a document says of itself; read if it is not known, or has changed, though nobody looked since.
+        """What a document says about itself; read if it is not known or the file has changed.
+
+        The file is checked on every call, because a change may not have been reported yet.
 
         Raises:
-            DocumentNotFoundError: its file is not there any more.
+            DocumentNotFoundError: its file does not exist any more.
         """
         async with document.reading:
             if not document.is_unread:
@@ -64,7 +71,11 @@ class Contents:
             return self._put_off(document, None, BEING_WRITTEN, Cause.MACHINE)
 
     async def is_replaced(self, document: Document) -> bool:
-        """Whether a file that looks different has another content than those who listen know of."""
+        """Whether a file with a new stamp has another content than the one last announced to clients.
+
+        A new mode, a rename or a backup program changes the stamp but not the content. Clients should not be told to
+        read the document again for that, so the content decides.
+        """
         async with document.reading:
             try:
                 stamp = await self._settled_stamp(document)
@@ -74,7 +85,7 @@ class Contents:
                     await self._attempts.check(content)
                     await self._accept(document, content, document.facts)
             except (DocumentNotFoundError, ReadingFailed, FileChanged):
-                return False  # it stays outdated: who reads it next is told why
+                return False  # it stays outdated: the next read reports the reason
             is_other, document.told = digest != document.told, digest
             return is_other
 
@@ -85,7 +96,7 @@ class Contents:
             content = Content(document.path, stamp, await self._digest(document))
             facts = await self._kept_facts(document, content.digest)
             if facts is None:
-                facts = await self._attempts.read(content, "facts")
+                facts = (await self._attempts.read(content, "facts")).value
             else:
                 await self._attempts.check(content)
         except FileGone:
@@ -103,7 +114,7 @@ class Contents:
         return stamp
 
     async def _settled_stamp(self, document: Document) -> Stamp:
-        """What a file looks like before it is read; any later change shows."""
+        """The stamp of a file before it is read, taken so that any later change gives another one."""
         stamp = await self._stamp(document)
         age = time.time_ns() - stamp.changed_ns
         if 0 <= age < _TICK_NS:
@@ -111,7 +122,7 @@ class Contents:
         return stamp
 
     async def _digest(self, document: Document) -> str:
-        return (await self._workers.do("digest", document.path))["digest"]
+        return (await self._workers.do("digest", document.path)).value["digest"]
 
     async def _kept_facts(self, document: Document, digest: str) -> dict[str, Any] | None:
         if digest == document.digest:
@@ -119,9 +130,9 @@ class Contents:
         return await asyncio.to_thread(self._store.facts, digest)
 
     async def _accept(self, document: Document, content: Content, facts: dict[str, Any]) -> dict[str, Any]:
-        """Take facts for a document's own, unless it was better before."""
+        """Make facts those of a document, unless they report a problem and the document has a good earlier state."""
         document.tried_at, document.retry_at = content.stamp, None
-        document.is_outdated = document.stamp.changed_ns > content.stamp.changed_ns  # it was looked at meanwhile
+        document.is_outdated = document.stamp.changed_ns > content.stamp.changed_ns  # it changed while it was read
         if document.is_good and facts.get("problem"):
             logger.info("%s cannot be read now; its last good state stays", document.relative)
             document.problem_now = facts["problem"]
@@ -134,7 +145,7 @@ class Contents:
         return document.facts or facts
 
     def _put_off(self, document: Document, stamp: Stamp | None, problem: str, cause: Cause) -> dict[str, Any]:
-        """Speak of a problem that may pass; nothing is kept of it."""
+        """Report a problem that may pass. Nothing is stored."""
         document.tried_at = stamp
         document.is_outdated = cause is not Cause.UNCLEAR
         document.retry_at = time.monotonic() + self.retry_seconds if cause is Cause.UNCLEAR else None
@@ -145,7 +156,7 @@ class Contents:
         return document.facts or {}
 
     async def name(self, document: Document, digest: str, title: str, summary: str) -> None:
-        """Give a document the title and summary that the words of a content showed, if it still has that."""
+        """Set the title and summary found while indexing a content, if the document still has that content."""
         if document.facts is not None and document.digest == digest:
             document.facts = {**document.facts, "title": title, "summary": summary}
             await asyncio.to_thread(self._store.keep_facts, digest, document.facts)
@@ -153,10 +164,10 @@ class Contents:
     # ---------------------------------------------------------------------------------------------------------- content
 
     async def page(self, document: Document, number: int) -> dict[str, Any]:
-        """A page, with all that is known of its elements.
+        """A page, with all that is known about its elements.
 
         Raises:
-            DocumentNotFoundError: the file is not there any more.
+            DocumentNotFoundError: the file does not exist any more.
             PageOutOfRangeError: the document has no such page.
         """
         try:
@@ -165,27 +176,28 @@ class Contents:
             return problem_page(str(error), number)
 
     async def blob(self, document: Document, number: int, element_id: str) -> dict[str, Any]:
-        """The picture or file of an element, as its reader gives it.
+        """The picture or attachment of an element, in base64.
 
         Raises:
-            DocumentNotFoundError: the file is not there any more.
+            DocumentNotFoundError: the file does not exist any more.
             ReadingFailed: it cannot be read.
         """
-        return await self._steadily(document, lambda: self._read(document, document.digest, "blob", number, element_id))
+        read = await self._steadily(document, lambda: self._read(document, document.digest, "blob", number, element_id))
+        return read.value
 
     async def passages(self, document: Document, digest: str, start: int, stop: int) -> list[Passage]:
-        """What is written on some pages of a content.
+        """The text of some pages of a content.
 
         Raises:
-            DocumentNotFoundError: the file is not there any more.
-            FileChanged: it is not any more what is known.
+            DocumentNotFoundError: the file does not exist any more.
+            FileChanged: the file has another content now.
             ReadingFailed: it cannot be read.
         """
-        answer = await self._read(document, digest, "words", start, stop)
-        return [(page, element, text) for page, element, text in answer["words"]]
+        words = (await self._read(document, digest, "words", start, stop)).value["words"]
+        return [(page, element, text) for page, element, text in words]
 
     async def _steadily(self, document: Document, act: Callable[[], Awaitable[T]]) -> T:
-        """Do something with a file that may change meanwhile; then with the changed one."""
+        """Run `act`, and run it again with the new content if the file changes meanwhile."""
         for _ in range(ATTEMPTS):
             await self.know(document)
             with contextlib.suppress(FileChanged):
@@ -202,19 +214,23 @@ class Contents:
         if digest is None or not document.is_good:
             raise ReadingFailed(document.problem or BEING_WRITTEN, Cause.FILE)
         lock = self._page_locks.setdefault((digest, number), asyncio.Lock())
-        async with lock:  # who asks for the same at the same time waits for the same
+        # Clients ask for the same page at the same time, for example after a notification. The first request reads it,
+        # the others wait for the lock and find it in memory. Locks nobody holds disappear from the weak dictionary.
+        async with lock:
             body = self._memory.get((digest, number))
             if body is None:
                 body = await asyncio.to_thread(self._store.page, digest, number)
-            if body is None:
-                page = await self._read(document, digest, "page", number)
-                body = json.dumps(page, ensure_ascii=False).encode("utf-8", "replace")
+            if body is not None:
+                page = json.loads(body)
+            else:  # the worker's bytes are stored unchanged, and were parsed already
+                read = await self._read(document, digest, "page", number)
+                page, body = read.value, read.body
                 await asyncio.to_thread(self._store.keep_page, digest, number, body)
             self._memory.put((digest, number), body)
-        return json.loads(body)
+        return page
 
-    async def _read(self, document: Document, digest: str | None, act: str, *details: Any) -> dict[str, Any]:
-        """Read something of a content, as long as the document has that one."""
+    async def _read(self, document: Document, digest: str | None, act: str, *details: Any) -> Reply:
+        """Read something from a content, as long as the document has that content."""
         if digest is None or document.read_at is None or document.problem_now is not None:
             raise ReadingFailed(document.problem or BEING_WRITTEN, Cause.MACHINE)
         if document.digest != digest:
@@ -231,7 +247,7 @@ def _problem_facts(problem: str) -> dict[str, Any]:
 
 
 def problem_page(problem: str, number: int) -> dict[str, Any]:
-    """A page that says why there is none."""
+    """A page that says why the document cannot be read."""
     words = f"This file cannot be read: {problem}"
     element = {
         "element_id": f"p{number}-annotation-1",

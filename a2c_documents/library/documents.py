@@ -1,4 +1,4 @@
-"""Which documents there are: the files of the folder as they were last seen, and what is known of each."""
+"""The list of documents: the files of the folder as they were last seen, and what is known about each."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ from a2c_smcp.errors import DocumentNotFoundError
 
 @dataclass(eq=False, slots=True)
 class Document:
-    """One file. Digest and facts are of its last good state."""
+    """One file. `digest` and `facts` belong to its last good state."""
 
     path: Path
     relative: str
     ref: str
     stamp: Stamp
-    """The file as it was last looked at: what differs from it is news."""
+    """The file when it was last seen: a different stamp is a change."""
     read_at: Stamp | None = None
-    """The file as it was read."""
+    """The file when `facts` were read."""
     tried_at: Stamp | None = None
-    """The file as it was when somebody last tried to read it; that may have failed."""
+    """The file at the last attempt to read it, which may have failed."""
     digest: str | None = None
     facts: dict[str, Any] | None = None
     told: str | None = None
-    """The content that those who listen for changes know of."""
+    """The content that was last announced to clients."""
     is_outdated: bool = False
-    """The file has changed since it was read, or may be readable by now."""
+    """The file has changed since it was read, or a temporary problem may have passed."""
     retry_at: float | None = None
-    """When it may be tried again, where reading it failed for no clear reason; by a clock that only goes on."""
+    """When a read that failed for an unclear reason may be retried, by the monotonic clock."""
     problem_now: str | None = None
-    """Why it cannot be read as it is now, though it could be before."""
+    """Why the current file cannot be read, while an earlier state is still shown."""
     reading: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     @property
     def is_unread(self) -> bool:
-        """Whether somebody should read it before it is spoken of."""
+        """Whether it must be read before anything is said about it."""
         is_due = self.retry_at is not None and time.monotonic() >= self.retry_at
         return self.facts is None or self.is_outdated or is_due
 
     @property
     def title(self) -> str:
-        """What it is called: by itself, or else by its name."""
+        """Its own title, else the name of the file."""
         return (self.facts or {}).get("title") or Path(self.relative).name
 
     @property
@@ -58,18 +58,22 @@ class Document:
 
     @property
     def is_good(self) -> bool:
-        """Whether it could be read."""
+        """Whether it has a state that could be read."""
         return self.facts is not None and not self.facts.get("problem")
 
     @property
     def problem(self) -> str | None:
-        """Why it cannot be read; None when it can."""
+        """Why it cannot be read; None if it can."""
         if self.facts is None:
             return "it could not be read"
         return self.problem_now or self.facts.get("problem")
 
     def note(self, stamp: Stamp) -> bool:
-        """The file looks different now. Whether it was edited; otherwise it may have been replaced, or not at all."""
+        """Record a new stamp. Returns whether the file was edited.
+
+        If size and modification time are the same, the file was replaced by one just like it, or only renamed or given
+        another mode; then its content has to be compared.
+        """
         is_edit = stamp.is_edit_of(self.stamp)
         self.stamp = stamp
         self.expect(stamp)
@@ -78,13 +82,13 @@ class Document:
         return is_edit
 
     def expect(self, stamp: Stamp) -> None:
-        """The file looks like this, and is to be read unless it was."""
+        """Mark the document as outdated if the file was not tried with this stamp."""
         if self.tried_at != stamp:
             self.is_outdated, self.retry_at = True, None
 
 
 def gone(document: Document) -> DocumentNotFoundError:
-    """The error for a document whose file went."""
+    """The error for a document whose file was deleted."""
     return DocumentNotFoundError(f"{document.ref} is not there any more", details={"doc_ref": document.ref})
 
 
@@ -93,16 +97,16 @@ def gone(document: Document) -> DocumentNotFoundError:
 
 @dataclass(slots=True)
 class FolderChanges:
-    """What a look at the folder found."""
+    """What a scan of the folder found."""
 
     is_list_changed: bool = False
     edited: list[Document] = field(default_factory=list[Document])
     suspected: list[Document] = field(default_factory=list[Document])
-    """Files that may have been replaced, or merely got a new mode or name: only their content tells."""
+    """Files that were replaced, or only got a new mode or name: their content has to be compared."""
 
 
 class DocumentList:
-    """The documents. Files are not opened here."""
+    """The documents by reference and by path. Files are not opened here."""
 
     def __init__(self, folder: Folder, store: Store) -> None:
         self.folder = folder
@@ -113,23 +117,25 @@ class DocumentList:
         self._looking = asyncio.Lock()
 
     def knows(self, path: Path) -> bool:
-        """Whether a file is one of the documents."""
+        """Whether a path is the file of a document."""
         return path in self._by_path
 
     async def look(self) -> FolderChanges:
-        """Look at the whole folder."""
+        """Scan the whole folder."""
         async with self._looking:
             found = await asyncio.to_thread(self.folder.scan) or {}
             known = await asyncio.to_thread(self._store.files) if found and not self._by_path else {}
             gone = [path for path in self._by_path if path not in found]
-            if found:  # an empty folder may be a disk that comes back: nothing is forgotten
+            # An empty folder may be a disk that is not mounted at the moment. What is stored about its files is kept,
+            # so that nothing has to be read again when it comes back.
+            if found:
                 here = {self._relative(path) for path in found}
                 forgotten = [name for name in known if name not in here]
                 await self._forget([*forgotten, *map(self._relative, gone)])
             return self._note(found, gone, known)
 
     async def look_at(self, paths: Iterable[Path]) -> FolderChanges:
-        """Look at some files."""
+        """Check some files."""
         async with self._looking:
             wanted = list(paths)
             stamps = await asyncio.to_thread(lambda: {path: self.folder.stamp(path) for path in wanted})
@@ -166,5 +172,5 @@ class DocumentList:
             await asyncio.to_thread(self._store.forget_files, names)
 
     def _relative(self, path: Path) -> str:
-        """The name of a file in its folder, as a text whatever its bytes are."""
+        """The path inside the folder as text. File names may be any bytes; those that are not UTF-8 are escaped."""
         return os.fsencode(path.relative_to(self.folder.root).as_posix()).decode("utf-8", "backslashreplace")

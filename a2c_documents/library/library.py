@@ -1,6 +1,6 @@
 """The documents of a folder at the four levels of `dpe://`: catalogue, document, page, element.
 
-Nothing is read that nobody asked for, and nothing twice.
+`Library` joins the list of documents, their contents and the search index. Everything is read on request and kept.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from a2c_smcp.utils.dpe_uri import build_dpe_uri
 logger = logging.getLogger(__name__)
 
 BLOBS = ("picture", "file")
-"""What an element may have beside its content, and be read `?as=`."""
+"""What an element may have besides its content; read with `?as=`."""
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What a look at the folder found."""
+    """The changes to announce to clients."""
 
     is_list_changed: bool
     updated: frozenset[str]
@@ -42,7 +42,7 @@ class News:
 
 
 class Library:
-    """The documents. `host` is what their addresses begin with."""
+    """The documents of a folder. `host` is the first part of their addresses."""
 
     def __init__(
         self, folder: Folder, host: str, store: Store, workers: Workers, retry_seconds: float = RETRY_SECONDS
@@ -60,7 +60,7 @@ class Library:
     # ------------------------------------------------------------------------------------------------------- the folder
 
     async def look(self) -> News:
-        """Look at the whole folder; only files that may have been replaced are opened."""
+        """Scan the whole folder. Only files that may have been replaced are opened."""
         return await self._tell(await self._list.look())
 
     async def look_at(self, paths: Iterable[Path]) -> News:
@@ -78,7 +78,7 @@ class Library:
         return News(sighting.is_list_changed, frozenset(updated))
 
     async def read_all(self, progress: Progress | None = None) -> int:
-        """Know what every document says of itself; on all processors. How many had to be read."""
+        """Read the facts of every document that needs it, on all processors. Returns how many were read."""
         todo = [document for document in self.documents.values() if document.is_unread]
 
         async def read(document: Document) -> None:
@@ -86,7 +86,7 @@ class Library:
                 await self._contents.know(document)
             except DocumentNotFoundError as error:
                 logger.info("%s: %s", document.relative, error)
-            except Exception:  # one document must not keep the others from being known
+            except Exception:  # one document must not stop the others
                 logger.exception("%s could not be read", document.relative)
 
         await self._workers.for_each(todo, read, progress)
@@ -99,11 +99,11 @@ class Library:
 
     @property
     def has_worked(self) -> bool:
-        """Whether any file had to be opened."""
+        """Whether any file was opened."""
         return self._workers.has_worked
 
     async def tidy(self) -> None:
-        """Forget what is kept on disk and not needed any more."""
+        """Delete from the store what no document needs any more."""
         needed = {document.digest for document in self.documents.values() if document.digest is not None}
         await asyncio.to_thread(self._store.tidy, needed)
 
@@ -112,17 +112,17 @@ class Library:
             await self.tidy()
 
     async def close(self) -> None:
-        """End the processes that read, and let go of the disk."""
+        """End the worker processes and close the store."""
         await self._workers.close()
         self._store.close()
 
     # ------------------------------------------------------------------------------------------------------- level 0, 1
 
     def find(self, ref: str) -> Document:
-        """A document.
+        """The document with a reference.
 
         Raises:
-            DocumentNotFoundError: there is none of this reference.
+            DocumentNotFoundError: no document has this reference.
         """
         document = self.documents.get(ref)
         if document is None:
@@ -130,17 +130,16 @@ class Library:
         return document
 
     async def catalogue(self) -> dict[str, Any]:
-        """All documents."""
+        """Level 0: all documents."""
         await self.read_all()
         listed = [self.summary(document) for document in self.documents.values() if document.facts is not None]
         return {"documents": listed, "total_count": len(listed)}
 
     async def document(self, ref: str) -> dict[str, Any]:
-        """What a document is.
+        """Level 1: what a document is.
 
-        Decision: beside what the protocol lists for level 1, `author`, `created` and `details` (page size, sheet names,
-        length of a film …) are told where the file says them. They are optional, and a reader that does not know them
-        loses nothing.
+        Besides the fields that the protocol lists, `author`, `created` and `details` (page size, sheet names, length of
+        a film …) are included if the file has them. Clients that do not know these optional fields ignore them.
         """
         document = self.find(ref)
         facts = await self._contents.know(document)
@@ -148,7 +147,7 @@ class Library:
         return self.summary(document) | extra
 
     async def pages(self, ref: str, offset: int, limit: int) -> dict[str, Any]:
-        """What a document is, and which pages it has."""
+        """Level 1 with `depth=pages`: what a document is, and its pages."""
         body = await self.document(ref)
         document = self.find(ref)
         titles = document.page_titles
@@ -180,7 +179,7 @@ class Library:
             "keywords": list(facts.get("keywords") or ()),
             "summary": facts.get("summary") or "",
         }
-        with contextlib.suppress(OverflowError, ValueError, OSError):  # a clock that is anywhere
+        with contextlib.suppress(OverflowError, ValueError, OSError):  # file times may be out of the range of a date
             modified = datetime.fromtimestamp(document.stamp.modified_ns // 10**9, UTC)
             summary["last_modified"] = modified.strftime("%Y-%m-%dT%H:%M:%SZ")
         return summary
@@ -192,7 +191,7 @@ class Library:
     # ------------------------------------------------------------------------------------------------------- level 2, 3
 
     async def page(self, ref: str, number: int) -> dict[str, Any]:
-        """A page, with all that is known of its elements.
+        """Level 2: a page, with all that is known about its elements.
 
         Raises:
             PageOutOfRangeError: the document has no such page.
@@ -204,7 +203,7 @@ class Library:
         return {"title": _page_title(document, number, page), "elements": elements}
 
     async def element(self, ref: str, element_id: str) -> tuple[int, dict[str, Any]]:
-        """An element, and the page it is on.
+        """Level 3: an element, and the number of its page.
 
         Raises:
             ElementNotFoundError: the document has no such element.
@@ -236,26 +235,26 @@ class Library:
         return answer["mime_type"], answer["data"]
 
     def blob_address(self, ref: str, element: dict[str, Any]) -> str | None:
-        """Where an element's picture or file itself is; None where it has none."""
+        """The address of an element's picture or attachment; None if it has none."""
         form = next((form for form in BLOBS if element.get(f"has_{form}")), None)
         return form and self.address(ref, f"elements/{element['element_id']}", **{"as": form})
 
     def _with_address(self, document: Document, element: dict[str, Any]) -> dict[str, Any]:
-        """A picture or file that can be had gets the address it can be had at."""
+        """The element, with the address of its picture or attachment if it has one."""
         url, source = self.blob_address(document.ref, element), str(element["content"].get("url") or "")
         if url is None or "://" in source:
             return element
-        metadata = {**element["metadata"], **({"source": source} if source else {})}  # what the file around it calls it
+        metadata = {**element["metadata"], **({"source": source} if source else {})}  # its name inside the file
         return {**element, "content": {**element["content"], "url": url}, "metadata": metadata}
 
     # -------------------------------------------------------------------------------------------------------- searching
 
     async def make_searchable(self, progress: Progress | None = None) -> bool:
-        """Read the words of all documents whose words are not known; whether any got a better title by it."""
+        """Index all documents that are not indexed. Returns whether any got a better title."""
         return await self._index.update(progress)
 
     async def search(self, query: str, limit: int) -> list[dict[str, Any]]:
-        """The places where something is written, the best first."""
+        """The best places for a query."""
         await self.read_all()
         return [
             {
@@ -270,6 +269,6 @@ class Library:
 
 
 def _page_title(document: Document, number: int, page: dict[str, Any]) -> str:
-    """What a page is called: by itself, or else as its document is."""
+    """The page's own title, else the one from the document's list of pages, else the document's."""
     titles = document.page_titles
     return page["title"] or (titles[number] if number < len(titles) else "") or document.title

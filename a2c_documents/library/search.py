@@ -1,4 +1,8 @@
-"""Makes documents searchable: reads their words once, and finds them again."""
+"""Full-text search: reads the words of each content once, and finds them again.
+
+The words live in an FTS5 table of the store. They are read in the background after start, and completed before every
+search, so that a search never misses a document that is in the list.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +22,16 @@ from a2c_smcp.errors import DocumentNotFoundError
 logger = logging.getLogger(__name__)
 
 PAGES_AT_ONCE = 25
+"""Pages in one request to a worker, which must finish within its time limit."""
 MAX_CHARACTERS = 5_000_000
-"""Text of one document that can be searched."""
+"""Characters of one document that are indexed."""
 MAX_FAILURES = 3
-"""Pages of one document that may fail before it is left alone."""
+"""Pages of one document that may fail before the rest of it is skipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A place where something is written."""
+    """A place where the query occurs."""
 
     document: Document
     page: int
@@ -36,13 +41,13 @@ class Hit:
 
 @dataclass(slots=True)
 class _Reading:
-    """The words of a document, as far as they were read."""
+    """The words read from a document so far."""
 
     passages: list[Passage]
     characters: int = 0
     failures: int = 0
     is_complete: bool = True
-    """Nothing more can ever be had."""
+    """Whether another attempt would give nothing more."""
 
     def add(self, passages: list[Passage]) -> None:
         self.passages += passages
@@ -54,7 +59,7 @@ class _Reading:
 
 
 class SearchIndex:
-    """The words of all documents."""
+    """The words of all documents, by content: copies of a file are read once."""
 
     def __init__(self, documents: Mapping[str, Document], contents: Contents, words: Words, workers: Workers) -> None:
         self._documents = documents
@@ -62,11 +67,11 @@ class SearchIndex:
         self._words = words
         self._workers = workers
         self._retry_at: dict[str, float] = {}
-        """Contents some of whose words could not be read, and when they may be tried again."""
+        """Contents with pages that failed, and when to retry them."""
         self._updating = asyncio.Lock()
 
     async def update(self, progress: Progress | None = None) -> bool:
-        """Read the words of all documents whose words are not known; whether any got a better title by it."""
+        """Index all documents that are not indexed. Returns whether any got a better title."""
         async with self._updating:
             holders = self._holders()
             self._retry_at = {digest: at for digest, at in self._retry_at.items() if digest in holders}
@@ -83,18 +88,19 @@ class SearchIndex:
             return named
 
     async def search(self, query: str, limit: int) -> list[Hit]:
-        """The places where something is written, the best first; all documents are made searchable before."""
+        """The best places for a query. Indexes what is missing first."""
         while True:
             losses = self._words.losses
             await self.update()
             holders = self._holders()
             found = await asyncio.to_thread(self._words.search, query, limit, list(holders))
-            if losses == self._words.losses:  # otherwise it was searched in less than there is
+            # If the database was lost meanwhile, an empty one was searched: index and search again.
+            if losses == self._words.losses:
                 break
         return [Hit(holders[digest][0], page, element, snippet) for digest, page, element, snippet in found]
 
     def _holders(self) -> dict[str, list[Document]]:
-        """The documents of each content; copies have the same."""
+        """The documents of each content. Copies of a file share one."""
         holders: dict[str, list[Document]] = {}
         for document in self._documents.values():
             if document.digest is not None and document.is_good:
@@ -102,7 +108,7 @@ class SearchIndex:
         return holders
 
     async def _read(self, digest: str, holders: list[Document]) -> bool:
-        """Read the words of a content; whether it got a better title by it."""
+        """Index a content. Returns whether it got a better title."""
         reading = _Reading([])
         document = holders[0]
         try:
@@ -112,14 +118,14 @@ class SearchIndex:
                 if reading.is_enough:
                     break
         except (FileChanged, DocumentNotFoundError):
-            return False  # what it is now is read when it is known
+            return False  # the new content is indexed once its facts are known
         if not reading.is_complete:
             self._retry_at[digest] = time.monotonic() + self._contents.retry_seconds
         await asyncio.to_thread(self._words.keep, digest, reading.passages, is_complete=reading.is_complete)
         return await self._name(digest, holders, reading.passages)
 
     async def _read_some(self, document: Document, digest: str, pages: range, reading: _Reading) -> None:
-        """Read some pages, since the time to read has bounds; one by one where one of them cannot be read."""
+        """Read some pages. If one cannot be read, read them one by one, so that a bad page costs only itself."""
         try:
             reading.add(await self._contents.passages(document, digest, pages.start, pages.stop))
         except ReadingFailed as error:
@@ -133,7 +139,11 @@ class SearchIndex:
             reading.is_complete &= error.cause is Cause.FILE
 
     async def _name(self, digest: str, holders: list[Document], passages: list[Passage]) -> bool:
-        """Title and summary from the first page, where the file says nothing and nobody had read it yet."""
+        """Title and summary from the first page, for files without metadata.
+
+        A format that is read page by page (PDF, spreadsheets) has no text when its facts are read. Indexing reads the
+        first page anyway, so its first heading and paragraph come for free.
+        """
         facts = holders[0].facts or {}
         if facts.get("title") and facts.get("summary"):
             return False

@@ -1,4 +1,4 @@
-"""What an address yields: the four levels, in the three formats; and what could stand in an address."""
+"""Reads `dpe://` addresses at the four levels and in three formats, and completes them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_LIMIT = 20
 SUGGESTED = 100
-"""Values in one answer: MCP allows no more."""
+"""Values in one completion: the limit of MCP."""
 PAGES_READ = 50
-"""Pages that are read for one answer."""
+"""Pages that are read for one completion."""
 _PUBLIC = ("element_id", "category", "summary", "content")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A body, or a picture or file in base64, and where it is."""
+    """A body, or a picture or file in base64, and its address."""
 
     body: Any = None
     blob: str | None = None
@@ -35,10 +35,10 @@ class Answer:
 
 
 async def read(library: Library, uri: str) -> Answer:
-    """What is at an address.
+    """The resource at an address.
 
     Raises:
-        SMCPError: 4201 to 4204, as the protocol has it.
+        SMCPError: codes 4201 to 4204 of the protocol.
     """
     address = parse_dpe_uri(uri)
     if address.host.lower() != library.host.lower():
@@ -118,16 +118,16 @@ def _body_of(form: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Suggestions:
-    """What could stand in an address, and whether that is all of it."""
+    """Values for a part of an address, and whether these are all."""
 
     values: list[str]
     is_all: bool = True
 
 
 async def complete(library: Library, name: str, start: str, chosen: dict[str, str]) -> Suggestions:
-    """What could stand in an address: documents, then pages, then elements; by what was chosen before.
+    """Values for a part of an address (document, page or element), given the parts chosen before.
 
-    Without a chosen page, the elements of all pages are suggested, as many as an answer holds.
+    Without a chosen page, elements of all pages are suggested, as many as a completion may have.
     """
     if name == "doc_ref":
         return _first(sorted(ref for ref in library.documents if ref.startswith(start)))

@@ -1,4 +1,4 @@
-"""The library as an MCP server: resources for hosts that know them, tools for those that do not."""
+"""The library as an MCP server: resources, and tools for hosts that do not support resources."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ from a2c_smcp.utils.dpe_uri import parse_dpe_uri
 T = TypeVar("T")
 
 LISTED_AT_ONCE = 1_000
+"""Resources in one page of `resources/list`."""
 INVALID_PARAMS = -32602
 
 
 class DocumentServer:
-    """An MCP server over a library. Whoever is connected is told of changes."""
+    """An MCP server over a library. Connected clients are notified of changes."""
 
     def __init__(self, library: Library, name: str) -> None:
         self.library = library
@@ -48,7 +49,7 @@ class DocumentServer:
         )
 
     async def announce(self, news: News) -> None:
-        """Tell everybody what changed."""
+        """Notify the connected clients of changes."""
         if news.is_list_changed:
             await self._audience.tell_list_changed()
         for ref in sorted(news.updated):
@@ -124,7 +125,7 @@ class DocumentServer:
 
 
 class _Server(Server[Any]):
-    """It tells when the list changes, over every transport."""
+    """Declares `resources.listChanged`: the transports of mcp ask for options without it."""
 
     def create_initialization_options(
         self, notification_options: NotificationOptions | None = None, *args: Any, **options: Any
@@ -134,7 +135,7 @@ class _Server(Server[Any]):
 
 
 def _document_of(uri: str) -> str:
-    """The document that an address is about; nothing where it is none."""
+    """The reference of the document in an address; empty if the address is invalid."""
     try:
         return parse_dpe_uri(uri).doc_ref or ""
     except SMCPError:
@@ -142,7 +143,7 @@ def _document_of(uri: str) -> str:
 
 
 async def _or_error(work: Awaitable[T]) -> T:
-    """What was asked for, or the error as MCP has it."""
+    """The result of `work`, with our errors as MCP errors."""
     try:
         return await work
     except SMCPError as error:

@@ -1,4 +1,4 @@
-"""Runs the server over standard input and output, or over HTTP, beside the work that goes on behind it."""
+"""Runs the server over standard input and output or over HTTP, with reading and watching in the background."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Bar: TypeAlias = Callable[[str], AbstractContextManager[Progress | None]]
 
 
 async def serve(library: Library, name: str, transport: str, host: str, port: int, *, watch: bool, bar: Bar) -> None:
-    """Serve until the other side goes, or a signal comes. `bar` shows a person how far the reading is."""
+    """Serve until the client disconnects or a signal arrives. `bar` shows the progress of reading."""
     server = DocumentServer(library, name)
     async with AsyncExitStack() as everything:
         everything.push_async_callback(library.close)
@@ -53,7 +53,9 @@ async def _over_stdio(server: DocumentServer, close: Callable[[], Awaitable[None
             await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
             if stopping.done():
                 await close()
-                os._exit(0)  # a thread waits for standard input, and nothing but its end would wake it
+                # The MCP library reads standard input in a thread, which only the end of the input wakes. A normal exit
+                # would wait for that thread forever.
+                os._exit(0)
             stopping.cancel()
             await serving
 
@@ -67,7 +69,7 @@ async def _over_http(server: DocumentServer, host: str, port: int) -> None:
 
 
 class _Uvicorn(uvicorn.Server):
-    """uvicorn that says where it is, with a signal that ends in exit code 0."""
+    """uvicorn that prints its address, and exits with code 0 on a signal."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -87,7 +89,7 @@ class _Uvicorn(uvicorn.Server):
 
 @asynccontextmanager
 async def _behind(library: Library, server: DocumentServer, watch: bool, bar: Bar) -> AsyncGenerator[None]:
-    """Read what is not known yet, and watch the folder, while somebody is served."""
+    """Read new files and watch the folder while clients are served."""
     tasks = [asyncio.create_task(_read_everything(library, server, bar))]
     if watch:
         tasks.append(asyncio.create_task(watch_folder(library, server.announce)))
@@ -100,7 +102,7 @@ async def _behind(library: Library, server: DocumentServer, watch: bool, bar: Ba
 
 
 async def _read_everything(library: Library, server: DocumentServer, bar: Bar) -> None:
-    """Titles first, then the words to search for; who listed documents before is told that there is more to know."""
+    """Read titles, then index words. Clients that listed documents before are notified that titles have changed."""
     try:
         with bar("reading") as progress:
             if await library.read_all(progress):

@@ -1,4 +1,4 @@
-"""Tools for hosts that know no resources: list, search and read documents."""
+"""Tools to list, search and read documents, for hosts that do not support resources."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from a2c_smcp.utils.dpe_uri import is_dpe_uri, parse_dpe_uri
 MOST_LISTED = 100
 _READ_ONLY = {"annotations": {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}}
 _IN_FINDER = {"_meta": {"a2c_finder": True}}
-"""The Finder does the same: whoever has the Finder need not show the tool."""
+"""Marks tools that duplicate the Finder, so that an Agent with the Finder can hide them."""
 
 TOOLS: list[dict[str, Any]] = [
     {
@@ -66,8 +66,8 @@ async def call(library: Library, name: str, arguments: dict[str, Any]) -> list[A
     """Call a tool.
 
     Raises:
-        ValueError: there is no such tool, or an argument is not what it should be.
-        SMCPError: there is no such document, page or element.
+        ValueError: the tool is unknown, or an argument is invalid.
+        SMCPError: the document, page or element does not exist.
     """
     match name:
         case "list_documents":
@@ -105,7 +105,7 @@ async def _read(library: Library, arguments: dict[str, Any]) -> list[Answer]:
         uri = library.address(uri)
     address = parse_dpe_uri(uri)
     if address.host.lower() != library.host.lower():
-        return [await read(library, uri)]  # which says that it is not here
+        return [await read(library, uri)]  # raises the error for a foreign host
     ref = address.doc_ref
     page, element = arguments.get("page"), arguments.get("element")
     if ref is not None and isinstance(element, str) and element:

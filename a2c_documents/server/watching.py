@@ -1,4 +1,9 @@
-"""Sees what happens in the folder, and says it once."""
+"""Watches the folder and announces changes.
+
+The operating system's notifications are hints only: they can be late, merged or missing, and a network drive may send
+none. After each hint the files themselves are compared with what is known. Where watching fails, the folder is scanned
+from time to time instead.
+"""
 
 from __future__ import annotations
 
@@ -18,28 +23,29 @@ from a2c_documents.library.library import Library, News
 logger = logging.getLogger(__name__)
 
 GATHER_MS = 200
-"""What happens within this time is one piece of news."""
+"""Changes within this time are announced together: saving one file causes several events."""
 IDLE_MS = 500
+"""How often the watcher wakes up without events, to notice that the folder itself was replaced."""
 RETRY_SECONDS = 1.0
 LOOK_SECONDS = 5.0
-"""A folder that cannot be watched is looked at this often."""
+"""How often a folder that cannot be watched is scanned."""
 READING_SECONDS = 0.5
-"""So long news wait for what is new to be read: who hears of it mostly wants its title."""
+"""How long an announcement waits for new files to be read: clients usually ask for their titles at once."""
 
 Announce: TypeAlias = Callable[[News], Awaitable[None]]
 
 
 async def watch(library: Library, announce: Announce, look_seconds: float = LOOK_SECONDS) -> None:
-    """Watch the folder until cancelled; one that is gone is waited for."""
+    """Watch the folder until cancelled. Waits for a folder that does not exist."""
     complaint = ""
-    async with asyncio.TaskGroup() as readings:  # what is still being read ends with the watching
+    async with asyncio.TaskGroup() as readings:  # reading in the background ends with the watching
         watcher = _Watcher(library, announce, readings)
         while True:
             seconds = RETRY_SECONDS
             try:
                 await watcher.watch()
                 complaint = ""
-            except _Unwatchable as error:  # it may pass
+            except _Unwatchable as error:  # may be temporary
                 seconds = look_seconds
                 if str(error) != complaint:
                     logger.warning("the folder cannot be watched, and is looked at from time to time: %s", error)
@@ -50,11 +56,11 @@ async def watch(library: Library, announce: Announce, look_seconds: float = LOOK
 
 
 class _Unwatchable(Exception):
-    """The system does not tell of changes: too many files, no such service."""
+    """The system reports no changes: too many files, or no such service."""
 
 
 class _Watcher:
-    """Watches one folder of this name after another."""
+    """Watches the folder, and its successors of the same name."""
 
     def __init__(self, library: Library, announce: Announce, readings: asyncio.TaskGroup) -> None:
         self._library = library
@@ -63,10 +69,10 @@ class _Watcher:
         self._readings = readings
 
     async def watch(self) -> None:
-        """Watch the folder for as long as it is the same one.
+        """Watch the folder as long as it is the same directory.
 
         Raises:
-            _Unwatchable: it can only be looked at; that was done.
+            _Unwatchable: the folder cannot be watched; it was scanned once.
         """
         identity = _identity(self._folder.root)
         if identity is None:
@@ -78,17 +84,19 @@ class _Watcher:
             async for changes in seen:
                 if _identity(self._folder.root) != identity:
                     await self._look(None)
-                    return  # another folder of the same name: the system would tell us nothing of it
-                if is_new:  # what happened before it began to watch nobody has told us
+                    # The folder was deleted and created again, or another disk was mounted. The watch belongs to the
+                    # old directory and reports nothing about the new one.
+                    return
+                if is_new:  # changes between the last scan and the start of the watch were not reported
                     await self._look(None)
                     is_new, closed = False, self._folder.closed
                 elif changes:
                     await self._look(changes)
                     if closed - self._folder.closed:
-                        return  # what happens in a directory that was opened must be seen as well
+                        return  # a directory became readable: start again, so that it is watched too
 
     async def _changes(self) -> AsyncGenerator[set[Path]]:
-        """The files that changed, again and again; none where nothing happened for a while."""
+        """Sets of changed files; an empty set after some time without changes."""
         watching = watchfiles.awatch(
             self._folder.root,
             watch_filter=None,
@@ -107,13 +115,14 @@ class _Watcher:
                 except (OSError, RuntimeError) as error:
                     await self._look(None)
                     raise _Unwatchable(error) from None
-                except ExceptionGroup as group:  # the name of a file that is not UTF-8, which others may have
+                # watchfiles fails at file names that are not UTF-8, which other programs may create.
+                except ExceptionGroup as group:
                     logger.debug("watching is begun again: %s", group.exceptions[0])
                     return
                 yield {Path(path) for _, path in changes}
 
     async def _look(self, paths: set[Path] | None) -> None:
-        """Look at what changed; at everything where a directory did, or the rules of what is a document."""
+        """Check the changed files; scan everything if a directory or an ignore file changed."""
         if paths is None or any(self._concerns_many(path) for path in paths):
             news = await self._library.look()
         else:
@@ -123,12 +132,12 @@ class _Watcher:
             await self._announce(news)
 
     def _concerns_many(self, path: Path) -> bool:
-        """Whether more than one file may have come or gone."""
+        """Whether the change may affect more than this file."""
         return path.name in IGNORE_FILES or path.is_dir() or (not path.exists() and not self._library.knows(path))
 
 
 def _identity(root: Path) -> tuple[int, int, bool] | None:
-    """Which folder it is, and whether it can be looked into."""
+    """Which directory it is, and whether it can be listed."""
     try:
         stat = os.stat(root)
     except OSError:

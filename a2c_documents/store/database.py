@@ -1,7 +1,8 @@
-"""A SQLite database that may be lost at any time: then an empty one elsewhere takes its place, and one warning says so.
+"""A SQLite database that may fail at any time and is then replaced by an empty one elsewhere, with one warning.
 
-A full disk, a file that is damaged, deleted, read-only or locked by somebody must keep nobody from reading documents.
-What was in it is gone, which costs time and nothing else: all of it can be read from the files again.
+A full disk, or a database file that is damaged, deleted, read-only or locked, must not stop documents from being read.
+Losing the database costs only time: everything in it can be read from the files again. The order of places is the file,
+a temporary file without a name, and memory.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from typing import Any, TypeVar
 logger = logging.getLogger(__name__)
 
 PATIENCE = 10.0
-"""Seconds that another process may keep us waiting."""
+"""Seconds to wait for a lock that another process holds."""
 _TEMPORARY = ""
-"""A file that has no name: it takes little memory, and goes when it is closed."""
+"""SQLite's name for a temporary file, which takes little memory and is deleted when it is closed."""
 _MEMORY = ":memory:"
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
@@ -37,26 +38,26 @@ class Database:
         self._patience = patience
         self._lock = threading.Lock()
         self.losses = 0
-        """How often it was lost: what was in it before is in it no more."""
+        """How often the database was replaced by an empty one."""
         self._places = ([str(location)] if location is not None else []) + [_TEMPORARY, _MEMORY]
-        """Where it is, and where it could be next."""
+        """The current place, then the fallbacks."""
         self._connection = self._settle()
 
     @property
     def is_in_memory(self) -> bool:
-        """Whether no disk could be had."""
+        """Whether no disk is available."""
         return self._places[0] == _MEMORY
 
     def read(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
-        """The rows that a statement yields."""
+        """The rows of a query."""
         return self._attempt(lambda connection: connection.execute(statement, values).fetchall())
 
     def put(self, statement: str, *rows: Sequence[Any]) -> None:
-        """Do the same with each of some rows."""
+        """Run a statement for each row, in one transaction."""
         self.write(lambda connection: connection.executemany(statement, rows))
 
     def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do some work as a whole or not at all; what is done must not depend on what was done before."""
+        """Run `work` in a transaction. If the database fails, `work` runs again on the empty replacement."""
 
         def transaction(connection: sqlite3.Connection) -> T:
             with connection:
@@ -65,7 +66,7 @@ class Database:
         return self._attempt(transaction)
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the database."""
         with self._lock:
             self._connection.close()
 
@@ -80,7 +81,7 @@ class Database:
                     self._lose(error)
 
     def _lose(self, error: sqlite3.Error) -> None:
-        """Go on elsewhere.
+        """Move to the next place.
 
         Raises:
             sqlite3.Error: there is no other place.
@@ -92,7 +93,7 @@ class Database:
         self.losses += 1
 
     def _settle(self) -> sqlite3.Connection:
-        """Open it at the first place where that can be done."""
+        """Open the database at the first place that works."""
         while True:
             try:
                 return self._open(self._places[0])
@@ -108,7 +109,7 @@ class Database:
             for suffix in ("", "-wal", "-shm"):
                 with contextlib.suppress(OSError):
                     Path(place + suffix).unlink()
-            self._location = None  # once: a disk that damages everything is no place
+            self._location = None  # only once: a disk that damages the new file as well is not used
             self._places.insert(0, place)
         elif place not in (_TEMPORARY, _MEMORY):
             logger.warning("what is read is not kept from now on: %s: %s", place, error)
@@ -120,13 +121,15 @@ class Database:
             Path(place).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         connection = sqlite3.connect(place, check_same_thread=False, timeout=self._patience)
         try:
-            connection.execute("PRAGMA journal_mode = WAL")  # those without a name have a journal of their own
+            # A reader never waits for a writer in WAL mode. With synchronous = NORMAL a power cut may lose the last
+            # transactions, but not damage the file: the right trade for a cache.
+            connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
                 raise _Damaged("its pages do not fit together")
             if not self._is_made(connection):
                 with connection:
-                    connection.execute("BEGIN IMMEDIATE")  # another process may make the tables at the same moment
+                    connection.execute("BEGIN IMMEDIATE")  # another process may create the tables at the same moment
                     if not self._is_made(connection):
                         self._make(connection)
         except BaseException:
@@ -138,9 +141,9 @@ class Database:
         return connection.execute("PRAGMA user_version").fetchone() == (self._version,)
 
     def _make(self, connection: sqlite3.Connection) -> None:
-        """Empty tables, instead of those of another version."""
+        """Create empty tables, and drop those of another version."""
         for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-            with contextlib.suppress(sqlite3.OperationalError):  # tables that belong to another
+            with contextlib.suppress(sqlite3.OperationalError):  # shadow tables, which FTS5 drops with their own table
                 connection.execute(f"DROP TABLE {name}")
         for statement in self._schema:
             connection.execute(statement)

@@ -1,8 +1,9 @@
-"""What was read of files, kept by content on disk and, for a while, in memory.
+"""The cache of everything read from files: a database on disk, and the latest pages in memory.
 
-A restart over an unchanged folder reads nothing again. There is one database for each folder, in the cache of the user.
-It may be deleted at any time. Texts are packed with a checksum, so that what a bad disk has changed is read from the
-file again instead of being told.
+A restart over an unchanged folder opens no file. Entries are keyed by content (`digest`), not by path: a renamed or
+copied file, or one that gets an old content back, is not read again. Each folder has one database in the user's cache
+directory, which may be deleted at any time. Bodies are compressed with zlib, whose checksum shows damage by a bad disk:
+a damaged entry counts as missing and is read from the file again.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ logger = logging.getLogger(__name__)
 
 SCHEMA_VERSION = 2
 MAX_BYTES = 500_000_000
-"""Of pages; the least recently used go first."""
+"""Bytes of pages; the least recently used are deleted first."""
 MAX_BYTES_IN_MEMORY = 50_000_000
-"""The same, where there is no disk."""
+"""The same, without a disk."""
 KEPT_BETWEEN = 500
-"""So many contents may come before those that are not needed any more go."""
+"""New contents after which the store is tidied."""
 
 _SCHEMA = (
     "CREATE TABLE files (path TEXT PRIMARY KEY, size INTEGER, modified_ns INTEGER, changed_ns INTEGER, inode INTEGER,"
@@ -49,14 +50,14 @@ _KEEP_DOCUMENT = "INSERT OR REPLACE INTO documents VALUES (?, ?, ?)"
 
 
 def default_location(root: Path) -> Path:
-    """Where the database of a folder is."""
+    """The path of the database of a folder."""
     name = blake2b(str(root).encode("utf-8", "replace"), digest_size=8).hexdigest()
     return cache_folder() / "documents" / f"{name}.db"
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A file as it was read, and what it said of itself."""
+    """A file when it was read, its content, and what it said about itself."""
 
     stamp: Stamp
     digest: str
@@ -65,32 +66,32 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Something that could not be read of a content."""
+    """A request about a content that failed."""
 
     problem: str
     is_final: bool
-    """It is not tried again."""
+    """Whether it is not retried."""
     at: float
 
 
 class Store:
-    """The database of a folder. Safe to use from any thread. Without a location, nothing outlives it."""
+    """The database of a folder. Safe to use from any thread. Without a location, it is lost when it is closed."""
 
     def __init__(self, location: Path | None, max_bytes: int = MAX_BYTES, patience: float = PATIENCE) -> None:
         self._database = Database(location, _SCHEMA, SCHEMA_VERSION ^ fingerprint(), patience)
         self._max_bytes = max_bytes
         self.words = Words(self._database)
         self._used: set[str] = set()
-        """Contents that were read from here since it was tidied."""
+        """Contents used since the last tidying, which writes the time of use: no read has to be a write."""
         self._came = self._grew = 0
-        """Contents, and bytes of pages, that came since it was tidied."""
+        """Contents and bytes of pages added since the store was last tidied."""
         self.failing = {digest for (digest,) in self._database.read("SELECT DISTINCT digest FROM failures")}
-        """Contents of which something could not be read: few, so that others need not be asked about."""
+        """Contents with failures. There are few, and this set spares all others a query for each request."""
 
     # ------------------------------------------------------------------------------------------------- files, documents
 
     def files(self) -> dict[str, Known]:
-        """What is known of the files, by path."""
+        """What is known about the files, by path."""
         rows = self._database.read(
             "SELECT path, size, modified_ns, changed_ns, inode, digest, facts FROM files JOIN documents USING (digest)"
         )
@@ -101,7 +102,7 @@ class Store:
         }
 
     def keep(self, path: str, known: Known) -> None:
-        """Remember a file."""
+        """Store a file, and the facts of its content."""
         stamp = known.stamp
         row = path, stamp.size, stamp.modified_ns, stamp.changed_ns, stamp.inode, known.digest
         document = _document(known.digest, known.facts)
@@ -114,42 +115,42 @@ class Store:
         self._database.write(work)
 
     def forget_files(self, paths: Iterable[str]) -> None:
-        """They are not there any more."""
+        """Delete the entries of files that do not exist any more. Their contents stay until the store is tidied."""
         self._database.put("DELETE FROM files WHERE path = ?", *((path,) for path in paths))
 
     def facts(self, digest: str) -> dict[str, Any] | None:
-        """What a content says of itself, if it was read before."""
+        """The facts of a content, if it was read before."""
         rows = self._database.read("SELECT facts FROM documents WHERE digest = ?", (digest,))
         return _facts(rows[0][0]) if rows else None
 
     def keep_facts(self, digest: str, facts: dict[str, Any]) -> None:
-        """Remember what a content says of itself."""
+        """Store the facts of a content."""
         self._database.put(_KEEP_DOCUMENT, _document(digest, facts))
 
     # -------------------------------------------------------------------------------------------------- pages, failures
 
     def page(self, digest: str, number: int) -> bytes | None:
-        """The JSON of a page that was read before."""
+        """The JSON of a page, if it was read before."""
         rows = self._database.read("SELECT body FROM pages WHERE digest = ? AND number = ?", (digest, number))
         self._used.add(digest)
         return _unpacked(rows[0][0]) if rows else None
 
     def keep_page(self, digest: str, number: int, body: bytes) -> None:
-        """Remember the JSON of a page."""
+        """Store the JSON of a page."""
         packed = zlib.compress(body, 1)
         self._used.add(digest)
         self._grew += len(packed)
         self._database.put("INSERT OR REPLACE INTO pages VALUES (?, ?, ?)", (digest, number, packed))
 
     def failure(self, digest: str, act: str) -> Failure | None:
-        """How reading something of a content failed, if it did."""
+        """How a request about a content failed, if it did."""
         rows = self._database.read(
             "SELECT problem, is_final, at FROM failures WHERE digest = ? AND act = ?", (digest, act)
         )
         return Failure(rows[0][0], bool(rows[0][1]), rows[0][2]) if rows else None
 
     def keep_failure(self, digest: str, act: str, failure: Failure) -> None:
-        """Remember that reading something of a content fails."""
+        """Store that a request about a content fails."""
         row = digest, act, failure.problem, failure.is_final, failure.at
         self.failing.add(digest)
         self._database.put("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?)", row)
@@ -158,7 +159,7 @@ class Store:
 
     @property
     def is_crowded(self) -> bool:
-        """Whether so much came that it should be tidied."""
+        """Whether enough was added that the store should be tidied."""
         return self._came > KEPT_BETWEEN or self._grew > self._bound // 10
 
     @property
@@ -194,7 +195,7 @@ class Store:
         self.failing &= {digest for (digest,) in self._database.read("SELECT DISTINCT digest FROM failures")}
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._database.close()
 
 
@@ -208,7 +209,7 @@ def _facts(packed: bytes) -> dict[str, Any] | None:
 
 
 def _unpacked(packed: bytes) -> bytes | None:
-    """What was packed; None where a bad disk has changed it: then it is read from the file again."""
+    """The unpacked bytes; None if they are damaged."""
     try:
         return zlib.decompress(packed)
     except (zlib.error, TypeError) as error:
@@ -221,14 +222,13 @@ def _unpacked(packed: bytes) -> bytes | None:
 
 MAX_BYTES_AT_HAND = 32_000_000
 _ENTRY_OVERHEAD = 300
-"""Bytes that an entry takes beside its content."""
+"""Bytes of an entry besides its content."""
 
 
 class Memory:
-    """Pages by content and number; the least recently used go first.
+    """The latest pages, by content and number, within a budget of bytes. The least recently used are dropped first.
 
-    They are kept as the bytes of their JSON: those can be counted, while the objects they are made into take many times
-    as much and nobody knows how much.
+    Pages are kept as JSON bytes. Parsed objects take many times as much memory, and their size is not known.
     """
 
     def __init__(self, max_bytes: int = MAX_BYTES_AT_HAND) -> None:
@@ -237,14 +237,14 @@ class Memory:
         self._pages: OrderedDict[tuple[str, int], bytes] = OrderedDict()
 
     def get(self, key: tuple[str, int]) -> bytes | None:
-        """A page, if it is at hand."""
+        """A page, if it is in memory."""
         body = self._pages.get(key)
         if body is not None:
             self._pages.move_to_end(key)
         return body
 
     def put(self, key: tuple[str, int], body: bytes) -> None:
-        """Keep a page at hand."""
+        """Keep a page in memory."""
         self._bytes -= self._size(self._pages.pop(key, None))
         self._pages[key] = body
         self._bytes += self._size(body)

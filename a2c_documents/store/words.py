@@ -1,4 +1,8 @@
-"""The words of documents, to be searched for. A character of a script without spaces counts as a word."""
+"""The words of documents in an FTS5 table.
+
+FTS5 splits text at spaces, which Chinese, Japanese, Korean and Thai do not have. Each character of these scripts is
+stored as a word of its own, and a query for several of them becomes a phrase.
+"""
 
 from __future__ import annotations
 
@@ -18,29 +22,29 @@ _SPACELESS = re.compile("([\u2e80-\u2fdf\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\
 _BETWEEN = re.compile(f"(?<={_SPACELESS.pattern[1:-1]})([\\[\\]]?) (?=[\\[\\]]?{_SPACELESS.pattern[1:-1]})")
 _WORD = re.compile(r"\w+")
 _MAX_QUERY, _MAX_TERMS = 500, 30
-"""Characters and words of a query that count: SQLite cannot take any number."""
+"""Characters and words of a query that are used: SQLite limits the size of an expression."""
 
 Passage: TypeAlias = tuple[int, str, str]
-"""Page, element, and what is written there."""
+"""Page, element and text."""
 
 
 class Words:
-    """What is written in documents, by content."""
+    """The words of all contents."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     @property
     def losses(self) -> int:
-        """How often all words were lost."""
+        """How often all words were lost with the database."""
         return self._database.losses
 
     def complete(self) -> set[str]:
-        """The contents all of whose words are known."""
+        """The contents that are indexed completely."""
         return {digest for (digest,) in self._database.read("SELECT digest FROM indexed WHERE is_complete")}
 
     def keep(self, digest: str, passages: Iterable[Passage], *, is_complete: bool = True) -> None:
-        """Make a content searchable; what was kept of it before goes."""
+        """Index a content, and replace what was indexed before."""
         rows = [(_spaced(text), digest, page, element) for page, element, text in passages]
 
         def work(connection: sqlite3.Connection) -> None:
@@ -53,9 +57,9 @@ class Words:
         self._database.write(work)
 
     def search(self, query: str, limit: int, among: Collection[str]) -> list[tuple[str, int, str, str]]:
-        """The best places for a query: content, page, element, and the words around it with the hits in brackets.
+        """The best places for a query: content, page, element, and the text around it with the hits in brackets.
 
-        Only in contents that are `among` those given: what was edited away is no answer.
+        Only the contents in `among` are searched: older contents of an edited file may still be in the table.
         """
         terms = [_spaced(word).split() for word in _WORD.findall(query[:_MAX_QUERY])][:_MAX_TERMS]
         if not terms:
@@ -67,13 +71,17 @@ class Words:
         )
         contents = json.dumps(list(among))
         found = self._database.read(statement, (" ".join(wanted), contents, limit))
-        if not found and len(wanted) > 1:  # nothing has all of the words: what has any of them?
+        if not found and len(wanted) > 1:  # no element has all words: accept any of them
             found = self._database.read(statement, (" OR ".join(wanted), contents, limit))
         return [(digest, page, element, _unspaced(snippet)) for digest, page, element, snippet in found]
 
 
 def forget_words(connection: sqlite3.Connection, digest: str) -> None:
-    """Forget the words of a content."""
+    """Delete the words of a content.
+
+    A content fills a range of row ids, noted in `indexed`: the digest column of an FTS5 table has no index, and a
+    search for it would read the whole table.
+    """
     for first, last in connection.execute("SELECT first, last FROM indexed WHERE digest = ?", (digest,)).fetchall():
         connection.execute("DELETE FROM words WHERE rowid BETWEEN ? AND ?", (first, last))
     connection.execute("DELETE FROM indexed WHERE digest = ?", (digest,))
@@ -84,5 +92,5 @@ def _spaced(text: str) -> str:
 
 
 def _unspaced(text: str) -> str:
-    """Words as they were written, on one line."""
+    """Text as it was written, on one line."""
     return _BETWEEN.sub(r"\1", " ".join(text.split()))

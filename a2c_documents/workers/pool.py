@@ -1,4 +1,10 @@
-"""The processes that read files. One that crashes, hangs or takes too much memory is replaced, and who asked told."""
+"""The pool of worker processes that read files, with limits on time and memory.
+
+Parsers never run in the server's own process. A damaged file can crash a native library, loop forever or allocate all
+memory, and pdfium is not safe to call from two threads. In a process of its own, each of these ends that process only:
+the pool replaces it, and the request fails with a message. Each worker handles one request at a time, so pdfium is
+called by one thread only.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +15,7 @@ import logging
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -19,55 +26,64 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Progress: TypeAlias = Callable[[int, int], None]
-"""Told how many are done, and of how many."""
+"""Called with the number of finished items and the total."""
 
 PARSE_SECONDS = 60.0
 MEMORY_BYTES = 2_000_000_000
 DYING_SECONDS = 1.0
 _LINE_LIMIT = 1 << 28
+"""Bytes of one line that asyncio buffers. The default of 64 KiB is less than one page."""
 _CLOSED = "nothing is read any more"
 _MOST_REMEMBERED = 1_000
 
 
 class Cause(Enum):
-    """Why something could not be read, and so what a further attempt would give."""
+    """Why a file could not be read, which decides whether another attempt makes sense."""
 
     FILE = "file"
-    """What is in the file: the same again."""
+    """The content of the file: another attempt fails in the same way."""
     UNCLEAR = "unclear"
-    """It took too much time or memory, or its reader died: the file may be at fault, or a machine under stress."""
+    """Too much time or memory, or a crash: caused by the file, or by a machine under load."""
     MACHINE = "machine"
-    """No right to read it, a bad disk, a library that is missing: nothing is said about what is in the file."""
+    """A missing permission, a disk error, a missing library: says nothing about the content."""
 
 
 class ReadingFailed(Exception):
-    """A file could not be read; the message says why, for a person."""
+    """A file could not be read. The message gives the reason and is shown to people."""
 
     def __init__(self, problem: str, cause: Cause) -> None:
         super().__init__(problem)
         self.cause = cause
 
 
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a worker read from a file: the parsed value, and the JSON it was parsed from, which the store keeps."""
+
+    value: dict[str, Any]
+    body: bytes
+
+
 class FileGone(ReadingFailed):
-    """The file is not there any more."""
+    """The file does not exist any more."""
 
     def __init__(self) -> None:
         super().__init__("the file is not there any more", Cause.MACHINE)
 
 
 class _Worker:
-    """One process, once it is needed."""
+    """One process. It starts with the first request, so that a server that only lists documents starts none."""
 
     def __init__(self) -> None:
         self._process: asyncio.subprocess.Process | None = None
         self.has_read = False
-        """Whether anything was read in this process: what ails it may come from there."""
+        """Whether this process has read anything: a failure may be a consequence of an earlier file."""
 
     async def ask(self, request: dict[str, Any], memory_bytes: int) -> dict[str, Any]:
-        """Have something done; a process is started if there is none.
+        """Send a request and return the reply: the failure, or `answer`. Starts a process if none is running.
 
         Raises:
-            OSError, ValueError, RecursionError: it died, or its answer is none.
+            OSError, ValueError, RecursionError: the process died, or its reply is not JSON.
         """
         if self._process is None or self._process.returncode is not None:
             self._process = await _start(memory_bytes)
@@ -80,16 +96,22 @@ class _Worker:
         line = await answers.readline()
         if not line:
             raise ConnectionError
+        reply: dict[str, Any] = json.loads(line)
+        if not reply:  # success: the answer follows on a line of its own
+            body = await answers.readline()
+            reply["answer"] = Reply(json.loads(body), body.removesuffix(b"\n"))
         self.has_read = True
-        return json.loads(line)
+        return reply
 
     async def end(self) -> None:
-        """Kill it."""
+        """Kill the process."""
         process, self._process, self.has_read = self._process, None, False
         if process is None:
             return
         if process.stdout is not None and process.stdout.at_eof():
-            with contextlib.suppress(TimeoutError):  # it is dead, or nearly: a signal would get into asyncio's way
+            # Its pipe is closed, so it is dead or about to be. A signal now could reach the process between its exit
+            # and the moment asyncio reaps it, which asyncio reports as an error.
+            with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(process.wait(), DYING_SECONDS)
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
@@ -101,7 +123,7 @@ async def _start(memory_bytes: int) -> asyncio.subprocess.Process:
     try:
         return await asyncio.create_subprocess_exec(
             sys.executable,
-            "-P",  # the folder we are in may be the one that is served: what lies there is no code
+            "-P",  # the working directory may be the served folder: never import modules from it
             "-m",
             "a2c_documents.workers.process",
             str(memory_bytes),
@@ -117,7 +139,11 @@ async def _start(memory_bytes: int) -> asyncio.subprocess.Process:
 
 
 class Workers:
-    """As many processes as there are processors. A file is read where it was read before, if that process is free."""
+    """As many processes as there are processors, at most 8.
+
+    A worker keeps the last files open, so a request goes to the worker that read the same file before, if it is idle:
+    the next page of a long PDF then costs that page only.
+    """
 
     def __init__(
         self, count: int | None = None, seconds: float = PARSE_SECONDS, memory_bytes: int = MEMORY_BYTES
@@ -130,19 +156,19 @@ class Workers:
         self._memory_bytes = memory_bytes
         self._is_closed = False
         self.has_worked = False
-        """Whether anything was ever asked for."""
+        """Whether any request was made."""
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of processes."""
         return len(self._all)
 
-    async def do(self, what: str, path: Path, *details: Any) -> dict[str, Any]:
-        """Have a file read.
+    async def do(self, what: str, path: Path, *details: Any) -> Reply:
+        """Send a request about a file to a worker and return its reply.
 
         Raises:
-            FileGone: it is not there any more.
-            ReadingFailed: it cannot be read, and why.
+            FileGone: the file does not exist any more.
+            ReadingFailed: the file cannot be read.
         """
         self.has_worked = True
         request: dict[str, Any] = {"do": what, "path": str(path), "with": details}
@@ -153,13 +179,14 @@ class Workers:
             try:
                 had_read = worker.has_read
                 reply = await self._ask(worker, request)
-                # It may have died of what it read before: once more, in a fresh one.
+                # Memory that earlier files left behind counts against the limit of this one, and a library may have
+                # been left in a bad state. Only a failure in a fresh process is the fault of this file.
                 if reply.get("is_exhausted") and had_read and not self._is_closed:
                     reply = await self._ask(worker, request)
             finally:
                 self._idle.append(worker)
         if self._is_closed:
-            raise ReadingFailed(_CLOSED, Cause.MACHINE)  # what it died of is us
+            raise ReadingFailed(_CLOSED, Cause.MACHINE)  # closing killed the worker: not the fault of the file
         if reply.get("gone"):
             raise FileGone
         if "problem" in reply:
@@ -169,7 +196,7 @@ class Workers:
         return reply["answer"]
 
     async def _ask(self, worker: _Worker, request: dict[str, Any]) -> dict[str, Any]:
-        """What a process answers; one that is exhausted is ended."""
+        """Ask a worker, within the time limit. A worker that hangs, crashed or ran out of memory is killed."""
         try:
             async with asyncio.timeout(self._seconds):
                 reply = await worker.ask(request, self._memory_bytes)
@@ -179,7 +206,9 @@ class Workers:
         except (OSError, ValueError, RecursionError):
             reply = {"problem": "the reader crashed at it", "cause": Cause.UNCLEAR.value, "is_exhausted": True}
         except BaseException:
-            await worker.end()  # its answer would be taken for the next one's
+            # The request was cancelled, but its reply is still to come, and would be taken for the reply to the next
+            # one.
+            await worker.end()
             raise
         if reply.get("is_exhausted"):
             await worker.end()
@@ -188,7 +217,7 @@ class Workers:
     async def for_each(
         self, items: Sequence[T], act: Callable[[T], Awaitable[None]], progress: Progress | None = None
     ) -> None:
-        """Do something with each of some things, as many at once as there are processes."""
+        """Call `act` with each item, as many at once as there are processes."""
         waiting, done = iter(items), 0
 
         async def work() -> None:
@@ -215,6 +244,6 @@ class Workers:
         return worker
 
     async def close(self) -> None:
-        """End them all; nothing more is read."""
+        """Kill all processes and reject further requests."""
         self._is_closed = True
         await asyncio.gather(*(worker.end() for worker in self._all))

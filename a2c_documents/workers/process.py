@@ -1,6 +1,7 @@
-"""A process that reads files for the server: one request at a time on standard input, one answer on standard output.
+"""A worker process: reads one request at a time from standard input and writes the reply to standard output.
 
-Whatever a file does to its parser stays in here: memory is bounded, and the server ends a worker that takes too long.
+Whatever a file does to its parser stays in this process: its memory is limited, and the server kills a worker that
+takes too long. It imports neither asyncio nor mcp, because it must start fast.
 """
 
 from __future__ import annotations
@@ -28,27 +29,29 @@ from a2c_smcp.utils.system.processes import end_with_parent
 from a2c_smcp.utils.system.resources import limit_memory
 
 KEPT_OPEN = 4
+"""Files that stay open after a request."""
 MAY_BE_EMPTY = ("text", "code")
-"""Formats of which an empty file is a good one."""
+"""Formats in which an empty file is valid."""
 WHOLE_BYTES = 1 << 30
-"""What is larger is not read to its end to know it again."""
+"""Larger files are not hashed completely."""
 MAX_BLOB_BYTES = 50_000_000
-"""Of a picture or a file."""
+"""The largest picture or attachment that is sent."""
 _BLOCK = 1 << 20
 
 
 class Reader:
-    """Opens files, and keeps the last few open: who reads one page often reads the next."""
+    """Opens files, and keeps the last few open: a client that reads one page often reads the next."""
 
     def __init__(self, version: int = VERSION) -> None:
         self._version = version
         self._open: OrderedDict[Path, tuple[os.stat_result, Source]] = OrderedDict()
 
     def digest(self, path: Path) -> dict[str, Any]:
-        """What the content of a file is known by; it includes how the file is read.
+        """The key under which everything read from this content is kept.
 
-        A film of many gigabytes is known by its beginning, its end, and when it was changed: to read all of it would
-        take longer than anybody waits.
+        The key includes the format and its version: when a parser changes, the pages that the old one made are not used
+        any more, and two files with the same bytes but different endings are two contents. A film of many gigabytes is
+        identified by its beginning, its end and its times, because hashing all of it takes minutes.
         """
         kind = format_of(path)
         how = f"{self._version}.{kind.module}.{kind.function}.{kind.version}.{suffix_of(path)}"
@@ -64,7 +67,7 @@ class Reader:
         return {"digest": digest.hexdigest()}
 
     def facts(self, path: Path) -> dict[str, Any]:
-        """What a document says of itself, and the titles of its pages."""
+        """What a document says about itself, and the titles of its pages."""
         source = self._source(path)
         facts = source.facts
         title, summary = facts.title, facts.summary
@@ -99,7 +102,7 @@ class Reader:
         raise UnreadableFileError("there is no such picture or file")
 
     def words(self, path: Path, start: int, stop: int) -> dict[str, Any]:
-        """What can be searched for on some pages: page, element, text."""
+        """The text of some pages, for the search index: page, element, text."""
         source = self._source(path)
         found: list[tuple[int, str, str]] = []
         for index in range(start, min(stop, len(source.page_titles))):
@@ -127,7 +130,7 @@ def _identity(stat: os.stat_result) -> tuple[int, ...]:
 
 
 def _open_file(path: Path, kind: Format) -> Source:
-    """A source for any file: one that cannot be read is a page that says why."""
+    """A source for any file. A file that cannot be read becomes one page that gives the reason."""
     if path.stat().st_size == 0:
         empty = Unreadable("The file is empty.")
         return PagesSource(empty.facts, [empty.page(0)]) if kind.module in MAY_BE_EMPTY else empty
@@ -138,9 +141,9 @@ def _open_file(path: Path, kind: Format) -> Source:
 
 
 def _from_content(source: PagesSource, title: str, summary: str) -> tuple[str, str]:
-    """Title and summary from the first page, where the file itself says nothing."""
+    """Title and summary from the first page, for files without metadata."""
     elements = source.page(0).elements[:20]
-    # Below data and lists a heading is only about what follows.
+    # A heading below data or a list names the part that follows, not the document.
     above = takewhile(lambda element: element.category not in ("list", "table", "code"), elements)
     headings = (str(element.content.get("text", "")) for element in above if element.category == "heading")
     title = title or next(headings, "")
@@ -148,21 +151,26 @@ def _from_content(source: PagesSource, title: str, summary: str) -> tuple[str, s
 
 
 def main() -> None:
-    """Answer requests until there are no more."""
+    """Answer requests until standard input ends."""
     collect_less_often()
     requests, answers = _private_streams()
     limit_memory(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
     end_with_parent()
     reader = Reader()
     for line in requests:
-        answers.write(_answer(reader, json.loads(line)) + b"\n")
+        answers.write(_reply(reader, json.loads(line)))
         answers.flush()
 
 
-def _answer(reader: Reader, request: dict[str, Any]) -> bytes:
+def _reply(reader: Reader, request: dict[str, Any]) -> bytes:
+    """A line that describes the failure, `{}` for none; after `{}`, a second line with the answer.
+
+    The answer has its own line so that the server can store its bytes unchanged: a page is serialized here, and nowhere
+    else on its way to the disk.
+    """
     path = Path(request["path"])
     try:
-        return _line({"answer": getattr(reader, request["do"])(path, *request["with"])})
+        return b"{}\n" + _line(getattr(reader, request["do"])(path, *request["with"]))
     except MemoryError:
         problem = "reading it takes more memory than it may have"
         return _line({"problem": problem, "cause": "unclear", "is_exhausted": True})
@@ -176,20 +184,25 @@ def _answer(reader: Reader, request: dict[str, Any]) -> bytes:
     except OSError as error:
         if not os.path.exists(path):
             return _line({"gone": True})
-        is_system = error.errno is not None  # libraries raise it as well, for files that are cut off
+        is_system = error.errno is not None  # without a number it comes from a library: the file is truncated
         problem = error.strerror if is_system else f"it cannot be read: {error or type(error).__name__}"
         return _line({"problem": problem, "cause": "machine" if is_system else "file"})
-    except Exception as error:  # a library that a file has got out of step: the file is at fault, the worker lives on
+    except Exception as error:
+        # Libraries raise anything for damaged files. The error is logged by the server; the worker stays usable.
         problem = f"it cannot be read: {type(error).__name__}: {error}"[:500]
         return _line({"problem": problem, "cause": "file", "is_unexpected": True})
 
 
 def _line(reply: dict[str, Any]) -> bytes:
-    return json.dumps(reply, ensure_ascii=False, default=str).encode("utf-8", "replace")
+    return json.dumps(reply, ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n"
 
 
 def _private_streams() -> tuple[BinaryIO, BinaryIO]:
-    """The pipes to the server, out of reach of libraries that print."""
+    """The pipes to the server, moved to other descriptors.
+
+    Native libraries print warnings to descriptors 1 and 2. One such line between two replies would be read as a reply,
+    so the standard descriptors lead to the null device.
+    """
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)

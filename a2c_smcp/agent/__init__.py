@@ -1,6 +1,6 @@
-"""The Agent: uses tools, live context and documents of the Computers in its office.
+"""The Agent: it uses the tools, windows and documents of the Computers in its office.
 
-The clients are loaded when they are first used: Socket.IO takes a while to import.
+The clients are imported on first use, because Socket.IO takes long to import.
 """
 
 from __future__ import annotations

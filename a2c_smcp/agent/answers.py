@@ -1,4 +1,4 @@
-"""What a tool or a document gave, in the forms that models take it: text and pictures."""
+"""Answers for a model: results of tools and contents of documents as text and pictures, in the forms of the vendors."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from a2c_smcp.utils.results import CallToolResult
 
 MODEL_IMAGES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
-"""What models can look at; any other picture is only mentioned."""
+"""The picture formats that models read. Of any other, the model gets the type and size as text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Words."""
+    """A text."""
 
     text: str
 
@@ -40,16 +40,16 @@ Part: TypeAlias = Text | Image
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of a tool in the forms that models take it: text and pictures."""
+    """The answer to a tool call of a model: texts and pictures."""
 
     parts: tuple[Part, ...]
-    """Its texts and pictures, in order."""
+    """The texts and pictures, in order."""
     is_error: bool = False
-    """Whether the call failed; the text says why."""
+    """Whether the call failed. The text says why."""
 
     @property
     def text(self) -> str:
-        """All text; a picture is mentioned in brackets."""
+        """All text, with a note in brackets for each picture."""
         return "\n\n".join(
             part.text if isinstance(part, Text) else f"[picture, {part.mime_type}]" for part in self.parts
         )
@@ -66,14 +66,14 @@ class Answer:
             if isinstance(part, Text)
             else {"type": "image", "source": {"type": "base64", "media_type": part.mime_type, "data": part.data}}
             for part in self.parts
-            if not isinstance(part, Text) or part.text.strip()  # an empty text block is refused
+            if not isinstance(part, Text) or part.text.strip()  # the API rejects an empty text block
         ]
-        if self.is_error:  # then words are a must, and the only thing allowed
+        if self.is_error:  # the API then accepts text only, and requires some
             content = [{"type": "text", "text": self.text if self.text.strip() else "The tool failed."}]
         return {"type": "tool_result", "tool_use_id": tool_use_id, "content": content, "is_error": self.is_error}
 
     def for_openai(self, tool_call_id: str) -> list[Any]:
-        """The messages to add for OpenAI's Chat Completions, if this was the only call of the model's turn."""
+        """The messages to add for OpenAI's Chat Completions, if the model made no other call in this turn."""
         return Answers({tool_call_id: self}).for_openai()
 
     def for_openai_responses(self, call_id: str) -> Any:
@@ -90,17 +90,20 @@ class Answer:
 class Answers(dict[str, Answer]):
     """The answers to all tool calls of one turn of a model, by the id of each call.
 
-    Each form is a list of what is to be added to the conversation, right after the model's own message.
+    Each method returns what to add to the conversation, directly after the model's message.
     """
 
     def for_anthropic(self) -> list[Any]:
-        """For Anthropic's Messages API: one message, which holds the results of all calls."""
+        """For Anthropic's Messages API: one message that holds the results of all calls."""
         results = [answer.for_anthropic(tool_use_id) for tool_use_id, answer in self.items()]
         return [{"role": "user", "content": results}] if results else []
 
     def for_openai(self) -> list[Any]:
-        """For OpenAI's Chat Completions: a tool answers in words there, and nothing comes between such answers; all
-        pictures follow in one more message, numbered."""
+        """For OpenAI's Chat Completions: one message for each call, and one more for all pictures.
+
+        The API accepts text only in the answer of a tool, and no other message between the answers of one turn. The
+        pictures are therefore numbered, and follow in a message of the user.
+        """
         messages: list[Any] = []
         shown: list[Any] = []
         for tool_call_id, answer in self.items():
@@ -122,17 +125,17 @@ class Answers(dict[str, Answer]):
         return messages
 
     def for_openai_responses(self) -> list[Any]:
-        """For OpenAI's Responses API: an item for each call, pictures included."""
+        """For OpenAI's Responses API: one item for each call, with its pictures."""
         return [answer.for_openai_responses(call_id) for call_id, answer in self.items()]
 
 
 def failed_answer(message: str) -> Answer:
-    """Something went wrong, told to the model."""
+    """An answer that tells the model what went wrong."""
     return Answer((Text(message),), is_error=True)
 
 
 def result_answer(result: CallToolResult, max_text: int) -> Answer:
-    """The result of a tool."""
+    """The answer for the result of a tool."""
     parts = [part for item in result.content for part in _parts_of(item)]
     if not parts and result.structured_content is not None:
         parts = [Text(json.dumps(result.structured_content, ensure_ascii=False))]
@@ -140,7 +143,7 @@ def result_answer(result: CallToolResult, max_text: int) -> Answer:
 
 
 def resource_answer(contents: Iterable[ResourceContents], max_text: int) -> Answer:
-    """A resource."""
+    """The answer for the contents of a resource."""
     parts: list[Part] = []
     for item in contents:
         words, blob, mime_type = item.get("text"), item.get("blob", ""), item.get("mimeType") or "binary"
@@ -149,7 +152,7 @@ def resource_answer(contents: Iterable[ResourceContents], max_text: int) -> Answ
 
 
 def text_answer(words: str, max_text: int) -> Answer:
-    """Mere words."""
+    """The answer for a text."""
     return Answer(_shortened([Text(words)], max_text))
 
 
@@ -181,7 +184,7 @@ def _mention(what: str, mime_type: str, data: str) -> Text:
 
 
 def _shortened(parts: Iterable[Part], max_text: int) -> tuple[Part, ...]:
-    """At most `max_text` characters; what is left out is said."""
+    """Cut the texts to `max_text` characters in all, with a note of how many are left out."""
     kept: list[Part] = []
     room = max_text
     for part in parts:

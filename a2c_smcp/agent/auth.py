@@ -1,4 +1,4 @@
-"""How an Agent shows the Server who it is."""
+"""The credentials of an Agent."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from a2c_smcp.agent.types import AgentConfig
 
 
 class AgentAuthProvider(ABC):
-    """Who the Agent is, and the credentials with which it connects. It is asked again at every reconnection."""
+    """Provides the name, the office and the credentials of an Agent. The client asks again at every reconnection."""
 
     @abstractmethod
     def get_agent_id(self) -> str:
-        """The Agent's name, unless `join_office` is given another."""
+        """The Agent's name; `join_office` may be given another."""
 
     @abstractmethod
     def get_connection_auth(self) -> dict[str, Any] | None:
-        """The `auth` data of Socket.IO, or None."""
+        """The `auth` payload of Socket.IO, or None."""
 
     @abstractmethod
     def get_connection_headers(self) -> dict[str, str]:
@@ -30,7 +30,7 @@ class AgentAuthProvider(ABC):
 
 
 class DefaultAgentAuthProvider(AgentAuthProvider):
-    """A fixed name and office, and an API key or token, which is sent as a header and in the `auth` data."""
+    """A fixed name and office, and an API key or token, which is sent in a header and in the `auth` payload."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class DefaultAgentAuthProvider(AgentAuthProvider):
         self._config = AgentConfig(agent=agent_id, office_id=office_id)
         key = {api_key_header: api_key} if api_key else {}
         self._headers: dict[str, str] = {**key, **(extra_headers or {})}
-        self._auth: dict[str, Any] = {**key, **(auth_data or {})}  # a proxy may keep the header for itself
+        self._auth: dict[str, Any] = {**key, **(auth_data or {})}  # a proxy may remove the header
 
     def get_agent_id(self) -> str:
         """The Agent's name."""

@@ -1,7 +1,7 @@
-"""What an Agent does behind its program's back: fetches, and calls of the event handler; in tasks or in threads.
+"""The background work of an Agent: it fetches what has changed, and calls the event handler; in tasks or in threads.
 
-This module and `waiting` hold all that the two forms of an Agent do differently. Each class here has the methods of its
-twin, so that `scripts/generate_sync.py` can make the blocking client from the asynchronous one.
+This module and `waiting` hold what the two forms of an Agent do differently. The two classes here have the same
+methods, so that `scripts/generate_sync.py` can make the blocking client from the asynchronous one.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ from typing import Any
 logger = logging.getLogger(__name__)
 
 IDLE_SECONDS = 5.0
+"""How long a worker thread without a job lives."""
 WORKERS = 8
 
 
 class AsyncBackground:
-    """Tasks of the event loop. None outlives `stop`: a loop that closes complains about tasks that are left."""
+    """Runs background work in tasks. None outlives `stop`: an event loop that closes reports tasks that are left."""
 
     def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[None]] = set()  # the loop itself keeps only weak references
+        self._tasks: set[asyncio.Task[None]] = set()  # the event loop keeps weak references only
 
     def start(self, work: Callable[[], Coroutine[Any, Any, None]], delay: float = 0.0) -> None:
-        """Begin in `delay` seconds."""
+        """Start a job after `delay` seconds."""
         task = asyncio.create_task(_run_later(work, delay))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def keep_running(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Begin something that lasts as long as the connection."""
+        """Start a job that runs until the Agent disconnects."""
         self.start(work)
 
     async def finish(self, outcome: Any) -> None:
@@ -44,7 +45,7 @@ class AsyncBackground:
             await outcome
 
     async def stop(self) -> None:
-        """Cancel everything, except the task that asks for it: a handler may disconnect its own client."""
+        """Cancel all tasks but the current one: a handler may disconnect its own client."""
         tasks = self._tasks - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
@@ -52,10 +53,10 @@ class AsyncBackground:
 
 
 class SyncBackground:
-    """Daemon threads: they end with the program. A few workers share the short jobs, and end when there are none.
+    """Runs background work in daemon threads, which end with the program. A few workers share the short jobs.
 
-    A thread for each job would be simpler, but an office with a hundred Computers that change at the same moment would
-    start a hundred threads; and a delayed job would hold a thread only to sleep.
+    A thread for each job would be simpler. But when the Server restarts, a hundred Computers rejoin at the same moment,
+    and would start a hundred threads; and a job that waits for its retry would keep a thread asleep.
     """
 
     def __init__(self, workers: int = WORKERS) -> None:
@@ -63,13 +64,13 @@ class SyncBackground:
         self._workers = 0
         self._busy = 0
         self._jobs: list[tuple[float, int, Callable[[], None]]] = []
-        """A heap by due time; the number keeps the order of jobs that are due at the same time."""
+        """A heap: when a job is due, a number that keeps the order of equals, and the job."""
         self._numbers = itertools.count()
         self._changed = threading.Condition()
         self._is_stopped = False
 
     def start(self, work: Callable[[], None], delay: float = 0.0) -> None:
-        """Begin in `delay` seconds, or as soon as a worker is free after that."""
+        """Start a job after `delay` seconds, or later when a worker is free."""
         with self._changed:
             self._is_stopped = False
             heapq.heappush(self._jobs, (time.monotonic() + delay, next(self._numbers), work))
@@ -79,16 +80,16 @@ class SyncBackground:
             self._changed.notify()
 
     def keep_running(self, work: Callable[[], None]) -> None:
-        """Begin something that lasts as long as the connection: not in a worker, which it would occupy."""
+        """Start a job that runs until the Agent disconnects, in a thread of its own: it would block a worker."""
         threading.Thread(target=work, daemon=True).start()
 
     def finish(self, outcome: Any) -> None:
-        """Run what a handler returned to its end, if it is awaitable, in an event loop made for it."""
+        """Await what a handler returned, if it is awaitable, in a new event loop."""
         if inspect.isawaitable(outcome):
             asyncio.run(_awaiting(outcome))
 
     def stop(self) -> None:
-        """Drop the jobs that have not begun. A thread cannot be cancelled: one that is busy ends after its job."""
+        """Drop the jobs that have not started. Threads cannot be cancelled: a busy worker ends after its job."""
         with self._changed:
             self._jobs.clear()
             self._is_stopped = True
@@ -105,7 +106,7 @@ class SyncBackground:
                     self._busy -= 1
 
     def _next(self) -> Callable[[], None] | None:
-        """The next job that is due; None when this worker is to end."""
+        """Wait for the next job that is due; None if this worker has to end."""
         with self._changed:
             idle_until = time.monotonic() + IDLE_SECONDS
             while True:

@@ -1,4 +1,9 @@
-"""What both forms of the Agent share: who it is, what it knows of its office, and what a program's handler is told."""
+"""What both forms of the Agent share: its name, what it knows of its office, and the calls of the event handler.
+
+The rules for keeping an Agent current are in `a2c_smcp.protocol.upkeep`: told what happened, it answers with actions.
+This class tells it, and performs the actions: a fetch in the background, a change to all listeners. Nothing here waits,
+except in flows, which either form runs.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +25,11 @@ from a2c_smcp.transport.base import OfficeClientBase
 from a2c_smcp.types import Role
 
 CALL_SECONDS = 60.0
-"""For a tool to end."""
+"""The default time limit of a tool call."""
 REQUEST_SECONDS = 20.0
+"""The default time limit of any other request."""
 SETTLE_SECONDS = 5.0
+"""How long `in_office` waits for the tools of Computers that answer slowly."""
 
 _HANDLERS = {
     "enter": "on_computer_enter_office",
@@ -38,17 +45,22 @@ _IMPLIED: tuple[tuple[str, Kind], ...] = (("on_desktop_updated", "desktop"), ("o
 
 
 class AgentBase(OfficeClientBase):
-    """An Agent. `keep` names what is fetched whenever it changes, beside the tools: "config", "desktop", "finder"; the
-    latter two are also kept when the event handler wants to hear of them."""
+    """An Agent, without what waits.
+
+    `keep` names what is fetched whenever it changes, beside the tools: "config", "desktop", "finder". The latter two
+    are also kept if the event handler has a method for them.
+    """
 
     role: ClassVar[Role] = "agent"
     _forbidden_prefixes: ClassVar[tuple[str, ...]] = (NOTIFY_PREFIX,)
 
     _progress: Any
-    """Held by everything that looks at the upkeep or changes it; notified when `wait_for` should look again."""
+    """A condition. Code that reads or changes `_upkeep` holds it: in the blocking client, the reader, the workers and
+    the program are different threads. It is notified when `wait_for` has to check again."""
     _background: Any
+    """An `AsyncBackground` or a `SyncBackground`."""
 
-    def _be(self, auth_provider: AgentAuthProvider, event_handler: Any, keep: Iterable[Kind]) -> None:
+    def _initialize_agent(self, auth_provider: AgentAuthProvider, event_handler: Any, keep: Iterable[Kind]) -> None:
         self.auth_provider = auth_provider
         self.event_handler = event_handler
         self.name = auth_provider.get_agent_id()
@@ -65,7 +77,7 @@ class AgentBase(OfficeClientBase):
 
     @property
     def tools(self) -> Mapping[str, list[SMCPTool]]:
-        """The tools of each Computer, by its name. The list is empty until they are known."""
+        """The tools of each Computer, by its name. A list is empty until the tools are known."""
         offers = dict(self._upkeep.offers)
         return MappingProxyType({computer: list(offer.get("tools", ())) for computer, offer in offers.items()})
 
@@ -89,9 +101,13 @@ class AgentBase(OfficeClientBase):
         return MappingProxyType({computer: offer[kind] for computer, offer in offers.items() if kind in offer})
 
     def _is_there(self, computer: str | None, tool: str | None) -> bool:
-        """Whether what `wait_for` waits for is there."""
+        """Whether `wait_for` is done.
+
+        Raises:
+            NotInOfficeError: the Agent is in no office, so that waiting is pointless.
+        """
         if self._seat is None:
-            raise NotInOfficeError("this agent is in no office")
+            raise NotInOfficeError("this Agent is in no office")
         if computer is None:
             return self._upkeep.is_settled
         offer = self._upkeep.offers.get(computer)
@@ -100,9 +116,9 @@ class AgentBase(OfficeClientBase):
         return any(each["name"] == tool for each in offer.get("tools", ()))
 
     def _missing(self, computer: str | None, tool: str | None, timeout: float) -> TimedOutError:
-        """What is not there in time."""
+        """The error that says what `wait_for` did not find in time."""
         if computer is None:
-            return TimedOutError(f"the tools of the Computers are not known after {timeout:g} s")
+            return TimedOutError(f"the tools of the Computers are still unknown after {timeout:g} s")
         if computer not in self._upkeep.offers:
             present = ", ".join(self._upkeep.offers) or "no Computer"
             what = f"Computer {computer!r} is not in the office; {present} is there"
@@ -113,7 +129,11 @@ class AgentBase(OfficeClientBase):
     # -------------------------------------------------------------------------------------------------- keeping current
 
     def _looking_around(self, office_id: str) -> Flow[ClientBackend, None]:
-        """Learn which Computers are there; if the caller is interrupted, in the background."""
+        """Fetch the list of Computers, so that it is known when `join_office` returns.
+
+        A caller that is cancelled or interrupted here is in the office all the same, so the fetch goes on in the
+        background.
+        """
         try:
             with self._progress:
                 actions = self._upkeep.join(office_id, time.monotonic())
@@ -126,7 +146,7 @@ class AgentBase(OfficeClientBase):
             raise
 
     def _fetching(self, fetch: Fetch) -> Flow[ClientBackend, None]:
-        """Fetch something that the upkeep asks for, and act on what it makes of it."""
+        """Fetch what the upkeep asks for, and perform the actions that follow."""
         with self._progress:
             if not self._upkeep.begin(fetch, time.monotonic()):
                 return
@@ -162,7 +182,7 @@ class AgentBase(OfficeClientBase):
                 return (yield from requests.get_tools(self.name, computer, REQUEST_SECONDS))["tools"]
 
     def _perform(self, actions: Actions) -> None:
-        """Fetch and announce what the upkeep asks for. The caller holds `_progress`."""
+        """Start the fetches and announce the changes. The caller holds `_progress`: changes must keep their order."""
         for action in actions:
             if isinstance(action, Fetch):
                 self._background.start(partial(self._run, self._fetching(action)), action.delay)
@@ -202,7 +222,7 @@ class AgentBase(OfficeClientBase):
     # ---------------------------------------------------------------------------------------------------------- handler
 
     def _tell_handler(self, change: Change) -> Any:
-        """Call the program's handler, if it wants to hear of this; what it returns may have to be awaited."""
+        """Call the handler's method for this change, if it has one. The result may be awaitable."""
         method = getattr(self.event_handler, _HANDLERS[change.kind], None)
         if method is None:
             return None
@@ -219,7 +239,7 @@ class AgentBase(OfficeClientBase):
     # ------------------------------------------------------------------------------------------------------- connecting
 
     def _credentials(self, given: dict[str, Any]) -> dict[str, Any]:
-        """What is shown to the Server; the provider is asked again for every reconnection."""
+        """The headers and `auth` payload: functions, which the library calls at every reconnection."""
         provided = {
             "headers": self.auth_provider.get_connection_headers,
             "auth": self.auth_provider.get_connection_auth,
@@ -232,7 +252,7 @@ class AgentBase(OfficeClientBase):
 
 
 def typed(error: OfficeRefusedError) -> SMCPError:
-    """The refusal of an office as the error of its code."""
+    """The error class for the code with which the Server rejected a join or leave."""
     if isinstance(error.__cause__, SMCPError):
         return error.__cause__
     return error_for(error.code, error.message)

@@ -1,4 +1,7 @@
-"""Tools of our own for a model: to look at windows, and to find and read documents, on one Computer or on all."""
+"""Built-in tools for a model: it looks at windows, and finds and reads documents, on one Computer or on all.
+
+The tools are flows, like the rules of `a2c_smcp.protocol`, so that both toolkits run the same code.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelBackend:
-    """Performs the effects of a model's calls, with either Agent. `side_by_side` does several things at once and gives
-    all outcomes, errors included."""
+    """Performs the effects of a model's calls, with either Agent.
+
+    `side_by_side` calls several functions at the same time and returns their outcomes, errors included.
+    """
 
     agent: AsyncSMCPAgentClient | SMCPAgentClient
     side_by_side: Callable[[list[Callable[[], Any]]], MaybeAwaitable[list[Any]]]
@@ -39,19 +44,19 @@ class CallTool(Effect[ModelBackend, Any]):
     timeout: float
 
     def perform(self, backend: ModelBackend) -> Any:
-        """Do so."""
+        """Ask the Agent."""
         return backend.agent.emit_tool_call(self.computer, self.tool, self.arguments, self.timeout)
 
 
 @dataclass(frozen=True, slots=True)
 class AskEach(Effect[ModelBackend, list[Any]]):
-    """Ask several Computers side by side; their answers or errors, in order."""
+    """Ask several Computers at the same time; the answers or errors are in their order."""
 
     computers: tuple[str, ...]
     ask: Callable[[str], Any]
 
     def perform(self, backend: ModelBackend) -> MaybeAwaitable[list[Any]]:
-        """Do so."""
+        """Call `ask` for each Computer."""
         return backend.side_by_side([partial(self.ask, computer) for computer in self.computers])
 
 
@@ -59,29 +64,29 @@ ModelFlow: TypeAlias = Flow[ModelBackend, Answer]
 Act: TypeAlias = Callable[[tuple[str, ...], dict[str, Any]], ModelFlow]
 
 
-class Unclear(Exception):
-    """A model asked for something in a way that cannot be understood."""
+class InvalidCall(Exception):
+    """A model calls a tool with invalid arguments. The message tells the model what to change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blueprint:
-    """A tool of our own."""
+    """The name, description and parameters of a built-in tool."""
 
     name: str
     description: str
     parameters: dict[str, Any]
 
     def check(self, arguments: Mapping[str, Any]) -> None:
-        """Raise `Unclear` if these are not its parameters."""
+        """Raise `InvalidCall` if the arguments do not fit the parameters."""
         properties = self.parameters["properties"]
         for name, value in arguments.items():
             if name not in properties:
-                raise Unclear(f"there is no parameter {name}; there are {', '.join(properties)}")
+                raise InvalidCall(f"unknown parameter {name}; the parameters are {', '.join(properties)}")
             if not isinstance(value, _PYTHON_TYPES[properties[name]["type"]]) or isinstance(value, bool):
-                raise Unclear(f"the parameter {name} must be of type {properties[name]['type']}")
+                raise InvalidCall(f"the parameter {name} must be of type {properties[name]['type']}")
         for name in self.parameters.get("required", ()):
             if name not in arguments:
-                raise Unclear(f"the parameter {name} is missing")
+                raise InvalidCall(f"the required parameter {name} is missing")
 
 
 _PYTHON_TYPES = {"string": str, "integer": int, "array": list}
@@ -128,14 +133,14 @@ READ_DOCUMENT = Blueprint(
 
 
 class BuiltinTools:
-    """How they work."""
+    """The flows of the built-in tools. The texts of their answers have at most `max_text` characters."""
 
     def __init__(self, agent: AsyncSMCPAgentClient | SMCPAgentClient, max_text: int) -> None:
         self._agent = agent
         self._max_text = max_text
 
     def look(self, computers: tuple[str, ...], arguments: dict[str, Any]) -> ModelFlow:
-        """What the windows show."""
+        """Show the windows."""
         look = self._agent.get_desktop_from_computer
         answers = yield from self._of_each(computers, lambda computer: look(computer, **arguments))
         shown: list[str] = []
@@ -145,7 +150,7 @@ class BuiltinTools:
         return text_answer("\n\n".join(shown), self._max_text)
 
     def find(self, computers: tuple[str, ...], arguments: dict[str, Any]) -> ModelFlow:
-        """Documents that match."""
+        """List the documents that match."""
         get_finder = self._agent.get_finder
         answers = yield from self._of_each(computers, lambda computer: get_finder(computer, **arguments))
         listings = {computer: _listing(answer) for computer, answer in answers.items()}
@@ -153,12 +158,12 @@ class BuiltinTools:
         return text_answer(json.dumps(shown, ensure_ascii=False, indent=1), self._max_text)
 
     def read(self, computers: tuple[str, ...], arguments: dict[str, Any]) -> ModelFlow:
-        """A document, a page or an element."""
+        """Show a document, a page or an element, from the first Computer that has it."""
         bodies = yield from self._of_each(computers, lambda computer: self._body(computer, **arguments))
         return _shown(next(iter(bodies.values())), self._max_text)
 
     def _body(self, computer: str, uri: str, page: int | None = None, element: str | None = None) -> Any:
-        """Ask for what a model wants to read."""
+        """Request the document, page or element."""
         if element is not None:
             return self._agent.read_element(computer, uri, element)
         if page is not None:
@@ -168,30 +173,30 @@ class BuiltinTools:
         return self._agent.read_resource(computer, uri)
 
     def _of_each(self, computers: tuple[str, ...], ask: Callable[[str], Any]) -> Flow[ModelBackend, dict[str, Any]]:
-        """What the Computers answer, side by side; whoever cannot answer is left out as long as another can."""
+        """Ask the Computers at the same time. A Computer that fails is left out, unless all fail."""
         outcomes = yield from AskEach(computers, ask)
         pairs = zip(computers, outcomes, strict=True)
         answers = {computer: outcome for computer, outcome in pairs if not isinstance(outcome, BaseException)}
         if not answers:
-            raise next(error for error in sorted(outcomes, key=_plainness))
+            raise min(outcomes, key=_rank)
         return answers
 
 
 def _listing(found: GetFinderRet) -> dict[str, Any]:
-    """Documents as a model needs them."""
+    """A page of documents without the fields that mean nothing to a model."""
     internal = ("server", "file_uri", "doc_ref")
     documents = [{key: value for key, value in each.items() if key not in internal} for each in found["documents"]]
     further = {"unindexed_count": found["unindexed_count"]} if "unindexed_count" in found else {}
     return {"documents": documents, "total_count": found["total_count"], **further}
 
 
-def _plainness(error: Any) -> int:
-    """Of several errors, the one that says most: that a document is unknown is said by everybody who lacks it."""
+def _rank(error: Any) -> int:
+    """How much an error says, the most informative first: every Computer without the document answers "not found"."""
     return 1 if isinstance(error, DocumentNotFoundError) else 0
 
 
 def _shown(body: dict[str, Any], max_text: int) -> Answer:
-    """What a document, page or element holds: markdown as it is, pictures as pictures, anything else as JSON."""
+    """The answer for a document, page or element: MCP contents and Markdown as they are, anything else as JSON."""
     if isinstance(contents := body.get("contents"), list):
         return resource_answer(cast("list[Any]", contents), max_text)
     markdown = body.get("content_markdown")

@@ -1,4 +1,4 @@
-"""Changes that wait to be heard of."""
+"""A queue of changes for a reader that may be slow."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ _STATES = frozenset(get_args(Kind))
 
 
 class ChangeQueue:
-    """Changes in order. Who is slow to take them gets what matters and no more.
+    """The changes of an office, in order, without those that a later change makes pointless.
 
-    Of a state that changed again, the latest is kept; a Computer that came and went again was never there.
+    A program may iterate slowly, or stop iterating without closing. The queue must then not grow with the changes of
+    days: a state (tools, windows, …) that changes again replaces the earlier change in its place, and a Computer that
+    leaves takes its own unread arrival and states with it. What is left grows with the number of Computers.
     """
 
     def __init__(self) -> None:
         self._changes: dict[int, Change] = {}
         self._latest: dict[tuple[str, str | None], int] = {}
-        """The changes that a later change of the same state replaces."""
+        """The unread change of each state, which a later one replaces."""
         self._arrivals: dict[str | None, int] = {}
-        """The changes that tell of Computers which came and have not left since."""
+        """The unread arrivals of Computers that have not left."""
         self._next = 0
 
     def __len__(self) -> int:
@@ -35,7 +37,9 @@ class ChangeQueue:
         if number is not None:
             self._changes[number] = change
             return
-        if change.kind not in _STATES:  # what came before a Computer went is not what comes after it is back
+        # A Computer enters or leaves. States from before must stay before this change, and later ones come after it, so
+        # later ones must not replace them.
+        if change.kind not in _STATES:
             states = [self._latest.pop((kind, computer), None) for kind in _STATES]
             arrival = self._arrivals.pop(computer, None)
             if change.kind == "leave" and arrival is not None:
@@ -51,7 +55,7 @@ class ChangeQueue:
             self._arrivals[computer] = number
 
     def take(self) -> Change | None:
-        """The oldest change; None when there is none."""
+        """Remove and return the oldest change, or None."""
         if not self._changes:
             return None
         number = next(iter(self._changes))

@@ -1,4 +1,4 @@
-"""Which tools a model gets to see."""
+"""The choice of tools that a model gets to see."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from a2c_smcp.utils.tool_meta import tool_meta
 
 @dataclass(frozen=True)
 class Choice:
-    """Which tools a model gets to see: those that all of the first three allow and none of the others excludes."""
+    """The tools that a model gets to see: `names`, `tags` and `computers` all allow them, and nothing excludes them."""
 
     names: Collection[str] | None = None
-    """Patterns of names, such as `read_*`; None allows all."""
+    """Patterns of tool names, such as `read_*`; None allows all."""
     tags: Collection[str] | None = None
-    """A tool needs one of these tags; None allows all."""
+    """Tags, of which a tool needs at least one; None allows all."""
     computers: Collection[str] | None = None
     """The names of Computers; None allows all."""
     exclude_names: Collection[str] = ()
-    """Patterns of names that are left out."""
+    """Patterns of tool names to leave out."""
     exclude_tags: Collection[str] = ()
-    """Tags whose tools are left out."""
+    """Tags whose tools to leave out."""
     exclude_computers: Collection[str] = ()
-    """Computers that are left out."""
+    """The names of Computers to leave out."""
 
     def allows_computer(self, computer: str) -> bool:
-        """Whether anything of this Computer is shown."""
+        """Whether a Computer may be shown."""
         return computer not in self.exclude_computers and (self.computers is None or computer in self.computers)
 
     def allows(self, tool: SMCPTool) -> bool:
-        """Whether a tool is shown."""
+        """Whether a tool may be shown."""
         name, tags = tool["name"], tags_of(tool)
         return (
             (self.names is None or _matches(name, self.names))
@@ -44,7 +44,7 @@ class Choice:
 
 
 def tags_of(tool: SMCPTool) -> frozenset[str]:
-    """The tags that the Computer's owner gave a tool."""
+    """The tags that the owner of the Computer gave to a tool."""
     tags = tool_meta(tool).get("tags")
     listed = cast("list[Any]", tags) if isinstance(tags, list) else []
     return frozenset(tag for tag in listed if isinstance(tag, str))

@@ -1,4 +1,4 @@
-"""JSON schemas of tools' parameters, made such that every model takes them."""
+"""JSON schemas of tool parameters in a form that the APIs of all model vendors accept."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ _CHOICE_NAMES = ("computer", "target_computer", "a2c_computer")
 
 
 def object_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema of type object with its properties at the top: models refuse alternatives there.
+    """A schema of type object, without alternatives (`anyOf`, …) at the top: the APIs reject those.
 
-    Properties of alternatives are offered side by side, and none of them is required.
+    The properties of all alternatives are offered together, and none of them is required; the MCP server checks which
+    combinations it accepts. `$schema` and `$id` are dropped, because some APIs reject unknown keywords.
     """
     fitting = {key: value for key, value in schema.items() if key not in ("$schema", "$id", *_COMBINATORS)}
     properties = as_object(fitting.get("properties"))
@@ -34,7 +35,7 @@ def object_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 def with_choice(
     schema: dict[str, Any], computers: tuple[str, ...], *, must_choose: bool = True
 ) -> tuple[dict[str, Any], str | None]:
-    """The schema with a parameter to choose a Computer, and that parameter's name; None when there is no choice."""
+    """Add a parameter that chooses a Computer; return the schema and the parameter's name (None for one Computer)."""
     if len(computers) < 2:
         return schema, None
     properties = schema["properties"]
@@ -55,7 +56,7 @@ def _free_name(properties: Mapping[str, Any]) -> str:
 
 
 def _resolved(branch: Any, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """An alternative, or what it refers to inside the same schema."""
+    """An alternative, or the part of the same schema that it refers to."""
     found = as_object(branch)
     target = referred(found, schema)
     return found if target is None else target

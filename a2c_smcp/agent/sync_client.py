@@ -57,13 +57,13 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         **socketio_kwargs: Any,
     ) -> None:
         super().__init__(**socketio_kwargs)
-        self._be(auth_provider, event_handler, keep)
+        self._initialize_agent(auth_provider, event_handler, keep)
         self._progress = Condition()
         self._background = SyncBackground()
         self._handled: Changes | None = None
         """The changes that the event handler is told of."""
 
-    # ------------------------------------------------------------------------------------------------- coming and going
+    # ------------------------------------------------------------------------------------------- connecting and joining
 
     @classmethod
     @contextmanager
@@ -84,7 +84,7 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         Raises:
             NotConnectedError: the Server cannot be reached.
             NotAuthenticatedError, ForbiddenError: the Server requires another key.
-            OfficeFullError: the office has an Agent.
+            OfficeFullError: the office already has an Agent.
             SMCPError: the Server rejects the connection or the join for another reason.
         """
         client = cls(DefaultAgentAuthProvider(name, office_id, api_key), event_handler, **options)
@@ -115,7 +115,7 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         `namespace` is accepted for compatibility, and ignored.
 
         Raises:
-            OfficeFullError: the office has an Agent.
+            OfficeFullError: the office already has an Agent.
             SMCPError: the Server rejects the join for another reason, or does not answer.
         """
         office, name = self._seat_for(office_id, agent_name)
@@ -127,7 +127,7 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         self._run(self._looking_around(office))
 
     def leave_office(self, office_id: str | None = None, namespace: str | None = None) -> None:
-        """Leave the office. The Agent is out of it even if the Server answers an error.
+        """Leave the office. The Agent is outside afterwards, even if the Server answers an error.
 
         Raises:
             NotInOfficeError: the Agent is in no office.
@@ -146,6 +146,7 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
 
     def disconnect(self) -> None:
         """Disconnect from the Server and do not reconnect. Requests that wait for an answer fail."""
+        # Forget the office first: a fetch that starts while the connection closes then finds that it is not wanted.
         with self._progress:
             self._upkeep.leave()
         super().disconnect()
@@ -159,7 +160,7 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         A Computer joins before all its MCP servers have started; this waits for the one that is needed.
 
         Raises:
-            TimedOutError: it is not there within `timeout` seconds.
+            TimedOutError: the Computer or tool is not there after `timeout` seconds.
             NotInOfficeError: this Agent is in no office.
         """
         seconds = check_seconds(timeout)
@@ -226,7 +227,7 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         return self._run(requests.get_desktop(self.name, computer, size, window, timeout))
 
     def get_computers_in_office(self, office_id: str, timeout: float = REQUEST_SECONDS) -> list[SessionInfo]:
-        """Fetch who is in this Agent's office. `computers` has the names that are known already.
+        """Fetch the Computers in this Agent's office. `computers` has the names that are known already.
 
         Raises:
             CrossOfficeError: `office_id` is another office.
@@ -257,11 +258,11 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
     # -------------------------------------------------------------------------------------------------------- documents
 
     def read_contents(self, computer: str, uri: str, timeout: float = REQUEST_SECONDS) -> ReadResourceRet:
-        """Read any resource of a Computer: the answer of its MCP server, as it came.
+        """Read any resource of a Computer; return the answer of its MCP server unchanged.
 
         Raises:
             NotFoundError: there is no such Computer in the office.
-            DocumentNotFoundError, PageOutOfRangeError, ElementNotFoundError: a `dpe://` address leads nowhere.
+            DocumentNotFoundError, PageOutOfRangeError, ElementNotFoundError: a `dpe://` address has no target.
             InvalidDPEUriError: a `dpe://` address is invalid.
             TimedOutError: there is no answer within `timeout` seconds.
             SMCPError: the request fails for another reason.
@@ -269,7 +270,7 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         return self._run(requests.read_resource_contents(self.name, computer, uri, timeout))
 
     def read_resource(self, computer: str, uri: str, timeout: float = REQUEST_SECONDS) -> dict[str, Any]:
-        """Read the document, page or element at a `dpe://` address, as an object; of any other address the MCP answer.
+        """Read the document, page or element at a `dpe://` address as an object; for other addresses, the MCP answer.
 
         It raises what `read_contents` raises.
         """
@@ -283,7 +284,7 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         cursor: str | None = None,
         timeout: float = REQUEST_SECONDS,
     ) -> ListResourceTemplatesRet:
-        """The resource templates of a Computer's MCP servers, or of one of them.
+        """Fetch the resource templates of a Computer's MCP servers, or of one of them.
 
         An answer with `next_cursor` has more pages: pass it as `cursor`.
         """
@@ -299,10 +300,10 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         mcp_server: str | None = None,
         timeout: float = REQUEST_SECONDS,
     ) -> CompleteRet:
-        """Values that an MCP server suggests for one argument of a resource template or a prompt.
+        """Fetch the values that an MCP server suggests for one argument of a resource template or a prompt.
 
         `ref` and `argument` are those of MCP: `{"type": "ref/resource", "uri": template}` and
-        `{"name": "page_index", "value": "1"}`; `context` holds the arguments that were chosen before.
+        `{"name": "page_index", "value": "1"}`; `context` holds the arguments that have been chosen.
         """
         return self._run(requests.complete(self.name, computer, ref, argument, context, mcp_server, timeout))
 
@@ -327,7 +328,7 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
     ) -> dict[str, Any]:
         """Read a page of a document with its elements. Pages count from 0.
 
-        `format` is `json`, `markdown` or `text`; `categories` leaves only elements of these types.
+        `format` is `json`, `markdown` or `text`; `categories` selects elements of these types.
         """
         return self.read_resource(computer, requests.page_uri(uri, page_index, format, categories), timeout)
 
@@ -340,7 +341,7 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
     def iter_documents(
         self, computer: str, keywords: Sequence[str] | None = None, file_type: str | None = None
     ) -> Iterator[DPEDocumentSummary]:
-        """Iterate over all documents that match. They are fetched as the iteration goes on."""
+        """Iterate over all documents that match; fetch them page by page."""
         offset = 0
         while True:
             page = self.get_finder(computer, keywords, file_type, offset, requests.LARGEST_LIMIT)
@@ -352,22 +353,26 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
     def iter_pages(
         self, computer: str, uri: str, format: str = "json", categories: Sequence[str] | None = None
     ) -> Iterator[dict[str, Any]]:
-        """Iterate over all pages of a document. Each is read when it is its turn."""
+        """Iterate over all pages of a document; read each when its turn comes."""
         document = self.read_document_metadata(computer, uri)
         for index in range(requests.page_count(document)):
             yield self.read_page(computer, uri, index, format, categories)
 
-    # ----------------------------------------------------------------------------------------------------- what changes
+    # ---------------------------------------------------------------------------------------------------------- changes
 
     def changes(self) -> Changes:
-        """Iterate over what changes, from now until this Agent disconnects: `for change in agent.changes()`."""
+        """Iterate over the changes from now until this Agent disconnects: `for change in agent.changes()`."""
         listener = Changes()
         with self._progress:
             self._listeners.add(listener)
         return listener
 
     def _tell_handler_all(self, changes: Changes) -> None:
-        """Call the program's handler for one change after another."""
+        """Call the program's handler for one change after another.
+
+        Not where the change is noticed, in the task or thread that reads the connection: a handler may call a tool, and
+        its answer could then not be read.
+        """
         for change in changes:
             try:
                 self._background.finish(self._tell_handler(change))
@@ -382,7 +387,10 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
 
 
 class Changes:
-    """What changes, as it comes. `close` ends it, after what came before."""
+    """An iterator over the changes of an office. `close` ends it after the changes that are in the queue.
+
+    The Agent holds it weakly: a program that drops it does not have to close it.
+    """
 
     def __init__(self) -> None:
         self.is_closed = False
@@ -390,13 +398,13 @@ class Changes:
         self._news = Condition()
 
     def put(self, change: Change) -> None:
-        """Something changed."""
+        """Add a change."""
         with self._news:
             self._queue.put(change)
             self._news.notify_all()
 
     def close(self) -> None:
-        """Nothing more will come."""
+        """End the iteration after the changes that are in the queue."""
         with self._news:
             self.is_closed = True
             self._news.notify_all()

@@ -1,13 +1,14 @@
-"""The tools of all Computers in an office, for a model: named, described and called as models do it.
+"""The tools of all Computers in an office, for a model.
 
     toolkit = Toolkit(agent)
     tools = toolkit.openai()                              # or .anthropic(), .openai_responses(), .json_schema()
-    answer = await toolkit.call(name, arguments)          # whatever goes wrong is an answer as well
+    answer = await toolkit.call(name, arguments)          # a failure is an answer, too
     answers = await toolkit.call_all([(id, name, arguments), …])
     messages += answers.for_openai()                      # or .for_anthropic(), .for_openai_responses()
 
-A tool that several Computers have is one tool with a `computer` parameter. A name, once given, stays the same for as
-long as the toolkit lives.
+A tool that several Computers have is one tool with a `computer` parameter, so that the list that a model reads does not
+grow with the office. Once a tool has a name, it keeps it for as long as the toolkit lives: a model refers to the names
+of earlier turns.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ from a2c_smcp.agent.builtin_tools import (
     Blueprint,
     BuiltinTools,
     CallTool,
+    InvalidCall,
     ModelBackend,
     ModelFlow,
-    Unclear,
 )
 from a2c_smcp.agent.choice import Choice, tags_of
 from a2c_smcp.agent.schemas import object_schema, with_choice
@@ -55,7 +56,7 @@ LONGEST_NAME = 64
 Arguments: TypeAlias = Mapping[str, Any] | str | None
 """An object, or the JSON text of one."""
 Call: TypeAlias = tuple[str, str, Arguments]
-"""What a model asks for: an id, the name of a tool, and its arguments."""
+"""A call of a model: an id, the name of a tool, and its arguments."""
 
 _UNFIT = re.compile("[^a-zA-Z0-9_-]")
 
@@ -70,16 +71,12 @@ class ModelTool:
     """JSON schema, of type object."""
     tags: frozenset[str] = frozenset()
     computers: tuple[str, ...] = ()
-    """Where it can run."""
+    """The Computers that it can run on."""
     start: Callable[[dict[str, Any]], ModelFlow] = field(repr=False, kw_only=True)
 
 
 class ToolkitBase(ABC):
-    """The tools, as they are now.
-
-    `desktop` and `documents` add tools to look at windows, and to find and read documents; `timeout` bounds a call in
-    seconds, and `max_text` what a model is told of its result in characters.
-    """
+    """What both toolkits share; see `Toolkit`."""
 
     def __init__(
         self,
@@ -99,19 +96,19 @@ class ToolkitBase(ABC):
         self._timeout = timeout
         self._max_text = max_text
         self._names: dict[str, str] = {}
-        """The names that were given, by what they were given to."""
+        """The names that tools have been given, by the tool's fingerprint."""
         self._naming = threading.Lock()
 
     # ---------------------------------------------------------------------------------------------------------- listing
 
     @property
     def tools(self) -> dict[str, ModelTool]:
-        """All tools, by the name a model knows them by."""
+        """All current tools, by the name that a model uses."""
         found: dict[str, ModelTool] = {}
         if self.computers:
-            for tool in self._own_tools():
+            for tool in self._builtin_tools():
                 found[tool.name] = tool
-        with self._naming:  # several threads may call
+        with self._naming:  # threads may use one toolkit at the same time
             for (name, fingerprint), where in sorted(self._groups().items(), key=_order):
                 given = self._name_for(name, fingerprint, found)
                 found[given] = self._merged(given, where)
@@ -119,21 +116,21 @@ class ToolkitBase(ABC):
 
     @property
     def computers(self) -> tuple[str, ...]:
-        """The Computers whose tools are shown."""
+        """The Computers whose tools a model gets to see."""
         return tuple(computer for computer in self._agent.computers if self._choice.allows_computer(computer))
 
-    # What the SDKs declare as types of their own are plain dictionaries, so the lists below say no more than `Any`:
-    # they can be given to an SDK without it being imported here.
+    # The SDKs declare types for these plain dictionaries. The lists below are typed `Any`, so that a program can pass
+    # them to an SDK that is not imported here.
 
     def json_schema(self) -> list[Any]:
-        """Name, description and parameters of each tool, plainly."""
+        """The name, description and parameters of each tool."""
         return [
             {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
             for tool in self.tools.values()
         ]
 
     def openai(self) -> list[Any]:
-        """The `tools` of OpenAI's Chat Completions, and of the many that are compatible with it."""
+        """The `tools` of OpenAI's Chat Completions, and of the many APIs that are compatible with it."""
         return [{"type": "function", "function": tool} for tool in self.json_schema()]
 
     def openai_responses(self) -> list[Any]:
@@ -148,7 +145,7 @@ class ToolkitBase(ABC):
         ]
 
     def _groups(self) -> dict[tuple[str, str], dict[str, SMCPTool]]:
-        """Tools that are the same, with the Computers that have them."""
+        """The tools, each with the Computers that have it."""
         groups: dict[tuple[str, str], dict[str, SMCPTool]] = {}
         offered = self._agent.tools
         for computer in sorted(self.computers):
@@ -158,7 +155,7 @@ class ToolkitBase(ABC):
         return groups
 
     def _name_for(self, name: str, fingerprint: str, taken: Collection[str]) -> str:
-        """A name that fits, and that nothing else has or had."""
+        """A name that all APIs accept, and that no other tool has or had."""
         known = self._names.get(fingerprint)
         if known is not None and known not in taken:
             return known
@@ -171,7 +168,7 @@ class ToolkitBase(ABC):
         return fitting
 
     def _merged(self, name: str, where: dict[str, SMCPTool]) -> ModelTool:
-        """One tool for all Computers that have it."""
+        """One tool for all Computers that have the same one."""
         computers = tuple(where)
         tool = where[computers[0]]
         schema, key = with_choice(object_schema(tool["params_schema"]), computers)
@@ -202,21 +199,21 @@ class ToolkitBase(ABC):
             return failed_answer(f"there is no tool {name}{hint}")
         try:
             return (yield from tool.start(_read_arguments(arguments)))
-        except (SMCPError, Unclear) as error:
+        except (SMCPError, InvalidCall) as error:
             code = f" (error {error.code})" if isinstance(error, SMCPError) else ""
             return failed_answer(f"{error}{code}")
 
     # -------------------------------------------------------------------------------------------- windows and documents
 
-    def _own_tools(self) -> Iterable[ModelTool]:
-        own = BuiltinTools(self._agent, self._max_text)
+    def _builtin_tools(self) -> Iterable[ModelTool]:
+        builtin = BuiltinTools(self._agent, self._max_text)
         if self._desktop:
-            yield self._own(LOOK_AT_DESKTOP, own.look)
+            yield self._builtin(LOOK_AT_DESKTOP, builtin.look)
         if self._documents:
-            yield self._own(FIND_DOCUMENTS, own.find)
-            yield self._own(READ_DOCUMENT, own.read)
+            yield self._builtin(FIND_DOCUMENTS, builtin.find)
+            yield self._builtin(READ_DOCUMENT, builtin.read)
 
-    def _own(self, blueprint: Blueprint, act: Act) -> ModelTool:
+    def _builtin(self, blueprint: Blueprint, act: Act) -> ModelTool:
         computers = self.computers
         schema, key = with_choice(object_schema(blueprint.parameters), computers, must_choose=False)
 
@@ -229,27 +226,26 @@ class ToolkitBase(ABC):
 
     @abstractmethod
     def _side_by_side(self, work: list[Callable[[], Any]]) -> Any:
-        """The outcomes of all, errors included."""
+        """Call all functions at the same time; return their outcomes, errors included."""
 
 
 class Toolkit(ToolkitBase):
-    """The tools of all Computers in an office, for a model: listed, named and called as models do it.
+    """The tools of all Computers in an office, for a model: lists them in the forms of the vendors, and calls them.
 
-    `Toolkit` is for an `AsyncSMCPAgentClient`, `SyncToolkit` for an `SMCPAgentClient`. `desktop` and `documents` add
-    tools to look at windows, and to find and read documents. `timeout` bounds a call in seconds, and `max_text` the
-    text that a model gets of its result in characters.
+    `Toolkit` is for an `AsyncSMCPAgentClient`, `SyncToolkit` for an `SMCPAgentClient`. `desktop` adds a tool that looks
+    at windows; `documents` adds tools that find and read documents. `timeout` limits a call in seconds, and `max_text`
+    the text of an answer in characters.
     """
 
     async def call(self, name: str, arguments: Arguments = None) -> Answer:
-        """Call a tool as a model asks for it; `arguments` is an object, or the JSON text of one.
+        """Call a tool for a model. `arguments` is an object, or the JSON text of one.
 
-        It does not raise for what the model, a tool, a Computer or the Server did wrong: that is an answer with
-        `is_error`.
+        It does not raise if the model, a tool, a Computer or the Server fails: the answer then has `is_error`.
         """
         return await run_async(self._calling(name, arguments), self._backend)
 
     async def call_all(self, calls: Iterable[Call]) -> Answers:
-        """Call all the tools that a model asks for in one turn, side by side: `(id, name, arguments)` of each."""
+        """Make all calls of one turn of a model at the same time: `(id, name, arguments)` of each."""
         made = list(calls)
         answers = await asyncio.gather(*(self.call(name, arguments) for _, name, arguments in made))
         return _by_id(made, answers)
@@ -262,11 +258,11 @@ class SyncToolkit(ToolkitBase):
     """The toolkit of an `SMCPAgentClient`."""
 
     def call(self, name: str, arguments: Arguments = None) -> Answer:
-        """Call a tool as a model asks for it; see `Toolkit.call`."""
+        """Call a tool for a model; see `Toolkit.call`."""
         return run(self._calling(name, arguments), self._backend)
 
     def call_all(self, calls: Iterable[Call]) -> Answers:
-        """Call all the tools that a model asks for in one turn, side by side; see `Toolkit.call_all`."""
+        """Make all calls of one turn of a model at the same time; see `Toolkit.call_all`."""
         made = list(calls)
         return _by_id(made, side_by_side([partial(self.call, name, arguments) for _, name, arguments in made]))
 
@@ -279,9 +275,9 @@ def _read_arguments(arguments: Arguments) -> dict[str, Any]:
         try:
             arguments = json.loads(arguments) if arguments.strip() else {}
         except ValueError as error:
-            raise Unclear(f"the arguments are no JSON: {error}") from None
+            raise InvalidCall(f"the arguments are not valid JSON: {error}") from None
     if not isinstance(arguments, Mapping | None):
-        raise Unclear("the arguments must be a JSON object")
+        raise InvalidCall("the arguments must be a JSON object")
     return dict(arguments or {})
 
 
@@ -290,7 +286,7 @@ def _pick(computer: Any, computers: tuple[str, ...]) -> str:
         return computer
     if computer is None and len(computers) == 1:
         return computers[0]
-    raise Unclear(f"which computer? One of: {', '.join(computers)}")
+    raise InvalidCall(f"choose a computer: {', '.join(computers)}")
 
 
 def _by_id(calls: list[Call], answers: list[Answer]) -> Answers:
@@ -305,19 +301,19 @@ def _outcome(work: Callable[[], Any]) -> Any:
 
 
 def _fingerprint(tool: SMCPTool) -> str:
-    """The same for the same tool, on whichever Computer and in whichever process."""
+    """A hash of name and parameters. It is the same on all Computers and in all processes."""
     schema = json.dumps([tool["name"], tool["params_schema"]], sort_keys=True, ensure_ascii=False, default=str)
     return sha256(schema.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _is_in_finder(tool: SMCPTool) -> bool:
-    """Whether it only does what the tools for documents do."""
+    """Whether the tool duplicates the built-in tools for documents."""
     meta = tool.get("meta")
     return isinstance(meta, Mapping) and meta.get("a2c_finder") is True
 
 
 def _order(group: tuple[tuple[str, str], dict[str, SMCPTool]]) -> tuple[str, str, str]:
-    """By name; of several with one name, the one on the alphabetically first Computer takes it."""
+    """By name; of different tools with one name, that of the alphabetically first Computer keeps the name."""
     (name, fingerprint), where = group
     return name, next(iter(where)), fingerprint
 

@@ -1,4 +1,4 @@
-"""What a program gives to an Agent, and what it hears from it."""
+"""The types that a program passes to an Agent, and the event handlers that an Agent calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class AgentConfig(TypedDict):
-    """Who an Agent is, and where."""
+    """The name of an Agent, and its office."""
 
     agent: str
     office_id: str
@@ -28,7 +28,7 @@ class AgentConfig(TypedDict):
 class AgentEventHandler(Protocol):
     """The methods that an event handler of `SMCPAgentClient` may have, any of them.
 
-    They are called one after another, in a thread of their own, and may use the client. An exception is logged.
+    The client calls them one after another, in a thread of their own, so they may use the client. It logs exceptions.
     """
 
     def on_computer_enter_office(self, data: EnterOfficeNotification, client: SMCPAgentClient) -> Any:
@@ -41,7 +41,7 @@ class AgentEventHandler(Protocol):
         """The configuration of a Computer changed."""
 
     def on_tools_received(self, computer: str, tools: list[SMCPTool], client: SMCPAgentClient) -> Any:
-        """A Computer joined, or its tools changed: its tools now."""
+        """A Computer joined, or its tools changed: its current tools."""
 
     def on_desktop_updated(self, computer: str, desktops: list[str], client: SMCPAgentClient) -> Any:
         """The windows of a Computer changed. They are fetched because the handler has this method."""
@@ -50,7 +50,7 @@ class AgentEventHandler(Protocol):
         """Documents of a Computer changed: the first 20. They are fetched because the handler has this method."""
 
     def on_disconnected(self, client: SMCPAgentClient) -> Any:
-        """The connection to the Server broke. The client reconnects by itself."""
+        """The connection to the Server broke. The client reconnects."""
 
     def on_rejoined(self, client: SMCPAgentClient) -> Any:
         """The client is back in its office."""
@@ -59,8 +59,8 @@ class AgentEventHandler(Protocol):
 class AsyncAgentEventHandler(Protocol):
     """The methods that an event handler may have, any of them; with `AsyncSMCPAgentClient` they may be plain or async.
 
-    They are called one after another and may use the client. An exception is logged. `AsyncSMCPAgentClient` calls them
-    on its event loop, `SMCPAgentClient` in a thread of their own.
+    The client calls them one after another, so they may use the client. It logs exceptions. `AsyncSMCPAgentClient`
+    calls them on its event loop, `SMCPAgentClient` in a thread of their own, where it runs an awaitable to its end.
     """
 
     async def on_computer_enter_office(self, data: EnterOfficeNotification, client: AsyncSMCPAgentClient) -> Any:
@@ -73,7 +73,7 @@ class AsyncAgentEventHandler(Protocol):
         """The configuration of a Computer changed."""
 
     async def on_tools_received(self, computer: str, tools: list[SMCPTool], client: AsyncSMCPAgentClient) -> Any:
-        """A Computer joined, or its tools changed: its tools now."""
+        """A Computer joined, or its tools changed: its current tools."""
 
     async def on_desktop_updated(self, computer: str, desktops: list[str], client: AsyncSMCPAgentClient) -> Any:
         """The windows of a Computer changed. They are fetched because the handler has this method."""
@@ -82,7 +82,7 @@ class AsyncAgentEventHandler(Protocol):
         """Documents of a Computer changed: the first 20. They are fetched because the handler has this method."""
 
     async def on_disconnected(self, client: AsyncSMCPAgentClient) -> Any:
-        """The connection to the Server broke. The client reconnects by itself."""
+        """The connection to the Server broke. The client reconnects."""
 
     async def on_rejoined(self, client: AsyncSMCPAgentClient) -> Any:
         """The client is back in its office."""

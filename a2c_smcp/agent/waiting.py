@@ -8,11 +8,11 @@ from types import TracebackType
 
 
 class AsyncCondition:
-    """Tasks wait for a predicate to become true; `notify_all` makes them look again.
+    """Tasks wait until a predicate is true; `notify_all` makes them check it again.
 
-    Unlike `asyncio.Condition` it can be entered and notified in plain functions, where the client's hooks run. Entering
-    it locks nothing: on an event loop, only an `await` lets another task run. It is entered all the same because the
-    blocking client, which is made from the same source, has a `threading.Condition` in its place.
+    `asyncio.Condition` can be entered and notified in coroutines only, and the client's hooks are plain functions. This
+    one locks nothing when it is entered: on an event loop, only an `await` lets another task run. The code enters it
+    all the same, because the blocking client, generated from the same source, has a `threading.Condition` in its place.
     """
 
     def __init__(self) -> None:
@@ -27,14 +27,14 @@ class AsyncCondition:
         pass
 
     def notify_all(self) -> None:
-        """Have every waiting task look at its predicate again."""
+        """Make every waiting task check its predicate again."""
         self._changed.set()
 
     async def wait_for(self, predicate: Callable[[], object], timeout: float | None = None) -> bool:
-        """Wait until the predicate is true; False if it is not within `timeout` seconds."""
+        """Wait until the predicate is true; False if it is still false after `timeout` seconds."""
         try:
             async with asyncio.timeout(timeout):
-                # To clear the event here does not hide it from other tasks: those that wait have been woken already.
+                # Clearing the event here does not hide it from other tasks: `set` has already woken those that wait.
                 while not predicate():
                     self._changed.clear()
                     await self._changed.wait()

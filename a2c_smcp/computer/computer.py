@@ -1,6 +1,6 @@
-"""The Computer: hosts MCP servers and offers an office one set of tools.
+"""The Computer: hosts MCP servers and offers their tools, windows and documents to an office.
 
-It puts the parts together and decides what their events mean to one another; each part's own rules are in its module.
+This class connects the layers below it. Their rules are in `config`, `hosting` and `offer`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BOOT_PATIENCE = 30.0
-"""Seconds that booting waits for slow servers; they go on starting, and their tools appear when they are ready."""
+"""Seconds that booting waits for slow servers. They continue to start; their tools appear when they are ready."""
 
 
 class Computer:
@@ -120,6 +120,8 @@ class Computer:
 
     async def shutdown(self) -> None:
         """End running calls and stop all MCP servers."""
+        # Calls end first, while their servers still run, so that each gets `notifications/cancelled`. The secrets go
+        # last: what servers write while they stop is logged without them.
         self._configured = list(self.mcp_servers)
         self._booted = False
         await self._calls.aclose()
@@ -130,7 +132,7 @@ class Computer:
     async def __aenter__(self) -> Self:
         try:
             await self.boot_up()
-        except BaseException:  # who is not let in cannot leave
+        except BaseException:  # `__aexit__` is not called after a failed `__aenter__`
             await self.shutdown()
             raise
         return self
@@ -187,7 +189,7 @@ class Computer:
     # ------------------------------------------------------------------------------------------------------------ tools
 
     async def aget_available_tools(self) -> list[SMCPTool]:
-        """Every tool that an Agent may call now. It is known already: no MCP server is asked."""
+        """Every tool that an Agent may call now. The list is kept current: no MCP server is asked."""
         return self.mcp_manager.book.tools
 
     async def aexecute_tool(
@@ -371,7 +373,7 @@ class Computer:
         self._announcer.client = client
 
     def catch_up(self) -> None:
-        """We are in an office again: tell it what changed meanwhile."""
+        """The Computer is in an office again: announce what changed meanwhile."""
         self._announcer.catch_up()
 
 

@@ -1,7 +1,7 @@
-"""Answers: the acks that refuse a request, and the reading of what a peer answered.
+"""Acks: how the Server writes a rejection, and how a client reads an answer.
 
-A peer may be of any make and age. The envelope of an answer must be right; an item in a list that is not is left out
-with a warning, and takes no other with it.
+The other side may be any implementation in any version. The envelope of an answer must be valid. An invalid item in a
+list is left out with a warning, so that one bad tool does not cost the others.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _SUMMARY_FIELDS = ("doc_ref", "uri", "file_uri", "file_type", "title", "server")
 
 
 def refusal(event: object, error: SMCPError) -> Any:
-    """The ack that refuses a request, in the form its event is answered."""
+    """The ack that carries an error, in the form that the event's answers have."""
     if event in _TWO_VALUE_EVENTS:
         return False, f"{error.message} ({error.code})"
     payload = to_payload(error)
     if event != smcp.TOOL_CALL_EVENT:
         return payload
-    return {  # an error envelope and a valid CallToolResult at once: either kind of reader sees it
+    return {  # an error envelope and a valid CallToolResult at once: clients may look for either
         **payload,
         "content": [{"type": "text", "text": f"{error.message} (error {error.code})"}],
         "structuredContent": {"error": error.message, "error_type": type_name(error)},

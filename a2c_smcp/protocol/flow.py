@@ -1,7 +1,9 @@
 """Flows and their two drivers.
 
-A flow is a generator that yields effects and receives their answers. The same flow runs in a thread (`run`) and in an
-event loop (`run_async`): the rules exist once, the waiting twice.
+A flow is a generator that yields effects and receives their answers. A backend performs the effects. The same flow
+runs in a thread (`run`) and in an event loop (`run_async`): a rule is written once, and only the waiting twice.
+
+The Server has a third driver (`server/flow_runner.py`), which keeps neither a thread nor a task while a flow waits.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, Generic, TypeAlias, TypeVar
 
-BackendT = TypeVar("BackendT")
+BackendT = TypeVar("BackendT", contravariant=True)
 AnswerT = TypeVar("AnswerT")
 ResultT = TypeVar("ResultT")
 
@@ -17,37 +19,23 @@ MaybeAwaitable: TypeAlias = AnswerT | Awaitable[AnswerT]
 
 
 class Effect(Generic[BackendT, AnswerT]):
-    """Something a flow asks of the backend. `answer = yield from effect` is how a flow asks."""
+    """An operation that a flow asks for: `answer = yield from effect`. What performs it is the flow's backend."""
 
     __slots__ = ()
 
     def perform(self, backend: BackendT) -> MaybeAwaitable[AnswerT]:
-        """Do it. A blocking backend returns the answer, an asynchronous one may return an awaitable of it."""
-        raise TypeError(f"{type(self).__name__} does not say how it is performed")
+        """Perform the effect. A blocking backend returns the answer; an asynchronous one may return an awaitable."""
+        raise TypeError(f"{type(self).__name__} does not define perform()")
 
     def __iter__(self) -> Generator[Effect[BackendT, Any], Any, AnswerT]:
         return (yield self)
-
-
-class Do(Effect[Any, Any]):
-    """Call a function that may or may not have to be awaited; a flow that uses it needs no backend of its own."""
-
-    __slots__ = ("_args", "_function")
-
-    def __init__(self, function: Callable[..., Any], *args: Any) -> None:
-        self._function = function
-        self._args = args
-
-    def perform(self, backend: Any) -> Any:
-        """Call it."""
-        return self._function(*self._args)
 
 
 Flow: TypeAlias = Generator[Effect[BackendT, Any], Any, ResultT]
 
 
 def run(flow: Flow[BackendT, ResultT], backend: BackendT) -> ResultT:
-    """Run a flow to its end in a blocking backend."""
+    """Run a flow to its end with a blocking backend."""
     advance: Callable[[Any], Effect[BackendT, Any]] = flow.send
     value: Any = None
     while True:
@@ -57,12 +45,14 @@ def run(flow: Flow[BackendT, ResultT], backend: BackendT) -> ResultT:
             return end.value
         try:
             advance, value = flow.send, effect.perform(backend)
-        except BaseException as error:  # handed to the flow, which owns the decision; a cancellation as well
+        # Every error goes into the flow, also KeyboardInterrupt: a flow may have something to undo, such as a call to
+        # cancel at the Computer, and it may need further effects to do so.
+        except BaseException as error:
             advance, value = flow.throw, error
 
 
 async def run_async(flow: Flow[BackendT, ResultT], backend: BackendT) -> ResultT:
-    """Run a flow to its end in an asynchronous backend."""
+    """Run a flow to its end with an asynchronous backend."""
     advance: Callable[[Any], Effect[BackendT, Any]] = flow.send
     value: Any = None
     while True:
@@ -75,5 +65,5 @@ async def run_async(flow: Flow[BackendT, ResultT], backend: BackendT) -> ResultT
             if hasattr(answer, "__await__"):
                 answer = await answer
             advance, value = flow.send, answer
-        except BaseException as error:  # handed to the flow, which owns the decision; a cancellation as well
+        except BaseException as error:  # into the flow, as above; here the cancellation of a task as well
             advance, value = flow.throw, error

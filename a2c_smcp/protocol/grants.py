@@ -1,4 +1,4 @@
-"""What a connection may join: decided when it connects, enforced when it joins."""
+"""What a credential allows: decided when a client connects, enforced when it joins an office."""
 
 from __future__ import annotations
 

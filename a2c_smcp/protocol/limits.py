@@ -1,4 +1,4 @@
-"""How much one peer may ask for: the numbers, and the bucket that counts requests."""
+"""The Server's limits for one client, and the token bucket that enforces its request rate."""
 
 from __future__ import annotations
 
@@ -38,7 +38,11 @@ class Limits:
 
 
 class TokenBucket:
-    """Counts requests: `burst` at once, `rate` a second over time."""
+    """A token bucket: `burst` requests at once, `rate` requests a second over time.
+
+    It fills when it is asked, from the time that passed, so that it needs no timer: a Server has one for each
+    connection.
+    """
 
     __slots__ = ("_burst", "_rate", "_then", "_tokens")
 
@@ -49,7 +53,7 @@ class TokenBucket:
         self._then = 0.0
 
     def limit(self, rate: float, burst: int) -> None:
-        """Put another rate and burst in force; what was taken stays taken."""
+        """Change rate and burst; tokens that were taken stay taken."""
         before, self._rate, self._burst = self._burst, rate, float(max(burst, 1))
         self._tokens = min(self._tokens + max(0.0, self._burst - before), self._burst)
 
@@ -67,5 +71,5 @@ class TokenBucket:
 
     @property
     def wait(self) -> float:
-        """Seconds until there is a token again, as of the last time one was taken."""
+        """Seconds until there is a token again, counted from the last `take`."""
         return 0.0 if self._rate <= 0 else max(0.0, 1 - self._tokens) / self._rate

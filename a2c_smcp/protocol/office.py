@@ -1,7 +1,7 @@
-"""Offices as immutable values, and every rule about who may be in one.
+"""Offices as immutable values, and every rule about which members an office may have.
 
-A decision never looks at a whole office: it reads the two seats that matter (the Agent's, and the one that bears the
-name in question), so that joining costs the same in an office of two and of two thousand.
+A decision never looks at a whole office. It reads the two seats that matter: the Agent's, and the one with the name in
+question. Joining an office of two thousand members therefore costs as much as joining an office of two.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from a2c_smcp.types import Role
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One connection that has joined. It keeps its role after it left; its name it does not."""
+    """A connection that has joined an office. After it leaves, it keeps its role but not its name."""
 
     sid: str
     name: str
@@ -38,7 +38,7 @@ class Member:
         return {"sid": self.sid, "name": self.name, "role": self.role, "office_id": self.office}
 
     def to_notice(self) -> EnterOfficeNotification:
-        """What the office hears when it enters or leaves."""
+        """The data of the notification that it enters or leaves."""
         if self.role == "agent":
             return {"office_id": self.office, "agent": self.name}
         return {"office_id": self.office, "computer": self.name}
@@ -46,7 +46,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Office:
-    """An office as one decision sees it: who is its Agent, and who bears a certain name in it."""
+    """An office as one decision sees it: its Agent, and the member that has a certain name in it."""
 
     id: str
     agent: Member | None = None
@@ -55,17 +55,20 @@ class Office:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A change of one member's place, valid only while what it was decided on still holds.
+    """A change of one member's place, decided on facts that may change before it is applied.
 
-    A registry applies it whole (compare-and-set) or not at all.
+    A registry compares and sets: it applies the move only if `before` and `seen` are still as they were read, and
+    otherwise changes nothing, so that the flow reads again and decides again. Two clients that want the same name at
+    the same moment cannot both get it, whether the registry is a dict under a lock or a database of several nodes, and
+    no lock is held while a flow waits.
     """
 
     before: Member | None
-    """The connection's member as it was read."""
+    """The member of the connection as it was read."""
     after: Member | None
-    """What it becomes; None forgets the connection."""
+    """The member that replaces it; None forgets the connection."""
     seen: Office | None = None
-    """The office to enter as it was read; None when none is entered."""
+    """The office to enter, as it was read; None if the member enters none."""
 
 
 def admit(sender: Member | None, newcomer: Member, office: Office) -> Move | None:

@@ -1,6 +1,7 @@
-"""Checks of the requests that come in, built once.
+"""The checks of the payloads of requests.
 
-A payload is checked, never rewritten: what is forwarded is what was sent.
+The validators are built once, at import: building one takes milliseconds, running one microseconds. A payload is
+checked and never rewritten, so that what is forwarded is what was sent.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def check_payload(event: str, data: Any, limits: Limits) -> dict[str, Any]:
-    """Check a payload against the shape of its event; an unknown `client:*` event needs the routing fields.
+    """Check a payload against the shape of its event; an unknown `client:*` event needs only the routing fields.
 
     Raises:
         MalformedRequestError: naming each field that is wrong, never its value.

@@ -1,7 +1,7 @@
-"""The Agent's requests, as flows: what is sent, what comes back, and what happens when nothing does.
+"""The Agent's requests, as flows: what is sent, how the answer is read, and what happens without one.
 
-A request that the other side refuses raises the error it was refused with. A tool that fails is no error: its failure
-is the result.
+A request that the Server or the Computer rejects raises the error of the rejection. A tool that fails raises nothing:
+its failure is the result of the call.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _LONGER = 1.5
-"""How much longer than the Server says is waited at the most."""
+"""The most that a client waits after a 429, as a multiple of what the Server says."""
 
 DEFAULT_LIMIT = 20
 LARGEST_LIMIT = 100
@@ -52,11 +52,11 @@ LARGEST_LIMIT = 100
 def call_tool(
     agent: str, computer: str, tool_name: str, params: Mapping[str, Any], timeout: float
 ) -> Flow[ClientBackend, CallToolResult]:
-    """Call a tool. After `timeout` seconds, or when the caller gives up, the call is cancelled where it runs.
+    """Call a tool. After `timeout` seconds, or when the caller is interrupted, the Computer is told to cancel it.
 
     Raises:
-        MalformedRequestError: `timeout` is no number of seconds.
-        SMCPError: the Server, or the Computer, refuses the request.
+        MalformedRequestError: `timeout` is not a positive number of seconds.
+        SMCPError: the Server or the Computer rejects the request.
     """
     seconds = check_seconds(timeout)
     if not isinstance(params, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -80,7 +80,9 @@ def call_tool(
             yield from _cancel(agent, req_id)
             return (yield from ReadResult(timed_out(seconds)))
         except BaseException as error:
-            if not isinstance(error, Exception):  # the caller is interrupted, or its task cancelled: nobody waits
+            # Only KeyboardInterrupt, CancelledError and their like: the caller does not wait any more. After any other
+            # error the Server has answered, or has cancelled the call because the connection broke.
+            if not isinstance(error, Exception):
                 yield from _cancel(agent, req_id)
             raise
         answer = read_object(ack)
@@ -92,13 +94,13 @@ def call_tool(
 
 
 def _cancel(agent: str, req_id: str) -> Flow[ClientBackend, None]:
-    with contextlib.suppress(ConnectionError):  # the Server has cancelled it itself, when the connection went
+    with contextlib.suppress(ConnectionError):  # the Server cancels the calls of a connection that breaks
         yield from Tell(smcp.CANCEL_TOOL_CALL_EVENT, smcp.CancelToolCallReq(agent=agent, req_id=req_id))
 
 
 @contextlib.contextmanager
 def _logged(event: str, req_id: str) -> Generator[None]:
-    """Log the error that a request ends with."""
+    """Log the error that a request ends with, with its `req_id`."""
     try:
         yield
     except SMCPError as error:
@@ -112,21 +114,22 @@ def _ask(
     """Send a request and read its answer.
 
     Raises:
-        SMCPError: it was refused, was not answered, or the answer cannot be read.
+        SMCPError: the request was rejected, timed out, or its answer is invalid.
     """
     with _logged(event, request["req_id"]):
         return read((yield from _ask_patiently(event, request, timeout)), request["req_id"])
 
 
 def _ask_patiently(event: str, request: Mapping[str, Any], timeout: float) -> Flow[ClientBackend, Any]:
-    """Send a request; if the Server says that there are too many, wait as long as it says and send it again."""
+    """Send a request. If the Server answers that there are too many (429), wait as long as it says and retry, within
+    the timeout of the request."""
     remaining = timeout
     while True:
         ack = yield from Ask(event, request, remaining)
         seconds = retry_after(ack)
         if seconds is None or seconds * _LONGER >= remaining:
             return ack
-        seconds *= random.uniform(1, _LONGER)  # so that many who wait do not come back at once
+        seconds *= random.uniform(1, _LONGER)  # so that waiting clients do not all retry at once
         yield from Pause(seconds)
         remaining -= seconds
 
@@ -235,7 +238,7 @@ def list_computers(agent: str, office_id: str, timeout: float) -> Flow[ClientBac
 
 
 def new_id() -> str:
-    """An id for a request, which nobody guesses."""
+    """A random id for a request: other members must not be able to guess it, for they could cancel the request."""
     return os.urandom(16).hex()
 
 
@@ -261,10 +264,10 @@ def element_uri(uri: str, element_id: str, format: str) -> str:
 
 
 def page_count(document: Mapping[str, Any]) -> int:
-    """How many pages a document says it has.
+    """The number of pages that a document declares.
 
     Raises:
-        InvalidAnswerError: it does not say.
+        InvalidAnswerError: it declares none.
     """
     count = document.get("page_count")
     if type(count) is not int or count < 0:
@@ -275,7 +278,7 @@ def page_count(document: Mapping[str, Any]) -> int:
 def read_body(uri: str, answer: smcp.ReadResourceRet) -> dict[str, Any]:
     """What a `dpe://` address holds, as an object; of any other address the answer as it came.
 
-    A server that answers mere markdown or text is read as if it had put it into the envelope of the protocol.
+    Plain markdown or text, as simple MCP servers answer, is put into the envelope of the protocol.
     """
     contents = answer["contents"]
     text = contents[0].get("text") if len(contents) == 1 else None

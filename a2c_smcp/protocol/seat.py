@@ -1,4 +1,4 @@
-"""What every client of the Server does: it asks, takes a seat in an office, and takes it again when it was lost."""
+"""The flows of a client's place in an office: join, leave, and get back in after the connection broke."""
 
 from __future__ import annotations
 
@@ -43,18 +43,19 @@ ASK_SECONDS = 15.0
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 30.0
 LONGEST_WAIT = 1e6
-"""Seconds; what every way to wait takes."""
+"""Seconds. Some ways to wait overflow with a larger number."""
 
 _CODE = re.compile(r" \((\d+)\)$")
 _FINAL = {error.code for error in (MalformedRequestError, NotAuthenticatedError, NotFoundError)}
-"""Not 403: a name that is taken may be free later, when its bearer leaves, or is the connection that we lost."""
+"""Codes that a retry cannot change. 403 is not one of them: the name may be taken by the connection that this client
+lost, until the Server notices, or its owner may leave."""
 
 
 def check_seconds(timeout: Any) -> float:
-    """A time-out as it may be used.
+    """A timeout, limited to what every way to wait accepts.
 
     Raises:
-        MalformedRequestError: it is no number of seconds.
+        MalformedRequestError: it is not a positive number of seconds.
     """
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout < math.inf:
         raise MalformedRequestError("timeout: a number of seconds is expected")
@@ -62,7 +63,7 @@ def check_seconds(timeout: Any) -> float:
 
 
 def join(seat: Seat) -> Flow[ClientBackend, None]:
-    """Join an office because the program wants to; `rejoin` says itself what goes wrong.
+    """Join an office for the program, and log why that fails; `rejoin` logs on its own.
 
     Raises:
         OfficeRefusedError: the Server refuses, or gives no valid answer.
@@ -98,10 +99,10 @@ def enter(seat: Seat) -> Flow[ClientBackend, None]:
 
 
 def leave(office_id: str) -> Flow[ClientBackend, None]:
-    """Leave an office; whatever the Server says, we are out.
+    """Leave an office. The client is out of it even if the Server rejects the request.
 
     Raises:
-        OfficeRefusedError: the Server says that we were not in, or nothing.
+        OfficeRefusedError: the Server rejects the request, or does not answer.
     """
     try:
         yield from _request(LEAVE_OFFICE_EVENT, LeaveOfficeReq(office_id=office_id))
@@ -113,16 +114,16 @@ def leave(office_id: str) -> Flow[ClientBackend, None]:
 
 
 def rejoin() -> Flow[ClientBackend, bool]:
-    """Take the seat again, however long it takes: the Server may still hold it for the connection that broke.
+    """Join the wanted office again, and retry until the Server lets the client in; False when no seat is wanted.
 
-    False when the seat is not wanted any more.
+    The Server may still count the broken connection as the owner of the name, until its heartbeat times out.
     """
     backoff = Backoff(FIRST_DELAY, LONGEST_DELAY)
     while (seat := (yield from ReadSeat())) is not None:
         try:
             is_back = yield from Retake(seat)
             if is_back:
-                logger.warning("back in office %s as %s", seat.office_id, seat.name)  # as loud as the loss was
+                logger.warning("back in office %s as %s", seat.office_id, seat.name)  # as prominent as the loss was
             return is_back
         except OfficeRefusedError as error:
             logger.warning("cannot rejoin office %s yet: %s", seat.office_id, error)
@@ -131,7 +132,7 @@ def rejoin() -> Flow[ClientBackend, bool]:
 
 
 def come_back(first_delay: float, longest_delay: float, jitter: float, attempts: int) -> Flow[ClientBackend, bool]:
-    """Connect again, after growing delays; False when no connection is wanted any more, or after so many attempts."""
+    """Reconnect with growing delays; False when no connection is wanted, or after so many attempts (0: no limit)."""
     backoff = Backoff(first_delay, longest_delay, jitter=jitter)
     tried = 0
     while (yield from Rest(backoff.next())):
@@ -143,7 +144,7 @@ def come_back(first_delay: float, longest_delay: float, jitter: float, attempts:
             logger.warning("attempt %d to come back is refused: %s (%d)", tried, error.message, error.code)
             if not (yield from GoesOn(error)):
                 return False
-        except Exception as error:  # also those of whoever provides the credentials
+        except Exception as error:  # the host program's credential provider may raise anything
             logger.info("attempt %d to come back failed: %s", tried, error)
         if attempts and tried >= attempts:
             logger.warning("giving up to come back after %d attempts", tried)
@@ -166,7 +167,7 @@ def _request(event: str, request: EnterOfficeReq | LeaveOfficeReq) -> Flow[Clien
 
 
 def _refused(reason: str) -> OfficeRefusedError:
-    """The Server's no, which ends in the protocol's code where the Server gives one."""
+    """The error for a rejected request; our Server appends the code to the reason, other Servers may not."""
     found = _CODE.search(reason)
     if found is None or not is_known_code(int(found[1])):
         return OfficeRefusedError(reason, code=ForbiddenError.code)

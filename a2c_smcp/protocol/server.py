@@ -1,10 +1,17 @@
-"""The Server's flows: every `server:*` event, one forward rule for all `client:*` events, and the leave of a
-connection that is gone.
+"""The Server's flows: one for each `server:*` event, one for all `client:*` events, and the leave of a connection that
+is closed.
 
-`answer` is the way in: it finds the flow of an event, and turns every refusal into the ack that carries it.
-A sender's name is the name of its seat. The name in a payload identifies nobody: it may differ, and is not forwarded.
-Everything is read and decided first, then committed: a refused act changes nothing. A newcomer is announced after the
-commit, a leaver before it, so that a name's new bearer is never announced before its old one was seen off.
+`answer` is the entry: it finds the flow of an event and turns every `SMCPError` into the ack that carries it.
+
+Every flow first reads and decides, then commits the new state in one compare-and-set, then acts (enters the room,
+sends). Until the commit nothing has happened, so a rejected request changes nothing and no member hears of it. If
+another request was faster, the commit fails and the flow starts again with what it reads now.
+
+A newcomer is announced after the commit and a leaver before it. Otherwise the office could hear that "pc" entered
+before it hears that the old "pc" left: the name is free from the commit on.
+
+The sender of a request is the member of its connection. The name in a payload proves nothing; it is replaced before the
+request is forwarded.
 """
 
 from __future__ import annotations
@@ -51,29 +58,29 @@ from a2c_smcp.types import Role
 ServerFlow: TypeAlias = Flow[ServerBackend, Any]
 
 _OTHER_OFFICES = 32
-"""How many offices are searched for a grant that covers one: the name of a Computer may be in use in thousands."""
+"""Offices that are compared with the sender's grant; thousands of offices may have a Computer of the same name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One event as it arrived."""
+    """An event as it arrived."""
 
     event: str
     sid: str
     data: Any
     limits: Limits
     text: str | None = None
-    """Event and data as they came, as a JSON array."""
+    """The JSON array of event and data as the Server received it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The ack to send, and the error it carries if the request was refused."""
+    """The ack to send, and the error it carries if the Server rejected the request."""
 
     ack: Any
     error: SMCPError | None = None
     is_abandoned: bool = False
-    """Whether the sender was gone before there was an answer."""
+    """Whether the sender disconnected before there was an answer."""
 
 
 def answer(request: Request) -> Flow[ServerBackend, Answer]:
@@ -87,7 +94,7 @@ def answer(request: Request) -> Flow[ServerBackend, Answer]:
 
 
 def depart(sid: str) -> Flow[ServerBackend, None]:
-    """The implicit leave of a connection that is gone; it is forgotten, and its name is free."""
+    """Let a connection that is closed leave its office, and forget it."""
     while (member := (yield from ReadMember(sid))) is not None:
         if (yield from _vacate(member, Move(member, None))):
             return
@@ -125,12 +132,15 @@ def join(request: Request) -> ServerFlow:
         try:
             move = admit(sender, newcomer, office)
         except SMCPError:
-            if farewell is not None:  # somebody was faster: it stays where it was, and its office hears so
+            if farewell is not None:
+                # Another client took the place after the leave was announced. The sender stays where it was, so its
+                # office has to hear that it is back.
                 yield from _announce(farewell, smcp.ENTER_OFFICE_NOTIFICATION)
             raise
         if move is None:
             return True, None
-        # Farewell before the commit: once the name is free in the old office, a new bearer may be announced there.
+        # A Computer that changes its office. Announced before the commit: after it, the name is free in the old office,
+        # and its next owner may be announced there at once.
         if sender is not None and sender.office_id is not None and farewell is None:
             farewell = sender
             yield from _announce(farewell, smcp.LEAVE_OFFICE_NOTIFICATION)
@@ -146,7 +156,8 @@ def join(request: Request) -> ServerFlow:
             yield from _vacate(newcomer, dismiss(newcomer))
             raise
     if not (yield from IsConnected(newcomer.sid)):
-        # It went while it came: its departure may have found nobody to announce, or have been announced too early.
+        # The connection closed while it joined. Its `depart` may have run before the commit, found no member, and done
+        # nothing: without this, the office would keep a member that is not there.
         yield from _vacate(newcomer, Move(newcomer, None))
         raise CallerGone
     return True, None
@@ -165,7 +176,7 @@ def leave(request: Request) -> ServerFlow:
 
 
 def list_room(request: Request) -> ServerFlow:
-    """Everybody in the sender's own office."""
+    """List the members of the sender's own office."""
     sender = yield from _sender(request, "agent")
     data = check_payload(request.event, request.data, request.limits)
     if data["office_id"] != sender.office:
@@ -177,6 +188,8 @@ def list_room(request: Request) -> ServerFlow:
 
 def _vacate(member: Member, move: Move) -> Flow[ServerBackend, bool]:
     """Announce that a member leaves its office, if it is in one, then free its name; False if it moved meanwhile."""
+    # The commit is in `finally` because the announcement may fail, for example when a host program's server does. A
+    # name that stays taken for ever is worse than a notification that some members missed.
     try:
         if member.office_id is not None:
             yield from _announce(member, smcp.LEAVE_OFFICE_NOTIFICATION)
@@ -193,7 +206,7 @@ def _announce(member: Member, event: str) -> Flow[ServerBackend, None]:
 
 
 def _relay_notice(notification: str) -> Callable[[Request], ServerFlow]:
-    """The flow of a Computer's `server:update_*`: its office hears the notification."""
+    """The flow of a Computer's `server:update_*` event, which sends a notification to its office."""
 
     def announce(request: Request) -> ServerFlow:
         sender = yield from _sender(request, "computer")
@@ -204,7 +217,7 @@ def _relay_notice(notification: str) -> Callable[[Request], ServerFlow]:
 
 
 def cancel(request: Request) -> ServerFlow:
-    """Tell the office that the Agent gives a call up; the Computer that runs it will know."""
+    """Tell the office that the Agent cancels a call; the Computer that runs the call stops it."""
     sender = yield from _sender(request, "agent")
     data = check_payload(request.event, request.data, request.limits)
     notice = {"agent": sender.name, "req_id": data["req_id"]}
@@ -219,6 +232,9 @@ def forward(request: Request) -> ServerFlow:
 
     Only `agent` is replaced where it is not the sender's name.
     """
+    # This is the hot path of the Server. It reads the two members in memory, checks the routing fields, and hands over
+    # the text as it came: neither the parameters of a tool nor its result are parsed or written here, so that relaying
+    # a megabyte costs little more than copying it.
     sender = yield from _sender(request, "agent")
     data = check_payload(request.event, request.data, request.limits)
     if data["agent"] != sender.name:
@@ -233,7 +249,7 @@ def forward(request: Request) -> ServerFlow:
         seconds = timeout + request.limits.timeout_grace
         return (yield from Call(sender.sid, target.sid, request.event, data, seconds, text, request.text))
     except (TimedOutError, CallerGone):
-        # Nobody waits for it any more: let the Computer stop working on it.
+        # The caller does not wait any more, so the Computer can stop working on it.
         notice = {"agent": sender.name, "req_id": data["req_id"]}
         yield from Notify(target.sid, smcp.CANCEL_TOOL_CALL_NOTIFICATION, notice)
         raise
@@ -243,8 +259,8 @@ def _sender(request: Request, role: Role | None = None) -> Flow[ServerBackend, M
     """The member that sent the request.
 
     Raises:
-        NotInOfficeError: it is in no office.
-        ForbiddenError: it has another role than the event is for.
+        NotInOfficeError: the sender is in no office.
+        ForbiddenError: the event is for the other role.
     """
     sender = yield from ReadMember(request.sid)
     if sender is None or sender.office_id is None:
@@ -255,9 +271,10 @@ def _sender(request: Request, role: Role | None = None) -> Flow[ServerBackend, M
 
 
 def _elsewhere(sender: Member, offices: Sequence[str], problem: str) -> Flow[ServerBackend, SMCPError]:
-    """The error for something outside the sender's office.
+    """The error for something that is not in the sender's office.
 
-    4104 says that the other office has it. Only a sender that may join that office learns so.
+    4104 says that another office has it. Only a sender whose grant covers one of these offices gets it: for any other,
+    the error would reveal which Computers exist.
     """
     grant = yield from ReadGrant(sender.sid)
     if any(grant.covers(office_id) for office_id in offices):
@@ -275,4 +292,4 @@ FLOWS: dict[str, Callable[[Request], ServerFlow]] = {
     smcp.UPDATE_DESKTOP_EVENT: _relay_notice(smcp.UPDATE_DESKTOP_NOTIFICATION),
     smcp.UPDATE_FINDER_EVENT: _relay_notice(smcp.UPDATE_FINDER_NOTIFICATION),
 }
-"""The flow of each `server:*` event. Every `client:*` event takes `forward`."""
+"""The flow of each `server:*` event. Every `client:*` event uses `forward`."""

@@ -1,4 +1,8 @@
-"""What a server flow may ask of the backend, and what a backend and its registry must offer."""
+"""The effects of the Server's flows, and what a backend and its registry must offer to perform them.
+
+A Server of several processes plugs in here: a registry that its nodes share, and a backend that knows on which node a
+connection is. The flows stay as they are.
+"""
 
 from __future__ import annotations
 
@@ -12,66 +16,67 @@ from a2c_smcp.protocol.office import Member, Move, Office
 
 
 class Registry(Protocol):
-    """Where members and offices are kept. A blocking backend needs plain answers, an asynchronous one takes either."""
+    """Where members and offices are kept. Its methods may return awaitables if the backend is asynchronous."""
 
     def member(self, sid: str) -> MaybeAwaitable[Member | None]:
-        """The member of a connection, if it ever joined."""
+        """The member of a connection; None if it never joined."""
         ...
 
     def office(self, office_id: str, name: str) -> MaybeAwaitable[Office]:
-        """An office as seen for one name."""
+        """An office as a decision about one name needs it: its Agent, and the member that has the name."""
         ...
 
     def roster(self, office_id: str) -> MaybeAwaitable[Sequence[Member]]:
-        """Everybody in an office, in order of arrival."""
+        """The members of an office, in order of arrival."""
         ...
 
     def offices_with(self, computer: str, most: int) -> MaybeAwaitable[Sequence[str]]:
-        """Offices that have a Computer of this name, `most` of them at the most."""
+        """Offices that have a Computer of this name, at most `most` of them."""
         ...
 
     def commit(self, move: Move) -> MaybeAwaitable[bool]:
-        """Apply a move if everything it was decided on still holds; otherwise change nothing and say False."""
+        """Apply a move if everything it was decided on still holds; otherwise change nothing and return False."""
         ...
 
 
 class ServerBackend(Protocol):
-    """What the shell around the core offers."""
+    """What performs the effects of the Server's flows."""
 
     @property
     def registry(self) -> Registry: ...
 
     def grant(self, sid: str) -> Grant:
-        """What the connection may join."""
+        """What the credential of a connection allows."""
         ...
 
     def is_connected(self, sid: str) -> bool:
-        """Whether the connection is still there."""
+        """Whether the connection is open."""
         ...
 
     def can_be_room(self, sid: str, office_id: str) -> bool:
-        """Whether the id names no connection other than this one; each connection has a room of its own."""
+        """Whether an office may have this id. Each connection has a room under its own id, so the id of another
+        connection cannot name an office: its members would receive what is sent to that connection alone."""
         ...
 
     def enter(self, sid: str, office_id: str) -> MaybeAwaitable[None]:
-        """Let a connection hear an office."""
+        """Let a connection receive what is sent to an office."""
         ...
 
     def leave(self, sid: str, office_id: str) -> MaybeAwaitable[None]:
-        """Let it hear the office no longer."""
+        """Stop sending it what is sent to the office."""
         ...
 
     def notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> MaybeAwaitable[None]:
-        """Send to an office or to one connection."""
+        """Send an event to an office, without the connection `skip`, or to one connection."""
         ...
 
     def call(self, call: Call) -> MaybeAwaitable[Any]:
-        """Send to one connection and wait for its ack."""
+        """Send an event to one connection and wait for its ack."""
         ...
 
 
 class Written:
-    """An ack as it came: what it says, as far as that was read, and how it is written: to be passed on unchanged."""
+    """An ack as it came: its value, as far as it was read, and its text, which is passed on unchanged."""
 
     __slots__ = ("text", "value")
 
@@ -81,7 +86,7 @@ class Written:
 
 
 class CallerGone(Exception):
-    """The one who asked is no longer there to hear the answer."""
+    """The caller disconnected before the answer came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +116,7 @@ class ReadRoster(Effect[ServerBackend, Sequence[Member]]):
 
 @dataclass(frozen=True, slots=True)
 class OfficesWith(Effect[ServerBackend, Sequence[str]]):
-    """Offices that have a Computer of this name, `most` of them at the most."""
+    """Offices that have a Computer of this name, at most `most` of them."""
 
     computer: str
     most: int
@@ -188,8 +193,8 @@ class Notify(Effect[ServerBackend, None]):
 class Call(Effect[ServerBackend, Any]):
     """Send an event to one connection and wait for its ack.
 
-    The backend raises `NotFoundError` when the target vanishes, `TimedOutError` after `timeout` seconds, and
-    `CallerGone` when the caller vanishes. It may answer with a `Written` ack.
+    The backend raises `NotFoundError` when the target disconnects, `TimedOutError` after `timeout` seconds, and
+    `CallerGone` when the caller disconnects. It may answer with a `Written` ack.
     """
 
     caller: str
@@ -198,9 +203,9 @@ class Call(Effect[ServerBackend, Any]):
     data: Any
     timeout: float
     text: str | None = None
-    """Event and data as they came, as a JSON array, where nothing was changed."""
+    """The JSON array of event and data as the Server received it, if nothing in it was changed."""
     original: str | None = None
-    """The same, also where something was changed."""
+    """The JSON array as the Server received it, also if a field was changed since."""
 
     def perform(self, backend: ServerBackend) -> MaybeAwaitable[Any]:
         return backend.call(self)

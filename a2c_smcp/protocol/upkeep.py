@@ -1,8 +1,9 @@
-"""What the Computers of an office offer, kept current: told what happened, it says what to fetch and what has changed.
+"""Keeps an Agent's picture of its office current: gets notifications, and says what to fetch and what has changed.
 
-It does nothing itself and waits for nothing. For each Computer and each kind of thing at most one fetch is under way;
-what is announced meanwhile is fetched once more afterwards, and not more often than every `INTERVAL` seconds. A fetch
-that failed is tried again where that may help.
+It does no I/O and waits for nothing; the client fetches. For each Computer and kind (tools, config, …) at most one
+fetch runs at a time. A notification that comes meanwhile leads to one more fetch afterwards, and fetches are at least
+`INTERVAL` seconds apart: a thousand notifications cost a handful of requests. A fetch that failed is retried if a retry
+can help.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _UPDATES: dict[str, tuple[Kind, ...]] = {
 }
 _WORTH_RETRYING = frozenset((408, 429, 500))
 _NO_WONDER = frozenset((404, 503))
-"""The Computer, or we, have gone: a notice tells of it."""
+"""Codes that need no warning: the Computer left, or the connection broke, which is reported anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,26 +45,26 @@ class Change:
     computer: str | None = None
     """The name of the Computer; None for `disconnected` and `rejoined`."""
     data: Any = None
-    """What is there now, if the Agent keeps it; else None."""
+    """The new value, if the Agent keeps this kind; else None."""
 
 
 @dataclass(eq=False, slots=True)
 class _Job:
-    """The fetches of one thing, one after another."""
+    """The fetches of one kind of one Computer, one after another."""
 
     started: float = -INTERVAL
     is_wanted: bool = False
-    """A fetch is under way, or about to be."""
+    """Whether a fetch runs or is scheduled."""
     is_running: bool = False
-    """It is under way."""
+    """Whether a fetch runs."""
     is_outdated: bool = False
-    """What is being fetched has changed since."""
+    """Whether the value changed while it was being fetched."""
     failures: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """Something to fetch after `delay` seconds: `begin` before it, `end` after it. No Computer: who is there."""
+    """A fetch to run after `delay` seconds, between `begin` and `end`. Without a Computer it fetches the roster."""
 
     computer: str | None
     kind: Kind | None
@@ -76,7 +77,7 @@ Actions: TypeAlias = list[Action]
 
 
 class Upkeep:
-    """The offers of all Computers in the office. `keep` names the kinds that are fetched without being asked for."""
+    """The offers of all Computers in the office. `keep` names the kinds that are fetched and kept."""
 
     def __init__(self, keep: Iterable[Kind] = ("tools",)) -> None:
         self.keep: tuple[Kind, ...] = tuple(dict.fromkeys(keep))
@@ -85,27 +86,27 @@ class Upkeep:
         self._office_id: str | None = None
         self._jobs: dict[tuple[str | None, Kind | None], _Job] = {}
         self._started: dict[tuple[str | None, Kind | None], float] = {}
-        """When things of Computers that have left were last fetched: who comes and goes costs no more than others."""
+        """The last fetches from Computers that left: one that leaves and enters in a loop is not fetched more often."""
         self._heard: list[tuple[str, bool]] | None = None
-        """Who came (or went) while the roster is being asked for."""
+        """Enters and leaves since the roster was requested, which are newer than the roster; None while none is."""
         self._has_roster = False
 
     @property
     def is_settled(self) -> bool:
-        """Whether everything was fetched that is known to be there, or could not be."""
+        """Whether every fetch has ended or has failed at least once."""
         return not any(job.is_wanted and not job.failures for job in self._jobs.values())
 
     # ----------------------------------------------------------------------------------------------------- what happens
 
     def join(self, office_id: str, now: float) -> Actions:
-        """We are in an office: who else is?"""
+        """The Agent is in an office: fetch its roster."""
         if office_id != self._office_id:
             self.leave()
         self._office_id = office_id
         return self._want(None, None, now)
 
     def leave(self) -> None:
-        """We are in no office any more, and know nothing."""
+        """The Agent left its office: forget everything."""
         self._office_id = None
         self._has_roster = False
         self.offers = {}
@@ -114,13 +115,13 @@ class Upkeep:
         self._heard = None
 
     def lose(self) -> Actions:
-        """The connection broke. What was known stays, until we are back and look again."""
+        """The connection broke. What is known stays until the Agent is back and fetches the roster again."""
         self._jobs = {}
         self._heard = None
         return [Change("disconnected")]
 
     def hear(self, event: str, data: Any, now: float) -> Actions:
-        """A notification."""
+        """A notification came."""
         if self._office_id is None or not isinstance(data, dict):
             return []
         notice = cast("dict[str, Any]", data)
@@ -134,7 +135,7 @@ class Upkeep:
             self._note(computer, False)
             return self._dismiss(computer, notice)
         if computer not in self.offers:
-            return []  # we are about to learn of it
+            return []  # the roster, which is being fetched, will have it
         actions: Actions = []
         for kind in _UPDATES.get(event, ()):
             if kind in self.keep:
@@ -144,7 +145,7 @@ class Upkeep:
         return actions
 
     def begin(self, fetch: Fetch, now: float) -> bool:
-        """The delay of a fetch is over; whether it is still wanted."""
+        """The delay of a fetch has passed; whether the fetch is still wanted."""
         if self._jobs.get((fetch.computer, fetch.kind)) is not fetch.job:
             return False
         fetch.job.started = now
@@ -155,7 +156,7 @@ class Upkeep:
         return True
 
     def end(self, fetch: Fetch, outcome: Any, now: float) -> Actions:
-        """A fetch is over; `outcome` is what was fetched, or the `SMCPError` why not."""
+        """A fetch ended; `outcome` is the value, or the `SMCPError` it failed with."""
         job = fetch.job
         if self._jobs.get((fetch.computer, fetch.kind)) is not job:
             return []
@@ -173,7 +174,7 @@ class Upkeep:
         return actions
 
     def abandon(self, fetch: Fetch) -> None:
-        """A fetch was given up; it may be wanted again."""
+        """A fetch was cancelled; it may be wanted again."""
         if self._jobs.get((fetch.computer, fetch.kind)) is fetch.job:
             del self._jobs[fetch.computer, fetch.kind]
 
@@ -183,7 +184,7 @@ class Upkeep:
         key = computer, kind
         job = self._jobs.get(key) or _Job(self._started.pop(key, -INTERVAL))
         if job.is_wanted and not job.is_running and job.failures:
-            job = _Job(job.started)  # it waits to be tried again: there is news, so it is tried now
+            job = _Job(job.started)  # it waits for a retry; a notification is a reason to retry at once
         self._jobs[key] = job
         if job.is_wanted:
             job.is_outdated = job.is_running
@@ -213,7 +214,11 @@ class Upkeep:
         return [Change(fetch.kind, fetch.computer, outcome)]
 
     def _compare(self, present: list[str], now: float) -> Actions:
-        """Make what we know of the members what the Server knows; what was heard since we asked is newer."""
+        """Bring the known Computers in line with the roster.
+
+        The roster and the notifications are ordered by the Server, but the roster is as old as the request's arrival:
+        a Computer that entered or left since then is in `_heard`, and that overrules the roster.
+        """
         here = dict.fromkeys(present)
         for computer, entered in self._heard or ():
             if entered:
@@ -224,7 +229,7 @@ class Upkeep:
         for computer in [known for known in self.offers if known not in here]:
             actions += self._dismiss(computer, self._notice(computer))
         for computer in here:
-            is_news = self._has_roster and computer not in self.offers  # it came while we were away
+            is_news = self._has_roster and computer not in self.offers  # it entered while the Agent was disconnected
             actions += self._greet(
                 computer, now, Change("enter", computer, self._notice(computer)) if is_news else None
             )

@@ -1,4 +1,8 @@
-"""The Server: a Socket.IO hub that relays between the Agent and the Computers of each office."""
+"""The Server: a Socket.IO hub that relays between the Agent and the Computers of each office.
+
+The names are loaded when they are first used: an application may be served by anything, and the command line reads only
+the definitions of the settings.
+"""
 
 from __future__ import annotations
 
@@ -7,34 +11,34 @@ from typing import TYPE_CHECKING
 from a2c_smcp.utils import light_socketio as _  # isort: skip  # noqa: F401  # before any module here imports socketio
 
 from a2c_smcp.lazy import lazily
-from a2c_smcp.protocol.grants import Grant
-from a2c_smcp.protocol.limits import Limits
-from a2c_smcp.server.app import SMCPApp, SyncSMCPApp, create_app, create_wsgi_app
-from a2c_smcp.server.auth import (
-    AnonymousAuthenticationProvider,
-    AnonymousSyncAuthenticationProvider,
-    AuthenticationProvider,
-    CredentialAuthenticationProvider,
-    CredentialSyncAuthenticationProvider,
-    DefaultAuthenticationProvider,
-    DefaultSyncAuthenticationProvider,
-    SyncAuthenticationProvider,
-)
-from a2c_smcp.server.credentials import JWTVerifier, SharedSecret
-from a2c_smcp.server.key_file import KeyFile
-from a2c_smcp.server.namespace import BaseNamespace, SMCPNamespace
-from a2c_smcp.server.registry import MemoryRegistry
-from a2c_smcp.server.sync_namespace import SyncBaseNamespace, SyncSMCPNamespace
-from a2c_smcp.server.types import OFFICE_ID, SID, AgentSession, BaseSession, ComputerSession, Session
-from a2c_smcp.server.utils import (
-    aget_all_sessions_in_office,
-    aget_computers_in_office,
-    get_all_sessions_in_office,
-    get_computers_in_office,
-)
 
 if TYPE_CHECKING:
+    from a2c_smcp.protocol.grants import Grant
+    from a2c_smcp.protocol.limits import Limits
+    from a2c_smcp.server.app import SMCPApp, SyncSMCPApp, create_app, create_wsgi_app
+    from a2c_smcp.server.auth import (
+        AnonymousAuthenticationProvider,
+        AnonymousSyncAuthenticationProvider,
+        AuthenticationProvider,
+        CredentialAuthenticationProvider,
+        CredentialSyncAuthenticationProvider,
+        DefaultAuthenticationProvider,
+        DefaultSyncAuthenticationProvider,
+        SyncAuthenticationProvider,
+    )
+    from a2c_smcp.server.credentials import JWTVerifier, SharedSecret
+    from a2c_smcp.server.key_file import KeyFile
+    from a2c_smcp.server.namespace import BaseNamespace, SMCPNamespace
+    from a2c_smcp.server.registry import MemoryRegistry
     from a2c_smcp.server.serving import run
+    from a2c_smcp.server.sync_namespace import SyncBaseNamespace, SyncSMCPNamespace
+    from a2c_smcp.server.types import OFFICE_ID, SID, AgentSession, BaseSession, ComputerSession, Session
+    from a2c_smcp.server.utils import (
+        aget_all_sessions_in_office,
+        aget_computers_in_office,
+        get_all_sessions_in_office,
+        get_computers_in_office,
+    )
 
 __all__ = [
     "OFFICE_ID",
@@ -72,4 +76,34 @@ __all__ = [
     "run",
 ]
 
-__getattr__ = lazily(__name__, {"a2c_smcp.server.serving": ["run"]})  # an application may be served by anything
+__getattr__ = lazily(
+    __name__,
+    {
+        "a2c_smcp.protocol.grants": ["Grant"],
+        "a2c_smcp.protocol.limits": ["Limits"],
+        "a2c_smcp.server.app": ["SMCPApp", "SyncSMCPApp", "create_app", "create_wsgi_app"],
+        "a2c_smcp.server.auth": [
+            "AnonymousAuthenticationProvider",
+            "AnonymousSyncAuthenticationProvider",
+            "AuthenticationProvider",
+            "CredentialAuthenticationProvider",
+            "CredentialSyncAuthenticationProvider",
+            "DefaultAuthenticationProvider",
+            "DefaultSyncAuthenticationProvider",
+            "SyncAuthenticationProvider",
+        ],
+        "a2c_smcp.server.credentials": ["JWTVerifier", "SharedSecret"],
+        "a2c_smcp.server.key_file": ["KeyFile"],
+        "a2c_smcp.server.namespace": ["BaseNamespace", "SMCPNamespace"],
+        "a2c_smcp.server.registry": ["MemoryRegistry"],
+        "a2c_smcp.server.sync_namespace": ["SyncBaseNamespace", "SyncSMCPNamespace"],
+        "a2c_smcp.server.types": ["OFFICE_ID", "SID", "AgentSession", "BaseSession", "ComputerSession", "Session"],
+        "a2c_smcp.server.utils": [
+            "aget_all_sessions_in_office",
+            "aget_computers_in_office",
+            "get_all_sessions_in_office",
+            "get_computers_in_office",
+        ],
+        "a2c_smcp.server.serving": ["run"],
+    },
+)

@@ -1,6 +1,6 @@
-"""Admission: how long a rejected client waits, and whether the credentials of admitted clients still hold.
+"""Rejected credentials are answered more and more slowly, and accepted ones are checked again from time to time.
 
-The hub admits and rejects; this module only counts, looks and says when.
+The hub accepts and rejects clients; this module counts, checks and says when.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.utils.backoff import Backoff
 
 FREE_GUESSES = 10
-"""Rejected credentials of one address that are answered at once …"""
+"""Rejected credentials of one address that are answered at once; many people may share an address."""
 _DELAYS = Backoff(0.2, 5.0, jitter=0)
-"""… after which each answer waits twice as long as the one before."""
+"""After these, each answer waits twice as long as the one before: guessing becomes slow, a typing error does not."""
 FORGIVEN_AFTER = 60.0
-"""Seconds without a rejection after which an address starts again."""
+"""Seconds without a rejection after which an address starts again with none."""
 MOST_ADDRESSES = 10_000
-"""Addresses that are remembered. Of more, the one that was silent for longest is forgotten, which takes no search."""
+"""Addresses that are remembered. The one with the oldest rejection is forgotten first; the dict is in that order."""
 
 
 class Guesses:
@@ -29,7 +29,7 @@ class Guesses:
         self._lock = threading.Lock()
 
     def delay(self, address: str, now: float) -> float:
-        """Count one more rejection; the seconds that its answer waits."""
+        """Count one more rejection; the seconds that its answer has to wait."""
         with self._lock:
             count, last = self._counts.get(address, (0, now))
             count = 1 if now - last > FORGIVEN_AFTER else count + 1
@@ -41,9 +41,10 @@ class Guesses:
 
 
 class GrantWatch:
-    """Looks at the credentials of open connections from time to time, as long as one of them can end. Safe in threads.
+    """Checks the credentials of open connections from time to time, while one of them can expire. Safe in threads.
 
-    `grants` gives the grant of each open connection by its sid; `on_end` gets the sid of each that no longer holds.
+    `grants` returns the grant of each open connection by its sid; `on_end` gets the sid of each that is not valid any
+    more.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class GrantWatch:
         self._lock = threading.Lock()
 
     def begin(self) -> None:
-        """A connection was admitted whose credential can end."""
+        """A connection was accepted whose credential can expire."""
         with self._lock:
             if self._is_watching:
                 return
@@ -73,7 +74,7 @@ class GrantWatch:
             self._is_watching = False
         ending = {sid: grant for sid, grant in self._grants().items() if grant.holds is not None}
         if ending:
-            self.begin()  # first, so that a provider that fails now does not end the watching
+            self.begin()  # first: a provider that raises below must not end the checks
         for sid, grant in ending.items():
             if grant.holds is not None and not grant.holds():
                 self._on_end(sid)

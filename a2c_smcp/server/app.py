@@ -1,6 +1,6 @@
 """The Server as an application: `create_app()` for ASGI, `create_wsgi_app()` for WSGI.
 
-Each carries Socket.IO and the pages an operator needs: `/healthz`, `/readyz`, `/metrics`.
+Each serves Socket.IO and the pages that an operator needs: `/healthz`, `/readyz`, `/metrics`.
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ from typing import Any, Generic, TypeVar
 
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.server_effects import Registry
-from a2c_smcp.server import signals, threads
+from a2c_smcp.server import signals, wsgi
 from a2c_smcp.server.asgi import AsyncHub, Receive, Scope, Send, respond
 from a2c_smcp.server.auth import AuthenticationProvider, SyncAuthenticationProvider
 from a2c_smcp.server.http import Origins, Response
 from a2c_smcp.server.metrics import CONTENT_TYPE, Metrics
 from a2c_smcp.server.namespace import SMCPNamespace
+from a2c_smcp.server.setting_definitions import SettingDefinitions
 from a2c_smcp.server.sync_namespace import SyncSMCPNamespace
-from a2c_smcp.server.threads import ThreadHub
+from a2c_smcp.server.wsgi import ThreadHub
 from a2c_smcp.wire.limits import WireLimits
 
-DEFAULT_PATH = "/socket.io"
-GRACE = 10.0
-"""Seconds that running calls get to end."""
+DEFAULT_PATH = SettingDefinitions.socketio_path
+GRACE = SettingDefinitions.grace
+"""Seconds that running calls get to end at shutdown."""
 CLOSE_TIMEOUT = 1.0
-"""Seconds to say goodbye to what is still connected at the very end."""
+"""Seconds that clients get to close their connections at the end of a shutdown."""
 
 NamespaceT = TypeVar("NamespaceT", SMCPNamespace, SyncSMCPNamespace)
 
@@ -53,7 +54,7 @@ def create_app(
 
         smcp = create_app(provider)
         app = FastAPI(lifespan=smcp.lifespan)
-        …                                         # the routes of your own; at "/" it takes whatever comes after it
+        …                                         # your own routes first: mounted at "/", it takes all that follow
         app.mount("/", smcp)
         a2c_smcp.server.run(smcp, inside=app)
 
@@ -92,7 +93,7 @@ def create_wsgi_app(
 
 
 class _Application(ABC, Generic[NamespaceT]):
-    """What both applications have: their parts, and the pages."""
+    """What both applications share: their parts, and the pages."""
 
     def __init__(
         self, sio: Any, namespace: NamespaceT, metrics: Metrics | None, socketio_path: str, grace: float
@@ -107,19 +108,19 @@ class _Application(ABC, Generic[NamespaceT]):
             metrics.watch(namespace)
 
     def limit(self, limits: Limits) -> None:
-        """Put other limits in force, for open connections too."""
+        """Change the limits, also of open connections."""
         before = self.sio.wire_limits
         self.sio.limit(limits, wire_limits(limits, before.ping_interval, before.ping_timeout))
 
     @abstractmethod
     def shutdown(self, grace: float | None = None) -> Any:
-        """Let running calls end within `grace` seconds, then disconnect everybody with notice."""
+        """Let running calls end within `grace` seconds, then disconnect all clients."""
 
     def _is_socketio(self, path: str) -> bool:
         return (path + "/").startswith(self._prefix)
 
     def _page(self, method: str, path: str) -> Response:
-        """The answer to a request for a page."""
+        """The response to a request for a page."""
         if method not in ("GET", "HEAD"):
             return Response(HTTPStatus.METHOD_NOT_ALLOWED, b"only GET\n", "text/plain")
         if path == "/healthz":
@@ -148,7 +149,7 @@ class SMCPApp(_Application[SMCPNamespace]):
         self._ending: asyncio.Future[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a connection, a page, or the application's life."""
+        """Serve a connection, a page, or the lifespan of the application."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
             return
@@ -182,8 +183,8 @@ class SMCPApp(_Application[SMCPNamespace]):
             await self.shutdown()
 
     async def shutdown(self, grace: float | None = None) -> None:
-        """Let running calls end within `grace` seconds, then disconnect everybody with notice. Whoever asks again waits
-        for the same end."""
+        """Let running calls end within `grace` seconds, then disconnect all clients. A second call waits for the same
+        shutdown."""
         if self._ending is None:
             self._ending = asyncio.ensure_future(self._end(self.grace if grace is None else grace))
             await self._ending
@@ -192,7 +193,8 @@ class SMCPApp(_Application[SMCPNamespace]):
 
     async def _end(self, grace: float) -> None:
         await self.namespace.shutdown(grace)
-        # Clients hang up when they read that they are disconnected; hanging up first could cost them last words.
+        # Clients close their connections when they read that they are disconnected. Closing first could cut off what
+        # they have not read yet, such as the answers of the last calls.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_TIMEOUT):
                 await self.sio.emptied()
@@ -224,10 +226,10 @@ class SyncSMCPApp(_Application[SyncSMCPNamespace]):
         path: str = environ.get("PATH_INFO") or "/"
         if self._is_socketio(path):
             return self.sio.serve(environ, start_response)
-        return threads.respond(start_response, self._page(environ["REQUEST_METHOD"], path))
+        return wsgi.respond(start_response, self._page(environ["REQUEST_METHOD"], path))
 
     def shutdown(self, grace: float | None = None) -> None:
-        """Let running calls end within `grace` seconds, then disconnect everybody with notice. Once is enough."""
+        """Let running calls end within `grace` seconds, then disconnect all clients. A second call does nothing."""
         if self.namespace.draining:
             return
         self.namespace.shutdown(self.grace if grace is None else grace)
@@ -236,7 +238,7 @@ class SyncSMCPApp(_Application[SyncSMCPNamespace]):
 
 
 def wire_limits(limits: Limits, ping_interval: float, ping_timeout: float) -> WireLimits:
-    """The limits of the wire, from those of the Server."""
+    """The limits of each connection, from those of the Server."""
     return WireLimits(
         message_bytes=limits.message_bytes,
         transport_bytes=transport_limit(limits),
@@ -248,5 +250,6 @@ def wire_limits(limits: Limits, ping_interval: float, ping_timeout: float) -> Wi
 
 
 def transport_limit(limits: Limits) -> int:
-    """The largest message the transport lets through, in bytes: room to read, and answer, what is too large."""
+    """The largest message that the transport reads, in bytes: twice what is accepted, so that a message that is too
+    large can be answered with an error instead of a closed connection."""
     return 2 * limits.message_bytes

@@ -1,4 +1,8 @@
-"""The ASGI shell: it moves what the wire core says between clients and the hub, on an event loop."""
+"""The ASGI shell: it carries bytes between clients and the hub, on an event loop.
+
+Under `a2c server` a WebSocket hands its frames over directly (`Frames`). Under any other ASGI server, frames come
+through `receive` and go through `send`, like in every ASGI application.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,9 @@ from socketio.exceptions import TimeoutError as SocketIOTimeoutError
 from a2c_smcp.errors import TimedOutError
 from a2c_smcp.protocol.flow import Flow, run_async
 from a2c_smcp.server.http import TOO_LARGE, TOO_SLOW, Header, Request, Response
-from a2c_smcp.server.hub import GOODBYE_SECONDS, Client, Hub, read_ack
+from a2c_smcp.server.hub import GOODBYE_SECONDS, Hub
+from a2c_smcp.server.payload_text import read_ack
+from a2c_smcp.server.sending import Client
 from a2c_smcp.utils.eager import begin, can_begin
 from a2c_smcp.wire.clock import SLOT
 from a2c_smcp.wire.connection import Connection
@@ -24,9 +30,10 @@ logger = logging.getLogger(__name__)
 FRAMES = "a2c.frames"
 """The name of an ASGI extension, see `Frames`."""
 LARGE = 2_000
-"""Characters. After a longer message others have their turn: many of them in memory at a time would be slow."""
+"""Characters. After a longer message the loop turns to other clients: reading many large messages in a row would delay
+them, and would keep all of these messages in memory at the same time."""
 IN_A_ROW = 8
-"""Messages of one client, after which others have their turn."""
+"""Messages of one client after which the loop turns to others."""
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -34,13 +41,13 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 class Frames(Protocol):
-    """An ASGI extension of `a2c server`: frames without a queue, a task and a coroutine for each."""
+    """The ASGI extension of `a2c server`: frames without a queue, a task and a coroutine for each of them."""
 
     is_writable: bool
-    """Whether the client keeps up with what it is sent."""
+    """Whether the socket's buffer has room."""
 
     def listen(self, on_frame: Callable[[str | bytes], None], on_writable: Callable[[], None]) -> None:
-        """Have every frame handed over at once; `receive` waits for the end alone."""
+        """Have every frame handed over at once; `receive` then waits only for the end."""
         ...
 
     def post(self, frame: str) -> None:
@@ -48,7 +55,7 @@ class Frames(Protocol):
         ...
 
     def limit(self, max_bytes: int) -> None:
-        """Read no larger message from now on."""
+        """Change the largest message that is read."""
         ...
 
 
@@ -61,7 +68,7 @@ class AsgiClient(Client):
         self._frames: Frames | None = None
         self._begin: Callable[[Any], asyncio.Future[None] | None] = begin
         self._late: asyncio.Future[None] | None = None
-        """The frame that the client is not ready to take."""
+        """The frame that is being sent to a client that does not take it at once."""
         self._poll: asyncio.Future[None] | None = None
         self._reader: asyncio.Task[Any] | None = None
         self._goodbye: asyncio.Future[None] | None = None
@@ -69,7 +76,7 @@ class AsgiClient(Client):
     # ------------------------------------------------------------------------------------------------------- websocket
 
     def attach(self, send: Send, frames: Frames | None) -> None:
-        """From now on a WebSocket carries the session."""
+        """Let a WebSocket carry the session."""
         self._send = send
         self._frames = frames
         self.fit()
@@ -77,7 +84,8 @@ class AsgiClient(Client):
         self._reader = asyncio.current_task()
 
     def flush(self) -> None:
-        """Send what waits, as far as the client takes it."""
+        """Send what is in the outbox, as far as the client takes it without waiting."""
+        # A client that does not take more keeps its packets in the outbox, whose size is limited (`WireLimits.unread`).
         session = self.wire.session
         if self._frames is not None:
             while self._frames.is_writable and (frame := session.take_frame()) is not None:
@@ -100,7 +108,7 @@ class AsgiClient(Client):
                 late.add_done_callback(self._sent)
 
     def fit(self) -> None:
-        """Let the extension read as much as the wire core would."""
+        """Let the WebSocket read messages as large as the wire core does."""
         if self._frames is not None:
             self._frames.limit(self.wire.largest_input)
 
@@ -113,7 +121,7 @@ class AsgiClient(Client):
             self.flush()
 
     async def read(self, receive: Receive) -> None:
-        """Take what the client sends, until the end."""
+        """Receive what the client sends, until the end."""
         in_a_row = 0
         try:
             if self._frames is not None:
@@ -135,7 +143,7 @@ class AsgiClient(Client):
             task = asyncio.current_task()
             if not self.is_ended or task is None:
                 raise
-            task.uncancel()  # by `finish`: there is nothing more to read
+            task.uncancel()  # the cancellation came from `_hang_up`: there is nothing more to read
         finally:
             self._reader = None
             self.hub.end(self)
@@ -150,7 +158,7 @@ class AsgiClient(Client):
         self.hub.receive(self, (value,))
 
     def finish(self) -> None:
-        """Send the rest, and hang up."""
+        """Send the rest, then close."""
         self.flush()
         if self._send is not None:
             self._goodbye = asyncio.ensure_future(self._hang_up(self._send))
@@ -164,19 +172,23 @@ class AsgiClient(Client):
                     await asyncio.wait([self._late])
                     await asyncio.sleep(0)
                 await send({"type": "websocket.close", "code": 1000})
-        except Exception as error:  # it is gone, or does not read
-            logger.debug("no goodbye: %s", error)
+        except Exception as error:  # the client is gone, or does not read
+            logger.debug("a WebSocket was not closed in good order: %s", error)
         if self._reader is not None:
             self._reader.cancel()
 
     # ----------------------------------------------------------------------------------------------------- long-polling
 
     async def poll(self, receive: Receive) -> str | None:
-        """The body that answers a poll; None if the client hung up before there was one."""
+        """Wait for packets, and return the body that answers a poll; None if the client hung up before.
+
+        Only the newest poll is answered with packets. A client whose poll was cut by a proxy sends another, and packets
+        that went into the old answer would be lost.
+        """
         session = self.wire.session
         if self._poll is not None and not self._poll.done():
             self._poll.set_result(None)
-        self._poll = None  # an older poll finds that it is not the one any more
+        self._poll = None  # an older poll finds that it was replaced
         if not session.has_output() and not session.is_probed and not self.is_ended:
             waiting = self._poll = asyncio.get_running_loop().create_future()
             gone = asyncio.ensure_future(_gone(receive))
@@ -194,7 +206,7 @@ class AsgiClient(Client):
 
 
 class AsyncHub(Hub[AsgiClient]):
-    """The hub on an event loop. Its public methods are those of a `socketio.AsyncServer` that a program may use."""
+    """The hub on an event loop, with the methods of a `socketio.AsyncServer` that a host program may call."""
 
     client_class = AsgiClient
     _ticking: asyncio.TimerHandle | None = None
@@ -205,7 +217,7 @@ class AsyncHub(Hub[AsgiClient]):
         self._tasks: set[asyncio.Future[Any]] = set()
 
     def keep_time(self) -> None:
-        """Look at the timers again and again, while there are any."""
+        """Tick on the event loop while there are timers."""
         if self._ticking is None:
             self._ticking = asyncio.get_running_loop().call_later(SLOT, self._tick)
 
@@ -215,11 +227,11 @@ class AsyncHub(Hub[AsgiClient]):
             self.keep_time()
 
     def start(self, flow: Flow[Any, Any], on_end: Callable[[Any, BaseException | None], None]) -> None:
-        """Run a flow; in a task if the program has handlers, so that coroutines begin in the order of their events."""
+        """Run a flow; in a task if the host program has handlers, so that they start in the order of their events."""
         if not self.namespace.is_extended:
             super().start(flow, on_end)
             return
-        task = asyncio.ensure_future(run_async(flow, self.namespace.world))
+        task = asyncio.ensure_future(run_async(flow, self.namespace.backend))
         self._tasks.add(task)
         task.add_done_callback(partial(self._end_task, on_end))
 
@@ -234,7 +246,7 @@ class AsyncHub(Hub[AsgiClient]):
     # --------------------------------------------------------------------------------------------------------- requests
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """A request to the Socket.IO path."""
+        """Serve a request to the Socket.IO path."""
         request = request_of(scope)
         found, shared = self.route(request)
         if request.is_websocket:
@@ -270,7 +282,7 @@ class AsyncHub(Hub[AsgiClient]):
         await client.read(receive)
 
     async def _upgrade(self, client: AsgiClient, receive: Receive, send: Send) -> bool:
-        """Have a WebSocket take over from long-polling; whether it did."""
+        """Let a WebSocket take over from long-polling; whether it did."""
         session = client.wire.session
         try:
             async with asyncio.timeout(self.wire_limits.entry_seconds):
@@ -284,7 +296,7 @@ class AsyncHub(Hub[AsgiClient]):
                     if isinstance(is_over, Fault):
                         return False
                     await send({"type": "websocket.send", "text": PONG + "probe"})
-                    client.flush()  # the waiting poll is answered: the client asks for no more
+                    client.flush()  # answers the waiting poll, after which the client upgrades
         except TimeoutError:
             return False
         finally:
@@ -292,13 +304,13 @@ class AsyncHub(Hub[AsgiClient]):
                 session.give_up_probe()
 
     def end(self, client: AsgiClient, end: End = End.LOST) -> None:
-        """A client's session is over, or shall be."""
+        """End a client's session."""
         super().end(client, end)
         if not self.clients and self._emptied is not None and not self._emptied.done():
             self._emptied.set_result(None)
 
     async def emptied(self) -> None:
-        """Wait until every client is gone."""
+        """Wait until every session has ended."""
         if self.clients:
             self._emptied = asyncio.get_running_loop().create_future()
             await self._emptied
@@ -315,7 +327,7 @@ class AsyncHub(Hub[AsgiClient]):
         """Send an event to a client and wait for its ack.
 
         Raises:
-            socketio.exceptions.TimeoutError: there is none in time.
+            socketio.exceptions.TimeoutError: no ack in time.
         """
         reply = self.request(event, data, to, sid)
         stop = self.set_timer(timeout, lambda: reply.set_exception(TimedOutError()))
@@ -327,20 +339,20 @@ class AsyncHub(Hub[AsgiClient]):
             stop()
 
     async def enter_room(self, sid: str, room: str, namespace: str | None = None) -> None:
-        """Let a client hear a room."""
+        """Let a client receive what is sent to a room."""
         self.join_room(sid, room)
 
     async def leave_room(self, sid: str, room: str, namespace: str | None = None) -> None:
-        """Let it hear the room no longer."""
+        """Stop sending a client what is sent to a room."""
         self.quit_room(sid, room)
 
     async def disconnect(self, sid: str, namespace: str | None = None, **_: Any) -> None:
-        """Show a client out."""
+        """Disconnect a client from the namespace."""
         self.show_out(sid)
 
 
 def request_of(scope: Scope) -> Request:
-    """A request as the hub reads it."""
+    """An ASGI request in the form that the hub reads."""
     headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope.get("headers", ())}
     method, query, client = scope.get("method", "GET"), scope.get("query_string", b""), scope.get("client")
     environ = {
@@ -360,7 +372,7 @@ async def respond(send: Send, response: Response, headers: Iterable[Header] = ()
 
 
 async def deny(scope: Scope, send: Send, response: Response) -> None:
-    """Refuse a WebSocket, with a reason where the server passes one on."""
+    """Reject a WebSocket, with an HTTP response if the ASGI server supports that."""
     if "websocket.http.response" in scope.get("extensions", {}):
         await _respond(send, "websocket.http.response", response)
     else:

@@ -1,6 +1,6 @@
-"""Who may connect. A provider decides at connect time; what the credential allows is enforced at join.
+"""Authentication providers: they accept or reject a connection; what its credential allows is enforced at each join.
 
-Each provider exists for the async and for the sync Server; what they check is written once, in `credentials.py`.
+Each provider exists for the async and for the sync Server. The checks are written once, in `credentials.py`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import Any, TypeAlias, cast
 from a2c_smcp.errors import NotAuthenticatedError
 from a2c_smcp.protocol.grants import EVERYTHING, Grant
 from a2c_smcp.server.credentials import SharedSecret, Verifier
+from a2c_smcp.server.setting_definitions import SettingDefinitions
 
 logger = logging.getLogger(__name__)
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
-DEFAULT_API_KEY_NAME = "x-api-key"
+DEFAULT_API_KEY_NAME = SettingDefinitions.api_key_header
 
 
 class AuthenticationProvider(ABC):
@@ -37,7 +38,7 @@ class AuthenticationProvider(ABC):
 
 
 class SyncAuthenticationProvider(ABC):
-    """Decides whether a connection may be made, for the sync Server."""
+    """Decides which clients may connect, for the sync Server."""
 
     @abstractmethod
     def authenticate(self, sio: Any, environ: dict[str, Any], auth: Any, headers: Headers) -> bool:
@@ -53,7 +54,7 @@ class SyncAuthenticationProvider(ABC):
 
 
 class _Credentials:
-    """Finds the credentials a client presents and asks the verifiers about them."""
+    """Finds the credentials that a client presents, and has the verifiers check them."""
 
     def __init__(self, *verifiers: Verifier, api_key_name: str = DEFAULT_API_KEY_NAME) -> None:
         self.verifiers = verifiers
@@ -100,7 +101,7 @@ class CredentialAuthenticationProvider(_Credentials, AuthenticationProvider):
         return self.check(auth, headers) is not None
 
     async def grant(self, sio: Any, environ: dict[str, Any], auth: Any, headers: Headers) -> Grant | None:
-        if not await self.authenticate(sio, environ, auth, headers):  # a subclass may have its own mind
+        if not await self.authenticate(sio, environ, auth, headers):  # a subclass may override it
             return None
         return self.check(auth, headers) or EVERYTHING
 
@@ -112,13 +113,13 @@ class CredentialSyncAuthenticationProvider(_Credentials, SyncAuthenticationProvi
         return self.check(auth, headers) is not None
 
     def grant(self, sio: Any, environ: dict[str, Any], auth: Any, headers: Headers) -> Grant | None:
-        if not self.authenticate(sio, environ, auth, headers):  # a subclass may have its own mind
+        if not self.authenticate(sio, environ, auth, headers):  # a subclass may override it
             return None
         return self.check(auth, headers) or EVERYTHING
 
 
 class DefaultAuthenticationProvider(CredentialAuthenticationProvider):
-    """One shared secret, for development. Without a secret every connection is refused."""
+    """One shared secret, for development. Without a secret every connection is rejected."""
 
     def __init__(self, admin_secret: str | None = None, api_key_name: str = DEFAULT_API_KEY_NAME) -> None:
         super().__init__(*_shared_secret(admin_secret), api_key_name=api_key_name)
@@ -147,6 +148,6 @@ class AnonymousSyncAuthenticationProvider(SyncAuthenticationProvider):
 
 def _shared_secret(admin_secret: str | None) -> tuple[SharedSecret, ...]:
     if not admin_secret:
-        logger.warning("no admin_secret is set: every connection will be refused")
+        logger.warning("no admin_secret is set: every connection will be rejected")
         return ()
     return (SharedSecret(admin_secret),)

@@ -1,4 +1,4 @@
-"""The Server's connections: what is kept of each, and how many one address may have."""
+"""The Server's open connections, and how many of them one address may have."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from a2c_smcp.protocol.limits import Limits, TokenBucket
 from a2c_smcp.server.auth import Headers
 
 LAST_SECONDS = 5.0
-"""For a peer to read the rest of what it was sent, when its connection is over."""
+"""Time for a client to read what is left for it after its connection was closed."""
 
 
 @dataclass(slots=True)
 class Connection:
-    """What the Server keeps of one connection; where it is seated is in the registry."""
+    """What the Server keeps of one connection. Its place in an office is in the registry, which nodes may share."""
 
     address: str | None
     grant: Grant
     bucket: TokenBucket
     lock: Any
-    """Held through a join or a leave, so that one connection's moves and their notices come in order."""
+    """Held during a join or a leave: the moves of a connection, and their notifications, come in order."""
 
 
 class AddressCounter:
-    """How many connections each address has; 0 allows any number. Safe in threads."""
+    """Counts the connections of each address and limits them; 0 allows any number. Safe in threads."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -37,10 +37,10 @@ class AddressCounter:
         self._lock = threading.Lock()
 
     def reserve(self, address: str | None) -> None:
-        """Count one more; None is exempt.
+        """Count one more connection; None is exempt.
 
         Raises:
-            RateLimitedError: the address has as many as it may.
+            RateLimitedError: the address has reached its limit.
         """
         if address is None:
             return
@@ -50,7 +50,7 @@ class AddressCounter:
             self._counts[address] += 1
 
     def release(self, address: str | None) -> None:
-        """Count one less."""
+        """Count one connection less."""
         if address is None:
             return
         with self._lock:
@@ -67,7 +67,7 @@ class Connections:
         self._addresses = AddressCounter(limits.connections_per_ip)
 
     def limit(self, limits: Limits) -> None:
-        """Put other limits in force, for those that are open too."""
+        """Change the limits, also of open connections."""
         self._addresses.most = limits.connections_per_ip
         for connection in list(self._open.values()):
             connection.bucket.limit(limits.requests_per_second, limits.request_burst)
@@ -87,10 +87,10 @@ class Connections:
         return list(self._open)
 
     def grant(self, sid: str) -> Grant:
-        """What the connection may join.
+        """The grant of a connection.
 
         Raises:
-            NotAuthenticatedError: the connection is gone.
+            NotAuthenticatedError: the connection is closed.
         """
         connection = self._open.get(sid)
         if connection is None:
@@ -98,14 +98,14 @@ class Connections:
         return connection.grant
 
     def grants(self) -> dict[str, Grant]:
-        """What each open connection may join."""
+        """The grant of each open connection."""
         return {sid: connection.grant for sid, connection in self._open.copy().items()}
 
     def reserve(self, address: str | None) -> None:
-        """Count a connection that is about to be made; follow with `add` or `release`.
+        """Count a connection before it is authenticated; follow with `add` or `release`.
 
         Raises:
-            RateLimitedError: too many from this address.
+            RateLimitedError: the address has reached its limit.
         """
         self._addresses.reserve(address)
 
@@ -114,12 +114,12 @@ class Connections:
         self._addresses.release(address)
 
     def add(self, sid: str, address: str | None, grant: Grant, lock: Any, bucket: TokenBucket) -> Connection:
-        """Keep a connection that was let in."""
+        """Keep a connection that was accepted."""
         connection = self._open[sid] = Connection(address, grant, bucket, lock)
         return connection
 
     def remove(self, sid: str) -> Connection | None:
-        """Forget a connection; what was kept of it."""
+        """Forget a connection, and return what was kept of it."""
         connection = self._open.pop(sid, None)
         if connection is not None:
             self.release(connection.address)
@@ -127,9 +127,9 @@ class Connections:
 
 
 def client_of(environ: dict[str, Any]) -> tuple[str | None, Headers]:
-    """The address a client's connections are counted under, and its headers, from an ASGI or a WSGI request.
+    """The address that a client's connections are counted under, and its headers, from an ASGI or WSGI environ.
 
-    Loopback, and what has no address, counts under None: it is exempt.
+    The address is None for loopback and for sockets without an address: they are exempt.
     """
     scope = cast("dict[str, Any] | None", environ.get("asgi.scope"))
     if scope is not None:
@@ -144,7 +144,7 @@ def client_of(environ: dict[str, Any]) -> tuple[str | None, Headers]:
 
 
 def countable(host: str | None) -> str | None:
-    """The address that connections are counted under; None for loopback, and where there is none."""
+    """The address that connections are counted under; None for loopback and for sockets without an address."""
     if not host:
         return None
     try:

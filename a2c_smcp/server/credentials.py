@@ -1,6 +1,6 @@
-"""Checking credentials: a shared secret and JSON Web Tokens. API keys in a file are in `key_file.py`.
+"""Verifiers of credentials: a shared secret and JSON Web Tokens. API keys in a file are in `key_file.py`.
 
-A verifier turns the string a client presents into a `Grant`, or into None. It never logs what it was given.
+A verifier turns the string that a client presents into a `Grant`, or into None. It never logs the string.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ logger = logging.getLogger(__name__)
 
 
 class Verifier(Protocol):
-    """Knows one kind of credential."""
+    """Checks one kind of credential."""
 
     def verify(self, credential: str) -> Grant | None:
         """What the credential allows, or None if it is not valid.
 
         Raises:
-            NotAuthenticatedError: it was valid once; the client is told the message.
+            NotAuthenticatedError: it was valid once; the client receives the message.
         """
         ...
 
@@ -37,7 +37,7 @@ class SharedSecret:
         self._secret = secret.encode()
 
     def verify(self, credential: str) -> Grant | None:
-        """Return what the secret allows; None if it is another."""
+        """Return what the secret allows; None if the credential differs from it."""
         presented = credential.encode("utf-8", "surrogatepass")
         return EVERYTHING if hmac.compare_digest(presented, self._secret) else None
 
@@ -60,7 +60,8 @@ class JWTVerifier:
         leeway: float = 10,
     ) -> None:
         self._key = key
-        # By the key, never by the token's header: a public key must not be taken for an HMAC secret.
+        # Chosen by the key, never by the header of a token: an attacker could sign a token with the public key as the
+        # HMAC secret, and name HS256 in its header.
         self._algorithms = [_algorithm_of(key)]
         self._audience, self._issuer, self._leeway = audience, issuer, leeway
         self._claims = (offices_claim, roles_claim, name_claim)
@@ -87,7 +88,7 @@ class JWTVerifier:
             ends = claims["exp"] + self._leeway
             return replace(grant, holds=lambda: time.time() < ends)
         except (jwt.PyJWTError, KeyError, ValueError) as error:
-            logger.info("a JWT was refused: %s", type(error).__name__)
+            logger.info("a JWT was rejected: %s", type(error).__name__)
             return None
 
 

@@ -1,7 +1,8 @@
-"""What the async and the sync namespace share: the way of an event through the Server, as flows.
+"""The edge of the Server: what happens to an event before and after the protocol's rules, as flows.
 
-Nothing here waits, and nothing here decides about offices: that is `protocol.server`. This is the edge: connect,
-disconnect, dispatch, limits, records, shutdown. The two namespaces are its drivers.
+It authenticates connections, enforces limits, calls the handlers of a host program, keeps the log and the metrics, and
+shuts down. Rules about offices are in `protocol.server`. Nothing here waits: the flows yield effects, which a backend
+performs. `namespace` and `sync_namespace` are the two forms that a program uses.
 """
 
 from __future__ import annotations
@@ -28,42 +29,42 @@ from a2c_smcp.errors import (
     SMCPError,
 )
 from a2c_smcp.protocol.answers import failure_in, refusal, was_cancelled
-from a2c_smcp.protocol.flow import Do, Flow, MaybeAwaitable
+from a2c_smcp.protocol.flow import Flow
 from a2c_smcp.protocol.grants import EVERYTHING, Grant
 from a2c_smcp.protocol.limits import Limits, TokenBucket
 from a2c_smcp.protocol.office import Member
 from a2c_smcp.protocol.server import Answer, Request, answer, depart
-from a2c_smcp.protocol.server_effects import ReadMember, Registry, ServerBackend, Written
+from a2c_smcp.protocol.server_effects import ReadMember, Registry, Written
 from a2c_smcp.server.auth import Headers
+from a2c_smcp.server.calls_in_flight import CallsInFlight
 from a2c_smcp.server.connections import Connections, client_of
-from a2c_smcp.server.handlers import Handler
-from a2c_smcp.server.in_flight import InFlight
+from a2c_smcp.server.edge_effects import Authenticate, CallHandler, Disconnect, EdgeBackend, TakeTurn, WaitForReplies
+from a2c_smcp.server.event_methods import EventMethod
 from a2c_smcp.server.journal import CANCELLED, OK, Journal
 from a2c_smcp.server.registry import MemoryRegistry
-from a2c_smcp.server.reply import Reply
 from a2c_smcp.smcp import CLIENT_PREFIX
 from a2c_smcp.utils.text import printable
 
 logger = logging.getLogger(__name__)
 
-EdgeFlow: TypeAlias = Flow[ServerBackend, Any]
+EdgeFlow: TypeAlias = Flow[EdgeBackend, Any]
 
 SHORTEST_WAIT = 0.01
-"""Seconds that a client over its rate limit is told to wait, at least."""
+"""The least number of seconds that a client over its rate limit is told to wait."""
 BUCKET = "a2c.bucket"
-"""Where a shell puts the bucket of a transport into the environ of its connection."""
+"""The key in a connection's environ under which a shell puts the token bucket of the transport."""
 _MOVES = frozenset((smcp.JOIN_OFFICE_EVENT, smcp.LEAVE_OFFICE_EVENT))
 _LIFECYCLE = frozenset(("connect", "disconnect"))
 
 
 class Observer(Protocol):
-    """Counts what is answered; metrics are one."""
+    """Observes requests and notifications; `Metrics` is one."""
 
     wants_office: bool
-    """Whether `answered` is to get the office: to look that up costs a little for each request."""
+    """Whether `answered` gets the office, which has to be looked up for each request."""
 
     def answered(self, event: str, outcome: str, seconds: float, office_id: str | None) -> None:
-        """A request was answered: `ok`, `cancelled`, or the code of an error, of the Server's or of a Computer's."""
+        """A request was answered. `outcome` is `ok`, `cancelled`, or the code of an error."""
         ...
 
     def rejected(self, error: SMCPError) -> None:
@@ -75,10 +76,11 @@ class Observer(Protocol):
         ...
 
 
-class NamespaceCore(ABC, BaseServerNamespace):
-    """The edge of the Server, without the waiting."""
+class Edge(ABC, BaseServerNamespace):
+    """The base of both namespaces."""
 
     server: Any
+    auth_provider: Any
 
     def __init__(
         self, namespace: str, registry: Registry | None, limits: Limits | None, observer: Observer | None
@@ -88,15 +90,17 @@ class NamespaceCore(ABC, BaseServerNamespace):
         self.limits = limits if limits is not None else Limits()
         self.observer = observer
         self.connections = Connections(self.limits)
-        self.in_flight = InFlight(self.limits.calls_in_flight)
+        self.in_flight = CallsInFlight(self.limits.calls_in_flight)
         self.journal = Journal()
         self.draining = False
         self._turn: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
-        """Held through a move, in threads: whoever hears that a name is free may take it at once."""
+        """Held while a member joins or leaves, in threads. A leave is announced before it is committed: without the
+        lock, a client that hears of it could ask for the name before it is free, and be rejected. On an event loop both
+        happen before any client can react."""
         self._handlers = self._collect_handlers()
 
     def limit(self, limits: Limits) -> None:
-        """Put other limits in force, for open connections too."""
+        """Change the limits, also of open connections."""
         self.limits = limits
         self.connections.limit(limits)
         self.in_flight.most = limits.calls_in_flight
@@ -104,30 +108,22 @@ class NamespaceCore(ABC, BaseServerNamespace):
     # --------------------------------------------------------------------------------------- what a driver must provide
 
     @cached_property
-    def world(self) -> ServerBackend:
-        """What the flows may ask for, on the server that this namespace is registered on."""
-        return self._make_world()
+    def backend(self) -> EdgeBackend:
+        """What performs the effects of the flows, on the server that this namespace is registered on."""
+        return self._make_backend()
 
     @abstractmethod
-    def _make_world(self) -> ServerBackend:
-        """The world of `self.server`, which is known by now."""
+    def _make_backend(self) -> EdgeBackend:
+        """The backend for `self.server`, which is known by now."""
 
     @abstractmethod
     def _make_lock(self) -> Any:
         """A lock with `acquire()`, which may have to be awaited, and `release()`."""
 
-    @abstractmethod
-    def _ask_provider(self, environ: dict[str, Any], auth: Any, headers: Headers) -> MaybeAwaitable[Grant | None]:
-        """The authentication provider's word."""
-
-    @abstractmethod
-    def _wait_for(self, replies: Sequence[Reply], seconds: float) -> MaybeAwaitable[None]:
-        """Wait until all replies are settled and acknowledged, at most so long."""
-
     # -------------------------------------------------------------------------------------------------------- the flows
 
     def connecting(self, sid: str, environ: dict[str, Any], *auth: Any) -> EdgeFlow:
-        """Call `on_connect`, of a subclass perhaps; whether the client is let in. Else nothing is left behind.
+        """Call `on_connect`, which a subclass may override; whether the client is accepted. If not, nothing is kept.
 
         Raises:
             ConnectionRefusedError: with a message and a code.
@@ -137,7 +133,7 @@ class NamespaceCore(ABC, BaseServerNamespace):
             if self._is_own("on_connect"):
                 accepted = yield from self._let_in(sid, environ, *auth)
             else:
-                accepted = yield from Do(self._handlers["connect"], sid, environ, *auth)
+                accepted = yield from CallHandler(self._handlers["connect"], sid, environ, *auth)
         except ConnectionRefusedError:
             raise
         except Exception:
@@ -146,21 +142,21 @@ class NamespaceCore(ABC, BaseServerNamespace):
         finally:
             if accepted is False:
                 self.connections.remove(sid)
-        if accepted is not False and sid not in self.connections:  # a subclass that decides alone
+        if accepted is not False and sid not in self.connections:  # a subclass decided without `super()`
             self.connections.add(sid, None, EVERYTHING, self._make_lock(), self._bucket(environ))
         return accepted is not False
 
     def dispatch(
         self, event: str, sid: str, args: Sequence[Any], text: str | None = None, unreadable: SMCPError | None = None
     ) -> EdgeFlow:
-        """The way of every event; whatever happens, the sender gets an answer. `text` is the event as it came, and
-        `unreadable` why it could not be read."""
+        """Answer an event of a client; whatever happens, the sender gets an ack. `text` is the event as it came, and
+        `unreadable` the reason why it could not be read."""
         error = self._screen(event, sid, args) or unreadable
         if error is None:
             handler = self._handlers.get(event)
             try:
                 if handler is not None:
-                    return (yield from Do(self._call_handler, handler, sid, *args))
+                    return (yield from CallHandler(handler, sid, *args))
                 return (yield from self._answer(event, sid, args[0] if args else None, text))
             except Exception:
                 logger.exception("%s from %s failed", printable(event, 256), sid)
@@ -170,16 +166,17 @@ class NamespaceCore(ABC, BaseServerNamespace):
         return refusal(event, error)
 
     def triggered(self, event: Any, sid: str, *args: Any) -> EdgeFlow:
-        """An event as a Socket.IO server of the library's hands it over, its own and those of clients alike."""
+        """An event as python-socketio hands it over. Its own `connect` and `disconnect` come the same way as events of
+        clients, and a client may send events of these names."""
         if event == "connect" and self._is_connecting(sid, args):
             return (yield from self.connecting(sid, *args))
         if event == "disconnect" and sid in self.connections and self._is_reason(args):
             yield from self.leaving(sid, *args)
-            return (yield from Do(self.server.disconnect, sid, self.namespace))  # a client may have sent it: so be it
+            return (yield from Disconnect(sid))  # a client may have sent the event itself; that is a disconnect as well
         return (yield from self.dispatch(event if isinstance(event, str) else "", sid, args))
 
     def leaving(self, sid: str, *reason: Any) -> EdgeFlow:
-        """Call `on_disconnect`, of a subclass perhaps, with the reason if it takes one."""
+        """Call `on_disconnect`, which a subclass may override, with the reason if it takes one."""
         if self._is_own("on_disconnect"):
             yield from self._let_go(sid, *reason)
             return
@@ -189,21 +186,25 @@ class NamespaceCore(ABC, BaseServerNamespace):
         except TypeError:
             reason = ()
         try:
-            yield from Do(self._call_handler, handler, sid, *reason)
+            yield from CallHandler(handler, sid, *reason)
         except Exception:
             logger.exception("disconnect of %s failed", sid)
         finally:
-            yield from self._let_go(sid, *reason)  # whatever a subclass did or left undone; twice does no harm
+            yield from self._let_go(
+                sid, *reason
+            )  # also if the subclass did not call `super()`; a second time does nothing
 
     def _answer(self, event: str, sid: str, data: Any = None, text: str | None = None) -> EdgeFlow:
-        """Run the core's flow of an event and give its ack."""
+        """Run the protocol's flow of an event and return its ack."""
         started = time.perf_counter()
         request = Request(event, sid, data, self.limits, text)
         connection = self.connections.get(sid) if event in _MOVES else None
         if connection is None:
             outcome = yield from answer(request)
         else:
-            yield from Do(connection.lock.acquire)
+            # Joins and leaves of one connection run one after another: a client that sends "join a", "join b" without
+            # waiting must end in b, and its notifications must come in that order.
+            yield from TakeTurn(connection)
             try:
                 with self._turn:
                     before = yield from ReadMember(sid)
@@ -217,7 +218,7 @@ class NamespaceCore(ABC, BaseServerNamespace):
         return outcome.ack
 
     def _let_in(self, sid: str, environ: dict[str, Any], auth: Any = None) -> EdgeFlow:
-        """Decide about a connection.
+        """Accept or reject a connection.
 
         Raises:
             ConnectionRefusedError: with a message and a code.
@@ -240,13 +241,13 @@ class NamespaceCore(ABC, BaseServerNamespace):
         return True
 
     def reject_connection(self, error: SMCPError, address: str | None) -> None:
-        """Log and count a connection that is rejected."""
+        """Log and count a rejected connection."""
         self.journal.rejected_connection(error, address)
         if self.observer is not None:
             self.observer.rejected(error)
 
     def _let_go(self, sid: str, reason: Any = None) -> EdgeFlow:
-        """The implicit leave: calls end at once, the office hears of it, the name is free."""
+        """The implicit leave of a closed connection: end its calls, announce the leave, free the name."""
         connection = self.connections.remove(sid)
         self.in_flight.drop(sid)
         with self._turn:
@@ -256,23 +257,23 @@ class NamespaceCore(ABC, BaseServerNamespace):
             self.journal.moved(member, None, connection, str(reason or "the client disconnected"))
 
     def _shut_down(self, grace: float) -> EdgeFlow:
-        """Refuse newcomers, let running calls end within `grace` seconds, then disconnect everybody with notice."""
+        """Reject new connections, let running calls end within `grace` seconds, then disconnect all clients."""
         self.draining = True
         running = self.in_flight.replies()
         if running:
             logger.info("shutting down: waiting up to %g s for %d running calls", grace, len(running))
-            yield from Do(self._wait_for, running, grace)
+            yield from WaitForReplies(running, grace)
         unfinished = self.in_flight.replies()
         for reply in unfinished:
             reply.set_exception(InternalError("the Server is shutting down"))
         if unfinished:
-            yield from Do(self._wait_for, unfinished, grace)  # until their refusals are sent
+            yield from WaitForReplies(unfinished, grace)  # until their errors are sent
         for sid in self.connections.sids():
-            yield from Do(self.server.disconnect, sid, self.namespace)
+            yield from Disconnect(sid)
 
-    def _authenticate(self, environ: dict[str, Any], auth: Any, headers: Headers) -> Flow[ServerBackend, Grant]:
+    def _authenticate(self, environ: dict[str, Any], auth: Any, headers: Headers) -> Flow[EdgeBackend, Grant]:
         try:
-            grant = yield from Do(self._ask_provider, environ, auth, headers)
+            grant = yield from Authenticate(environ, auth, headers)
         except (NotAuthenticatedError, ForbiddenError):
             raise
         except Exception:
@@ -285,41 +286,42 @@ class NamespaceCore(ABC, BaseServerNamespace):
     # --------------------------------------------------------------------------------------------------------- the rest
 
     def _is_connecting(self, sid: str, args: tuple[Any, ...]) -> bool:
-        """Whether a `connect` event is the library's; a client may send an event of that name at any time."""
+        """Whether a `connect` event comes from python-socketio. A client may send an event of that name at any time,
+        but not with the environ of its connection as the argument."""
         return sid not in self.connections and bool(args) and args[0] is self.server.get_environ(sid, self.namespace)
 
     def _is_reason(self, args: tuple[Any, ...]) -> bool:
         return len(args) <= 1 and all(isinstance(reason, str) for reason in args)
 
     def handles(self, event: str) -> bool:
-        """Whether a subclass has a handler of its own for an event."""
+        """Whether a subclass has its own handler for an event."""
         return event in self._handlers
 
     @property
     def is_extended(self) -> bool:
-        """Whether a subclass has handlers of its own: then events are begun one after another, as they come."""
+        """Whether a subclass has its own handlers; then events start in the order in which they came."""
         return bool(self._handlers.keys() - _LIFECYCLE)
 
     def _is_own(self, method: str) -> bool:
-        """Whether a method is ours, and not a subclass's."""
+        """Whether a method is not overridden by a host program."""
         return getattr(type(self), method).__module__.startswith(__package__ or "a2c_smcp")
 
-    def _call_handler(self, handler: Callable[..., Any], *args: Any) -> Any:
-        """Call a method of the program's; a driver whose caller must not block has it called elsewhere."""
-        return handler(*args)
-
     def _bucket(self, environ: dict[str, Any]) -> TokenBucket:
-        """What counts the requests of a connection: that of its transport, where that has one."""
+        """The token bucket of a connection: that of its transport, if it has one.
+
+        A client may leave the namespace and enter it again over the same transport. With a bucket for each entry, that
+        would be a way around the rate limit.
+        """
         return environ.get(BUCKET) or TokenBucket(self.limits.requests_per_second, self.limits.request_burst)
 
     def _collect_handlers(self) -> dict[str, Callable[..., Any]]:
-        """Event -> bound `on_` method of a subclass; the protocol's own need no detour.
+        """The bound `on_` methods of a subclass, by event. The inherited ones are left out: their flows run directly.
 
-        Made once: a method's name made of a client's event could reach any attribute.
+        The table is built once. Looking up `"on_" + event` for each event would let a client choose any attribute.
         """
         handlers: dict[str, Callable[..., Any]] = {}
         for attribute in dir(self):
-            if attribute.startswith("on_") and not isinstance(inspect.getattr_static(self, attribute), Handler):
+            if attribute.startswith("on_") and not isinstance(inspect.getattr_static(self, attribute), EventMethod):
                 event = attribute.removeprefix("on_")
                 if event.startswith(("client_", "server_")):
                     event = event.replace("_", ":", 1)
@@ -327,7 +329,7 @@ class NamespaceCore(ABC, BaseServerNamespace):
         return handlers
 
     def _screen(self, event: str, sid: str, args: Sequence[Any]) -> SMCPError | None:
-        """What is wrong with an event before anybody looks at its meaning."""
+        """The reason to reject an event without looking at its meaning; None if there is none."""
         connection = self.connections.get(sid)
         if connection is not None and not connection.bucket.take(time.monotonic()):
             details = {"retry_after": max(round(connection.bucket.wait, 3), SHORTEST_WAIT)}
@@ -345,7 +347,7 @@ class NamespaceCore(ABC, BaseServerNamespace):
         ack = answer.ack.value if isinstance(answer.ack, Written) else answer.ack
         failure = answer.error or failure_in(ack)
         if answer.is_abandoned or (failure is not None and was_cancelled(ack)):
-            outcome, failure = CANCELLED, None  # as the sender wanted it
+            outcome, failure = CANCELLED, None  # the sender cancelled it or went away: no failure
         else:
             outcome = OK if failure is None else str(failure.code)
         is_rejected, observer = answer.error is not None, self.observer

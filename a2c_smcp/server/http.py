@@ -1,4 +1,4 @@
-"""HTTP on the Socket.IO path, without the I/O: what a request asks for, how it is answered, which web pages may ask."""
+"""HTTP on the Socket.IO path, without I/O: what a request asks for, its responses, and which web origins may ask."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ Origins: TypeAlias = "str | list[str] | Callable[[str, Any], bool] | None"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request. The names of its headers are in lower case."""
+    """An HTTP request. The names of its headers are in lower case."""
 
     method: str
     query: bytes
     headers: Mapping[str, str]
     scheme: str
     environ: dict[str, Any]
-    """The request as programs know it from WSGI."""
+    """The request as a WSGI environ, for authentication providers and handlers."""
     is_websocket: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer. `refusal` says why the request is not served; it is empty if it is."""
+    """An HTTP response. `refusal` says why the request is rejected; it is empty if it is served."""
 
     status: HTTPStatus = HTTPStatus.OK
     body: bytes = b""
@@ -39,21 +39,21 @@ class Response:
 
     @property
     def headers(self) -> list[Header]:
-        """What belongs to it wherever it is sent."""
+        """The headers of every response."""
         length = str(len(self.body))
         return [("Content-Type", self.content_type), ("Content-Length", length), ("Cache-Control", "no-store")]
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A session, or a new one."""
+    """The session that a request asks for; `sid` is None for a new one."""
 
     carrier: str
     sid: str | None
 
 
 def refuse(status: HTTPStatus, code: int, message: str) -> Response:
-    """A request is not served. The code is Engine.IO's own, and the body as its servers write it."""
+    """The response to a rejected request. Code and body are those of Engine.IO servers, which clients expect."""
     return Response(status, json.dumps({"code": code, "message": message}).encode(), "application/json", message)
 
 
@@ -67,15 +67,15 @@ FOREIGN = refuse(HTTPStatus.BAD_REQUEST, 4, "Not an accepted origin")
 
 
 def bad_request(reason: str) -> Response:
-    """The client broke the protocol."""
+    """The response to a request that violates the protocol."""
     return refuse(HTTPStatus.BAD_REQUEST, 3, f"Bad request: {reason}")
 
 
 def read_query(query: bytes) -> Wanted | Response:
-    """What the query of a request asks for, whatever bytes it is made of."""
+    """The session that the query of a request asks for, or the response that rejects it."""
     if len(query) > MAX_QUERY:
         return bad_request("the query is too long")
-    fields = dict(reversed(parse_qsl(query.decode("latin-1"), errors="replace")))  # the first of a key counts
+    fields = dict(reversed(parse_qsl(query.decode("latin-1"), errors="replace")))  # the first value of a key counts
     if fields.get("EIO") != "4":
         return refuse(HTTPStatus.BAD_REQUEST, 5, "Unsupported protocol version: EIO=4 is expected")
     carrier = fields.get("transport", "")
@@ -85,9 +85,9 @@ def read_query(query: bytes) -> Wanted | Response:
 
 
 def cors(origins: Origins, request: Request) -> list[Header] | None:
-    """The headers that let a web page read the answer; None if its origin may not ask.
+    """The headers that let a web page read the response; None if its origin is not allowed.
 
-    Without a setting, only pages of this host may ask; an empty list checks nothing.
+    Without a setting, only pages of this host are allowed; an empty list allows every page.
     """
     headers = request.headers
     origin = headers.get("origin")

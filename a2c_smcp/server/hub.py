@@ -1,40 +1,42 @@
-"""The clients of a Server, and what passes between them and its namespace. Both shells share it.
+"""The clients of a Server: their sessions, what they send, how they enter the namespace and how they leave it.
 
-A shell moves bytes and keeps time. The hub knows every client, which rooms it is in, and what the values mean that a
-client's wire core gives: it starts the flows, and sends what they decide.
+Both shells (`asgi`, `wsgi`) share it. A shell moves bytes and keeps time. Each client has a wire core, which turns
+bytes into values such as "an event" or "the client left". The hub acts on these values: it starts the flows of the edge
+and sends what they return.
+
+Locks, which matter in threads only: `Client.lock` guards a client's wire core and its outbox, `_lock` the tables and
+timers of the hub. A thread that holds a client's lock may take `_lock`, never the other way round, and no flow runs
+under either: a flow may send to other clients, whose locks it takes.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import secrets
 import threading
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, cast
 
-import orjson
 from socketio.exceptions import ConnectionRefusedError
 
 from a2c_smcp.errors import (
     InternalError,
     MalformedRequestError,
-    NotFoundError,
     RateLimitedError,
     SMCPError,
     TooLargeError,
 )
 from a2c_smcp.protocol.answers import refusal
 from a2c_smcp.protocol.flow import Flow
-from a2c_smcp.protocol.limits import Limits, TokenBucket
-from a2c_smcp.protocol.server_effects import Call, Written
+from a2c_smcp.protocol.limits import Limits
+from a2c_smcp.protocol.server_effects import Written
 from a2c_smcp.server.admission import GrantWatch, Guesses
 from a2c_smcp.server.connections import AddressCounter, client_of
-from a2c_smcp.server.driving import start
-from a2c_smcp.server.edge import BUCKET, NamespaceCore
+from a2c_smcp.server.edge import BUCKET, Edge
+from a2c_smcp.server.flow_runner import start
 from a2c_smcp.server.http import (
     BAD_METHOD,
     FOREIGN,
@@ -49,61 +51,30 @@ from a2c_smcp.server.http import (
     cors,
     read_query,
 )
-from a2c_smcp.server.reply import Reply
-from a2c_smcp.server.world import EdgeWorld, unwrap_ack
+from a2c_smcp.server.payload_text import write_ack
+from a2c_smcp.server.sending import Client, ClientT, Sender
 from a2c_smcp.wire.clock import Clock, Timer
 from a2c_smcp.wire.connection import Connection
 from a2c_smcp.wire.limits import WireLimits
 from a2c_smcp.wire.namespace import Answer, BadAnswer, BadEvent, Enter, Event, Leave, Problem, Value
-from a2c_smcp.wire.packets import EVENT, UNREAD, arguments, read_array, write_packet
+from a2c_smcp.wire.packets import read_array, unwrap
 from a2c_smcp.wire.session import End, Fault
 
 logger = logging.getLogger(__name__)
 
 LAST_SECONDS = 5.0
-"""For a client to read the rest of what it was sent, when its session is over."""
+"""Time for a client to fetch what is left for it after its session ended."""
 GOODBYE_SECONDS = 2.0
-"""For a client that may not read it."""
-MAX_NESTING = 1_000
-"""What was read once is read again."""
+"""Time to send the last frames to a client that may not be reading."""
 
 
-class Client(ABC):
-    """One client, as a shell carries it. Its lock guards its wire core; a flow never runs under it."""
-
-    def __init__(self, hub: Hub[Any], wire: Connection, environ: dict[str, Any], address: str | None) -> None:
-        self.hub = hub
-        self.wire = wire
-        self.environ = environ
-        self.address = address
-        self.bucket = TokenBucket(hub.limits.requests_per_second, hub.limits.request_burst)
-        self.lock = threading.RLock()
-        self.rooms: set[str] | None = None
-        self.timer: Timer | None = None
-        self.is_ended = False
-
-    @abstractmethod
-    def flush(self) -> None:
-        """Send what the wire core has to send, as far as the client takes it."""
-
-    def fit(self) -> None:
-        """The largest message that is read has changed: the client entered the namespace, or the limits are others."""
-        return
-
-    @abstractmethod
-    def finish(self) -> None:
-        """The session is over: send the rest, then close."""
-
-
-ClientT = TypeVar("ClientT", bound=Client)
-
-
-class Hub(ABC, Generic[ClientT]):
-    """Every client of one Server."""
+class Hub(Sender[ClientT]):
+    """All clients of one Server."""
 
     client_class: ClassVar[type[Client]]
 
-    def __init__(self, namespace: NamespaceCore, limits: Limits, wire_limits: WireLimits, cors: Origins) -> None:
+    def __init__(self, namespace: Edge, limits: Limits, wire_limits: WireLimits, cors: Origins) -> None:
+        super().__init__(namespace.namespace)
         self._origins = cors
         self.limits = limits
         self.wire_limits = wire_limits
@@ -113,10 +84,7 @@ class Hub(ABC, Generic[ClientT]):
         self.clients: dict[str, ClientT] = {}
         """By the id of their session."""
         self._ended: dict[str, ClientT] = {}
-        """Sessions of long-polling that are over, for the last poll."""
-        self.members: dict[str, ClientT] = {}
-        """By their id in the namespace."""
-        self._rooms: dict[str, dict[str, ClientT]] = {}
+        """Long-polling sessions that ended a moment ago: their last packets wait for one more poll."""
         self._addresses = AddressCounter(2 * limits.connections_per_ip)
         self._guesses = Guesses()
         self._watch = GrantWatch(
@@ -126,12 +94,13 @@ class Hub(ABC, Generic[ClientT]):
         self._lock = threading.RLock()
 
     def limit(self, limits: Limits, wire_limits: WireLimits) -> None:
-        """Put other limits in force, for open connections too."""
+        """Change the limits, also of open connections."""
         self.limits, self.wire_limits = limits, wire_limits
         self._addresses.most = 2 * limits.connections_per_ip
         self.namespace.limit(limits)
         for client in list(self.clients.values()):
-            client.bucket.limit(limits.requests_per_second, limits.request_burst)  # it may not have entered yet
+            # Here too: the edge changes only the buckets of clients that entered the namespace.
+            client.bucket.limit(limits.requests_per_second, limits.request_burst)
             with client.lock:
                 client.wire.limit(wire_limits)
                 client.fit()
@@ -140,14 +109,15 @@ class Hub(ABC, Generic[ClientT]):
 
     @abstractmethod
     def keep_time(self) -> None:
-        """A timer has been set: see that `tick` is called soon, and then again for as long as it says so."""
+        """A timer was set: call `tick` soon, and again for as long as it returns True."""
 
     def now(self) -> float:
-        """Seconds on a clock that does not go back."""
+        """The time in seconds, on a monotonic clock."""
         return time.monotonic()
 
     def tick(self) -> bool:
-        """Do what is due; whether to be called again."""
+        """Call the timers that are due; whether any is left."""
+        # Outside the lock: a timer may end a client, which takes locks of its own and may set other timers.
         with self._lock:
             due = self._clock.advance(self.now())
         for callback in due:
@@ -159,7 +129,7 @@ class Hub(ABC, Generic[ClientT]):
             return bool(self._clock)
 
     def set_timer(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
-        """Have something called later; what cancels it."""
+        """Have a function called later; the function that cancels that."""
         with self._lock:
             timer = self._clock.at(self.now() + seconds, callback)
         self.keep_time()
@@ -170,13 +140,13 @@ class Hub(ABC, Generic[ClientT]):
             self._clock.cancel(timer)
 
     def start(self, flow: Flow[Any, Any], on_end: Callable[[Any, BaseException | None], None]) -> None:
-        """Run a flow; `on_end` gets what it returns, or what it raises."""
-        start(flow, self.namespace.world, on_end)
+        """Run a flow; `on_end` gets what it returned or raised."""
+        start(flow, self.namespace.backend, on_end)
 
     # ---------------------------------------------------------------------------------------------------------- clients
 
     def route(self, request: Request) -> tuple[Response | ClientT, list[Header]]:
-        """The answer to a request, or the client whose poll, post or WebSocket it is; and headers for any answer."""
+        """The response to a request, or the client whose poll, post or WebSocket it is; and headers to add."""
         shared = cors(self._origins, request)
         if shared is None:
             return FOREIGN, []
@@ -202,7 +172,7 @@ class Hub(ABC, Generic[ClientT]):
         return client if client.wire.session.carrier == "polling" else NOT_THIS_WAY
 
     def _open(self, environ: dict[str, Any], carrier: str) -> Response | ClientT:
-        """Open a session; one of long-polling is answered with its handshake."""
+        """Open a session; for long-polling, the response carries the handshake."""
         address, _ = client_of(environ)
         try:
             self._addresses.reserve(address)
@@ -211,14 +181,14 @@ class Hub(ABC, Generic[ClientT]):
             return TOO_MANY
         wire = Connection(secrets.token_urlsafe(15), self.namespace.namespace, self.wire_limits, self.now(), carrier)
         client = cast("ClientT", self.client_class(self, wire, environ, address))
-        environ[BUCKET] = client.bucket  # of the transport: entering anew gives no fresh allowance
+        environ[BUCKET] = client.bucket  # see `Edge._bucket`
         with self._lock:
             self.clients[wire.session.sid] = client
         self._schedule(client)
         return client if carrier == "websocket" else Response(body=wire.session.take_payload().encode())
 
     def post(self, client: ClientT, body: bytes | Response) -> Response:
-        """Act on the body of a request; or on why it was not read."""
+        """Act on the body of a POST, or on the reason why it was not read."""
         if isinstance(body, Response):
             self._note(client, Fault(body.refusal))
             self.end(client, End.FAULT)
@@ -246,16 +216,16 @@ class Hub(ABC, Generic[ClientT]):
                 sid = client.wire.namespace.sid
                 if sid is not None:
                     args = value.args
-                    if self.namespace.handles(value.name):  # a method of the program's, which wants all of it
+                    if self.namespace.handles(value.name):  # a handler of the host program gets all of the data
                         args = (read_array(value.text, self.wire_limits.nesting, in_full=True) or [""])[1:]
                     flow = self.namespace.dispatch(value.name, sid, args, value.text)
                     self.start(flow, partial(self._ack, client, sid, value.id, value.name))
             case Answer():
-                value.token.set_result(Written(unwrap_ack(value.args), value.text))
+                value.token.set_result(Written(unwrap(value.args), value.text))
             case Enter():
                 self._let_in(client, value.auth)
             case Leave():
-                self._leave(client, value, "client disconnect")
+                self._leave(value, "client disconnect")
                 self._schedule(client)
             case BadEvent():
                 sid = client.wire.namespace.sid
@@ -276,15 +246,17 @@ class Hub(ABC, Generic[ClientT]):
             ack = refusal(event, InternalError())
         if number is None:
             return
-        text = ack.text if isinstance(ack, Written) else _write_ack(event, ack)
+        text = ack.text if isinstance(ack, Written) else write_ack(event, ack)
         with client.lock:
-            if client.wire.namespace.sid != sid:  # it has left meanwhile
+            # The client may have left and entered again meanwhile, as somebody else and with other numbers.
+            if client.wire.namespace.sid != sid:
                 return
             fault = client.wire.ack(number, text)
         self._sent(client, fault)
 
-    def _sent(self, client: ClientT, fault: Fault | bool | None) -> None:
-        """Something was put into a client's outbox: have it sent, unless that was too much."""
+    def _sent(self, client: ClientT, fault: Fault | int | None) -> None:
+        # Backpressure: a client that does not read fills its outbox. Up to a limit the Server keeps the packets, beyond
+        # it ends the session. Waiting for one slow client would stall all who talk to it.
         if isinstance(fault, Fault):
             self._note(client, fault)
             self.end(client)
@@ -306,11 +278,11 @@ class Hub(ABC, Generic[ClientT]):
         if error is not None or not is_accepted:
             self._reject(client, error)
             return
-        with client.lock, self._lock:
+        with client.lock:
             is_there = client.wire.session.end is None and client.wire.namespace.is_entering
             fault = None
             if is_there:
-                self.members[sid] = client
+                self.rooms.add(sid, client)
                 fault = client.wire.admit(sid)
         if is_there:
             client.fit()
@@ -318,7 +290,7 @@ class Hub(ABC, Generic[ClientT]):
             connection = self.namespace.connections.get(sid)
             if connection is not None and connection.grant.holds is not None:
                 self._watch.begin()
-        else:  # it went meanwhile
+        else:  # the client disconnected while the provider decided
             self.start(self.namespace.leaving(sid, End.LOST.value), _log_failure)
 
     def _show_out_expired(self, sid: str) -> None:
@@ -349,16 +321,12 @@ class Hub(ABC, Generic[ClientT]):
         else:
             reject()
 
-    def _leave(self, client: ClientT, leave: Leave, reason: str) -> None:
-        with self._lock:
-            self.members.pop(leave.sid, None)
-            for room in client.rooms or ():
-                self._forget(leave.sid, room)
-            client.rooms = None
+    def _leave(self, leave: Leave, reason: str) -> None:
+        self.rooms.remove(leave.sid)
         self.start(self.namespace.leaving(leave.sid, reason), _log_failure)
 
     def end(self, client: ClientT, end: End = End.LOST) -> None:
-        """A client's session is over, or shall be: it leaves, and its transport is closed."""
+        """End a client's session: it leaves the namespace, and its transport is closed."""
         with client.lock:
             if client.is_ended:
                 return
@@ -375,28 +343,30 @@ class Hub(ABC, Generic[ClientT]):
         self._addresses.release(client.address)
         if leave is not None:
             reason = client.wire.session.end.value if client.wire.session.end is not None else ""
-            self._leave(client, leave, reason)
+            self._leave(leave, reason)
         client.finish()
 
     def close(self, client: ClientT) -> None:
-        """End a session with a goodbye."""
+        """End a session with an Engine.IO close packet."""
         with client.lock:
             client.wire.session.close()
         self.end(client)
 
     def show_out(self, sid: str, namespace: str | None = None, **_: Any) -> None:
-        """Have a client leave the namespace; its session stays, for as long as it takes to come in again."""
+        """Disconnect a client from the namespace. Its session stays open for a while, so that it can enter again."""
         client = self.members.get(sid)
         if client is None:
             return
         with client.lock:
             leave = client.wire.disconnect(self.now()) if client.wire.namespace.sid == sid else None
         if leave is not None:
-            self._leave(client, leave, "server disconnect")
+            self._leave(leave, "server disconnect")
             self._schedule(client)
             client.flush()
 
     def _schedule(self, client: ClientT) -> None:
+        # One timer for each client, for whatever comes first: its next ping, a pong that is overdue, or the time limit
+        # to enter the namespace. The wire core says when (`wake_at`) and does it (`wake`).
         with self._lock:
             if client.timer is not None:
                 self._clock.cancel(client.timer)
@@ -413,168 +383,6 @@ class Hub(ABC, Generic[ClientT]):
         elif not client.is_ended:
             self._schedule(client)
             client.flush()
-
-    # ---------------------------------------------------------------------------------------------------- what goes out
-
-    def send(
-        self,
-        event: str,
-        data: Any = None,
-        to: str | None = None,
-        room: str | None = None,
-        skip_sid: Any = None,
-        namespace: str | None = None,
-        callback: Callable[..., Any] | None = None,
-        **_: Any,
-    ) -> None:
-        """Send an event to a room or a client, as programs do; `callback` gets the ack of one client."""
-        recipient = to or room
-        if callback is None or recipient is None:
-            self.tell(recipient, event, data, skip_sid)
-            return
-
-        def settled(reply: Reply) -> None:
-            if reply.has_failed:  # the client is gone: there is no ack
-                return
-            try:
-                callback(*arguments(read_ack(reply.result())))
-            except Exception:  # of the host program: it must not end the client whose ack this is
-                logger.exception("the callback of an emit failed")
-
-        reply = Reply()
-        reply.then(settled)
-        self.ask(recipient, _write([event, *arguments(data)]), reply)
-
-    def request(self, event: str, data: Any = None, to: str | None = None, sid: str | None = None) -> Reply:
-        """Send an event to a client, as programs do; its ack comes as a reply."""
-        reply = Reply()
-        self.ask(to or sid or "", _write([event, *arguments(data)]), reply)
-        return reply
-
-    def join_room(self, sid: str, room: str, namespace: str | None = None) -> None:
-        """Let a client hear a room."""
-        with self._lock:
-            client = self.members.get(sid)
-            if client is None:
-                raise KeyError(sid)
-            self._rooms.setdefault(room, {})[sid] = client
-            if client.rooms is None:
-                client.rooms = set()
-            client.rooms.add(room)
-
-    def quit_room(self, sid: str, room: str, namespace: str | None = None) -> None:
-        """Let it hear the room no longer."""
-        with self._lock:
-            client = self.members.get(sid)
-            if client is not None and client.rooms is not None:
-                client.rooms.discard(room)
-            self._forget(sid, room)
-
-    def _forget(self, sid: str, room: str) -> None:
-        there = self._rooms.get(room)
-        if there is not None:
-            there.pop(sid, None)
-            if not there:
-                del self._rooms[room]
-
-    def tell(self, to: str | None, event: str, data: Any, skip: Any = None) -> None:
-        """Send an event to a room, to one client, or to everybody."""
-        skipped = {skip} if isinstance(skip, str) else set(skip or ())
-        with self._lock:
-            if to is None:
-                heard = dict(self.members)
-            elif to in self.members:
-                heard = {to: self.members[to]}
-            else:
-                heard = dict(self._rooms.get(to, {}))
-        packet = write_packet(EVENT, self.namespace.namespace, _write([event, *arguments(data)]))
-        for sid, client in heard.items():
-            if sid not in skipped:
-                with client.lock:
-                    fault = client.wire.emit(packet) if client.wire.namespace.sid == sid else None
-                self._sent(client, fault)
-
-    def ask(self, sid: str, text: str, reply: Reply) -> None:
-        """Send an event to one client; its ack settles the reply."""
-        client = self.members.get(sid)
-        if client is None:
-            reply.set_exception(NotFoundError("the Computer disconnected"))
-            return
-        with client.lock:
-            asked = client.wire.ask(text, reply) if client.wire.namespace.sid == sid else None
-        if asked is False:
-            reply.set_exception(RateLimitedError("too many requests wait for this Computer's answer"))
-        elif asked is None:
-            reply.set_exception(NotFoundError("the Computer disconnected"))
-        else:
-            self._sent(client, asked)
-
-    def forget(self, sid: str, reply: Reply) -> None:
-        """No answer is wanted any more."""
-        client = self.members.get(sid)
-        if client is not None:
-            with client.lock:
-                client.wire.namespace.forget(reply)
-
-
-class HubWorld(EdgeWorld):
-    """What a flow may ask for, done with a hub."""
-
-    def __init__(self, edge: NamespaceCore, hub: Hub[Any]) -> None:
-        super().__init__(edge)
-        self._hub = hub
-
-    def enter(self, sid: str, office_id: str) -> None:
-        self._hub.join_room(sid, office_id)
-
-    def leave(self, sid: str, office_id: str) -> None:
-        self._hub.quit_room(sid, office_id)
-
-    def _notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> None:
-        self._hub.tell(to, event, data, skip)
-
-    def _set_timer(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
-        return self._hub.set_timer(seconds, callback)
-
-    def _ask(self, call: Call, reply: Reply) -> Reply:
-        text = call.text if call.text is not None else _rewrite(call)
-        self._hub.ask(call.target, text, reply)
-        reply.then(partial(self._forget, call.target))
-        return reply
-
-    def _forget(self, target: str, reply: Reply) -> None:
-        if reply.has_failed:  # else it was answered, and is forgotten
-            self._hub.forget(target, reply)
-
-
-def read_ack(ack: Written) -> Any:
-    """What an ack says, all of it."""
-    return unwrap_ack(read_array(ack.text, MAX_NESTING, in_full=True) or []) if ack.text else None
-
-
-def _rewrite(call: Call) -> str:
-    """A request whose fields were changed on the way; those that were not read are taken from how they came."""
-    data = call.data
-    if isinstance(data, dict) and any(value is UNREAD for value in cast("dict[str, Any]", data).values()):
-        came: dict[str, Any] = (read_array(call.original or "[]", MAX_NESTING, in_full=True) or ["", {}])[1]
-        data = {key: came[key] if value is UNREAD else value for key, value in cast("dict[str, Any]", data).items()}
-    return _write([call.event, data])
-
-
-def _write(value: Any) -> str:
-    try:
-        return orjson.dumps(value).decode()
-    except TypeError as error:
-        if "ecursion" in str(error):
-            raise
-        return json.dumps(value, separators=(",", ":"))  # types that orjson does not know, of the host program
-
-
-def _write_ack(event: str, ack: Any) -> str:
-    try:
-        return _write(arguments(ack))
-    except (TypeError, ValueError, RecursionError):
-        return _write([refusal(event, MalformedRequestError("the answer cannot be written as JSON"))])
 
 
 def _error_of(problem: Problem, size: int, limits: Limits) -> SMCPError:

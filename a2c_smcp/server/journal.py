@@ -1,7 +1,7 @@
-"""The Server's log: who joins and leaves, what is rejected and, at DEBUG, every request.
+"""The Server's log: joins, leaves, rejections and, at DEBUG, every request.
 
-Both shells write it through `NamespaceCore`. The facts of a line are fields of its record too, for `--log-format json`.
-A credential appears by its id only. Text of clients is escaped and cut.
+The facts of a line are also fields of its record, for `--log-format json`. A credential appears by its id only. Text
+from clients is escaped and shortened: it could contain line breaks that look like other lines of the log.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from a2c_smcp.utils.throttle import Throttle
 logger = logging.getLogger(__name__)
 
 OK, CANCELLED = "ok", "cancelled"
-"""How a request can end, besides with the code of an error."""
+"""The outcomes of a request, besides the code of an error."""
 LINES_A_SECOND = 20
-"""Lines about rejections of one connection, or one address, unless the level is DEBUG."""
+"""Lines about rejections of one connection or address, unless the level is DEBUG: a flood must not fill the disk."""
 _LONGEST = 256
 _SECURITY_ERRORS = (NotAuthenticatedError, ForbiddenError, CrossOfficeError, HiddenOfficeError)
 _TIMEOUTS = {str(TimedOutError.code), str(ToolTimedOutError.code)}
@@ -40,7 +40,7 @@ _ASKED = {"name": "member", "role": "role", "office_id": "office"}
 
 
 class Journal:
-    """Writes the lines. Whoever asks `wants` first spends nothing on a line that nobody reads."""
+    """Writes the lines. A caller asks `wants` first, to spend no time on a line that is not written."""
 
     def __init__(self) -> None:
         self._rejections = Throttle(LINES_A_SECOND)
@@ -66,17 +66,17 @@ class Journal:
         )
 
     def broken(self, address: str | None, reason: str) -> None:
-        """A connection ends because of what its client did."""
+        """A connection is closed because its client violated the protocol or a limit."""
         left_out = self._rejections.admit(address or "")
         if left_out is not None:
             fields = {"address": _address(address), "left_out": left_out or None}
-            logger.info("connection from %s ends: %s%s", _address(address), reason, _more(left_out), extra=fields)
+            logger.info("connection from %s closed: %s%s", _address(address), reason, _more(left_out), extra=fields)
 
     def expired(self, connection: Connection) -> None:
-        """A connection ends because its credential does."""
+        """A connection is closed because its credential is not valid any more."""
         address, key = _origin(connection)
         logger.warning(
-            "connection from %s%s ends: its credential expired, was changed or was removed", address, key,
+            "connection from %s%s closed: its credential expired, was changed or was removed", address, key,
             extra=_fields(connection),
         )  # fmt: skip
 
@@ -96,7 +96,7 @@ class Journal:
                 logger.info("%s", text, extra=fields)
 
     def wants(self, failure: SMCPError | None, *, is_rejected: bool) -> bool:
-        """Whether a request with this end is logged."""
+        """Whether a request with this outcome is logged."""
         return logger.isEnabledFor(_level(failure, is_rejected))
 
     def answered(
@@ -124,7 +124,7 @@ class Journal:
             "left_out": left_out or None,
         }
         if request.event == smcp.JOIN_OFFICE_EVENT and failure is not None:
-            fields |= {field: _text(data.get(key)) for key, field in _ASKED.items()}  # who it wanted to be
+            fields |= {field: _text(data.get(key)) for key, field in _ASKED.items()}  # what it asked for
         if request.event.startswith(smcp.CLIENT_PREFIX):
             fields |= {"computer": _text(data.get("computer")), "tool": _text(data.get("tool_name"))}
         sender, req_id = _sender(fields) + _target(fields), data.get("req_id")
@@ -158,7 +158,7 @@ def _fields(connection: Connection | None, member: Member | None = None) -> dict
 
 
 def _origin(connection: Connection | None) -> tuple[str, str]:
-    """Address and key of a connection, for a sentence."""
+    """Address and key of a connection, as parts of a log line."""
     if connection is None:
         return "closed connection", ""
     key = f", key {one_line(connection.grant.subject, _LONGEST)!r}" if connection.grant.subject is not None else ""

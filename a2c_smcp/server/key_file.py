@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 KEY_PREFIX = "a2c_"
 LOOK_SECONDS = 1.0
-"""A file is looked at this often for the sake of connections that are open."""
+"""How often the file is checked for changes while connections are open."""
 MOST_NAMES = 10
 """Ids in the description of a change."""
 _FIELDS = {"id", "hash", "offices", "roles", "name", "created", "expires"}
@@ -44,14 +44,14 @@ class ExpiredKeyError(NotAuthenticatedError):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What a key allows, and until when."""
+    """An API key: what it allows, and until when."""
 
     grant: Grant
     expires: datetime | None = None
 
     @property
     def is_expired(self) -> bool:
-        """Whether its time is over."""
+        """Whether the key has expired."""
         return self.expires is not None and time.time() >= self.expires.timestamp()
 
 
@@ -62,9 +62,9 @@ class KeyFile:
         self.path = Path(path)
         self._keys: Mapping[str, Key] = {}
         self._stamp: tuple[int, int] | None = self._read_stamp()
-        """Of the file as it was read last; None when it could not be read."""
+        """Time and size of the file when it was last read; None if that failed."""
         self._problem = ""
-        """What was logged last about it."""
+        """The error that was logged last, so that it is not logged again and again."""
         self._look_seconds = look_seconds
         self._looked_at = 0.0
         self._last_used = LastUsed(self.path, lambda: self._keys)
@@ -75,7 +75,7 @@ class KeyFile:
         """Look a key up by its hash.
 
         Raises:
-            ExpiredKeyError: it is in the file, and has expired.
+            ExpiredKeyError: the key is in the file and has expired.
         """
         self._refresh()
         hashed = hash_key(credential)
@@ -88,10 +88,10 @@ class KeyFile:
         return replace(key.grant, holds=partial(self._holds, hashed, key.grant))
 
     def read(self) -> Mapping[str, Key]:
-        """The keys that are in the file now.
+        """Read the keys of the file.
 
         Raises:
-            OSError: it cannot be read.
+            OSError: the file cannot be read.
             ValueError: it is not a valid key file; the message says where.
         """
         return {
@@ -99,16 +99,16 @@ class KeyFile:
         }
 
     def take(self, keys: Mapping[str, Key]) -> str:
-        """Put keys in force; what that changes, in words, or nothing."""
+        """Use these keys from now on; a description of what changes, or an empty string."""
         before, self._keys, self._problem = self._keys, keys, ""
         return _describe(before, keys)
 
     def close(self) -> None:
-        """Write down when the keys were used."""
+        """Write the times of the last uses to disk."""
         self._last_used.close()
 
     def _holds(self, hashed: str, grant: Grant) -> bool:
-        """Whether a key is there, allows the same, and has not expired."""
+        """Whether a key is in the file, allows the same as before, and has not expired."""
         if time.monotonic() - self._looked_at > self._look_seconds:
             self._refresh()
         key = self._keys.get(hashed)
@@ -127,11 +127,12 @@ class KeyFile:
             stamp = self._read_stamp()
             if stamp == self._stamp:
                 return
-            self._stamp = stamp  # also of a file that is wrong: it is wrong until it changes
+            self._stamp = stamp  # also of an invalid file: it stays invalid until it changes
             if changes := self.take(self.read()):
                 logger.info("key file %s: %s", self.path, changes)
         except (OSError, ValueError) as error:
-            # A file that is being edited must not lock everybody out, nor let anybody new in.
+            # The keys that were read before stay valid: a file that is being edited, and is invalid for a moment, must
+            # not disconnect all clients, and must not let unknown ones in either.
             if isinstance(error, OSError):
                 self._stamp = None
             if str(error) != self._problem:
@@ -153,7 +154,7 @@ def read_keys(path: Path) -> list[dict[str, Any]]:
     """The entries of a key file; `created` and `expires` are times in UTC.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
         ValueError: it is not a valid key file; the message names file and line.
     """
     text = path.read_text("utf-8")
@@ -173,7 +174,7 @@ def read_keys(path: Path) -> list[dict[str, Any]]:
 
 
 def write_keys(path: Path, keys: Sequence[dict[str, Any]]) -> None:
-    """Write a key file whole, readable by its owner only."""
+    """Replace a key file, readable by its owner only."""
     blocks = ["# API keys of an A2C Server, as hashes. Made by `a2c keys`; the Server reads changes by itself.\n"]
     for key in keys:
         lines = [f"{field} = {_write_value(value)}" for field, value in key.items()]
@@ -182,10 +183,10 @@ def write_keys(path: Path, keys: Sequence[dict[str, Any]]) -> None:
 
 
 def read_time(value: object) -> datetime:
-    """A moment in UTC, from a time or a text of one; a day means its end.
+    """A time in UTC, from a date or time or its text; a date means the end of that day.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: it is no date or time.
     """
     try:
         if isinstance(value, str):
@@ -221,7 +222,7 @@ def _write_value(value: object) -> str:
 
 
 def _line_of(text: str, number: int) -> str:
-    """Where the table of a key begins, for a message; nothing where the keys are written in another way."""
+    """The line of a key's table, for a message; empty if the keys are not written as `[[keys]]` tables."""
     tables = list(_TABLE.finditer(text))
     return f", line {text.count(chr(10), 0, tables[number - 1].start()) + 1}" if number <= len(tables) else ""
 

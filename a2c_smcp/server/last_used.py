@@ -1,6 +1,6 @@
-"""When each API key was used last, in a file beside the key file: `keys.toml.used`.
+"""The time of the last use of each API key, in a file beside the key file: `keys.toml.used`.
 
-The Server never writes the key file itself: its owner may be editing it.
+The Server never writes the key file itself, because its owner may be editing it.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from typing import Any, cast
 logger = logging.getLogger(__name__)
 
 WRITE_SECONDS = 60.0
-"""Between two writes of the file."""
+"""Seconds between two writes of the file."""
 CLOSE_SECONDS = 5.0
-"""For the last write, when the Server stops: a disk that hangs does not keep it."""
+"""Time for the last write when the Server stops: a disk that hangs must not keep it from stopping."""
 
 
 class LastUsed:
     """Notes uses, and has a thread write them to the file, at most once a minute. Safe in threads.
 
-    Several Servers may share the file: a write keeps what is newer there. `known` says which keys exist; the others
-    are dropped.
+    Several Servers may share the file: a write keeps newer times in it. `known` returns the hashes of the keys that
+    exist; all others are dropped.
     """
 
     def __init__(self, key_file: Path, known: Callable[[], Collection[str]]) -> None:
@@ -41,7 +41,7 @@ class LastUsed:
         self._lock = threading.Lock()
 
     def note(self, hashed: str) -> None:
-        """A key is used now."""
+        """Note that a key is used now."""
         now = time.time()
         if now - self._noted.get(hashed, 0.0) < WRITE_SECONDS or self._is_closed.is_set():
             return
@@ -52,7 +52,7 @@ class LastUsed:
                 self._writer.start()
 
     def close(self) -> None:
-        """Write what is noted, and stop."""
+        """Write what was noted, and stop."""
         self._is_closed.set()
         if (writer := self._writer) is not None:
             writer.join(CLOSE_SECONDS)
@@ -84,12 +84,12 @@ class LastUsed:
 
 
 def path_beside(key_file: Path) -> Path:
-    """The file that has the last uses of a key file's keys."""
+    """The file with the last uses of the keys of a key file."""
     return key_file.with_name(key_file.name + ".used")
 
 
 def read_uses(path: Path) -> dict[str, datetime]:
-    """When each key was used last, by its hash; what cannot be read is as if it was not there."""
+    """The time of the last use of each key, by its hash; entries that cannot be read are left out."""
     uses: dict[str, datetime] = {}
     try:
         entries: Any = json.loads(path.read_text("utf-8"))
@@ -103,7 +103,11 @@ def read_uses(path: Path) -> dict[str, datetime]:
 
 
 def write_privately(path: Path, text: str) -> None:
-    """Replace a file whole; only its owner can read it."""
+    """Replace a file, readable by its owner only.
+
+    The text goes into a new file, which is then renamed: a reader sees the old file or the new one, never a part of it,
+    and a crash leaves the old one.
+    """
     partial = path.with_name(path.name + ".new")
     partial.unlink(missing_ok=True)
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:

@@ -1,7 +1,7 @@
-"""The Server's numbers for Prometheus. Gauges are read when they are scraped; a request costs one observation.
+"""The Server's metrics for Prometheus. Gauges are computed when they are scraped; a request costs one observation.
 
-A label never grows with what clients send: unknown events, codes of Computers and, beyond a number, offices are
-counted as `other`.
+Clients cannot add label values without limit: unknown events, unknown codes and, beyond a number, offices are counted
+as `other`. Otherwise a client could fill the memory of the Server and of Prometheus.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from prometheus_client.registry import Collector
 
 from a2c_smcp.errors import SMCPError, is_known_code
 from a2c_smcp.protocol.payloads import KNOWN_EVENTS
-from a2c_smcp.server.edge import NamespaceCore
+from a2c_smcp.server.edge import Edge
 from a2c_smcp.server.registry import MemoryRegistry
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 MOST_OFFICES = 1_000
-"""Offices that have numbers of their own."""
+"""Offices that are counted separately."""
 OTHER = "other"
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
 
 
 class Metrics:
-    """An `Observer` that counts, and the page that shows it. `by_office` adds numbers for each office."""
+    """An `Observer` that counts, and the page that shows the counts. `by_office` adds counts for each office."""
 
     def __init__(self, *, by_office: bool = False) -> None:
         self.wants_office = by_office
@@ -49,8 +49,8 @@ class Metrics:
         self._children: dict[tuple[str, str], tuple[Any, Any]] = {}
         self._offices = _Offices(self._registry) if by_office else None
 
-    def watch(self, namespace: NamespaceCore) -> None:
-        """Show the state of a namespace."""
+    def watch(self, namespace: Edge) -> None:
+        """Show the state of a namespace on the page."""
         self._registry.register(_State(namespace))
 
     def answered(self, event: str, outcome: str, seconds: float, office_id: str | None) -> None:
@@ -66,11 +66,11 @@ class Metrics:
         self._refusals.labels(str(error.code)).inc()
 
     def notified(self, event: str) -> None:
-        """Count one notification; only the Server names them."""
+        """Count one notification. Its name comes from the Server, so that it needs no check."""
         self._notifications.labels(event).inc()
 
     def page(self) -> bytes:
-        """The text a scraper reads."""
+        """The text that Prometheus reads."""
         return generate_latest(self._registry)
 
     def _bind(self, event: str, outcome: str) -> tuple[Any, Any]:
@@ -82,7 +82,7 @@ class Metrics:
 
 
 class _Offices:
-    """The same for each office, without a histogram: its buckets would multiply."""
+    """Counts for each office, with a summary instead of a histogram, whose buckets would multiply the time series."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._requests = Counter(
@@ -112,9 +112,9 @@ def _outcome(outcome: str) -> str:
 
 
 class _State(Collector):
-    """What there is right now."""
+    """The gauges: what exists at the moment of a scrape."""
 
-    def __init__(self, namespace: NamespaceCore) -> None:
+    def __init__(self, namespace: Edge) -> None:
         self._namespace = namespace
 
     def collect(self) -> list[GaugeMetricFamily]:

@@ -1,4 +1,7 @@
-"""The registry in memory: members and offices of one Server process."""
+"""The registry in memory: the members and offices of one Server process.
+
+A registry that several processes share implements the same five methods (`protocol.server_effects.Registry`).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ class _Seats:
 
 
 class MemoryRegistry:
-    """The offices and their members, in memory; for `create_app(registry=…)`. Threads may share it."""
+    """The offices and their members, in memory, for `create_app(registry=…)`. Safe in threads."""
 
     def __init__(self) -> None:
         self._members: dict[str, Member] = {}
@@ -25,27 +28,29 @@ class MemoryRegistry:
         self._lock = Lock()
 
     def member(self, sid: str) -> Member | None:
-        """The member of a connection, if it ever joined."""
+        """The member of a connection; None if it never joined."""
         return self._members.get(sid)
 
     def office(self, office_id: str, name: str) -> Office:
-        """An office as seen for one name."""
+        """An office as a decision about one name needs it: its Agent, and the member that has the name."""
         seats = self._offices.get(office_id)
         return Office(office_id) if seats is None else Office(office_id, seats.agent, seats.by_name.get(name))
 
     def roster(self, office_id: str) -> list[Member]:
-        """Everybody in an office, in order of arrival."""
+        """The members of an office, in order of arrival."""
         with self._lock:
             seats = self._offices.get(office_id)
             return list(seats.by_name.values()) if seats is not None else []
 
     def offices_with(self, computer: str, most: int) -> list[str]:
-        """Offices that have a Computer of this name, `most` of them at the most."""
+        """Offices that have a Computer of this name, at most `most` of them."""
         with self._lock:
             return list(islice(self._computers.get(computer, ()), most))
 
     def commit(self, move: Move) -> bool:
-        """Apply a move if everything it was decided on still holds; otherwise change nothing and say False."""
+        """Apply a move if everything it was decided on still holds; otherwise change nothing and return False."""
+        # Compare and set under one lock. Members and offices are immutable values, so that the comparison is `!=`: it
+        # finds every change since they were read, whatever it was.
         before, after, seen = move.before, move.after, move.seen
         member = before or after
         if member is None:
@@ -66,7 +71,7 @@ class MemoryRegistry:
             return True
 
     def count(self) -> tuple[int, int, int]:
-        """How many offices, Agents and Computers there are."""
+        """The numbers of offices, Agents and Computers."""
         with self._lock:
             agents = sum(seats.agent is not None for seats in self._offices.values())
             return len(self._offices), agents, sum(map(len, self._computers.values()))

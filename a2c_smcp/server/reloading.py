@@ -1,4 +1,4 @@
-"""What SIGHUP changes while the Server runs: limits, TLS certificate, keys, log level. All of it, or nothing."""
+"""Reloads limits, TLS certificate, keys and log level while the Server runs, on SIGHUP: all of them, or none."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from a2c_smcp.server.settings import LIMITS, ServerSettings
 logger = logging.getLogger(__name__)
 
 RELOADABLE = frozenset((*LIMITS, "grace", "log_level", "ssl_certfile", "ssl_keyfile"))
-"""Settings that can change. All others are named in the log line, and change with a restart."""
+"""Settings that can change. The log line names all others that differ, which need a restart."""
 
 
 class Reload:
-    """Reads settings, keys and certificate again when it is called, and puts in force what can be."""
+    """Reads settings, keys and certificate again when it is called, and applies what can change."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Reload:
         self._config = config
         self._key_files = key_files(provider)
         self._certificate: Certificate | None = None
-        with contextlib.suppress(ValueError):  # a key with a password: whoever started the Server has typed that
+        with contextlib.suppress(ValueError):  # a key with a password, which was typed when the Server started
             self._certificate = Certificate.of(settings)
 
     def __call__(self) -> None:
@@ -56,7 +56,7 @@ class Reload:
             return
         changes, pending = self._take(settings)
         if certificate is not None and self._config.ssl is not None and certificate != self._certificate:
-            # A context that serves takes a certificate for new connections; those that are open go on.
+            # An SSLContext in use takes a new certificate for new connections; open ones keep the old.
             self._config.ssl.load_cert_chain(certificate.certfile, certificate.keyfile)
             changes.append(f"certificate {self._certificate} → {certificate}")
             self._certificate = certificate
@@ -68,7 +68,7 @@ class Reload:
         logger.info("reloaded: %s", "; ".join(changes) or "nothing changed")
 
     def _take(self, settings: ServerSettings) -> tuple[list[str], list[str]]:
-        """Put settings in force; which changed, and which wait for a restart."""
+        """Apply settings; which changed, and which need a restart."""
         before = self._settings
         names = [name for name in ServerSettings.model_fields if getattr(before, name) != getattr(settings, name)]
         if (before.ssl_certfile is None) != (settings.ssl_certfile is None):  # whether there is TLS cannot change
@@ -81,16 +81,16 @@ class Reload:
         if after.limits != before.limits:
             self._app.limit(after.limits)
             self._config.ws_max_size = transport_limit(after.limits)
-            self._door.limit(after.connections_per_ip)
+            self._gate.limit(after.connections_per_ip)
         self._app.grace = after.grace
         if "log_level" in updates:
             logging.getLogger().setLevel(after.log_level.upper())
         return changes, [name for name in names if name not in updates]
 
     @property
-    def _door(self) -> Any:
+    def _gate(self) -> Any:
         http: Any = self._config.http_protocol_class
-        return http.door
+        return http.gate
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Certificate:
         certfile, keyfile = settings.ssl_certfile, settings.ssl_keyfile
         try:
             first = x509.load_pem_x509_certificate(certfile.read_bytes())
-            # Into a context that nobody uses: a key that does not match must not reach the one that serves.
+            # Into a context of its own: a key that does not match must not reach the one in use.
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certfile, keyfile, password=_nobody_to_ask)
         except ssl.SSLError as error:
             reason = "the key does not belong to the certificate" if "MISMATCH" in str(error) else str(error)

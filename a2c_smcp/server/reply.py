@@ -1,4 +1,8 @@
-"""An answer that comes later, for whoever waits for it: a flow, a task or a thread."""
+"""An answer that comes later, for a flow, a task or a thread that waits for it.
+
+Unlike an `asyncio.Future` it belongs to no loop and can be settled in any thread; unlike a `concurrent.futures.Future`
+it makes no condition variable. A Server creates one for every relayed call.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,8 @@ from typing import Any
 
 
 class Reply:
-    """Settled once, from any thread. Who waits is called back at once, in the thread that settles it."""
+    """Settled once, in any thread. Callbacks run at once, in the thread that settles it: a relayed ack goes on to the
+    caller without a turn of an event loop in between."""
 
     __slots__ = ("_callbacks", "_error", "_is_done", "_lock", "_value")
 
@@ -21,34 +26,34 @@ class Reply:
         self._callbacks: list[Callable[[Reply], None]] = []
 
     def done(self) -> bool:
-        """Whether it is settled."""
+        """Whether the reply is settled."""
         return self._is_done
 
     @property
     def has_failed(self) -> bool:
-        """Whether it was settled with an error."""
+        """Whether the reply was settled with an error."""
         return self._error is not None
 
     def result(self) -> Any:
-        """What it was settled with; only once it is.
+        """The value of a settled reply.
 
         Raises:
-            BaseException: the error that it was settled with.
+            BaseException: the error that the reply was settled with.
         """
         if self._error is not None:
             raise self._error
         return self._value
 
     def set_result(self, value: Any, /) -> None:
-        """Settle it, unless it is."""
+        """Settle the reply; does nothing if it is settled."""
         self._settle(value, None)
 
     def set_exception(self, error: BaseException, /) -> None:
-        """Settle it with an error, unless it is."""
+        """Settle the reply with an error; does nothing if it is settled."""
         self._settle(None, error)
 
     def then(self, callback: Callable[[Reply], None]) -> None:
-        """Have something called when it is settled; at once if it is."""
+        """Have a function called when the reply is settled; at once if it is."""
         with self._lock:
             if not self._is_done:
                 self._callbacks.append(callback)
@@ -56,7 +61,7 @@ class Reply:
         callback(self)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Block until it is settled; whether it is."""
+        """Block until the reply is settled, at most so long; whether it is."""
         settled = threading.Event()
         self.then(lambda _: settled.set())
         return settled.wait(seconds)

@@ -1,4 +1,4 @@
-"""Serving the ASGI application with uvicorn, and stopping it without losing a call."""
+"""Serves the ASGI application with uvicorn, and stops it without losing a call."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.server_effects import Registry
 from a2c_smcp.server.app import SMCPApp, create_app, transport_limit
 from a2c_smcp.server.auth import AuthenticationProvider
-from a2c_smcp.server.door import Door, proxies
 from a2c_smcp.server.namespace import SMCPNamespace
-from a2c_smcp.server.protocols import Http, WebSocket
 from a2c_smcp.server.reloading import Reload, key_files
 from a2c_smcp.server.settings import ServerSettings
+from a2c_smcp.server.tcp_gate import TcpGate, proxies
+from a2c_smcp.server.uvicorn_protocols import Http, WebSocket
 from a2c_smcp.utils.system.resources import raise_open_files
 from a2c_smcp.utils.system.signals import HANGUP, STOP, Hangup
 from a2c_smcp.utils.system.sockets import LOOP_OF_SHARED_LISTENER, bind
@@ -48,11 +48,9 @@ def serve(
 ) -> None:
     """Run the Server until SIGINT or SIGTERM, then let running calls end, announce the leaves and return.
 
-    `load` reads the settings again, or raises what is wrong with them; with it, SIGHUP reloads what can change while
-    the Server runs.
-
-    `on_ready` gets the Server's URL once it answers and a signal would stop it gracefully. A `listener` that is given
-    is used instead of the address in the settings.
+    `load` reads the settings again, or raises why they are invalid; with it, SIGHUP reloads what can change while the
+    Server runs. `on_ready` gets the Server's URL once it accepts connections and a signal stops it gracefully. A
+    `listener` replaces the address in the settings.
 
     Raises:
         OSError: the address cannot be bound, or a TLS file cannot be read.
@@ -74,7 +72,7 @@ def serve(
         grace=settings.grace,
     )
     config = uvicorn_config(app, settings)
-    config.lifespan = "off"  # what it does, the server below does as well
+    config.lifespan = "off"  # `GracefulServer` shuts the application down itself
     if listener is not None:
         config.loop = LOOP_OF_SHARED_LISTENER
     config.load()
@@ -104,12 +102,12 @@ def run(app: SMCPApp, *, inside: Any = None, host: str = "127.0.0.1", port: int 
 
 
 def uvicorn_config(app: SMCPApp, settings: ServerSettings) -> uvicorn.Config:
-    """uvicorn as `a2c server` has it."""
+    """The configuration of uvicorn for `a2c server`."""
     return uvicorn.Config(
         app,
         lifespan="on",
         log_config=None,
-        log_level="warning",  # below, it logs frames: with what they carry
+        log_level="warning",  # at lower levels uvicorn logs frames with their content
         access_log=False,
         forwarded_allow_ips=settings.forwarded_allow_ips,
         ssl_certfile=settings.ssl_certfile,
@@ -119,7 +117,7 @@ def uvicorn_config(app: SMCPApp, settings: ServerSettings) -> uvicorn.Config:
 
 
 def transport_options(limits: Limits, forwarded_allow_ips: str | list[str] | None) -> dict[str, Any]:
-    """What every Server wants of uvicorn: no compression on the event loop, no second heartbeat under Engine.IO's."""
+    """The options of uvicorn for every Server: no compression on the event loop, no heartbeat beside Engine.IO's."""
     return {
         **_protocols(limits, forwarded_allow_ips),
         "ws_max_size": transport_limit(limits),
@@ -131,17 +129,17 @@ def transport_options(limits: Limits, forwarded_allow_ips: str | list[str] | Non
 
 
 def is_local_origin(origin: str | None, environ: Any = None) -> bool:
-    """Whether a web page is this machine's own. An open Server must not be reached by a page from elsewhere, even if
-    its name was made to lead here."""
+    """Whether a web page comes from this machine. A page from elsewhere must not reach a Server without authentication,
+    also if its host name resolves to this machine (DNS rebinding)."""
     return urlsplit(origin or "").hostname in ("localhost", "127.0.0.1", "::1")
 
 
 def _protocols(limits: Limits, forwarded_allow_ips: str | list[str] | None) -> dict[str, Any]:
-    """uvicorn's protocols, with a door that the connections of one Server share."""
+    """The protocol classes for uvicorn, with the `TcpGate` that all connections of one Server share."""
     is_proxy = proxies(forwarded_allow_ips or os.environ.get("FORWARDED_ALLOW_IPS"))  # as uvicorn has it
-    door = Door(limits.connections_per_ip, raise_file_limit() // 2, is_proxy)
-    shared = {"door": door, "__slots__": ()}
-    return {"http": type("Http", (Http,), {"door": door}), "ws": type("WebSocket", (WebSocket,), shared)}
+    gate = TcpGate(limits.connections_per_ip, raise_file_limit() // 2, is_proxy)
+    shared = {"gate": gate, "__slots__": ()}
+    return {"http": type("Http", (Http,), {"gate": gate}), "ws": type("WebSocket", (WebSocket,), shared)}
 
 
 def raise_file_limit() -> int:

@@ -1,4 +1,4 @@
-"""What is wrong with the settings of a Server, and where: a flag, an environment variable, or a line of the file."""
+"""Mistakes in the settings of a Server, and where they are: a flag, an environment variable, or a line of the file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 
 class SettingsError(ValueError):
-    """Settings that cannot be used: a line for each mistake."""
+    """Invalid settings, with a line for each mistake."""
 
     def __init__(self, lines: list[str]) -> None:
         super().__init__("; ".join(lines))

@@ -1,7 +1,8 @@
-"""Signals that wait: a program stops only after the Server inside it has shut down.
+"""Delays SIGINT and SIGTERM until the Server inside a program has shut down.
 
-uvicorn and its like close every WebSocket before they tell an application that they stop, which costs running calls
-their answers; and they wait for requests that hang, such as the GET of a client that polls.
+uvicorn and other ASGI servers close every WebSocket before they tell the application that they stop, so that running
+calls lose their answers. And they wait for requests that are not answered, such as the GET of a client that polls.
+Shutting down before the ASGI server gets the signal avoids both.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ logger = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def after(shutdown: Callable[[], Awaitable[None]]) -> AsyncGenerator[None]:
-    """Within the block, SIGINT and SIGTERM do what they did before, but only after `shutdown`. A second one ends that.
+    """Within the block, SIGINT and SIGTERM do what they did before, but only after `shutdown`. A second signal cancels
+    the shutdown.
 
-    Handlers of an event loop (`loop.add_signal_handler`) are not held back: who has set one calls `shutdown` itself.
-    Outside the main thread nothing changes: no signal comes there.
+    Handlers of an event loop (`loop.add_signal_handler`) are not delayed: a program that sets one calls `shutdown`
+    itself. Outside the main thread nothing changes, because Python handles signals only there.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -39,7 +41,7 @@ async def after(shutdown: Callable[[], Awaitable[None]]) -> AsyncGenerator[None]
 
 
 class _Gate:
-    """Holds signals back."""
+    """Holds signals back until the shutdown has ended."""
 
     def __init__(self, shutdown: Callable[[], Awaitable[None]]) -> None:
         self._shutdown = shutdown
@@ -49,7 +51,7 @@ class _Gate:
         self._stopping: asyncio.Future[None] | None = None
 
     def close(self) -> None:
-        """Take the signals; those that are ignored, or that Python knows nothing of, stay as they are."""
+        """Take over the signals. Ignored ones, and ones whose handler was not set by Python, stay as they are."""
         for number in STOP:
             before = signal.getsignal(number)
             if before not in (signal.SIG_IGN, None):
@@ -57,7 +59,7 @@ class _Gate:
                 signal.signal(number, self._hear)
 
     def open(self) -> None:
-        """Give them back, unless somebody else has taken them meanwhile."""
+        """Give the signals back, unless other code has set its own handler meanwhile."""
         for number, before in self._before.items():
             if signal.getsignal(number) == self._hear:
                 signal.signal(number, before)
@@ -76,9 +78,10 @@ class _Gate:
             self._stopping.cancel()
 
     def _pass_on(self, stopping: asyncio.Future[None]) -> None:
-        """Let everything through that was held back, in order: two interrupts are two also to who comes after us."""
+        """Pass on the signals that were held back, in order: a handler that ends the program at the second Ctrl-C must
+        get both."""
         if not stopping.cancelled() and (error := stopping.exception()) is not None:
-            logger.error("the Server did not shut down well", exc_info=error)
+            logger.error("the shutdown of the Server failed", exc_info=error)
         held, self._held = self._held, []
         for number in held:
             before = self._before[number]

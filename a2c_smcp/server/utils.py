@@ -1,4 +1,4 @@
-"""Questions a host program may ask about the offices of its Server."""
+"""The members of an office, for a host program."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from socketio import AsyncServer, Server
 from a2c_smcp.protocol.flow import Flow, run, run_async
 from a2c_smcp.protocol.server_effects import ReadRoster
 from a2c_smcp.server.asgi import AsyncHub
-from a2c_smcp.server.edge import NamespaceCore
-from a2c_smcp.server.threads import ThreadHub
+from a2c_smcp.server.edge import Edge
 from a2c_smcp.server.types import OFFICE_ID, ComputerSession, Session
+from a2c_smcp.server.wsgi import ThreadHub
 from a2c_smcp.smcp import SMCP_NAMESPACE
 
 
 async def aget_all_sessions_in_office(office_id: OFFICE_ID, sio: AsyncServer | AsyncHub) -> list[Session]:
-    """Everybody in an office, in order of arrival."""
-    return await run_async(_sessions(office_id), _world(sio))
+    """The members of an office, in order of arrival."""
+    return await run_async(_sessions(office_id), _backend(sio))
 
 
 def get_all_sessions_in_office(office_id: OFFICE_ID, sio: Server | ThreadHub) -> list[Session]:
-    """Everybody in an office, in order of arrival."""
-    return run(_sessions(office_id), _world(sio))
+    """The members of an office, in order of arrival."""
+    return run(_sessions(office_id), _backend(sio))
 
 
 async def aget_computers_in_office(office_id: OFFICE_ID, sio: AsyncServer | AsyncHub) -> list[ComputerSession]:
@@ -44,8 +44,8 @@ def _computers(sessions: list[Session]) -> list[ComputerSession]:
     return [session for session in sessions if session["role"] == "computer"]
 
 
-def _world(sio: Any) -> Any:
+def _backend(sio: Any) -> Any:
     namespace = sio.namespace_handlers.get(SMCP_NAMESPACE)
-    if not isinstance(namespace, NamespaceCore):
+    if not isinstance(namespace, Edge):
         raise LookupError(f"no A2C namespace is registered at {SMCP_NAMESPACE} on this Socket.IO server")
     return cast("Any", namespace)  # it has the registry, which is all that a roster needs

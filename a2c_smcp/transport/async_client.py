@@ -1,6 +1,7 @@
-"""A Socket.IO client that stays in its office: it joins again after every reconnection.
+"""A Socket.IO client that stays in its office: it sends requests, and joins again after every reconnection.
 
-Beside that, a request does not wait for its time-out when the connection is gone, as the library's does.
+A program asks for a seat once. The client keeps it (`_seat`) through all connections, and takes it again whenever the
+Server admits it, however often that fails: the Server may hold the seat for the broken connection until it notices.
 """
 
 from __future__ import annotations
@@ -19,34 +20,34 @@ from a2c_smcp.protocol.client_effects import ClientBackend, Seat
 from a2c_smcp.protocol.flow import Flow, ResultT, run_async
 from a2c_smcp.protocol.seat import check_seconds, enter, join, leave, rejoin
 from a2c_smcp.transport.async_connection import AsyncConnection
-from a2c_smcp.transport.base import WEBSOCKET_FIRST, arguments, check_url
+from a2c_smcp.transport.base import TRANSPORTS, arguments, check_server_url
 from a2c_smcp.transport.connect_errors import NotConnectedError, explain
 from a2c_smcp.transport.pending import AsyncPending
 
 
 class AsyncOfficeClient(AsyncConnection):
-    """A `socketio.AsyncClient` that is a member of an office."""
+    """A `socketio.AsyncClient` that is a member of an office. The options are those of `AsyncConnection`."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._moving = asyncio.Lock()
-        """Held while the client enters or leaves an office."""
+        self._office_lock = asyncio.Lock()
+        """Held while the client joins or leaves an office: the order of requests must be the order of changes."""
 
     # ------------------------------------------------------------------------------------------------------- connecting
 
     async def reach(self, url: str, **options: Any) -> None:
-        """Connect, over WebSocket or else over HTTP, and say in plain words why not.
+        """Connect over WebSocket, or over HTTP where WebSocket is blocked.
 
         Raises:
-            NotAuthenticatedError: the Server wants another key.
-            ForbiddenError: the Server does not want us.
-            NotConnectedError: the Server cannot be reached, or takes no further connection now.
+            NotAuthenticatedError: the Server requires another key.
+            ForbiddenError: the Server rejects this client.
+            NotConnectedError: the Server cannot be reached, or accepts no further connection. The message says why.
         """
-        check_url(url)
+        check_server_url(url)
         if self.connected:
             raise NotConnectedError("already connected")
         problems: list[SocketIOConnectionError] = []
-        for transports in WEBSOCKET_FIRST if options.get("transports") is None else [options["transports"]]:
+        for transports in TRANSPORTS if options.get("transports") is None else [options["transports"]]:
             try:
                 await self.connect(url, **{**options, "transports": transports})
                 return
@@ -57,16 +58,16 @@ class AsyncOfficeClient(AsyncConnection):
         raise NotConnectedError(f"cannot reach {url}: {explain(problems, self.ca_file)}")
 
     async def disconnect(self) -> None:
-        """Disconnect, and stay disconnected."""
+        """Disconnect, and do not reconnect."""
         self._leaving = True
         self.office_id = None
         self._seat = None
         self._stop_rejoining()
-        await self._stop_coming_back()
+        await self._stop_reconnecting()
         await self._hang_up()
 
     async def shutdown(self) -> None:
-        """Disconnect, and stay disconnected."""
+        """Disconnect, and do not reconnect."""
         await self.disconnect()
 
     # ---------------------------------------------------------------------------------------------------------- sending
@@ -75,17 +76,17 @@ class AsyncOfficeClient(AsyncConnection):
         """Send an event.
 
         Raises:
-            ValueError: this role may not send it.
+            ValueError: this role may not send the event.
         """
         self._check_event(event)
         await super().emit(event, data, namespace=namespace or self.namespace, callback=callback)
 
     async def call(self, event: str, data: Any = None, namespace: str | None = None, timeout: float = 60) -> Any:
-        """Send an event and wait for its ack, as `socketio.AsyncClient.call`; a lost connection ends it at once.
+        """Send an event and wait for its ack, as `socketio.AsyncClient.call`; fail at once if the connection breaks.
 
         Raises:
-            ValueError: this role may not send it.
-            socketio.exceptions.TimeoutError: there is no ack in time.
+            ValueError: this role may not send the event.
+            socketio.exceptions.TimeoutError: no ack within `timeout` seconds.
             socketio.exceptions.DisconnectedError: the connection broke.
         """
         self._check_event(event)
@@ -111,7 +112,9 @@ class AsyncOfficeClient(AsyncConnection):
         number = next(self._numbers)
         pending = self._pending[number] = AsyncPending()
         try:
-            if self.namespace not in self.namespaces:  # looked at last: who loses the connection fails what is pending
+            # Check the connection after the request is registered. If it breaks in between, `_on_disconnected` either
+            # has emptied `namespaces` before this check, or finds the request and fails it.
+            if self.namespace not in self.namespaces:
                 raise errors.NotConnectedError
             await self._send_event(event, arguments(data), number)
             return await pending.wait(seconds, event)
@@ -137,33 +140,34 @@ class AsyncOfficeClient(AsyncConnection):
         """Take a seat, and take it again after every reconnection.
 
         Raises:
-            OfficeRefusedError: the Server refuses, or gives no valid answer.
+            OfficeRefusedError: the Server rejects the join, or gives no valid answer.
         """
         seat = Seat(office_id, name, self.role)
-        async with self._moving:
+        async with self._office_lock:
             await self._run(join(seat))
             self._seat = seat
 
     async def _leave(self, office_id: str) -> None:
-        """Leave; whatever the Server says, we are out."""
+        """Leave the office, even if the Server answers an error."""
         self._stop_rejoining()
-        async with self._moving:
+        async with self._office_lock:
             self._seat = None
             await self._run(leave(office_id))
 
     async def _retake(self, seat: Seat) -> bool:
-        """Enter an office again; False when that seat is not wanted any more.
+        """Take a seat again; False if the program has left it, or the client is in the office.
 
         Raises:
-            OfficeRefusedError: the Server refuses, or gives no valid answer.
+            OfficeRefusedError: the Server rejects the join, or gives no valid answer.
         """
-        async with self._moving:
+        async with self._office_lock:
             if self._seat is not seat or self.office_id == seat.office_id:
                 return False
             await self._run(enter(seat))
-            self._on_rejoined()  # in here: a program that leaves meanwhile must not hear afterwards that it is back
+            # Under the lock: a program that leaves at this moment must not be told afterwards that it is back.
+            self._on_rejoined()
             return True
 
     async def _rejoin(self) -> None:
-        with contextlib.suppress(errors.NotConnectedError):  # the next connection tries again
+        with contextlib.suppress(errors.NotConnectedError):  # the next connection starts this again
             await self._run(rejoin())

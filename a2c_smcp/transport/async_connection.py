@@ -1,7 +1,11 @@
-"""A connection that comes back, on an event loop: whatever ended it, it is made again, in a task.
+"""A connection that reconnects, for asyncio.
 
-What the library leaves out: a connection that the Server ended (it restarts, say) is not tried again, and an attempt
-gets one second.
+The library reconnects after a network failure, but not when the Server closes the connection, as it does when it
+restarts; and each of its attempts may take one second only. This connection reconnects after every loss until the
+program disconnects, with the delays of `a2c_smcp.protocol.seat.come_back`.
+
+All state belongs to one event loop. Between two awaits no other task runs, so none of it needs a lock; compare
+`sync_connection`.
 """
 
 from __future__ import annotations
@@ -29,10 +33,10 @@ _loaded: dict[str, Any] = {}
 
 
 class AsyncConnection(AsyncInternals):
-    """A `socketio.AsyncClient` that comes back; it belongs to one event loop.
+    """A `socketio.AsyncClient` that reconnects.
 
-    `max_message_bytes` is the most that the Server takes. `ca_file` (PEM) has the authorities to trust for the Server's
-    certificate, instead of the machine's.
+    `max_message_bytes` is the size of the largest message that the Server accepts. `ca_file` (PEM) holds the
+    certificate authorities to trust, instead of those of the machine.
 
     Raises:
         OSError, ValueError: `ca_file` cannot be read, or has no certificates.
@@ -45,21 +49,21 @@ class AsyncConnection(AsyncInternals):
         ca_file: str | Path | None = None,
         **options: Any,
     ) -> None:
-        options.setdefault("websocket_extra_options", {"max_msg_size": 0})
+        options.setdefault("websocket_extra_options", {"max_msg_size": 0})  # aiohttp limits messages to 4 MiB
         super().__init__(*args, **with_defaults(options, max_message_bytes))
         if ca_file is not None:
             self.ca_file = str(ca_file)
             self.eio.trust = trusting(ca_file)
-        self._begin_outside()
-        self._coming_back: asyncio.Task[None] | None = None
+        self._initialize()
+        self._reconnecting: asyncio.Task[None] | None = None
         self._rejoining: asyncio.Task[None] | None = None
 
     async def connect(self, url: str, *args: Any, **options: Any) -> None:
         """Connect; see `socketio.AsyncClient.connect`."""
-        if asyncio.current_task() is not self._coming_back:
-            await self._stop_coming_back()
+        if asyncio.current_task() is not self._reconnecting:
+            await self._stop_reconnecting()
             self._leaving = False
-        if "aiohttp" not in sys.modules:  # it takes a tenth of a second
+        if "aiohttp" not in sys.modules:  # the import takes a tenth of a second, in which the event loop must not stop
             await asyncio.to_thread(importlib.import_module, "aiohttp")
         options.setdefault("namespaces", [self.namespace])
         seconds = options.pop("wait_timeout", CONNECT_SECONDS)
@@ -75,33 +79,33 @@ class AsyncConnection(AsyncInternals):
 
     # ------------------------------------------------------------------------------------------------------ coming back
 
-    def _mend(self) -> None:
+    def _reconnect_or_give_up(self) -> None:
         was_established, self._is_established = self._is_established, False
         if was_established and not (self.reconnection and not self._leaving):
             self._on_given_up()
-        elif was_established and self._coming_back is None:
-            self._coming_back = asyncio.create_task(self._come_back(), name="come back")
+        elif was_established and self._reconnecting is None:
+            self._reconnecting = asyncio.create_task(self._reconnect(), name="reconnect")
 
-    async def _come_back(self) -> None:
+    async def _reconnect(self) -> None:
         delays = self.reconnection_delay, self.reconnection_delay_max, self.randomization_factor
         is_back = await self._run(come_back(*delays, self.reconnection_attempts))
-        self._coming_back = None
+        self._reconnecting = None
         if not is_back:
             self._on_given_up()
 
-    async def _stop_coming_back(self) -> None:
-        coming_back, self._coming_back = self._coming_back, None
-        if coming_back is not None and coming_back is not asyncio.current_task():
-            coming_back.cancel()
-            await asyncio.gather(coming_back, return_exceptions=True)
+    async def _stop_reconnecting(self) -> None:
+        reconnecting, self._reconnecting = self._reconnecting, None
+        if reconnecting is not None and reconnecting is not asyncio.current_task():
+            reconnecting.cancel()
+            await asyncio.gather(reconnecting, return_exceptions=True)
 
     async def _rest(self, seconds: float) -> bool:
-        """Wait without a connection; False when none is wanted any more."""
+        """Wait before the next attempt; False if the program has disconnected."""
         await asyncio.sleep(seconds)
         return not self._leaving
 
     async def _redial(self) -> bool:
-        """Connect as before; whether the connection still lives."""
+        """Connect with the arguments of the last `connect`; return whether the connection is still open."""
         try:
             await self._dial_again()
         except SocketIOConnectionError:
@@ -111,11 +115,11 @@ class AsyncConnection(AsyncInternals):
         return self.connected
 
     async def _pause(self, seconds: float) -> None:
-        """Wait; who waits is cancelled when the connection ends."""
+        """Wait. `_stop_rejoining` cancels the waiting task when the connection ends."""
         await asyncio.sleep(seconds)
 
     def _start_rejoining(self) -> None:
-        self._stop_rejoining()  # the question it waits for went down with the old connection
+        self._stop_rejoining()  # it may wait for an answer that the old connection did not bring
         self._rejoining = asyncio.create_task(self._rejoin(), name="rejoin")
 
     def _stop_rejoining(self) -> None:
@@ -124,9 +128,9 @@ class AsyncConnection(AsyncInternals):
             self._rejoining = None
 
     async def _rejoin(self) -> None:
-        """For the subclass: take the seat again."""
+        """Take the seat again; the subclass knows how."""
 
-    # ------------------------------------------------------------------------------------------------------ dispatching
+    # ------------------------------------------------------------------------------------------------- incoming packets
 
     async def _handle_event(self, namespace: str | None, id: int | None, data: list[Any]) -> None:
         if namespace == self.namespace:
@@ -134,11 +138,13 @@ class AsyncConnection(AsyncInternals):
         await super()._handle_event(namespace, id, data)
 
     async def _handle_ack(self, namespace: str | None, id: int | None, data: list[Any]) -> None:
-        if id and not (namespace == self.namespace and self._on_ack(id, data)):  # the library takes 0 for its counter
-            self.start_background_task(super()._handle_ack, namespace, id, data)  # a program's own callback
+        # An ack runs in the task that reads the socket (see `fast_path`), so a callback of the program, which may wait
+        # for another ack, gets a task of its own. Id 0 is no ack: the library keeps its counter under that key.
+        if id and not (namespace == self.namespace and self._on_ack(id, data)):
+            self.start_background_task(super()._handle_ack, namespace, id, data)
 
     async def _read_result(self, answer: dict[str, Any]) -> CallToolResult:
-        """Read a tool's result; the first one imports MCP's types, in a thread because that takes long."""
+        """Read a tool's result. The first one imports the types of MCP, which takes long: that runs in a thread."""
         if _RESULTS not in _loaded:
             _loaded[_RESULTS] = await asyncio.to_thread(importlib.import_module, _RESULTS)
         return _loaded[_RESULTS].read_result(answer)

@@ -13,41 +13,43 @@ from a2c_smcp.transport.connect_errors import raise_understood
 from a2c_smcp.transport.fast_path import FastWebSocket, Outbox
 
 FAREWELL_SECONDS = 2.0
-"""For what is on its way, over HTTP, when a client disconnects."""
+"""How long a client that disconnects waits for its last packets to be sent over HTTP."""
 
 
 def _http_answer() -> type[Exception]:
+    # Imported here, and not at the top: aiohttp takes a tenth of a second, and a program may never connect.
     from aiohttp import ClientResponseError
 
     return ClientResponseError
 
 
 class AsyncEngine(engineio.AsyncClient):
-    """An `engineio.AsyncClient` that sends at once what its WebSocket takes.
-
-    An ack is handled by the reader itself: its handler must not wait for anything.
-    """
+    """An `engineio.AsyncClient` with a fast path over a WebSocket, and with errors that say why a connection failed."""
 
     queue: Outbox
     ws: Any
     trust: ssl.SSLContext | None = None
-    """For the Server's certificate; None for what the library does by itself."""
+    """Verifies the Server's certificate; None for the library's default."""
     _is_answered = False
+    """Whether a program answered the latest HTTP request."""
 
     def create_queue(self, *args: Any, **options: Any) -> Outbox:
-        """The packets for the Server, through all connections."""
+        """Make the queue of packets for the Server; it serves all connections of this client."""
         return Outbox(*args, **options)
 
     async def disconnect(self, abort: bool = False, reason: Any = None) -> None:
-        """Disconnect. What is on its way is sent first: after that the library would forget to say goodbye, and the
-        Server hold our request for news until its next heartbeat."""
+        """Disconnect, after the packets in the queue have been sent.
+
+        Over long-polling, the library would drop them, including the packet that says goodbye, and the Server would
+        hold the open GET request until its next heartbeat.
+        """
         if self.state == "connected" and self.current_transport == "polling" and not abort:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self.queue.join(), FAREWELL_SECONDS)
         await super().disconnect(abort, reason)
 
     def _open_session(self) -> None:
-        """Have the library's HTTP session, of every connection, trust whom we trust."""
+        """Give the library an HTTP session that uses `trust`: its options reach some of its connections only."""
         if self.trust is not None and (self.http is None or self.http.closed):
             from aiohttp import ClientSession, TCPConnector
 
@@ -69,10 +71,10 @@ class AsyncEngine(engineio.AsyncClient):
             is_connected = await super()._connect_websocket(url, headers, engineio_path)
         except Exception as error:
             if is_upgrade:
-                return False  # long-polling goes on
+                return False  # the connection goes on over long-polling
             await self._reset()
             raise_understood(error, _http_answer())
-        if is_connected:  # the tasks that read and write have not begun
+        if is_connected:  # the reader and writer tasks have not started, so none of them holds the plain socket
             self.ws = FastWebSocket(self.ws, self.queue, self._trigger_event)
         return is_connected
 

@@ -1,14 +1,12 @@
-"""What the asynchronous and the blocking client share, because none of it waits: state, hooks, limits, options."""
+"""What the asynchronous and the blocking client share: their state, their hooks, their options. None of it waits."""
 
 from __future__ import annotations
 
 import itertools
 import logging
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
-from urllib.parse import urlsplit
 
 from a2c_smcp import errors
 from a2c_smcp.protocol.client_effects import ClientBackend, Seat
@@ -20,6 +18,7 @@ from a2c_smcp.transport.packet import SMCPPacket
 from a2c_smcp.transport.pending import AsyncPending, SyncPending
 from a2c_smcp.types import Role
 from a2c_smcp.utils.backoff import JITTER
+from a2c_smcp.utils.url import check_url
 
 if TYPE_CHECKING:
     from a2c_smcp.utils.results import CallToolResult
@@ -27,46 +26,46 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 15.0
-ENDLESS = 1 << 40
+"""How long an attempt to connect may take. The library's default is one second, too short for a Server far away."""
+UNLIMITED = 1 << 40
 
-WEBSOCKET_FIRST = (["websocket"], None)
-"""Straight to WebSocket; where something in between does not let it pass, HTTP long-polling."""
-
+TRANSPORTS = (["websocket"], None)
+"""The transports to try in turn. A WebSocket needs one round trip less than the library's default (None), which starts
+with HTTP long-polling and upgrades; but some proxies block WebSockets."""
 
 FIRST_ACK_ID = 1 << 32
-"""The ids of our requests; those of a program that uses the library's own way are below."""
-
+"""The ids of our requests start here. Those of the library, for callbacks of the program, count from 1."""
 
 _library_log = logging.getLogger("a2c_smcp.transport.socketio")
 _library_log.setLevel(logging.ERROR)
 
 
 class OfficeClientBase:
-    """A member of an office, or one to be. `office_id` is None while it is in none."""
+    """The state and the hooks of a client that is, or wants to be, a member of an office."""
 
     role: ClassVar[Role]
     _forbidden_prefixes: ClassVar[tuple[str, ...]] = ()
-    """Events that this role may not send."""
+    """The prefixes of events that this role may not send."""
 
     office_id: str | None
-    """The office that this client is in; None while it is in none."""
+    """The office that this client is in, or None."""
     ca_file: str | None = None
-    """The authorities that are trusted to vouch for the Server's certificate; None for those of the machine."""
+    """The certificate authorities to trust (PEM); None for those of the machine."""
     reconnection: bool
-    """Whether to come back after a loss; an option of the library's client."""
+    """Whether to reconnect; an option of the library's client."""
 
-    def _begin_outside(self) -> None:
-        """Set the state of a client that is in no office and has no connection."""
+    def _initialize(self) -> None:
+        """Set the state of a client that has no connection and is in no office."""
         self.office_id = None
         self.namespace = SMCP_NAMESPACE
         self._seat: Seat | None = None
-        """The place in an office that this client wants, through all connections."""
+        """The seat that the program asked for. It outlives connections: after each reconnection it is taken again."""
         self._refusal: Any = None
-        """Why the Server did not let us in; None while it has not said so."""
+        """The reason that the Server gave for rejecting the latest attempt, or None."""
         self._leaving = False
-        """Whether no connection is wanted any more."""
+        """Whether the program disconnected, so that the client must not reconnect."""
         self._is_established = False
-        """Whether there is a connection whose loss is to be mended."""
+        """Whether there is a connection that has to be replaced when it is lost."""
         self._numbers = itertools.count(FIRST_ACK_ID)
         self._pending: dict[int, AsyncPending | SyncPending] = {}
         """The requests that wait for their acks, by number."""
@@ -74,15 +73,15 @@ class OfficeClientBase:
 
     @property
     def wanted_office(self) -> str | None:
-        """The office this client is in, or means to be in again as soon as it can."""
+        """The office that this client is in, or joins again as soon as it can."""
         return self._seat.office_id if self._seat is not None else None
 
     def _office_to_leave(self, office_id: str | None) -> str:
-        """The office this client is in. A wrong id is rejected here: the Server would keep the seat.
+        """Return the office to leave. A wrong id is rejected here, because the Server would keep the seat.
 
         Raises:
-            NotInOfficeError: it is in none.
-            CrossOfficeError: it is in another than that.
+            NotInOfficeError: the client is in no office.
+            CrossOfficeError: the client is in another office.
         """
         ours = self.wanted_office or self.office_id
         if ours is None:
@@ -97,74 +96,82 @@ class OfficeClientBase:
             raise ValueError(f"{self.role} clients do not send {event}")
 
     def _goes_on(self, refusal: errors.SMCPError) -> bool:
-        """Whether to try to come back again although the Server refuses us: a key may be let in again later."""
+        """Whether to retry although the Server rejects the connection: it may accept the key again later."""
         return True
 
     def _why_refused(self, url: str = "") -> errors.SMCPError | None:
-        """Why the Server did not let us in; None when it was not the Server that refused."""
+        """The error for the Server's reason; None if the Server did not reject the attempt."""
         return why_refused(self._refusal, url)
 
-    # --------------------------------------------------------------------------------------------- hooks of the library
+    # ---------------------------------------------------------------------------------- what happened to the connection
 
     def _on_admitted(self) -> None:
-        """The Server let us in."""
+        """The Server admitted the client to its namespace."""
         if self._seat is not None:
             self._start_rejoining()
 
     def _on_event(self, event: str, data: list[Any]) -> None:
-        """An event came, for our namespace; the program's handlers come after. It must not wait for anything."""
+        """An event arrived in our namespace; the program's handlers are called afterwards. Must not wait."""
 
     def _on_ack(self, number: int, values: list[Any]) -> bool:
-        """An ack came; whether it was for us, and not for the program. It must not wait for anything."""
+        """An ack arrived; return whether it belongs to one of our requests. Must not wait."""
         pending = self._pending.get(number)
         if pending is not None:
             pending.settle(values)
         return pending is not None
 
     def _on_disconnected(self) -> None:
-        """The connection is over."""
+        """The connection ended, for whatever reason.
+
+        The order matters. Requests fail first: their callers wait. The loss is announced before the client begins to
+        reconnect, so that a program never learns of it after it is back in its office.
+        """
         self._stop_rejoining()
         for pending in list(self._pending.values()):
             pending.fail(errors.NotConnectedError("the connection to the Server broke before the answer came"))
         if self.office_id is not None:
             self.office_id = None
             will_return = self.reconnection and not self._leaving
-            logger.warning("the connection to the Server is lost%s", "; trying to come back" if will_return else "")
+            logger.warning("lost the connection to the Server%s", "; reconnecting" if will_return else "")
             self._on_lost()
-        self._mend()
+        self._reconnect_or_give_up()
 
     # ------------------------------------------------------------------------------------------------ for the two forms
 
     def _run(self, flow: Flow[ClientBackend, Any]) -> Any:
-        """Run a flow with this client."""
+        """Run a flow with this client; the asynchronous form returns an awaitable."""
         raise NotImplementedError
 
     def _start_rejoining(self) -> None:
-        """Take the seat again, in the background."""
+        """Take the seat again in the background."""
         raise NotImplementedError
 
     def _stop_rejoining(self) -> None:
-        """Do not take the seat again."""
+        """Stop taking the seat again."""
 
-    def _mend(self) -> None:
-        """After a loss: come back, in the background, or give up."""
+    def _reconnect_or_give_up(self) -> None:
+        """Reconnect in the background after a loss, or call `_on_given_up` if the program does not want that."""
         raise NotImplementedError
 
     # --------------------------------------------------------------------------------------------------- for subclasses
 
     def _on_rejoined(self) -> None:
-        """The client is back in its office. It must not wait for anything."""
+        """The client is back in its office. Must not wait."""
 
     def _on_lost(self) -> None:
-        """The office is lost with the connection."""
+        """The connection broke while the client was in an office. Must not wait."""
 
     def _on_given_up(self) -> None:
-        """The connection is lost for good."""
+        """The client is disconnected and does not reconnect. Must not wait."""
 
 
 @dataclass(eq=False, slots=True)
 class Backend:
-    """Performs the effects of the flows of `a2c_smcp.protocol`, with the methods of either client."""
+    """Performs the effects of the flows of `a2c_smcp.protocol`, with the private methods of either client.
+
+    An object of its own, because the clients are `socketio` clients: public methods called `ask` or `pause` would be in
+    the way of the program's.
+    """
 
     client: OfficeClientBase
     seat_of: Callable[[], Seat | None]
@@ -179,11 +186,11 @@ class Backend:
 
     @property
     def seat(self) -> Seat | None:
-        """The seat that the client means to have."""
+        """The seat that the program asked for."""
         return self.seat_of()
 
     def occupy(self, office_id: str | None) -> str | None:
-        """Note which office the client is in; the office that it was in before."""
+        """Note which office the client is in, and return the one before."""
         before, self.client.office_id = self.client.office_id, office_id
         return before
 
@@ -205,19 +212,19 @@ def backend_of(client: Any) -> Backend:
 
 
 def arguments(data: Any) -> list[Any]:
-    """What is sent with an event: several arguments in a tuple, one, or none."""
+    """The arguments of an event as a list: a tuple holds several, None is none."""
     if isinstance(data, tuple):
         return list(cast("tuple[Any, ...]", data))
     return [] if data is None else [data]
 
 
 def with_defaults(options: dict[str, Any], max_message_bytes: int) -> dict[str, Any]:
-    """The options of a Socket.IO client, completed; what the Server lets pass we read."""
+    """The options of a Socket.IO client with our defaults. What arrives is not limited: the Server limits it."""
     return {
-        "serializer": SMCPPacket.limited_to(ENDLESS, sent=max_message_bytes),
-        "logger": _library_log,  # otherwise the libraries add handlers of their own
+        "serializer": SMCPPacket.limited_to(UNLIMITED, sent=max_message_bytes),
+        "logger": _library_log,  # given a bool, the libraries add handlers to their loggers
         "engineio_logger": _library_log,
-        "handle_sigint": False,
+        "handle_sigint": False,  # signal handlers of the process belong to the program
         "reconnection_delay": FIRST_DELAY,
         "reconnection_delay_max": LONGEST_DELAY,
         "randomization_factor": JITTER,
@@ -225,11 +232,9 @@ def with_defaults(options: dict[str, Any], max_message_bytes: int) -> dict[str, 
     }
 
 
-def check_url(url: str) -> None:
+def check_server_url(url: str) -> None:
     """Raise `NotConnectedError` if this cannot be the address of a Server."""
     try:
-        is_address = bool(re.match(r"(https?|wss?)://[^/]", url)) and urlsplit(url).port != 0
+        check_url(url)
     except ValueError as error:
         raise NotConnectedError(f"{url}: {error}") from None
-    if not is_address:
-        raise NotConnectedError(f"{url}: an address such as http://127.0.0.1:8000 is expected")

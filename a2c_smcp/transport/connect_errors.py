@@ -1,4 +1,4 @@
-"""Why a client is not connected, as an error with a code and in words for a person."""
+"""Errors for failed connections: from what the libraries raise and the Server sends, to a code and a message."""
 
 from __future__ import annotations
 
@@ -13,47 +13,54 @@ from socketio.exceptions import ConnectionError as SocketIOConnectionError
 from a2c_smcp import errors
 from a2c_smcp.utils.trust import why_untrusted
 
-# A connection that fails is the library's error as well as ours: programs catch either. The names are those of
-# `a2c_smcp.errors`, for whoever reads them in a traceback.
+# A failed connection raises an error that is both ours and the library's: programs written for python-socketio catch
+# `socketio.exceptions.ConnectionError`. The classes have the names of `a2c_smcp.errors`, so that tracebacks show those.
 
 
 class NotConnectedError(errors.NotConnectedError, SocketIOConnectionError):
-    """The Server cannot be reached, or takes no further connection now."""
+    """The Server cannot be reached, or accepts no further connection."""
 
 
 class NotAuthenticatedError(errors.NotAuthenticatedError, SocketIOConnectionError):
-    """The Server wants another key."""
+    """The Server requires another key."""
 
 
 class ForbiddenError(errors.ForbiddenError, SocketIOConnectionError):
-    """The Server knows who we are and does not want us."""
+    """The Server knows this client and rejects it."""
+
+
+NOT_A_SERVER = "the program that answers there is not an A2C Server"
 
 
 class NoServerError(engineio.exceptions.ConnectionError):
-    """Something answers at the address, and it is no Server, or none that lets us in."""
+    """A program answers at the address, but not as a Server does."""
 
 
 def raise_understood(error: Exception, http_answer: type[Exception], is_answered: bool = False) -> NoReturn:
-    """Whatever the library stumbles over in a wrong answer is a connection that failed; where something answered, the
-    error says so. A WebSocket is refused with `http_answer` by something that speaks HTTP."""
+    """Raise `NoServerError` if a program answered, or the error itself if it says that no program did.
+
+    A program that is no Server sends anything: HTML, redirects, broken JSON. The library then raises whatever its code
+    runs into, such as a `KeyError`; only its own `ConnectionError` means that the attempt failed in an expected way.
+    `http_answer` is what the WebSocket library raises when an HTTP answer rejects the upgrade.
+    """
     is_failure = isinstance(error, engineio.exceptions.ConnectionError)
     if is_failure and not is_answered and not isinstance(error.__context__, http_answer):
         raise error
     details = error.args[1:2] if is_failure else ()
-    raise NoServerError("what answers there is no A2C Server", *details) from error
+    raise NoServerError(NOT_A_SERVER, *details) from error
 
 
 def why_refused(refusal: Any, url: str = "") -> errors.SMCPError | None:
-    """Why the Server did not let us in, from what it sent; None when it was not the Server that refused."""
+    """The error for what the Server sent when it rejected a connection; None if it sent nothing."""
     if (read := _read_refusal(refusal)) is None:
         return None
     reason, code = read
-    place = f"the Server at {url}" if url else "the Server"
+    message = f"the Server{f' at {url}' if url else ''} rejects the connection: {reason}"
     if code == NotAuthenticatedError.code:
-        return NotAuthenticatedError(f"{place} refuses this connection: {reason}")
+        return NotAuthenticatedError(message)
     if code == ForbiddenError.code:
-        return ForbiddenError(f"{place} refuses this connection: {reason}")
-    error = NotConnectedError(f"{place} says: {reason}")
+        return ForbiddenError(message)
+    error = NotConnectedError(message)
     if code is not None:
         error.code = code
     return error
@@ -69,9 +76,12 @@ def _read_refusal(data: Any) -> tuple[str, int | None] | None:
 
 
 def explain(problems: Sequence[BaseException], ca_file: str | None) -> str:
-    """Why no attempt succeeded, for a person: by the kinds of what was raised, not by what it says."""
+    """Why all attempts failed, in words for a person.
+
+    It goes by the types of the errors and of their causes, because the libraries wrap them in messages of their own.
+    """
     chain = [error for problem in problems for error in _causes(problem)]
-    # aiohttp wraps the error in one of the same kind, which does not say why.
+    # aiohttp wraps the error in one of the same type, which does not have the reason.
     rejected = [error for error in chain if isinstance(error, ssl.SSLCertVerificationError)]
     untrusted = next((error for error in rejected if hasattr(error, "verify_code")), None)
     if untrusted is not None:
@@ -81,7 +91,7 @@ def explain(problems: Sequence[BaseException], ca_file: str | None) -> str:
         if found is not None:
             told = found.args[1] if isinstance(found, NoServerError) and len(found.args) > 1 else None
             reason = cast("dict[str, Any]", told).get("message") if isinstance(told, dict) else None
-            return f"{words} (it says: {reason})" if isinstance(reason, str) else words
+            return f"{words}; its answer: {reason}" if isinstance(reason, str) else words
     return str(problems[-1])
 
 
@@ -92,7 +102,7 @@ def _causes(error: BaseException | None) -> Generator[BaseException]:
 
 
 _IN_PLAIN_WORDS: dict[type[BaseException], str] = {
-    socket.gaierror: "there is no such host",
-    NoServerError: "what answers there is no A2C Server",
-    ConnectionRefusedError: "nobody answers there",
+    socket.gaierror: "unknown host",
+    NoServerError: NOT_A_SERVER,
+    ConnectionRefusedError: "connection refused: nothing is listening there",
 }

@@ -1,7 +1,13 @@
-"""A short way for the messages that calls are made of: over a WebSocket, on an event loop.
+"""A fast path for events and acks over a WebSocket, on an event loop.
 
-The library has a queue, a task and a timer for every message that goes, and tasks and a timer for every one that comes.
-Here who has something to say writes it, and who reads it handles it. Handshake, heartbeat and farewell stay its own.
+python-engineio passes every outgoing packet through a queue to a writer task, which waits on the queue with a timer;
+and it starts tasks for every incoming packet. For a tool call, which is one event and one ack, that costs more than all
+the rest of the client. Here the task that sends a packet writes it to the socket itself, and the task that reads the
+socket handles the packet itself. `benchmarks --only asking` measures the gain: 16 % of the CPU time of a call for
+sending, 19 % for receiving.
+
+The library keeps what is rare: the handshake, the upgrade from long-polling, the heartbeat and the end of a connection.
+Its queue also stays in use for packets that cannot be written at once, so that the order of packets is kept.
 """
 
 from __future__ import annotations
@@ -17,27 +23,34 @@ from a2c_smcp.utils.eager import begin
 logger = logging.getLogger(__name__)
 
 EVENT_FRAME = "42"
-"""How a frame begins that carries an event."""
+"""The prefix of a frame that carries an event: an Engine.IO message (4) with a Socket.IO event (2)."""
 ACK_FRAME = "43"
-"""How a frame begins that carries an ack."""
+"""The prefix of a frame that carries an ack."""
 QUEUE_EVERY = 1.0
-"""Seconds after which a packet queues for once: the library takes a queue that stays empty for a dead connection."""
+"""Seconds after which a packet takes the slow path.
+
+The library's writer task ends the connection when its queue stays empty for longer than a heartbeat, because every pong
+normally passes through it. Here pongs take the fast path as well, so one packet per second has to go through the queue.
+"""
 
 SendFrame: TypeAlias = Callable[[Any], Coroutine[Any, Any, None]]
 Trigger: TypeAlias = Callable[..., Coroutine[Any, Any, Any]]
 
 
 class Outbox(asyncio.Queue[Any]):
-    """The library's queue of packets for one peer, with a way past it while the peer keeps up."""
+    """The library's queue of packets for the Server, with a way past it while the Server keeps up.
+
+    It lives as long as the client; each WebSocket attaches its own `Outlet`.
+    """
 
     outlet: Outlet | None = None
-    """Where they go out now; None where they are fetched."""
+    """The open WebSocket; None over long-polling, where a task fetches the packets from the queue."""
     unsent = 0
-    """Packets that were put into the queue and have not been sent."""
+    """The packets that entered the queue and have not been sent. A packet must not overtake them."""
     _queued_at = 0.0
 
     def post(self, frame: str | bytes) -> bool:
-        """Send now, without waiting for anything; False if the packet has to queue."""
+        """Send a frame at once, without waiting; False if it has to go through the queue."""
         if self.unsent or self.outlet is None or time.monotonic() - self._queued_at > QUEUE_EVERY:
             return False
         return self.outlet.post(frame)
@@ -49,19 +62,24 @@ class Outbox(asyncio.Queue[Any]):
 
 
 class Outlet:
-    """The sending half of one WebSocket. It takes over the outbox."""
+    """The sending half of one WebSocket. It takes over the outbox.
+
+    A frame that the socket's buffer has room for is written without a task. A frame that has to wait for room becomes
+    `_late`, a task, and everything after it goes through the queue until that task ends. There is never more than one
+    such task, so a Server that stops reading costs no memory beyond the queue.
+    """
 
     def __init__(self, outbox: Outbox, send: SendFrame) -> None:
         self._outbox = outbox
         self._send = send
         self._is_open = True
         self._late: asyncio.Task[None] | None = None
-        """The frame that the peer is not ready to take."""
+        """The frame that waits for room in the socket's buffer."""
         outbox.outlet = self
-        outbox.unsent = outbox.qsize()  # what was taken out of the queue before went out elsewhere
+        outbox.unsent = outbox.qsize()  # packets that left the queue earlier went out over another connection
 
     def close(self) -> None:
-        """Nothing goes out here any more."""
+        """Stop sending over this WebSocket."""
         self._is_open = False
         if self._outbox.outlet is self:
             self._outbox.outlet = None
@@ -69,24 +87,24 @@ class Outlet:
             self._late.cancel()
 
     def post(self, frame: str | bytes) -> bool:
-        """Send now; False if another frame is late."""
+        """Send a frame at once; False if another one waits for room."""
         if self._late is not None:
             return False
         self._start(frame)
         return True
 
     async def send(self, frame: str | bytes) -> None:
-        """Send what was in the queue, after what is late.
+        """Send a frame from the queue, after the one that waits for room.
 
         Raises:
-            ConnectionError: nothing goes out any more.
+            ConnectionError: the WebSocket is closed.
         """
         await self._settle()
         if self._is_open:
             self._start(frame)
             await self._settle()
         if not self._is_open:
-            raise ConnectionResetError("the connection has ended")
+            raise ConnectionResetError("the connection is closed")
         self._outbox.unsent -= 1
 
     def _start(self, frame: str | bytes) -> None:
@@ -111,15 +129,15 @@ class Outlet:
             self._fail(error)
 
     def _fail(self, error: BaseException) -> None:
-        """Have the library end the connection."""
-        logger.debug("a message could not be sent: %s", error)
+        """End the connection: None in the queue makes the library's writer task stop, and the client disconnect."""
+        logger.debug("cannot send a message: %s", error)
         if self._is_open:
             self.close()
             self._outbox.put_nowait(None)
 
 
 class FastWebSocket:
-    """One WebSocket, for the library's tasks that read from it and write to it.
+    """A WebSocket as the library's reader and writer tasks see it: they get what the fast path does not handle.
 
     `trigger` handles a message as the library does: `trigger("message", message, run_async=...)`.
     """
@@ -130,33 +148,35 @@ class FastWebSocket:
         self._outlet = Outlet(outbox, self._send)
 
     async def receive(self) -> Any:
-        """The next message that is for the library; events and acks are handled here."""
+        """Return the next message that is for the library; handle events and acks here."""
         while True:
             try:
                 message = await self._socket.receive()
-            except BaseException:  # also when the library's patience ends
+            except BaseException:  # includes the cancellation with which the library ends a silent connection
                 self._outlet.close()
                 raise
             text = message.data
-            if not isinstance(text, str | bytes):  # the end
+            if not isinstance(text, str | bytes):  # the socket was closed
                 self._outlet.close()
             if not isinstance(text, str) or not text.startswith((EVENT_FRAME, ACK_FRAME)):
                 return message
+            # An ack is handled in this task: it only settles a future. An event gets a task of its own, because its
+            # handler may wait for an ack, which this task has to read.
             try:
                 await self._trigger("message", text[1:], run_async=text.startswith(EVENT_FRAME))
             except Exception:
-                logger.exception("a message could not be handled")
+                logger.exception("cannot handle a message")
 
     async def send_str(self, frame: str) -> None:
-        """Send a frame of the library's."""
+        """Send a text frame from the library's queue."""
         await self._outlet.send(frame)
 
     async def send_bytes(self, frame: bytes) -> None:
-        """Send a binary frame of the library's."""
+        """Send a binary frame from the library's queue."""
         await self._outlet.send(frame)
 
     async def close(self) -> None:
-        """Close it."""
+        """Close the WebSocket."""
         self._outlet.close()
         await self._socket.close()
 

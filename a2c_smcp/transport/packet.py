@@ -1,7 +1,11 @@
-"""Socket.IO packets as this project reads and writes them: orjson, a size limit, and no surprise from bad input.
+"""Socket.IO packets: read and written with orjson, limited in size, and safe against bad input.
 
-A packet that cannot be read becomes an event with an `Unreadable` payload, so that its sender gets an error ack instead
-of silence and the connection lives on. The JSON module stays on this class: python-socketio's own is process-wide.
+The library raises on a packet that it cannot read, which ends the connection or leaves the sender without an ack. Here
+such a packet becomes one with an `Unreadable` payload, so that the sender gets an error ack and the connection lives
+on.
+
+The JSON module is set on the packet class, and not with the client's option `json`, which sets it for the whole
+process.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from a2c_smcp.smcp import TOOL_CALL_EVENT
 
 
 class Unreadable:
-    """Stands for a payload that was refused while it was read."""
+    """Takes the place of a payload that cannot be read."""
 
     __slots__ = ("error",)
 
@@ -27,7 +31,7 @@ class Unreadable:
 
 
 class _Json:
-    """orjson under the names of the standard module."""
+    """orjson with the interface of the standard module."""
 
     JSONDecodeError = orjson.JSONDecodeError
     loads = staticmethod(orjson.loads)
@@ -38,8 +42,8 @@ class _Json:
             return orjson.dumps(value).decode()
         except TypeError as error:
             if "ecursion" in str(error):
-                raise  # over 254 levels: it reads them but does not write them, and peers may not even read them
-            return stdlib_json.dumps(value, separators=(",", ":"))  # types it does not know, of the host program
+                raise  # over 254 levels: orjson reads them but does not write them, and other peers may not read them
+            return stdlib_json.dumps(value, separators=(",", ":"))  # such as subclasses of str in a program's payload
 
 
 class SMCPPacket(Packet):
@@ -48,25 +52,25 @@ class SMCPPacket(Packet):
     json = _Json
     max_bytes = 10_000_000
     max_sent_bytes: int | None = None
-    """What the other side takes of an event; None when it is not for us to say."""
+    """The largest event that the other side accepts; None for no limit."""
 
     @classmethod
     def limited_to(cls, max_bytes: int, *, sent: int | None = None) -> type[SMCPPacket]:
-        """This class with other size limits."""
+        """Make a packet class with these size limits. The library takes a class, not an instance."""
         return type("SMCPPacket", (cls,), {"max_bytes": max_bytes, "max_sent_bytes": sent})
 
     @classmethod
     def data_is_binary(cls, data: Any) -> bool:
-        """Never: the walk through every value of every payload is saved."""
+        """Return False without looking: the protocol has no bytes, and the library would visit every value."""
         return False
 
     def decode(self, encoded_packet: str | bytes) -> int:
-        """Read a packet; whatever is wrong with it, the outcome is a packet without attachments."""
+        """Read a packet, and return the number of its attachments, which is always 0."""
         if not isinstance(encoded_packet, str):
             return self._give_up(MalformedRequestError("binary data is not part of the protocol"))
         size = _utf8_length(encoded_packet, self.max_bytes)
         if size > self.max_bytes:
-            error = TooLargeError(f"a message of {size} bytes; at most {self.max_bytes} are accepted")
+            error = TooLargeError(f"the message has {size} bytes; at most {self.max_bytes} are accepted")
             return self._decode_envelope(encoded_packet, error)
         try:
             super().decode(encoded_packet)
@@ -79,36 +83,38 @@ class SMCPPacket(Packet):
         return 0
 
     def encode(self) -> str | list[str | bytes]:
-        """Write a packet; an ack that cannot be written becomes an error that can.
+        """Write a packet. An ack that cannot be written becomes an error, so that the other side does not wait.
 
         Raises:
-            MalformedRequestError: an event cannot be written.
-            TooLargeError: the other side would not take it.
+            MalformedRequestError: the event cannot be written.
+            TooLargeError: the event is larger than the other side accepts. A Server would end the connection.
         """
         try:
             encoded = super().encode()
             if self.max_sent_bytes is not None and self.packet_type == EVENT and isinstance(encoded, str):
                 size = _utf8_length(encoded, self.max_sent_bytes)
                 if size > self.max_sent_bytes:
-                    raise TooLargeError(f"a message of {size} bytes; the Server takes at most {self.max_sent_bytes}")
+                    limit = self.max_sent_bytes
+                    raise TooLargeError(f"the message has {size} bytes; the Server accepts at most {limit}")
             return encoded
         except (TypeError, ValueError, RecursionError):
-            error = MalformedRequestError("payload: cannot be written as JSON, or is nested too deep")
+            error = MalformedRequestError("payload: it cannot be written as JSON, or is nested too deeply")
         if self.packet_type != ACK:
             raise error
-        self.data = [refusal(TOOL_CALL_EVENT, error)]  # a reader of any other event sees the error in it as well
+        # A packet does not know which event its ack answers. The form of a tool call is an error for every reader.
+        self.data = [refusal(TOOL_CALL_EVENT, error)]
         return super().encode()
 
     def _check(self) -> None:
-        """Make sure of the form the library takes for granted: a list, of an event's name and its arguments."""
+        """Check what the library takes for granted: that the data is a list, and an event's list starts with a name."""
         data: Any = self.data
         if not isinstance(data, list):
-            self._refuse(MalformedRequestError("an array is expected"))
+            self._refuse(MalformedRequestError("payload: an array is expected"))
         elif self.packet_type == EVENT and not _event_name(data):
-            self._refuse(MalformedRequestError("an event name is expected"))
+            self._refuse(MalformedRequestError("payload: the name of an event is expected"))
 
     def _decode_envelope(self, encoded_packet: str, error: SMCPError) -> int:
-        """Read type, namespace and id of a packet whose payload is not read, so that it can be answered."""
+        """Read the type, namespace, id and event name of a packet, but not its payload, so that it can be answered."""
         starts = [at for at in (encoded_packet.find("["), encoded_packet.find("{")) if at >= 0]
         head = encoded_packet[: min(starts)] if starts else ""
         try:
@@ -122,15 +128,17 @@ class SMCPPacket(Packet):
         return 0
 
     def _drop_attachments(self) -> bool:
-        """Make a packet that announces attachments a plain one; whether it was such. The library would wait for them,
-        and take the next messages for them."""
+        """Turn a packet that announces attachments into a plain one; return whether it did.
+
+        The library would take the messages that follow for the attachments.
+        """
         if self.packet_type not in (BINARY_EVENT, BINARY_ACK):
             return False
         self.packet_type = EVENT if self.packet_type == BINARY_EVENT else ACK
         return True
 
     def _refuse(self, error: SMCPError) -> None:
-        """Put the error where the payload was; a packet that nobody answers loses its payload."""
+        """Put the error in the place of the payload; packets that have no answer lose their payload."""
         if self.packet_type == ACK:
             self.data = [Unreadable(error)]
         elif self.packet_type == EVENT:
@@ -139,17 +147,17 @@ class SMCPPacket(Packet):
             self.data = None
 
     def _give_up(self, error: SMCPError) -> int:
-        """Not even the envelope is readable: an event of no namespace, which reaches nobody."""
+        """Make a packet whose envelope cannot be read an event without namespace, which has no handler."""
         self.packet_type, self.namespace, self.id = EVENT, None, None
         self._refuse(error)
         return 0
 
 
 def _event_name(data: Any) -> str:
-    """The name in an event's data; empty when there is none."""
+    """The name in an event's data, or an empty string."""
     return data[0] if isinstance(data, list) and data and isinstance(data[0], str) else ""
 
 
 def _utf8_length(text: str, enough: int) -> int:
-    """The bytes of `text`, counted exactly only where it matters."""
+    """The length in UTF-8; of a text with more than `enough` characters, any number above `enough`."""
     return len(text) if text.isascii() or len(text) > enough else len(text.encode("utf-8", "surrogatepass"))

@@ -20,7 +20,7 @@ class AsyncPending:
         self._answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
     def settle(self, ack: list[Any]) -> None:
-        """Hand an ack over."""
+        """Hand over the values of an ack."""
         if not self._answer.done():
             try:
                 self._answer.set_result(_value_of(ack))
@@ -28,16 +28,16 @@ class AsyncPending:
                 self._answer.set_exception(error)
 
     def fail(self, error: SMCPError) -> None:
-        """There will be no ack."""
+        """Report that no ack will come."""
         if not self._answer.done():
             self._answer.set_exception(error)
 
     async def wait(self, seconds: float, event: str) -> Any:
-        """The value of the ack.
+        """Wait for the value of the ack.
 
         Raises:
-            TimedOutError: there is none within so many seconds.
-            SMCPError: there will be none.
+            TimedOutError: no ack within `seconds`.
+            SMCPError: the request failed, or the ack is invalid.
         """
         try:
             async with asyncio.timeout(seconds):
@@ -47,10 +47,10 @@ class AsyncPending:
 
 
 class SyncPending:
-    """A request of a thread.
+    """A request of a thread. `_latch` is locked until the outcome is there.
 
-    A bare lock rather than a `threading.Event`: the event is a condition around a lock, and Ctrl-C in the middle of its
-    bookkeeping leaves it locked for the thread that brings the ack.
+    It is a bare lock and not a `threading.Event`: an event is made of Python code around a lock, and a Ctrl-C in the
+    middle of it leaves the lock held, so that the reader thread would block for ever when it brings the ack.
     """
 
     __slots__ = ("_error", "_latch", "_value")
@@ -62,7 +62,7 @@ class SyncPending:
         self._error: SMCPError | None = None
 
     def settle(self, ack: list[Any]) -> None:
-        """Hand an ack over."""
+        """Hand over the values of an ack."""
         try:
             self._value = _value_of(ack)
         except InvalidAnswerError as error:
@@ -70,13 +70,13 @@ class SyncPending:
         self._open()
 
     def fail(self, error: SMCPError) -> None:
-        """There will be no ack."""
+        """Report that no ack will come."""
         if self._latch.locked():
             self._error = error
             self._open()
 
     def wait(self, seconds: float, event: str) -> Any:
-        """The value of the ack; it raises what `AsyncPending.wait` raises."""
+        """Wait for the value of the ack. It raises what `AsyncPending.wait` raises."""
         if not self._latch.acquire(timeout=seconds):
             raise _too_late(seconds, event)
         if self._error is not None:
@@ -84,7 +84,7 @@ class SyncPending:
         return self._value
 
     def _open(self) -> None:
-        with contextlib.suppress(RuntimeError):  # it is open: another thread was faster
+        with contextlib.suppress(RuntimeError):  # another thread has released it
             self._latch.release()
 
 

@@ -1,7 +1,8 @@
 # Generated from a2c_smcp/transport/async_client.py by scripts/generate_sync.py: change that, and run the script.
-"""A Socket.IO client that stays in its office: it joins again after every reconnection.
+"""A Socket.IO client that stays in its office: it sends requests, and joins again after every reconnection.
 
-Beside that, a request does not wait for its time-out when the connection is gone, as the library's does.
+A program asks for a seat once. The client keeps it (`_seat`) through all connections, and takes it again whenever the
+Server admits it, however often that fails: the Server may hold the seat for the broken connection until it notices.
 """
 
 from __future__ import annotations
@@ -19,35 +20,35 @@ from a2c_smcp import errors
 from a2c_smcp.protocol.client_effects import ClientBackend, Seat
 from a2c_smcp.protocol.flow import Flow, ResultT, run
 from a2c_smcp.protocol.seat import check_seconds, enter, join, leave, rejoin
-from a2c_smcp.transport.base import WEBSOCKET_FIRST, arguments, check_url
+from a2c_smcp.transport.base import TRANSPORTS, arguments, check_server_url
 from a2c_smcp.transport.connect_errors import NotConnectedError, explain
 from a2c_smcp.transport.pending import SyncPending
 from a2c_smcp.transport.sync_connection import SyncConnection
 
 
 class SyncOfficeClient(SyncConnection):
-    """A `socketio.Client` that is a member of an office."""
+    """A `socketio.Client` that is a member of an office. The options are those of `SyncConnection`."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._moving = threading.Lock()
-        """Held while the client enters or leaves an office."""
+        self._office_lock = threading.Lock()
+        """Held while the client joins or leaves an office: the order of requests must be the order of changes."""
 
     # ------------------------------------------------------------------------------------------------------- connecting
 
     def reach(self, url: str, **options: Any) -> None:
-        """Connect, over WebSocket or else over HTTP, and say in plain words why not.
+        """Connect over WebSocket, or over HTTP where WebSocket is blocked.
 
         Raises:
-            NotAuthenticatedError: the Server wants another key.
-            ForbiddenError: the Server does not want us.
-            NotConnectedError: the Server cannot be reached, or takes no further connection now.
+            NotAuthenticatedError: the Server requires another key.
+            ForbiddenError: the Server rejects this client.
+            NotConnectedError: the Server cannot be reached, or accepts no further connection. The message says why.
         """
-        check_url(url)
+        check_server_url(url)
         if self.connected:
             raise NotConnectedError("already connected")
         problems: list[SocketIOConnectionError] = []
-        for transports in WEBSOCKET_FIRST if options.get("transports") is None else [options["transports"]]:
+        for transports in TRANSPORTS if options.get("transports") is None else [options["transports"]]:
             try:
                 self.connect(url, **{**options, "transports": transports})
                 return
@@ -58,16 +59,16 @@ class SyncOfficeClient(SyncConnection):
         raise NotConnectedError(f"cannot reach {url}: {explain(problems, self.ca_file)}")
 
     def disconnect(self) -> None:
-        """Disconnect, and stay disconnected."""
+        """Disconnect, and do not reconnect."""
         self._leaving = True
         self.office_id = None
         self._seat = None
         self._stop_rejoining()
-        self._stop_coming_back()
+        self._stop_reconnecting()
         self._hang_up()
 
     def shutdown(self) -> None:
-        """Disconnect, and stay disconnected."""
+        """Disconnect, and do not reconnect."""
         self.disconnect()
 
     # ---------------------------------------------------------------------------------------------------------- sending
@@ -76,17 +77,17 @@ class SyncOfficeClient(SyncConnection):
         """Send an event.
 
         Raises:
-            ValueError: this role may not send it.
+            ValueError: this role may not send the event.
         """
         self._check_event(event)
         super().emit(event, data, namespace=namespace or self.namespace, callback=callback)
 
     def call(self, event: str, data: Any = None, namespace: str | None = None, timeout: float = 60) -> Any:
-        """Send an event and wait for its ack, as `socketio.Client.call`; a lost connection ends it at once.
+        """Send an event and wait for its ack, as `socketio.Client.call`; fail at once if the connection breaks.
 
         Raises:
-            ValueError: this role may not send it.
-            socketio.exceptions.TimeoutError: there is no ack in time.
+            ValueError: this role may not send the event.
+            socketio.exceptions.TimeoutError: no ack within `timeout` seconds.
             socketio.exceptions.DisconnectedError: the connection broke.
         """
         self._check_event(event)
@@ -112,7 +113,9 @@ class SyncOfficeClient(SyncConnection):
         number = next(self._numbers)
         pending = self._pending[number] = SyncPending()
         try:
-            if self.namespace not in self.namespaces:  # looked at last: who loses the connection fails what is pending
+            # Check the connection after the request is registered. If it breaks in between, `_on_disconnected` either
+            # has emptied `namespaces` before this check, or finds the request and fails it.
+            if self.namespace not in self.namespaces:
                 raise errors.NotConnectedError
             self._send_event(event, arguments(data), number)
             return pending.wait(seconds, event)
@@ -138,33 +141,34 @@ class SyncOfficeClient(SyncConnection):
         """Take a seat, and take it again after every reconnection.
 
         Raises:
-            OfficeRefusedError: the Server refuses, or gives no valid answer.
+            OfficeRefusedError: the Server rejects the join, or gives no valid answer.
         """
         seat = Seat(office_id, name, self.role)
-        with self._moving:
+        with self._office_lock:
             self._run(join(seat))
             self._seat = seat
 
     def _leave(self, office_id: str) -> None:
-        """Leave; whatever the Server says, we are out."""
+        """Leave the office, even if the Server answers an error."""
         self._stop_rejoining()
-        with self._moving:
+        with self._office_lock:
             self._seat = None
             self._run(leave(office_id))
 
     def _retake(self, seat: Seat) -> bool:
-        """Enter an office again; False when that seat is not wanted any more.
+        """Take a seat again; False if the program has left it, or the client is in the office.
 
         Raises:
-            OfficeRefusedError: the Server refuses, or gives no valid answer.
+            OfficeRefusedError: the Server rejects the join, or gives no valid answer.
         """
-        with self._moving:
+        with self._office_lock:
             if self._seat is not seat or self.office_id == seat.office_id:
                 return False
             self._run(enter(seat))
-            self._on_rejoined()  # in here: a program that leaves meanwhile must not hear afterwards that it is back
+            # Under the lock: a program that leaves at this moment must not be told afterwards that it is back.
+            self._on_rejoined()
             return True
 
     def _rejoin(self) -> None:
-        with contextlib.suppress(errors.NotConnectedError):  # the next connection tries again
+        with contextlib.suppress(errors.NotConnectedError):  # the next connection starts this again
             self._run(rejoin())

@@ -15,8 +15,11 @@ logger = logging.getLogger(__name__)
 
 
 class _PacketQueue(queue.Queue[Any]):
-    """The engine's queue of packets. The None that ends the writer is not taken together with a packet before it: the
-    writer would overlook it, and the end of the connection be noticed half a minute later."""
+    """The engine's queue of packets. It never hands out the None that ends the writer together with a packet.
+
+    The writer takes all packets that are waiting, and overlooks a None among them. It would then notice the end of the
+    connection half a minute later, when its wait for the next packet times out.
+    """
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
         if not block:
@@ -30,7 +33,7 @@ class _PacketQueue(queue.Queue[Any]):
 
 
 def _trusting_session(ca_file: str) -> Any:
-    """A session whose `verify` counts, also where the environment (REQUESTS_CA_BUNDLE) names other authorities."""
+    """An HTTP session that verifies with `ca_file`, even where REQUESTS_CA_BUNDLE names other authorities."""
     from requests import Session
 
     class TrustingSession(Session):
@@ -44,31 +47,37 @@ def _trusting_session(ca_file: str) -> Any:
 
 
 def _http_answer() -> type[Exception]:
+    # Imported here, as in `async_engine`: a program may never connect.
     from websocket import WebSocketBadStatusException
 
     return WebSocketBadStatusException
 
 
 class SyncEngine(engineio.Client):
-    """Hands messages over in order, in the thread that reads them."""
+    """An `engineio.Client` that handles messages in order, in the thread that reads them.
+
+    The library starts a thread for each message. An ack would then wait for a thread to start, and two notices could
+    overtake each other. `SyncConnection` starts a thread only for what a program's handlers get.
+    """
 
     ca_file: str | None = None
-    """For the Server's certificate; None for what the library does by itself."""
+    """The authorities that verify the Server's certificate (PEM); None for the library's default."""
     _is_answered = False
+    """Whether a program answered the latest HTTP request."""
 
     def create_queue(self, *args: Any, **options: Any) -> queue.Queue[Any]:
-        """The packets for the Server."""
+        """Make the queue of packets for the Server."""
         return _PacketQueue(*args, **options)
 
     def disconnect(self, abort: bool = False, reason: Any = None) -> None:
-        """Disconnect. What is on its way is sent first, as above."""
+        """Disconnect, after the packets in the queue have been sent; see `AsyncEngine.disconnect`."""
         if self.state == "connected" and self.current_transport == "polling" and not abort:
             with self.queue.all_tasks_done:
                 self.queue.all_tasks_done.wait_for(lambda: not self.queue.unfinished_tasks, FAREWELL_SECONDS)
         super().disconnect(abort, reason)
 
     def _open_session(self) -> None:
-        """As above."""
+        """Give the library an HTTP session that uses `ca_file`: its options reach some of its connections only."""
         if self.ca_file is not None and self.http is None:
             self.http = _trusting_session(self.ca_file)
 
@@ -102,7 +111,9 @@ class SyncEngine(engineio.Client):
 
         try:
             super()._write_loop()
-        except WebSocketException as error:  # the network took nothing for too long; the library overlooks it
+        except WebSocketException as error:
+            # The network accepted no data for too long. The library does not catch this, and its reader would wait for
+            # a writer that is gone; it stops when `write_loop_task` is None.
             logger.info("sending failed: %s", error)
             self.write_loop_task = None
 
@@ -112,5 +123,5 @@ class SyncEngine(engineio.Client):
         websocket = self.ws
         outcome = super()._trigger_event(event, *args, **options)
         if event == "disconnect" and websocket is not None and args == (self.reason.TRANSPORT_ERROR,):
-            websocket.shutdown()  # the library leaves it to be collected
+            websocket.shutdown()  # the library leaves the socket open until it is garbage-collected
         return outcome

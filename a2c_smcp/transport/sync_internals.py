@@ -1,10 +1,11 @@
 # Generated from a2c_smcp/transport/async_internals.py by scripts/generate_sync.py: change that, and run the script.
-"""What our client needs of the inside of python-socketio's client.
+"""The private methods of python-socketio's client that our client calls and overrides.
 
-Our clients are `socketio` clients, so that programs can use them as such. The class here turns the library's private
-hooks into those of `OfficeClientBase`: not the library's events, for which a program may have handlers of its own.
-`tests/transport/test_internals.py` checks that each name used here exists with the signature that is relied on, and
-that each override is called on a live connection.
+Our clients are `socketio` clients, so that programs can use them as such. This class overrides the library's private
+hooks, and not its events: a program may have handlers of its own for those, and there is one handler per event.
+
+Private methods may change in any release. `tests/transport/test_internals.py` checks that each name used here exists
+with the expected signature, and that each override is called on a live connection.
 """
 
 from __future__ import annotations
@@ -21,36 +22,38 @@ from a2c_smcp.transport.sync_engine import SyncEngine
 
 NO_ANSWER = "the Server does not answer"
 BROKEN = "the connection broke"
-REFUSED = "refused"
+REFUSED = "the Server rejects the connection"
 
 
 class SyncInternals(OfficeClientBase, socketio.Client):
-    """A `socketio.Client` with our hooks. To come back after a loss is for the subclass."""
+    """A `socketio.Client` that calls the hooks of `OfficeClientBase`. The subclass reconnects."""
 
     _is_over: threading.Event
-    """Set when the connection it was made for is over; every connection has its own."""
+    """Set when the connection has ended. Each connection has its own, so that a late signal cannot end the next one."""
 
-    def _come_back(self) -> None:
-        """Connect again and again. The library asks for it where a program wants the first attempt to be repeated."""
+    def _reconnect(self) -> None:
+        """Reconnect until it succeeds. The library calls it when a program connects with `retry=True`."""
 
     def _wait_for_admission(self, namespaces: set[str], is_over: threading.Event, seconds: float) -> None:
-        """Wait until the Server has let us into these namespaces or refused it, or the connection is over."""
+        """Wait until the Server has answered for all these namespaces, or the connection has ended."""
 
     def _dial(self, url: str, *args: Any, seconds: float | None, **options: Any) -> None:
-        """Connect, and wait to be let in; not if `seconds` is None.
+        """Connect, and wait at most `seconds` until the Server admits the client; None does not wait.
 
         Raises:
-            socketio.exceptions.ConnectionError: that failed; there is no connection.
+            socketio.exceptions.ConnectionError: the attempt failed, and there is no connection.
         """
         namespaces = options["namespaces"]
         wanted = {namespaces} if isinstance(namespaces, str) else set(namespaces)
         self._refusal = None
         is_over = self._is_over = threading.Event()
-        # The wait is our own: the library's way to give up is to disconnect for good.
+        # Do not let the library wait: when its time is over it calls `disconnect`, which for us means for good.
         super().connect(url, *args, wait=False, **options)
         if seconds is None:
             return
-        self.connected = False  # not before we are let in
+        # The library sets this as soon as the transport is open. A program that checks it wants to know whether it can
+        # send events, and that is not before the Server has admitted the client to the namespace.
+        self.connected = False
         try:
             self._wait_for_admission(wanted, is_over, seconds)
         except BaseException:
@@ -64,7 +67,7 @@ class SyncInternals(OfficeClientBase, socketio.Client):
         raise SocketIOConnectionError(problem)
 
     def _dial_again(self) -> None:
-        """Connect as before."""
+        """Connect with the arguments of the last `connect`."""
         self.connect(
             self.connection_url,
             headers=self.connection_headers,
@@ -75,36 +78,38 @@ class SyncInternals(OfficeClientBase, socketio.Client):
         )
 
     def _hang_up(self) -> None:
-        """End the connection, or what there is of it."""
+        """Close the connection, at whatever stage it is."""
         for namespace in list(self.namespaces):
             self._send_packet(self.packet_class(DISCONNECT, namespace=namespace))
+        # A handler that the reader itself runs may get here, and without `abort` the engine would wait for the reader
+        # to end. The engine is closed even after a failed attempt, which leaves its HTTP session open.
         is_reader = threading.current_thread() is self.eio.read_loop_task
-        self.eio.disconnect(abort=is_reader)  # an attempt that failed leaves its HTTP session open
+        self.eio.disconnect(abort=is_reader)
         self.namespaces = {}
         self.connected = False
 
     def _send_event(self, event: str, arguments: list[Any], number: int) -> None:
-        """Send an event whose ack comes to `_on_ack` with this number."""
+        """Send an event. Its ack goes to `_on_ack` with this number."""
         packet = self.packet_class(EVENT, namespace=self.namespace, data=[event, *arguments], id=number)
         self._send_packet(packet)
 
     def _has_answer(self, namespaces: set[str]) -> bool:
-        """Whether the Server has let us into these namespaces, or refused it."""
+        """Whether the Server has admitted the client to each of these namespaces, or rejected it."""
         return namespaces <= {*self.namespaces, *self.failed_namespaces}
 
     def _stop_waiting(self) -> None:
-        """End an attempt to connect, which may be under way elsewhere."""
+        """Wake whatever waits for this connection, such as an attempt that is under way."""
         self._is_over.set()
         if self._connect_event is not None:
             self._connect_event.set()
 
-    # --------------------------------------------------------------------------------------------------- of the library
+    # ----------------------------------------------------------------------------------------- overrides of the library
 
     def _engineio_client_class(self) -> type[SyncEngine]:
         return SyncEngine
 
     def _handle_reconnect(self) -> None:
-        self._come_back()
+        self._reconnect()
 
     def _handle_connect(self, namespace: str | None, data: Any) -> None:
         super()._handle_connect(namespace, data)
@@ -120,10 +125,14 @@ class SyncInternals(OfficeClientBase, socketio.Client):
         is_entering = not self.connected
         super()._handle_disconnect(namespace)
         if namespace == self.namespace and (is_entering or self.connected):
-            self.eio.disconnect()  # other namespaces may be left; without ours they are of no use
+            # The library keeps the connection while other namespaces are left. Without ours they are of no use, and
+            # only the end of the connection makes the client reconnect.
+            self.eio.disconnect()
 
     def _handle_eio_disconnect(self, reason: Any) -> None:
-        wanted, self.reconnection = self.reconnection, False  # to come back is our own affair
+        # The library reconnects only after some kinds of loss. Our subclass does it after all of them, so the library
+        # must not do it too.
+        wanted, self.reconnection = self.reconnection, False
         try:
             super()._handle_eio_disconnect(reason)
         finally:

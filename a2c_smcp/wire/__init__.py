@@ -1,5 +1,7 @@
-"""Engine.IO 4 and Socket.IO 5 as state machines: text goes in, values come out, what to send is a value as well.
+"""The Server's side of Engine.IO 4 and Socket.IO 5, as state machines: text goes in, values come out, and what to send
+waits in an outbox.
 
-No socket, no event loop, no thread, no clock: a shell moves the bytes and tells the time. `connection.Connection` is
-the whole of it for one client; `session` is its transport, `namespace` its place in the one namespace that is served.
+Nothing here has a socket, an event loop, a thread or a clock: a shell moves the bytes and passes the time. The ASGI and
+the WSGI shell therefore share every line of the protocol, and tests run it without I/O. `connection.Connection` is the
+state of one client; `session` is its transport, `namespace` its place in the one namespace that is served.
 """

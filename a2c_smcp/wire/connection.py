@@ -1,4 +1,4 @@
-"""One client, whole: its session and its place in the namespace. Frames and bodies go in, values come out."""
+"""The state of one client: its session and its place in the namespace. Frames and bodies go in, values come out."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from a2c_smcp.wire.session import Attachment, End, Fault, Message, Session
 
 
 class Connection:
-    """What a shell keeps for one client. After every call it sends what `session` has to send.
+    """The wire core of one client. After every call, the shell sends what is in the outbox of `session`.
 
-    A `Fault` among the values ends the session; it comes last.
+    A `Fault` among the values ends the session, and is the last of them.
     """
 
     __slots__ = ("_attachments", "_limits", "_outside_since", "namespace", "session")
@@ -23,10 +23,10 @@ class Connection:
         self._limits = limits
         self._outside_since: float | None = now
         self._attachments = 0
-        """Binary messages that belong to a packet which was refused: they are passed over."""
+        """Binary messages that follow a packet which was rejected: they are ignored."""
 
     def limit(self, limits: WireLimits) -> None:
-        """Put other limits in force."""
+        """Change the limits."""
         self._limits = self.session.limits = self.namespace.limits = limits
 
     # ---------------------------------------------------------------------------------------------------- what comes in
@@ -34,19 +34,20 @@ class Connection:
     @property
     def largest_input(self) -> int:
         """The bytes of the largest frame or body that is read now."""
+        # A client that has not entered has shown no credential: it must not make the Server hold much memory.
         return self._limits.outside_bytes if self.namespace.sid is None else self._limits.transport_bytes
 
     def receive_frame(self, frame: str | bytes, now: float) -> Value | None:
-        """A WebSocket frame; None when there is nothing to do."""
+        """Receive a WebSocket frame; None when there is nothing to do."""
         if len(frame) > self.largest_input:
-            return self._fault(Fault(f"a frame of {len(frame)} characters; at most {self.largest_input} are read"))
+            return self._too_large(f"a frame of {len(frame)} characters")
         found = self.session.receive_frame(frame, now)
         return found if found is None or isinstance(found, Fault) else self._receive(found, now)
 
     def receive_body(self, body: bytes, now: float) -> list[Value]:
-        """The body of a POST."""
+        """Receive the body of a POST."""
         if len(body) > self.largest_input:
-            return [self._fault(Fault(f"a body of {len(body)} bytes; at most {self.largest_input} are read"))]
+            return [self._too_large(f"a body of {len(body)} bytes")]
         messages = self.session.receive_body(body, now)
         if isinstance(messages, Fault):
             return [messages]
@@ -62,7 +63,7 @@ class Connection:
     def _receive(self, message: Message, now: float) -> Value | None:
         if isinstance(message, Attachment):
             self._attachments -= 1
-            return None if self._attachments >= 0 else self._fault(Fault("a binary message"))
+            return None if self._attachments >= 0 else self._fault(Fault("the client sent a binary message"))
         value = self.namespace.receive(message)
         self._attachments = value.attachments if isinstance(value, BadEvent | BadAnswer) else 0
         if isinstance(value, str):
@@ -76,12 +77,12 @@ class Connection:
     # --------------------------------------------------------------------------------------------------- what goes out
 
     def admit(self, sid: str) -> Fault | None:
-        """Let the client in, under this id."""
+        """Accept the client, under this id."""
         self._outside_since = None
         return self.session.send(self.namespace.admit(sid))
 
     def reject(self, message: str, data: Any = None) -> Fault | None:
-        """Refuse the client; too many times, and the session ends."""
+        """Reject the client; after too many rejections the session ends."""
         packet, fault = self.namespace.reject(message, data)
         full = self.session.send(packet)
         if fault is not None:
@@ -92,17 +93,20 @@ class Connection:
         """Send a packet that was written by `namespace.event`, perhaps for many."""
         return self.session.send(packet)
 
-    def ask(self, text: str, token: Any) -> Fault | bool:
-        """Send an event that wants an ack; False when too many of them are open."""
-        packet = self.namespace.ask(text, token)
-        return False if packet is None else self.session.send(packet) or True
+    def ask(self, text: str, token: Any) -> int | Fault | None:
+        """Send an event that wants an ack: its number, for `forget`; None when too many of them are open."""
+        asked = self.namespace.ask(text, token)
+        if asked is None:
+            return None
+        number, packet = asked
+        return self.session.send(packet) or number
 
     def ack(self, id: int, text: str) -> Fault | None:
         """Answer an event."""
         return self.session.send(self.namespace.ack(id, text))
 
     def disconnect(self, now: float) -> Leave | None:
-        """Show the client out of the namespace."""
+        """Disconnect the client from the namespace."""
         packet, leave = self.namespace.disconnect()
         self.session.send(packet)
         self._outside_since = now
@@ -119,18 +123,21 @@ class Connection:
     def wake(self, now: float) -> Fault | None:
         """Time has passed."""
         if self._outside_since is not None and now >= self._outside_since + self._limits.entry_seconds:
-            if self.namespace.is_entering:  # the Server takes its time to decide
+            if self.namespace.is_entering:  # the authentication provider is slow, which is not the client's fault
                 self._outside_since = now
             else:
                 self.session.close()
-                return Fault("it entered no namespace in time")
+                return Fault("the client did not enter the namespace in time")
         self.session.wake(now)
         return None
 
     def lose(self, end: End = End.LOST) -> Leave | None:
-        """The transport is gone: the session is over, and the client out of the namespace."""
+        """The transport is closed: the session ends, and the client leaves the namespace."""
         self.session.finish(end)
         return self.namespace.leave()
+
+    def _too_large(self, what: str) -> Fault:
+        return self._fault(Fault(f"the client sent {what}; at most {self.largest_input} are read"))
 
     def _fault(self, fault: Fault) -> Fault:
         self.session.finish(End.FAULT)

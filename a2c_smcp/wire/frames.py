@@ -1,4 +1,7 @@
-"""WebSocket framing (RFC 6455), as a server reads and writes it: bytes go in, messages come out. No extensions."""
+"""WebSocket framing (RFC 6455) for a server: bytes go in, messages come out. No extensions.
+
+In particular no compression: it would take the CPU time of the event loop that all clients share.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,9 @@ FINAL, RESERVED, OPCODE, MASKED, LENGTH = 0x80, 0x70, 0x0F, 0x80, 0x7F
 NORMAL, PROTOCOL_ERROR, NOT_UTF8, TOO_BIG = 1000, 1002, 1007, 1009
 """Codes of a close."""
 _FAULTS = {
-    PROTOCOL_ERROR: "a WebSocket frame that is not allowed",
-    NOT_UTF8: "a text that is not UTF-8",
-    TOO_BIG: "a message that is too large",
+    PROTOCOL_ERROR: "the client sent an invalid WebSocket frame",
+    NOT_UTF8: "the client sent text that is not UTF-8",
+    TOO_BIG: "the client sent a message that is too large",
 }
 
 
@@ -32,25 +35,25 @@ Header: TypeAlias = tuple[bytes, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """The client wants a pong with this data."""
+    """The client sent a ping; the pong carries the same data."""
 
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The client closes, or broke the protocol: nothing is read after it. `code` is for the close that answers it."""
+    """The client closed the WebSocket or violated the protocol: nothing is read after it. `code` is for the answer."""
 
     code: int
     fault: str = ""
-    """What the client did wrong; empty if it closes as it may."""
+    """What the client did wrong; empty for a regular close."""
 
 
 Message: TypeAlias = str | bytes | Ping | Closed
 
 
 class FrameReader:
-    """What one client sends after the handshake. A message has at most `max_bytes`."""
+    """Reads what one client sends after the handshake. A message has at most `max_bytes`."""
 
     __slots__ = ("_buffer", "_is_text", "_message", "_needed", "is_over", "max_bytes")
 
@@ -58,9 +61,10 @@ class FrameReader:
         self.max_bytes = max_bytes
         self._buffer: bytearray | None = None
         self._needed = 0
-        """Bytes that the buffer must have before it is looked at again."""
+        """Bytes that the buffer must have before it is parsed again: a large frame comes in hundreds of pieces, and
+        looking at the head for each of them would take time that grows with the square of its size."""
         self._message: bytearray | None = None
-        """The fragments of a message whose last one has not come."""
+        """The fragments so far of a message that is not complete."""
         self._is_text = True
         self.is_over = False
 
@@ -84,7 +88,7 @@ class FrameReader:
         return found
 
     def _read_frame(self, data: bytes | bytearray, at: int, found: list[Message]) -> int:
-        """Read the frame at a place; where it ends, or 0 if it is not all there."""
+        """Read the frame at a position; where it ends, or 0 if it is not complete."""
         size = len(data)
         if size < at + 2:
             self._needed = at + 2
@@ -111,7 +115,7 @@ class FrameReader:
         return end
 
     def _problem(self, first: int, second: int, length: int) -> int:
-        """The code for a frame that is not allowed here; 0 if it is."""
+        """The close code for a frame that is not allowed here; 0 if it is allowed."""
         opcode = first & OPCODE
         if first & RESERVED or not second & MASKED:
             return PROTOCOL_ERROR

@@ -1,6 +1,6 @@
 """The state machine of one client's place in the namespace: connect, events, acks, disconnect.
 
-One namespace is served. A client may leave it and enter again over the same connection; each stay has an id of its own.
+One namespace is served. A client may leave it and enter again over the same connection; each stay has its own id.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from a2c_smcp.wire.session import Fault
 
 
 class Problem(Enum):
-    """What is wrong with a message that cannot be read."""
+    """Why a message cannot be read."""
 
     NOT_JSON = "payload: not valid JSON, or nested too deep"
     NO_EVENT = "an array that begins with an event name is expected"
@@ -41,15 +41,15 @@ class Problem(Enum):
 
 @dataclass(slots=True)
 class Enter:
-    """The client asks to enter: the shell answers with `admit` or `reject`."""
+    """The client asks to enter; the hub answers with `admit` or `reject`."""
 
     auth: Any
 
 
 @dataclass(slots=True)
 class Event:
-    """An event. `text` is the JSON array as it came: the name and the arguments. `args` of a large one are not read in
-    full."""
+    """An event. `text` is the JSON array as it came: the name and the arguments. The `args` of a large event are only
+    partly read, see `packets.read_array`."""
 
     name: str
     args: list[Any]
@@ -60,8 +60,8 @@ class Event:
 
 @dataclass(slots=True)
 class Answer:
-    """The ack of something that the client was asked; `token` is what it was asked with. `args` of a large one are not
-    read in full."""
+    """The ack of an event that was sent with `ask`, and the `token` it was sent with. The `args` of a large ack are
+    only partly read."""
 
     token: Any
     args: list[Any]
@@ -73,7 +73,7 @@ class BadEvent:
     """An event that cannot be read."""
 
     name: str
-    """As far as it can be made out."""
+    """As far as it can be recognized."""
     id: int | None
     problem: Problem
     size: int
@@ -92,7 +92,7 @@ class BadAnswer:
 
 @dataclass(slots=True)
 class Leave:
-    """The client left the namespace; what it was asked remains unanswered."""
+    """The client left the namespace; `unanswered` are the tokens whose acks will not come."""
 
     sid: str
     unanswered: list[Any]
@@ -102,7 +102,7 @@ Value: TypeAlias = Enter | Event | Answer | BadEvent | BadAnswer | Leave | Fault
 
 
 class Namespace:
-    """A client's place. `sid` is None while it is outside."""
+    """A client's place in the namespace. `sid` is None while it is outside."""
 
     __slots__ = ("_attempts", "_entries", "_is_entering", "_numbers", "_pending", "limits", "name", "sid")
 
@@ -118,16 +118,16 @@ class Namespace:
 
     @property
     def is_entering(self) -> bool:
-        """Whether the client waits to be let in."""
+        """Whether the client waits for `admit` or `reject`."""
         return self._is_entering
 
     # ---------------------------------------------------------------------------------------------------- what comes in
 
     def receive(self, message: str) -> Value | str | None:
-        """A message: what it means, a packet to send back, or nothing."""
+        """Receive a message: what it means, a packet to send back, or None."""
         packet = parse_packet(message)
         if packet is None:
-            return Fault("not a Socket.IO packet")
+            return Fault("the client sent an invalid Socket.IO packet")
         if packet.namespace != self.name:
             if packet.kind == CONNECT:
                 problem = write_json({"message": f"this Server has only the namespace {self.name}"})
@@ -147,20 +147,20 @@ class Namespace:
 
     def _receive_connect(self, packet: Packet) -> Value | None:
         if self.sid is not None or self._is_entering:
-            return Fault("it is in the namespace already")
+            return Fault("the client is in the namespace already")
         self._entries += 1
         if self._entries > self.limits.entries:
-            return Fault(f"it entered the namespace more than {self.limits.entries} times")
+            return Fault(f"the client entered the namespace more than {self.limits.entries} times")
         try:
             auth = read_json(packet.payload) if packet.payload else None
         except ValueError:
-            return Fault("its credentials are not JSON")
+            return Fault("the client sent credentials that are not JSON")
         self._is_entering = True
         return Enter(auth)
 
     def _receive_event(self, packet: Packet, message: str) -> Value | None:
         if self.sid is None:
-            return None if packet.kind == EVENT else Fault("a binary packet")
+            return None if packet.kind == EVENT else Fault("the client sent a binary packet")
         size = _utf8_length(message, self.limits.message_bytes)
         if size > self.limits.message_bytes:
             return BadEvent(guess_event(packet.payload), packet.id, Problem.TOO_LARGE, size)
@@ -194,50 +194,50 @@ class Namespace:
     # --------------------------------------------------------------------------------------------------- what goes out
 
     def admit(self, sid: str) -> str:
-        """The packet that lets the client in, under this id."""
+        """The packet that accepts the client, under this id."""
         self._is_entering = False
         self._attempts = 0
         self.sid = sid
         return write_packet(CONNECT, self.name, write_json({"sid": sid}))
 
     def reject(self, message: str, data: Any = None) -> tuple[str, Fault | None]:
-        """The packet that refuses the client; and the end, if that was once too often."""
+        """The packet that rejects the client, and the fault if that was one rejection too many."""
         self._is_entering = False
         self._attempts += 1
         problem = {"message": message} if data is None else {"message": message, "data": data}
-        fault = Fault("too many rejected credentials") if self._attempts >= self.limits.attempts else None
+        is_last = self._attempts >= self.limits.attempts
+        fault = Fault("the client sent too many invalid credentials") if is_last else None
         return write_packet(CONNECT_ERROR, self.name, write_json(problem)), fault
 
     def event(self, text: str) -> str:
         """The packet of an event; `text` is its JSON array."""
         return write_packet(EVENT, self.name, text)
 
-    def ask(self, text: str, token: Any) -> str | None:
-        """The packet of an event that wants an ack, which comes back with the token; None if too many are open."""
+    def ask(self, text: str, token: Any) -> tuple[int, str] | None:
+        """The number and the packet of an event whose ack comes back with the token; None if too many are open."""
         if self._pending is None:
             self._pending = {}
         if len(self._pending) >= self.limits.pending:
             return None
         number = next(self._numbers)
         self._pending[number] = token
-        return write_packet(EVENT, self.name, text, number)
+        return number, write_packet(EVENT, self.name, text, number)
 
-    def forget(self, token: Any) -> None:
-        """No answer is wanted any more."""
-        for number, waiting in list((self._pending or {}).items()):
-            if waiting is token and self._pending is not None:
-                del self._pending[number]
+    def forget(self, number: int) -> None:
+        """No ack is wanted any more: one that comes all the same is ignored."""
+        if self._pending is not None:
+            self._pending.pop(number, None)
 
     def ack(self, id: int, text: str) -> str:
         """The packet of an ack; `text` is its JSON array."""
         return write_packet(ACK, self.name, text, id)
 
     def disconnect(self) -> tuple[str, Leave | None]:
-        """The packet that shows the client out, and its leave."""
+        """The packet that disconnects the client, and its leave."""
         return write_packet(DISCONNECT, self.name), self.leave()
 
     def leave(self) -> Leave | None:
-        """The client is out, for whatever reason; None if it was not in."""
+        """The client left, for whatever reason; None if it was not in the namespace."""
         self._is_entering = False
         sid, self.sid = self.sid, None
         pending, self._pending = self._pending, None
@@ -245,5 +245,6 @@ class Namespace:
 
 
 def _utf8_length(text: str, enough: int) -> int:
-    """The bytes of `text`, counted exactly only where it matters."""
+    """The length of `text` in UTF-8. A text that is ASCII or too long anyway is not encoded: `isascii` reads a flag of
+    the string, and encoding copies it."""
     return len(text) if text.isascii() or len(text) > enough else len(text.encode("utf-8", "surrogatepass"))

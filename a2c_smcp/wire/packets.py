@@ -1,13 +1,16 @@
-"""Packets as text: the envelope of Socket.IO 5, and the JSON inside it.
+"""Socket.IO 5 packets as text: the envelope, and the JSON inside it.
 
-An envelope is read without its payload, so that a message that cannot be read can still be answered, and one that is
-only passed on is not written again.
+The envelope is read without the payload. So a message whose JSON is invalid can still be answered, and a message that
+is only passed on keeps its text and is never written again.
+
+A large payload is read one level deep: the Server routes by a few short fields, and the rest of a request or result is
+for the Computer or the Agent. The text is validated as JSON as a whole either way, because it is passed on as it is.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -25,11 +28,11 @@ _items = msgspec.json.Decoder(list[msgspec.Raw])
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 LARGE = 4_000
-"""Characters from which on a message is not read in full."""
+"""Characters from which on a message is read one level deep. Below, reading all of it costs no more."""
 SMALL = 1_000
-"""Bytes up to which what is in it is read all the same."""
+"""Bytes up to which an object or array inside a large message is read all the same."""
 MANY = 100
-"""Values of an array that are looked at one by one, or fields of an object."""
+"""Values of an array, or fields of an object, that are read one by one; an attacker could send millions."""
 
 
 @dataclass(slots=True)
@@ -56,16 +59,21 @@ def parse_packet(message: str) -> Packet | None:
 
 
 def write_packet(kind: str, namespace: str, payload: str = "", id: int | None = None) -> str:
-    """An Engine.IO message packet that carries a Socket.IO packet."""
+    """A Socket.IO packet in an Engine.IO message packet."""
     place = f"{namespace}," if namespace != "/" else ""
     return f"4{kind}{place}{'' if id is None else id}{payload}"
 
 
 def arguments(data: Any) -> list[Any]:
-    """What is sent with an event or an ack: several values in a tuple, one, or none."""
+    """The arguments of an event or an ack: a tuple is several, None is none, anything else is one."""
     if isinstance(data, tuple):
         return list(cast("tuple[Any, ...]", data))
     return [] if data is None else [data]
+
+
+def unwrap(args: Sequence[Any]) -> Any:
+    """The arguments of an ack in the form a handler returns them: one value, several as a tuple, or None."""
+    return args[0] if len(args) == 1 else tuple(args) or None
 
 
 def write_json(value: Any) -> str:
@@ -87,20 +95,21 @@ def read_json(text: str) -> Any:
 
 
 class Unread(dict[str, Any]):
-    """An object or array inside a large message, which is valid JSON and was not read: what is only passed on need not
-    be. It looks empty; `read_array(…, in_full=True)` gives what it holds."""
+    """Stands for an object or array inside a large message that was validated but not read. It looks like an empty
+    object; `read_array(…, in_full=True)` gives the real one."""
 
 
 UNREAD = Unread()
 
 
 def read_array(text: str, nesting: int, *, in_full: bool = False) -> list[Any] | None:
-    """The array that a message is; None if it is none, or is nested too deep.
+    """The JSON array in a message; None if it is no array, or is nested too deep.
 
-    Of a large message, objects are read one level deep unless it is wanted `in_full`: larger things in them are
-    `UNREAD`.
+    A large message is read one level deep, unless it is wanted `in_full`: larger values in its objects are `UNREAD`.
     """
     is_small = len(text) < LARGE
+    # A sample from the middle: many escaped quotes mean one long string with JSON in it, as tools that return JSON as
+    # text send it. Searching that for brackets outside strings takes longer than parsing all of it with orjson.
     holds_text = not is_small and text.count('\\"', len(text) // 2, len(text) // 2 + LARGE) > LARGE // 12
     try:
         value: Any = orjson.loads(text) if is_small or in_full or holds_text else _read_shallow(text)
@@ -108,14 +117,13 @@ def read_array(text: str, nesting: int, *, in_full: bool = False) -> list[Any] |
         return None
     if not isinstance(value, list):
         return None
-    # What is mostly a long text with JSON in it is read faster than it is searched for brackets outside that text.
     if _holds_deeper(value, nesting) if holds_text else is_deeper(text, nesting):
         return None
     return cast("list[Any]", value)
 
 
 def _holds_deeper(value: Any, limit: int) -> bool:
-    """Whether what was read is nested deeper than `limit`."""
+    """Whether a value is nested deeper than `limit`, found level by level: recursion would need a stack that deep."""
     level: list[Any] = [value]
     for _ in range(limit):
         level = [item for each in level for item in _inside(each) if isinstance(item, dict | list)]
@@ -137,7 +145,7 @@ def _read_shallow(text: str) -> list[Any]:
 def _fields(item: msgspec.Raw) -> dict[str, Any]:
     fields = _members.decode(item)
     if len(fields) > MANY:
-        return orjson.loads(memoryview(item))  # one by one would take much longer
+        return orjson.loads(memoryview(item))  # reading so many one by one would take much longer
     return {name: _value(value) for name, value in fields.items()}
 
 
@@ -151,13 +159,17 @@ def _begins(item: msgspec.Raw, how: bytes) -> bool:
 
 
 def guess_event(payload: str) -> str:
-    """The name of an event whose payload cannot be read, if its beginning can; else nothing."""
+    """The name of an event whose payload is invalid, if the payload starts with one; else an empty string."""
     found = _EVENT_NAME.match(payload)
     return found[1] if found is not None else ""
 
 
 def is_deeper(text: str, limit: int) -> bool:
-    """Whether the arrays and objects of a JSON text are nested deeper than `limit`, in time linear in its length."""
+    """Whether the arrays and objects of a JSON text are nested deeper than `limit`, in time linear in its length.
+
+    Deep nesting is an attack: it crashes recursive parsers, perhaps not here but in a Computer or an Agent that gets
+    the text. Almost every text has fewer brackets than the limit, and is done after two counts at the speed of C.
+    """
     if text.count("[") + text.count("{") <= limit:
         return False
     brackets = _brackets(text.encode(errors="replace"))
@@ -172,7 +184,7 @@ def is_deeper(text: str, limit: int) -> bool:
 
 
 def _brackets(data: bytes) -> bytes:
-    """The brackets outside strings, by methods that run at the speed of C."""
+    """The brackets outside strings, with bytes methods, which run at the speed of C."""
     if b"\\" in data:
         data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
     data = data.translate(None, _NO_BRACKETS).replace(b'""', b"")  # what is left of a string without brackets

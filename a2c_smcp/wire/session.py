@@ -1,7 +1,7 @@
 """The state machine of an Engine.IO 4 session: polling, upgrade, heartbeat, close.
 
-What a client sends comes back as messages, or as a `Fault` that says why the session ends. What it is to be sent waits
-in an outbox, in order, whatever carries it.
+What a client sends is returned as messages, or as a `Fault` that says why the session ends. What it is sent waits in an
+outbox, in order, whether a WebSocket or polls carry it.
 """
 
 from __future__ import annotations
@@ -16,41 +16,41 @@ from a2c_smcp.wire.limits import WireLimits
 
 OPEN, CLOSE, PING, PONG, MESSAGE, UPGRADE, NOOP = "0123456"
 BINARY = "b"
-"""How a binary message begins in the body of a request."""
+"""The first character of a binary message in the body of a POST."""
 SEPARATOR = "\x1e"
 PACKETS_IN_ANSWER = 16
-"""Packets in one answer to a poll: python-engineio clients read no more."""
+"""Packets in one answer to a poll. python-engineio rejects a payload with more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The client broke the protocol, or a limit: the session ends."""
+    """The client violated the protocol or a limit: the session ends."""
 
     reason: str
 
 
 class End(Enum):
-    """Why a session is over."""
+    """The reason for the end of a session."""
 
     CLIENT = "the client closed it"
     SERVER = "the Server closed it"
-    LOST = "the connection is lost"
+    LOST = "the connection was lost"
     SILENT = "the client did not answer a ping"
-    FAULT = "the client broke the protocol"
+    FAULT = "the client violated the protocol"
 
 
 class Attachment(Enum):
-    """A binary message: it belongs to a packet before it."""
+    """A binary message, which belongs to the packet before it."""
 
     BINARY = "binary"
 
 
 Message: TypeAlias = str | Attachment
-"""The text of a message packet, without its type; or something binary, which nobody reads."""
+"""The text of a message packet without its type, or a binary message, whose content is not used."""
 
 
 class Session:
-    """One session. `carrier` is "polling" or "websocket"; `now` is seconds on any clock that does not go back."""
+    """One session. `carrier` is "polling" or "websocket"; `now` is the time in seconds on any monotonic clock."""
 
     __slots__ = (
         "_is_probed",
@@ -68,10 +68,11 @@ class Session:
         self.sid = sid
         self.carrier = carrier
         self.end: End | None = None
-        """Why it is over; None while it is not."""
+        """Why the session ended; None while it is open."""
         self.unread = 0
         """Characters in the outbox."""
         self.limits = limits
+        # None when it is empty: most clients are idle, and an empty deque takes 760 bytes.
         self._outbox: deque[str] | None = None
         self._is_probed = False
         self.ping_at = now + limits.ping_interval
@@ -89,7 +90,7 @@ class Session:
     # ---------------------------------------------------------------------------------------------------- what comes in
 
     def receive_frame(self, frame: str | bytes, now: float) -> Message | Fault | None:
-        """A WebSocket frame of a session that WebSocket carries: a message, nothing to do, or the end."""
+        """Receive a WebSocket frame: a message, nothing to do (None), or the end."""
         if not isinstance(frame, str):
             return Attachment.BINARY
         if frame[:1] == MESSAGE:
@@ -97,13 +98,13 @@ class Session:
         return self._receive_control(frame)
 
     def receive_body(self, body: bytes, now: float) -> list[Message] | Fault:
-        """The body of a POST: all its messages, or the first thing that is wrong with it."""
+        """Receive the body of a POST: all its messages, or the first fault in it."""
         if body.count(b"\x1e") >= self.limits.packets:
-            return self._fault(f"more than {self.limits.packets} packets in one request")
+            return self._fault(f"the client sent more than {self.limits.packets} packets in one request")
         try:
             packets = body.decode().split(SEPARATOR)
         except UnicodeDecodeError:
-            return self._fault("a body that is not UTF-8")
+            return self._fault("the client sent a body that is not UTF-8")
         messages: list[Message] = []
         for packet in packets:
             if packet[:1] == MESSAGE:
@@ -122,13 +123,15 @@ class Session:
         elif packet == CLOSE:
             self.finish(End.CLIENT)
         else:
-            return self._fault("not an Engine.IO packet" if packet[:1] not in _TYPES else "a packet out of place")
+            problem = "an invalid Engine.IO packet" if packet[:1] not in _TYPES else "an unexpected Engine.IO packet"
+            return self._fault(f"the client sent {problem}")
         return None
 
     def receive_probe(self, frame: str | bytes) -> bool | Fault:
-        """A frame of a WebSocket that wants to take over from polling: True once it has.
+        """Receive a frame of a WebSocket that takes over from polling: True once it has.
 
-        After the probe the shell answers the waiting poll, with `NOOP` if there is nothing else to say.
+        After the probe the shell answers the waiting poll, with `NOOP` if the outbox is empty: the client waits for
+        that answer before it upgrades, so that no packet is in flight on both transports.
         """
         if frame == PING + "probe" and not self._is_probed:
             self._is_probed = True
@@ -144,17 +147,17 @@ class Session:
         return self._is_probed and self.carrier == "polling"
 
     def give_up_probe(self) -> None:
-        """The WebSocket that wanted to take over is gone: polling goes on."""
+        """The WebSocket closed before it took over: polling goes on."""
         self._is_probed = False
 
     # --------------------------------------------------------------------------------------------------- what goes out
 
     def send(self, packet: str) -> Fault | None:
-        """Put a packet into the outbox; a client that leaves too much unread is at fault."""
+        """Put a packet into the outbox; a client that leaves too much unread gets a `Fault`."""
         if self.end is not None:
             return None
         if self.unread > self.limits.unread:
-            return self._fault("it does not read what it is sent")
+            return self._fault("the client does not read what it is sent")
         self._put(packet)
         return None
 
@@ -173,7 +176,7 @@ class Session:
         return packet
 
     def take_payload(self) -> str:
-        """The body that answers a poll; empty when there is nothing to say."""
+        """The body that answers a poll; empty when the outbox is."""
         packets: list[str] = []
         size = 0
         while self._outbox and len(packets) < PACKETS_IN_ANSWER and size < self.limits.transport_bytes:
@@ -196,7 +199,11 @@ class Session:
         return self.ping_at if self.pong_by is None else min(self.ping_at, self.pong_by)
 
     def wake(self, now: float) -> None:
-        """Time has passed: a ping is due, or a pong is overdue."""
+        """Send a ping that is due; end the session if a pong is overdue.
+
+        In Engine.IO 4 the Server pings and the client answers. A connection that is cut without a word, such as that of
+        a laptop that went to sleep, is noticed `ping_interval + ping_timeout` seconds later at the latest.
+        """
         if self.end is not None:
             return
         if self.pong_by is not None and now >= self.pong_by:
@@ -208,13 +215,13 @@ class Session:
             self._put(PING)
 
     def close(self) -> None:
-        """Say goodbye to the client, after what waits to be sent."""
+        """End the session with a close packet, after what is in the outbox."""
         if self.end is None:
             self._put(CLOSE)
             self.finish(End.SERVER)
 
     def finish(self, end: End) -> None:
-        """The session is over; the first reason counts."""
+        """Note that the session ended; the first reason counts."""
         if self.end is None:
             self.end = end
 
@@ -228,7 +235,7 @@ _TYPES = frozenset((OPEN, CLOSE, PING, PONG, MESSAGE, UPGRADE, NOOP))
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
-    """What a server says when it opens a session."""
+    """The packet with which a Server opens a session, as a client reads it."""
 
     sid: str
     can_upgrade: bool
@@ -236,7 +243,7 @@ class Handshake:
 
 
 def read_handshake(payload: str) -> Handshake | None:
-    """The handshake that a payload, or a frame, begins with; None if that is none."""
+    """The handshake at the start of a payload or frame; None if there is none."""
     packet = payload.partition(SEPARATOR)[0]
     if not packet.startswith(OPEN + "{"):
         return None

@@ -1,6 +1,6 @@
-"""The pages of the documentation that are written by the code: what may be configured, typed and answered.
+"""Generates the reference pages from the code: commands, settings, configuration, error codes and the Python API.
 
-They are files of the repository, so that they can be read there too. `make docs` writes them anew.
+The pages are committed, so that they can be read in the repository. `make docs` regenerates them.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ PAGES: dict[str, Callable[[], str]] = {
     **{f"reference/python/{name}.md": page for name, page in python_pages.PAGES.items()},
     "reference/python/wire.md": wire.page,
 }
-"""What writes a page, by the place of the page in `docs/`."""
+"""The generator of each page, by its path in `docs/`."""
 _NOTE = "<!-- Written by `make docs` from the code: change it there. -->\n\n"
 
 
 def written(place: str) -> str:
-    """What the file of a page holds."""
+    """Return the contents of the file of a page."""
     return _NOTE + PAGES[place]()
 
 
 def write_all() -> None:
-    """Write the file of each page."""
+    """Write all pages."""
     for place in PAGES:
         file = DOCS / place
         file.parent.mkdir(parents=True, exist_ok=True)

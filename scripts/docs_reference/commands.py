@@ -1,4 +1,4 @@
-"""The page of the `a2c` command: what its own help says, of every command, and what its prompts understand."""
+"""The page of the `a2c` command: the help of every command, and the commands of its prompts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Option:
 
     name: str
     flags: tuple[str, ...]
-    """How it is typed; of an argument that is its name."""
+    """How it is typed; for an argument, its name."""
     help: str
     panel: str | None
     variable: str
@@ -40,7 +40,7 @@ class Option:
 
     @classmethod
     def of(cls, parameter: Any) -> Option:
-        """From what typer knows."""
+        """Create it from a parameter of typer."""
         is_argument = parameter.param_type_name == "argument"
         return cls(
             name=parameter.name,
@@ -55,7 +55,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Command:
-    """A command and what it takes."""
+    """A command with its options and arguments."""
 
     path: str
     help: str
@@ -64,7 +64,7 @@ class Command:
 
 
 def _typed(argument: Any) -> str:
-    """How an argument stands in a usage line."""
+    """Return an argument as it appears in a usage line."""
     name = (argument.metavar or argument.name.upper()).strip("[].")
     name = name if argument.nargs == 1 else f"{name}…"
     return name if argument.required else f"[{name}]"
@@ -81,7 +81,7 @@ def _default(parameter: Any) -> str:
 
 
 def walk() -> Iterator[Command]:
-    """Every command, in the order of the help."""
+    """Yield every command, in the order of the help."""
     yield from _walk("a2c", typer.main.get_command(app))
 
 
@@ -95,12 +95,12 @@ def _walk(path: str, command: Any) -> Iterator[Command]:
 
 
 def command_at(name: str) -> Command:
-    """The command `a2c NAME`."""
+    """Return the command `a2c NAME`."""
     return next(command for command in walk() if command.path == f"a2c {name}")
 
 
 def page() -> str:
-    """The page."""
+    """Return the page."""
     return "\n".join([INTRODUCTION, *(_section(command) for command in walk())])
 
 

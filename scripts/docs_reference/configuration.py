@@ -56,7 +56,7 @@ _HEADER = ("field", "type", "default", "meaning")
 
 
 def page() -> str:
-    """The page."""
+    """Return the page."""
     parts = [INTRODUCTION, "## Every server\n", table(_HEADER, rows_of(BaseServerConfig)), *_server_types()]
     parts += [
         "## Tool metadata\n",

@@ -46,14 +46,14 @@ GROUPS = {
 
 
 def classes() -> list[type[SMCPError]]:
-    """The classes that own a code, in the order of the codes."""
+    """Return the classes that define a code, in the order of the codes."""
     found = [each for _, each in inspect.getmembers(errors, inspect.isclass) if issubclass(each, SMCPError)]
     owners = [each for each in found if "code" in vars(each) and each is not SMCPError]
     return sorted(owners, key=lambda each: each.code)
 
 
 def page() -> str:
-    """The page."""
+    """Return the page."""
     rows = [(f"[{each.code}](#{each.code})", each.summary, code(each.__name__)) for each in classes()]
     parts = [INTRODUCTION, table(("code", "meaning", "exception"), rows)]
     for title, codes in GROUPS.items():

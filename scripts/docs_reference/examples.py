@@ -1,4 +1,4 @@
-"""The page of the examples: what each file in `examples/` says of itself, and the file."""
+"""The page of the examples: the description of each file in `examples/`, and the file."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ each says what it needs and how to run it. Those that need a Server and a Comput
 
 
 def files() -> list[Path]:
-    """The examples, each a file."""
+    """Return the files of the examples."""
     return sorted(path for path in FOLDER.iterdir() if path.suffix in (".py", ".json"))
 
 
 def page() -> str:
-    """The page."""
+    """Return the page."""
     folder = "`library/` contains the documents that `a2c up` serves if you do not name a folder.\n"
     return "\n".join([INTRODUCTION, folder, *map(_section, files())])
 
 
 def about(path: Path) -> str:
-    """What a file is: the first paragraph of its docstring, or the servers in it."""
+    """Describe a file: the first paragraph of its docstring, or the servers in it."""
     if path.suffix == ".json":
         names = ", ".join(code(server.name) for server in load_config(path, expand=False).servers)
         return f"A configuration of a Computer with the MCP servers {names}."

@@ -1,4 +1,4 @@
-"""What a model says about its fields: type, bounds, default, and the docstring that follows each."""
+"""The fields of a model: type, bounds, default, and the docstring that follows each."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ _WORDS: dict[Any, str] = {
 
 
 def docs_of(model: type) -> dict[str, str]:
-    """The docstring after each attribute of a class and of those it comes from."""
+    """Return the docstring after each attribute of a class and of its bases."""
     kinds = [kind for kind in reversed(model.__mro__) if kind.__module__.startswith("a2c_smcp")]
     return {name: each.doc for kind in kinds for name, each in members_of(kind).items() if each.doc}
 
 
 def rows_of(model: type[BaseModel]) -> Iterator[tuple[str, str, str, str]]:
-    """Name, type, default and meaning of each field."""
+    """Return name, type, default and meaning of each field."""
     docs = docs_of(model)
     for name, field in model.model_fields.items():
         yield code(name), type_of(field), default_of(field), docs.get(name, "")
 
 
 def default_of(field: FieldInfo) -> str:
-    """The default, as a file would have it."""
+    """Return the default as it is written in a file."""
     if field.is_required():
         return "**required**"
     plain = to_jsonable_python(field.get_default(call_default_factory=True))
@@ -54,14 +54,14 @@ def default_of(field: FieldInfo) -> str:
 
 
 def type_of(field: FieldInfo) -> str:
-    """The type and its bounds, in words."""
+    """Describe the type and its bounds."""
     words = _words(field.annotation)
     limits = bounds_of(field.metadata)
     return f"{words}; {limits}" if limits else words
 
 
 def bounds_of(metadata: list[Any]) -> str:
-    """What a value must keep to."""
+    """Describe the bounds of a value."""
     limits: list[str] = []
     for rule in metadata:
         match rule:
@@ -104,5 +104,5 @@ def _words(annotation: Any) -> str:
 
 
 def _rules(metadata: tuple[Any, ...]) -> list[Any]:
-    """The rules of nested annotations, which may be packed into a field."""
+    """Yield the constraints of nested annotations, which a field can contain."""
     return [rule for item in metadata for rule in (item.metadata if isinstance(item, FieldInfo) else [item])]

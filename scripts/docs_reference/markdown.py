@@ -1,4 +1,4 @@
-"""Pieces of markdown."""
+"""Builds Markdown: tables, inline code and paragraphs."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Iterable, Sequence
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose first column holds names."""
+    """Return a table whose first column contains names."""
     lines = [header, ["---"] * len(header), *rows]
     piped = "\n".join("| " + " | ".join(map(_cell, line)) + " |" for line in lines)
     return f'<div class="names" markdown>\n\n{piped}\n\n</div>\n'
 
 
 def code(text: str) -> str:
-    """Inline code; nothing for an empty text."""
+    """Return inline code, or nothing for an empty text."""
     return f"`{text}`" if text else ""
 
 
 def prose(text: str) -> str:
-    """A help text as paragraphs; what is indented in it is code, which nobody runs from here."""
+    """Return a help text as paragraphs. Indented lines become code blocks that the tests do not run."""
     parts: list[str] = []
     for paragraph in re.split(r"\n\s*\n", text.strip("\n")):
         lines = paragraph.splitlines()

@@ -1,4 +1,4 @@
-"""The pages of the Python API: what a program imports, from its docstrings."""
+"""Generates the pages of the Python API from docstrings and signatures."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _CODES = {each.__name__: each.code for each in classes()}
 
 @dataclass(frozen=True)
 class Topic:
-    """A class or function, or the asynchronous and the blocking form of one."""
+    """A class or function, or the async and the sync form of one."""
 
     target: Any
     blocking: Any = None
     bases: tuple[type, ...] = ()
-    """Bases whose members are shown as its own."""
+    """Bases whose members are shown as members of the class."""
     inherited: tuple[str, ...] = ()
-    """Members of other bases that are shown."""
+    """Members of other bases that are shown, too."""
     hidden: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Section:
-    """Topics under a heading."""
+    """Topics below a heading."""
 
     title: str
     module: str
@@ -45,7 +45,7 @@ class Section:
 
 
 def page_of(title: str, about: str, sections: Sequence[Section]) -> Callable[[], str]:
-    """What writes a page of these sections."""
+    """Return the generator of a page with these sections."""
 
     def page() -> str:
         parts = [f"# {title}\n", f"{about}\n"]
@@ -88,7 +88,7 @@ def _members(kind: type, topic: Topic) -> dict[str, Member]:
 
 
 def _says_something(member: Member) -> bool:
-    """Whether it is no mere override, which does what its base says."""
+    """Whether it is more than an override that behaves as its base describes."""
     return bool(member.doc) or not member.is_callable
 
 
@@ -112,14 +112,14 @@ def _method(member: Member, blocking: Member | None) -> str:
 
 
 def _signatures(member: Member, blocking: Member | None) -> str:
-    """The signature; that of the blocking form too, if it differs in more than its being awaited."""
+    """Return the signature, and that of the sync form if they differ in more than `async`."""
     shown = [member] if blocking is None or blocking.is_form_of(member) else [member, blocking]
     text = "\n".join(each.signature for each in shown)
     return f"<!-- not run: a signature -->\n\n```python\n{text}\n```\n"
 
 
 def _prose(doc: str) -> str:
-    """A docstring; what it may raise becomes a list."""
+    """Return a docstring with its `Raises:` section as a list."""
     text, _, raised = doc.partition("\nRaises:\n")
     entries = re.findall(r"^    (\S.*?(?:\n {8}.*)*)$", raised, re.MULTILINE)
     parts = [f"{text.strip()}\n"]

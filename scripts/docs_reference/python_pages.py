@@ -1,4 +1,4 @@
-"""Which names the pages of the Python API describe, in the order in which a reader needs them."""
+"""The names that the pages of the Python API describe, in reading order."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ COMPUTER = [
 ]
 
 _REGISTRY = ("member", "office", "roster", "offices_with", "commit")
-"""What only the Server calls."""
+"""Methods that only the Server calls."""
 SERVER = [
     Section(
         "Applications",
@@ -223,4 +223,4 @@ PAGES = {
         DOCUMENTS,
     ),
 }
-"""What writes a page, by its name."""
+"""The generator of each page, by its name."""

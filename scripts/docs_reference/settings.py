@@ -25,7 +25,7 @@ log_format = "json"
 
 
 def page() -> str:
-    """The page."""
+    """Return the page."""
     flags = {option.name: option for option in command_at("server").options}
     docs = docs_of(ServerSettings)
     panels: dict[str, list[tuple[str, str, str, str]]] = {}

@@ -1,6 +1,6 @@
-"""What the source says of a class or function: its members, their signatures and their docstrings.
+"""Reads the source of a class or function: its members, their signatures and their docstrings.
 
-Annotations are shown as they are written, whatever the version of Python makes of them.
+Annotations are shown as they are written, independent of the Python version.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, cast
 _WIDTH = 100
 _SHOWN_DECORATORS = ("classmethod", "staticmethod", "asynccontextmanager", "contextmanager")
 _FORM = re.compile(r"async (?=def)|async(?=contextmanager)|Async|Sync|,?\s+")
-"""In what the signatures of the asynchronous and the blocking form of a thing may differ."""
+"""Allowed differences between the signatures of the async and the sync form."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class Member:
     """Of a field."""
 
     def is_form_of(self, other: Member) -> bool:
-        """Whether the two differ only in that one is awaited."""
+        """Whether the two differ only in `async`."""
         return _FORM.sub("", self.signature) == _FORM.sub("", other.signature)
 
 
 def members_of(kind: type, bases: Iterable[type] = ()) -> dict[str, Member]:
-    """What a class, and those of its bases that are named, offer; in the order of the source."""
+    """Return the members of a class and of the named bases, in the order of the source."""
     found: dict[str, Member] = {}
     for each in (kind, *bases):
         for member in _members(each):
@@ -49,7 +49,7 @@ def members_of(kind: type, bases: Iterable[type] = ()) -> dict[str, Member]:
 
 
 def constructor_of(kind: type) -> Member | None:
-    """How an object is made, if the class says so itself."""
+    """Return the constructor, if the class defines one."""
     for each in kind.__mro__[:-1]:
         if each.__module__.startswith("a2c_smcp"):
             for node in _definition(each).body:
@@ -59,7 +59,7 @@ def constructor_of(kind: type) -> Member | None:
 
 
 def function(target: Any) -> Member:
-    """A function of a module."""
+    """Return a function of a module."""
     node = cast("ast.FunctionDef | ast.AsyncFunctionDef", _parsed(target))
     return Member(node.name, _signature(node, target), inspect.getdoc(target) or "", is_callable=True)
 
@@ -116,7 +116,7 @@ def _text(node: ast.AST | None) -> str:
 
 
 def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef, owner: Any, as_name: str | None = None) -> str:
-    """A signature without `self`, on one line if it fits; `as_name` is what a constructor is called by."""
+    """Return a signature without `self`, on one line if it fits; `as_name` is the name of a constructor."""
     arguments = [each for each in _arguments(node.args, owner) if each not in ("self", "cls")]
     decorators = [f"@{name}\n" for each in node.decorator_list if (name := _text(each)) in _SHOWN_DECORATORS]
     keyword = "async def " if isinstance(node, ast.AsyncFunctionDef) else "def "
@@ -151,7 +151,7 @@ def _argument(argument: ast.arg, default: ast.expr | None, owner: Any) -> str:
 
 
 def _value(default: ast.expr, owner: Any) -> str:
-    """A default; the value of a constant rather than its name."""
+    """Return a default; for a constant, its value instead of its name."""
     if isinstance(default, ast.Name | ast.Attribute):
         value = eval(ast.unparse(default), vars(sys.modules[owner.__module__]))
         if isinstance(value, str | int | float):

@@ -1,4 +1,4 @@
-"""The page of the wire in Python: the names of events, and the shapes of payloads."""
+"""The page of events and payloads in Python."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ dictionaries at run time.
 
 
 def page() -> str:
-    """The page."""
+    """Return the page."""
     return "\n".join(
         [
             INTRODUCTION,
@@ -33,7 +33,7 @@ def page() -> str:
 
 
 def names() -> set[str]:
-    """The names that the page describes."""
+    """Return the names that the page describes."""
     return {name for name, _ in _events()} | set(_shapes())
 
 
@@ -51,7 +51,7 @@ def _events() -> Iterator[tuple[str, str]]:
 
 
 def _shapes() -> dict[str, list[str]]:
-    """The fields of each shape, with those of its bases; of a name for several shapes, these."""
+    """Return the fields of each payload, including those of its bases; for a union, its members."""
     found: dict[str, list[str]] = {}
     for node in _body():
         match node:

@@ -206,7 +206,7 @@ async def test_a_slow_computer_delays_nobody(scene: Stage) -> None:
     await agent.connect_to_server(scene.server.url)
     await agent.join_office()
     assert set(agent.computers) == {"slow", "quick"}
-    with pytest.raises(TimedOutError, match="are not known"):
+    with pytest.raises(TimedOutError, match="are still unknown"):
         await agent.wait_for(timeout=0.5)
     assert agent.tools["quick"]
     assert agent.tools["slow"] == []

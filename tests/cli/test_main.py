@@ -12,15 +12,16 @@ from typer.main import get_command
 
 from a2c_smcp.cli.main import app
 from tests.support.process import A2C, a2c
+from tests.support.systems import posix_only
 from tests.support.terminal import CTRL_U, ENTER, TAB, terminal
 
 
 def test_a_flag_is_shown_without_a_type() -> None:
     shown = a2c("doctor", "--help").stdout
-    assert re.search(r"--json +Print data", shown)
+    assert re.search(r"--json +Print JSON", shown)
     assert re.search(r"--start +--no-start +Start the MCP", shown)
     assert re.search(r"--help +-h +Show this", shown)
-    assert re.search(r"--url +<str> +A Server", shown)
+    assert re.search(r"--url +<str> +Server to check", shown)
     assert "<bool>" not in shown
 
 
@@ -54,6 +55,7 @@ def test_a_shell_that_is_not_known_is_one_clear_error() -> None:
     assert "tcsh" in refused.stderr
 
 
+@posix_only
 def test_tab_in_bash_completes_commands_options_and_files(tmp_path: Path) -> None:
     (tmp_path / "notes.json").touch()
     (tmp_path / "a2c").write_text(f'#!/bin/sh\nexec {" ".join(A2C)} "$@"\n')

@@ -22,6 +22,7 @@ from a2c_smcp.computer.types import ServerState
 from a2c_smcp.errors import NotFoundError
 from tests.support.hosting import QUICK, Watched, code_of, hosting, raw, text_of
 from tests.support.offices import office
+from tests.support.systems import posix_only
 from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
@@ -92,6 +93,7 @@ async def test_a_question_that_is_taken_away_fails_its_server_with_a_reason() ->
         assert "token" in (failed.reason or "")
 
 
+@posix_only
 async def test_a_server_that_hangs_is_found_even_while_it_is_called_again_and_again() -> None:
     policy = replace(QUICK, ping_interval=0.2, ping_timeout=0.2)
     async with hosting(raw(), policy=policy) as computer:

@@ -17,6 +17,7 @@ from a2c_documents.store.store import Memory, Store
 from a2c_documents.workers.pool import Workers
 from a2c_smcp.errors import DocumentNotFoundError
 from tests.support.documents.libraries import CountingWorkers, MakeLibrary
+from tests.support.systems import posix_only
 
 pytestmark = pytest.mark.anyio
 
@@ -86,6 +87,7 @@ async def test_a_replacement_that_somebody_read_before_we_looked_is_news_all_the
     assert not (await library.look()).updated
 
 
+@posix_only
 async def test_another_mode_or_name_is_no_news_and_nothing_is_parsed_again(files: Path, tmp_path: Path) -> None:
     (files / "a.txt").write_text("words")
     workers = CountingWorkers()
@@ -127,6 +129,7 @@ async def test_a_new_time_is_news_since_that_is_told_but_nothing_is_parsed_again
     await library.close()
 
 
+@posix_only
 async def test_an_edit_is_told_once_whatever_happens_to_the_file_after(files: Path, make_library: MakeLibrary) -> None:
     (files / "a.txt").write_text("words")
     library = make_library()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -17,10 +16,11 @@ from a2c_documents.library.library import Library
 from a2c_documents.store.store import Failure, Store
 from a2c_documents.workers import process
 from tests.support.documents.libraries import CountingWorkers, MakeLibrary
+from tests.support.systems import linux_only
 
 pytestmark = [
     pytest.mark.anyio,
-    pytest.mark.skipif(sys.platform != "linux", reason="memory is not bounded everywhere"),
+    linux_only,
 ]
 
 LITTLE = 200_000_000

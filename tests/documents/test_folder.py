@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from a2c_documents.folder.files import FileRules, Folder, refer_to
 from a2c_smcp.utils.dpe_uri import build_dpe_uri, parse_dpe_uri
+from tests.support.systems import posix_only
 
 
 def names(folder: Path, **rules: object) -> set[str]:
@@ -160,6 +161,7 @@ def test_a_directory_that_cannot_be_looked_into_is_told_of_once(files: Path, cap
     assert set(folder.scan() or ()) == {files / "b.txt"}
 
 
+@posix_only
 def test_links_out_of_the_folder_are_not_followed(files: Path, tmp_path: Path) -> None:
     write(tmp_path, "outside.txt", "outside/inner.txt")
     write(files, "inside.txt")

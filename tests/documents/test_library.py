@@ -25,6 +25,7 @@ from a2c_smcp.errors import (
     SMCPError,
 )
 from tests.support.documents.libraries import MakeLibrary
+from tests.support.systems import posix_only
 
 pytestmark = pytest.mark.anyio
 
@@ -286,6 +287,7 @@ async def test_what_lies_in_the_folder_is_no_code(
     assert not (files / "ran").exists()
 
 
+@posix_only
 async def test_a_link_to_elsewhere_is_not_followed_when_it_changes(
     files: Path, tmp_path: Path, make_library: MakeLibrary
 ) -> None:
@@ -356,6 +358,7 @@ async def test_any_file_is_a_document_with_a_page_that_can_be_read(
     assert page["elements"], "it says something"
 
 
+@posix_only
 async def test_a_reader_that_takes_too_long_is_replaced(files: Path, make_library: MakeLibrary) -> None:
     (files / "a.md").write_text("# fine\n")
     os.mkfifo(files / "b.txt")

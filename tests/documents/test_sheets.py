@@ -377,7 +377,7 @@ def test_a_cut_off_workbook_is_refused(tmp_path: Path) -> None:
 def test_an_archive_without_sheets_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "book.xlsx", "w") as archive:
         archive.writestr("hello.txt", "hello")
-    with pytest.raises(UnreadableFileError, match="no workbook"):
+    with pytest.raises(UnreadableFileError, match="not a valid workbook"):
         open_sheets(tmp_path / "book.xlsx")
 
 

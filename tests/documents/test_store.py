@@ -6,7 +6,6 @@ import logging
 import os
 import shutil
 import sqlite3
-import sys
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from a2c_documents.folder.files import Stamp
 from a2c_documents.store.store import Failure, Known, Store
 from tests.support.documents.libraries import MakeLibrary
 from tests.support.ordinary import without_privileges
+from tests.support.systems import posix_only
 
 STAMP = Stamp(1, 2, 3, 4)
 PAGE = b'{"title": "", "elements": []}'
@@ -181,6 +181,7 @@ def test_without_a_place_to_write_nothing_outlives_it(tmp_path: Path, caplog: py
     assert len(warnings(caplog)) == 2
 
 
+@posix_only
 def test_a_place_where_nothing_may_be_written(
     location: Path, caplog: pytest.LogCaptureFixture, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
@@ -244,7 +245,7 @@ def full_disk() -> Generator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no limits there")
+@posix_only
 def test_a_full_disk(location: Path, caplog: pytest.LogCaptureFixture) -> None:
     store = opened(location)
     use(store)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from a2c_documents.library.library import Library, News
 from a2c_documents.server import watching
 from tests.support.documents.libraries import MakeLibrary
 from tests.support.ordinary import without_privileges
+from tests.support.systems import linux_only, posix_only
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
@@ -160,6 +160,7 @@ async def test_a_file_in_the_place_of_the_folder_is_no_folder(
         await found.until("a.txt")
 
 
+@posix_only
 async def test_what_is_closed_and_opened_again(
     files: Path, make_library: MakeLibrary, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
@@ -180,7 +181,7 @@ async def test_what_is_closed_and_opened_again(
         await found.until("a.txt", "sub/b.txt", "sub/c.txt")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the names of files are UTF-8 here")
+@linux_only
 async def test_a_name_that_is_not_utf_8_does_not_end_the_watching(
     files: Path, make_library: MakeLibrary, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -16,6 +16,7 @@ from tests.support.commands import agent_of, call, office_flags
 from tests.support.mcp_servers import SERVERS, stdio, write_config
 from tests.support.peer import Peer, request
 from tests.support.process import computer_process, server_process
+from tests.support.systems import posix_only
 
 pytestmark = pytest.mark.anyio
 
@@ -26,6 +27,7 @@ async def until(agent: Peer, event: str, notice: str, key: str, wanted: Any) -> 
         assert await agent.hear(notice) == {"computer": "pc"}
 
 
+@posix_only
 async def test_an_agent_sees_what_changes_wherever_it_changes(tmp_path: Path) -> None:
     log = tmp_path / "log"
     command = [sys.executable, str(SERVERS / "shelves.py"), "--documents", "1", "--log", str(log)]

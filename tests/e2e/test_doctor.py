@@ -21,15 +21,16 @@ import pytest
 import uvloop
 
 from a2c_smcp.agent import AsyncSMCPAgentClient
-from a2c_smcp.cli.doctor.case import Case
-from a2c_smcp.cli.doctor.examining import Check, Examination, checks_for
-from a2c_smcp.cli.doctor.finding import Level, Report
+from a2c_smcp.cli.doctor.checks import Check, Examination, checks_for
+from a2c_smcp.cli.doctor.findings import Level, Report
 from a2c_smcp.cli.doctor.machine import check_software
+from a2c_smcp.cli.doctor.options import Options
 from tests.support.certificates import DAY, Authority, self_signed
 from tests.support.mcp_servers import SERVERS, http_server, raw, stdio, write_config
 from tests.support.peer import crowd
 from tests.support.process import a2c, free_port, server_process
 from tests.support.stand_ins import dated, meddler, web_server, without_upgrade
+from tests.support.systems import posix_only
 from tests.support.terminal import terminal
 from tests.support.waiting import PATIENCE
 
@@ -72,14 +73,14 @@ class Diagnosis:
         return found
 
 
-def case(**options: Any) -> Case:
+def options_with(**options: Any) -> Options:
     """What the command makes of its flags."""
     given: dict[str, Any] = {
         **dict.fromkeys(("url", "api_key", "ca_file", "office", "name", "config")),
         "port": free_port(), "is_port_given": True, "api_key_header": "x-api-key",
         "keyring": False, "require_subscribe": True, "start": True, "start_timeout": 30,
     }  # fmt: skip
-    return Case(**{**given, **options})
+    return Options(**{**given, **options})
 
 
 def doctor(env: dict[str, str] | None = None, **options: Any) -> Diagnosis:
@@ -87,7 +88,7 @@ def doctor(env: dict[str, str] | None = None, **options: Any) -> Diagnosis:
     with pytest.MonkeyPatch.context() as environment:
         for name, value in (env or {}).items():
             environment.setenv(name, value)
-        about = case(**options)
+        about = options_with(**options)
         examination = Examination(about, checks_for(about))
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(examination.run())
@@ -193,7 +194,7 @@ async def test_optional_packages_that_are_missing_are_one_line(monkeypatch: pyte
 
     monkeypatch.setattr(metadata, "distribution", find)
     report = Report("This machine")
-    await check_software(case(), report)
+    await check_software(options_with(), report)
     [note] = [finding.text for finding in report.findings if finding.level is Level.NOTE]
     assert note.startswith("optional, and not installed: keyring, vrl; ")
 
@@ -258,7 +259,7 @@ def test_a_name_without_an_address_is_told() -> None:
 
 
 def test_what_is_no_address_is_told() -> None:
-    assert doctor(url="hub.example.com").problem("an address such as")
+    assert doctor(url="hub.example.com").problem("must start with http://")
 
 
 @pytest.mark.parametrize(
@@ -495,6 +496,7 @@ def test_inputs_without_a_value_are_told_and_their_servers_not_started(tmp_path:
     assert doctor(config=config, env={"A2C_SMCP_GIVEN": "x", "A2C_SMCP_STORED": "y"}).code == 0
 
 
+@posix_only
 def test_secrets_in_clear_are_warned_of_and_not_repeated(tmp_path: Path) -> None:
     config = tmp_path / "mcp.json"
     tells = raw("--mode", "exit")
@@ -533,6 +535,7 @@ def test_a_missing_program_is_told_and_how_to_have_it(tmp_path: Path, command: s
     assert advice in said.problem(f"it: command not found: {command}")["advice"]
 
 
+@posix_only
 def test_a_missing_folder_and_a_program_that_may_not_be_run_are_told(tmp_path: Path) -> None:
     (tmp_path / "script").write_text("#!/bin/sh\n")
     servers = {"a": {"command": sys.executable, "cwd": "/no/such"}, "b": {"command": str(tmp_path / "script")}}
@@ -593,17 +596,18 @@ def test_a_server_elsewhere_is_reached_or_told_to_be_missing(tmp_path: Path) -> 
 
 @pytest.mark.anyio
 async def test_a_check_that_breaks_or_hangs_is_a_finding_and_the_others_go_on() -> None:
-    async def breaks(case: Case, report: Report) -> None:
+    async def breaks(options: Options, report: Report) -> None:
         report.ok("so far so good")
         raise KeyError(KEY)
 
-    async def hangs(case: Case, report: Report) -> None:
+    async def hangs(options: Options, report: Report) -> None:
         await asyncio.Event().wait()
 
-    async def works(case: Case, report: Report) -> None:
-        report.ok(f"the key is {case.api_key}")
+    async def works(options: Options, report: Report) -> None:
+        report.ok(f"the key is {options.api_key}")
 
-    examination = Examination(case(api_key=KEY), [Check("A", breaks, 5), Check("B", hangs, 0.05), Check("C", works, 5)])
+    checks = [Check("A", breaks, 5), Check("B", hangs, 0.05), Check("C", works, 5)]
+    examination = Examination(options_with(api_key=KEY), checks)
     await examination.run()
     told = [(finding.group, finding.level) for finding in examination.findings]
     assert told == [("A", Level.OK), ("A", Level.PROBLEM), ("B", Level.PROBLEM), ("C", Level.OK)]

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import resource
 import signal
 import socket
 import subprocess
@@ -28,9 +27,10 @@ from a2c_smcp.errors import DocumentNotFoundError, NotAuthenticatedError, SMCPEr
 from tests.support.load import CALL_SECONDS, CALLERS, COMPUTER, KEY, OFFICE, RECOVERY, Load
 from tests.support.mcp_servers import raw, stdio, write_config
 from tests.support.process import A2C, LineProcess, descendants, free_port, server_process, watching
+from tests.support.systems import linux_only
 from tests.support.waiting import PATIENCE
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180), linux_only]
 
 
 @dataclass
@@ -96,10 +96,10 @@ async def test_whatever_is_killed_comes_back_and_no_call_stays_without_an_answer
     async with day.load() as load:
         for victim, sign in {
             "raw.py": "MCP server raw is ready",
-            "computer_part": "MCP server documents is ready",
-            "server_part": f"{COMPUTER} came",
+            "computer_process": "MCP server documents is ready",
+            "server_process": f"{COMPUTER} came",
             "cli documents": "MCP server documents is ready",
-            "up.windows": "MCP server machine is ready",
+            "up.machine_server": "MCP server machine is ready",
         }.items():
             before = len(day.up.log)
             day.find(victim).kill()
@@ -184,6 +184,8 @@ async def test_nobody_who_reads_its_output_stops_nothing(tmp_path: Path) -> None
 
 async def test_a_cache_that_is_full_costs_nothing_but_time(day: Day) -> None:
     """The document server may write no byte more into any file, as on a disk that is full."""
+    import resource
+
     async with day.agent() as agent:
         changes = agent.changes()
         server = day.find("documents")

@@ -28,6 +28,7 @@ from tests.support.peer import Peer, crowd, tool_call
 from tests.support.process import Command, descendants, free_port
 from tests.support.running import Running, running
 from tests.support.secrets import SECRETS
+from tests.support.systems import posix_only
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
@@ -256,6 +257,7 @@ async def until_called(members: Office, req_id: str) -> None:
     await members.ask("client:get_tools", req_id=f"after {req_id}")
 
 
+@posix_only
 @pytest.mark.parametrize("software", ["npm", "mcp 2.x"])
 @pytest.mark.parametrize("transport", ["sse", "streamable"])
 async def test_a_killed_http_server_is_missed_at_once_and_found_again_by_itself(
@@ -283,6 +285,7 @@ async def test_a_killed_http_server_is_missed_at_once_and_found_again_by_itself(
             assert "again" in text_of(await members.call("echo", **{argument: "again"}))
 
 
+@posix_only
 @pytest.mark.parametrize("transport", ["sse", "streamable"])
 async def test_a_secret_header_reaches_its_server_and_nobody_else(
     server: Running, transport: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
@@ -345,6 +348,7 @@ async def test_a_window_of_an_ordinary_python_server_is_shown_and_followed(serve
             await members.until(lambda status: status.tools == 4)
 
 
+@posix_only
 @pytest.mark.parametrize("transport", ["sse", "streamable"])
 async def test_a_window_comes_back_with_its_server(server: Running, transport: str) -> None:
     port = str(free_port())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import pty
 import signal
 import socket
 import ssl
@@ -24,6 +23,7 @@ from a2c_smcp.server.key_file import write_keys
 from tests.support.certificates import Authority, self_signed
 from tests.support.peer import crowd, request, tool_call
 from tests.support.process import A2C, a2c, server_process
+from tests.support.systems import posix_only
 from tests.support.terminal import IN_THE_TERMINAL
 from tests.support.waiting import PATIENCE
 
@@ -280,6 +280,7 @@ def test_it_speaks_tls(tmp_path: Path) -> None:
         assert httpx.get(server.url + "/healthz", verify=context).json() == {"status": "ok"}
 
 
+@posix_only
 def test_sighup_reloads_limits_keys_and_certificate(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     pair = authority.issue("127.0.0.1", ends=timedelta(days=10))
@@ -337,7 +338,10 @@ def served_serial(url: str, trust: ssl.SSLContext) -> int:
         return int(str(certificate["serialNumber"]), 16)
 
 
+@posix_only
 def test_a_terminal_that_closes_stops_it() -> None:
+    import pty
+
     master, slave = pty.openpty()
     server = subprocess.Popen(
         [*IN_THE_TERMINAL, *A2C, "server", "--port", "0"],

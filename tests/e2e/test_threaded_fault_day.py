@@ -19,6 +19,7 @@ from a2c_smcp.computer import SMCPComputerClient
 from tests.support.hosting import hosting, raw
 from tests.support.load import CALLERS, COMPUTER, KEY, OFFICE, Load
 from tests.support.process import LineProcess, free_port
+from tests.support.systems import posix_only
 
 pytestmark = pytest.mark.anyio
 
@@ -44,6 +45,7 @@ def gunicorn(folder: Path, port: int) -> Generator[None]:
             process.process.kill()
 
 
+@posix_only
 async def test_a_server_in_threads_that_is_killed_is_come_back_to(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM, "utf-8")
     port = free_port()

@@ -219,7 +219,7 @@ def test_mistakes_are_told_before_anything_starts(files: Path, tmp_path: Path, p
     assert "servers.it" in done.stderr
     missing = run(place, str(tmp_path / "nowhere"))
     assert (missing.returncode, missing.stdout) == (2, "")
-    assert "there is no such folder" in missing.stderr
+    assert "no such folder" in missing.stderr
     too_long = run(place, str(files), "--office", "x" * 300)
     assert (too_long.returncode, too_long.stdout) == (2, "")
     assert "office_id: 300 characters, at most 256 are allowed" in too_long.stderr

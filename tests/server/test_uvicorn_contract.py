@@ -1,4 +1,4 @@
-"""The contract between `server.protocols`, `server.serving` and the inside of uvicorn."""
+"""The contract between `server.uvicorn_protocols`, `server.serving` and the inside of uvicorn."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from uvicorn.server import ServerState
 from websockets.asyncio.client import connect
 
 from a2c_smcp.server.app import create_app
-from a2c_smcp.server.protocols import Http, WebSocket
 from a2c_smcp.server.serving import GracefulServer, uvicorn_config
 from a2c_smcp.server.settings import ServerSettings
+from a2c_smcp.server.uvicorn_protocols import Http, WebSocket
 from a2c_smcp.utils.system.sockets import bind
 from tests.support.contracts import overrides, parameters, watch
 from tests.support.waiting import PATIENCE

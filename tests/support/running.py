@@ -68,7 +68,7 @@ def running(kind: Kind, auth_provider: Any = None, **options: Any) -> Generator[
 @contextlib.contextmanager
 def serving_asgi(asgi: Any, app: SMCPApp) -> Generator[tuple[str, asyncio.AbstractEventLoop | None]]:
     """Serve any ASGI application that has `app` inside, with the options the command uses."""
-    config = uvicorn_config(app, ServerSettings(max_message_bytes=app.namespace.limits.message_bytes))
+    config = uvicorn_config(app, ServerSettings.load({"max_message_bytes": app.namespace.limits.message_bytes}))
     config.app = asgi
     server = _Server(config)
     listener = socket.create_server(("127.0.0.1", 0))

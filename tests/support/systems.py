@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 import pytest
@@ -10,6 +11,8 @@ linux_only = pytest.mark.skipif(sys.platform != "linux", reason="Linux only: it 
 posix_only = pytest.mark.skipif(
     sys.platform == "win32", reason="not for Windows: it sends POSIX signals, or needs modes of files or a POSIX shell"
 )
+SIGKILL: signal.Signals = getattr(signal, "SIGKILL", signal.SIGTERM)
+"""Windows does not have it, but has to import the modules whose tests name it."""
 
 
 def need_posix(what: str) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from tests.support.systems import need_posix
+
+need_posix("a pseudo-terminal")
+
 import contextlib
 import fcntl
 import os

@@ -1,11 +1,12 @@
 """`a2c` and Python programs as processes of their own that do not repeat the imports.
 
 Imports take most of the time of a short program: 0.5 s for a Server, 0.7 s for an Agent's command and 1.6 s for a
-Computer, of the 2 ms to 50 ms that most of them work. A fork server of `multiprocessing` imports everything once. Each
-process that it forks then gets the streams, the environment, the folder and the arguments of a new program.
+Computer, while most of them work for less than 50 ms. A fork server of `multiprocessing` imports everything once. Each
+process that it forks gets the streams, the environment, the folder and the arguments of a new program. Windows cannot
+fork: there, `tests.support.process` starts a new interpreter instead.
 
-Some tests must not use this: those of what is imported, of `PYTHON…` variables, of terminals, and of command lines as
-other processes see them. They start a new interpreter, and so does at least one test of every command.
+Tests of imports, of `PYTHON…` variables, of terminals and of command lines as other processes see them do not use this:
+they start a new interpreter.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ async def test_a_computer_waits_until_its_server_is_there(tmp_path: Path) -> Non
     flags = ("--config", str(write_config(tmp_path, {})), "--url", url, "--office", "office")
     with computer_process(*flags) as computer:
         async with answering(ANSWERS["an SSH server"], port):
-            await asyncio.to_thread(computer.wait_for, "no A2C Server.*trying again")
+            await asyncio.to_thread(computer.wait_for, "not an A2C Server.*trying again")
         with server_process("--port", str(port)):
             await asyncio.to_thread(computer.wait_for, "in office office")
         assert "Traceback" not in computer.text

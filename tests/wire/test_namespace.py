@@ -111,8 +111,8 @@ def test_events_from_outside_are_passed_over(outside: Namespace) -> None:
 
 def test_an_answer_finds_what_was_asked(inside: Namespace) -> None:
     one, two = object(), object()
-    assert inside.ask('["a"]', one) == '42/smcp,1["a"]'
-    assert inside.ask('["b"]', two) == '42/smcp,2["b"]'
+    assert inside.ask('["a"]', one) == (1, '42/smcp,1["a"]')
+    assert inside.ask('["b"]', two) == (2, '42/smcp,2["b"]')
     assert inside.receive('3/smcp,2[{"x":1}]') == Answer(two, [{"x": 1}], '[{"x":1}]')
     assert inside.receive("3/smcp,2[]") is None, "once"
     assert inside.receive("3/smcp,1") == Answer(one, [], "")
@@ -137,12 +137,12 @@ def test_an_answer_that_cannot_be_read_is_one_all_the_same(inside: Namespace, me
 
 
 def test_questions_are_bounded_and_can_be_taken_back(inside: Namespace) -> None:
-    tokens = [object() for _ in range(3)]
-    for token in tokens:
-        assert inside.ask("[]", token) is not None
+    asked = [inside.ask("[]", object()) for _ in range(3)]
     assert inside.ask("[]", object()) is None
-    inside.forget(tokens[0])
+    assert asked[0] is not None
+    inside.forget(asked[0][0])
     assert inside.ask("[]", object()) is not None
+    assert inside.receive("3/smcp,1[]") is None, "its ack is ignored"
 
 
 def test_whoever_leaves_owes_its_answers(inside: Namespace) -> None:

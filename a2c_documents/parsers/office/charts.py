@@ -82,6 +82,8 @@ def _told(values: Values) -> str:
     known = [shown for shown in values.shown if shown]
     if not known:
         return "no values in the file"
+    # A short series is spelled out. A long one would fill the page: its range is enough, because the detail of the
+    # element has every value.
     if len(values.shown) <= _TOLD_VALUES:
         return ", ".join(shown or _GAP for shown in values.shown)
     pairs = zip(values.values, values.shown, strict=True)
@@ -137,6 +139,7 @@ def _axis_codes(area: Node, plot: Node) -> tuple[str, str]:
     named = {attribute(axis.find("{*}axId"), "val"): axis for axis in area if local(axis).endswith("Ax")}
     ids = [attribute(node, "val") for node in plot.iterfind("{*}axId")]
     axes = [named[name] for name in ids if name in named]
+    # A scatter chart has two value axes; the vertical one is the second.
     values = next((axis for axis in reversed(axes) if local(axis) == "valAx"), None)
     below = next((axis for axis in axes if axis is not values), None)
     if attribute(plot.find("{*}grouping"), "val") == "percentStacked":
@@ -211,6 +214,8 @@ def _points(holder: Node) -> Iterator[tuple[int, str]]:
 
 
 def _extended(root: Node) -> tuple[list[str], list[Series]]:
+    # Chart types since Office 2016 (waterfall, treemap …) have a schema of their own: the data are apart from the
+    # series that refer to them.
     data = {attribute(one, "id"): one for one in root.iterfind(".//{*}chartData/{*}data")}
     kinds: list[str] = []
     series: list[Series] = []

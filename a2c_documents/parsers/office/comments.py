@@ -46,6 +46,7 @@ def threads(comments: Sequence[Comment]) -> Iterator[list[Comment]]:
     for comment in comments:
         found.setdefault(id(_root(comment, by_id)), []).append(comment)
     for thread in found.values():
+        # Files keep replies in any order, some even before the comment.
         thread.sort(key=lambda comment: (bool(comment.parent), comment.date))
         yield thread
 
@@ -70,6 +71,7 @@ def _short(words: str) -> str:
 
 
 def _root(comment: Comment, by_id: dict[str, Comment]) -> Comment:
+    # Comments of a damaged file can reply to each other in a circle.
     seen = {comment.id}
     while comment.parent in by_id and comment.parent not in seen:
         seen.add(comment.parent)

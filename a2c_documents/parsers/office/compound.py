@@ -23,10 +23,10 @@ def streams_of(raw: bytes, *names: str) -> dict[str, bytes]:
     """The streams of a file with these names (lower case); every chain is followed once.
 
     Raises:
-        DamagedPartError: it is no such file, or a chain leads nowhere or into itself.
+        DamagedPartError: it is not a compound file, or one of its chains is broken.
     """
-    # A chain that leads into itself or out of the file would keep a library busy for ever, and libraries do not check.
-    # So all chains are followed here once, also those of streams that are not wanted, before calamine gets the file.
+    # A chain that leads into itself or out of the file would keep a library busy for ever. So all chains are followed
+    # here once, also those of streams that are not requested, before calamine gets a workbook.
     if len(raw) < _HEADER or not raw.startswith(MAGIC):
         raise DamagedPartError(_DAMAGED)
     (shift,) = struct.unpack_from("<H", raw, 30)
@@ -40,6 +40,8 @@ def streams_of(raw: bytes, *names: str) -> dict[str, bytes]:
     if small < _LAST_SECTOR:
         words = _joined(raw, _chain(table, small), sector, sector)
         small_table = list(struct.unpack(f"<{len(words) // 4}I", words[: len(words) // 4 * 4]))
+    # Streams below the cutoff share sectors of 64 bytes inside the stream of the root entry. The root is the first
+    # entry, so its stream is known when the others come.
     small_stream = b""
     found: dict[str, bytes] = {}
     for place in range(0, len(entries) - _ENTRY + 1, _ENTRY):
@@ -67,6 +69,8 @@ def _table(raw: bytes, sector: int) -> list[int]:
     count, first_more, more = struct.unpack_from("<I", raw, 44)[0], *struct.unpack_from("<II", raw, 68)
     numbers = [number for number in struct.unpack_from("<109I", raw, 76) if number < _LAST_SECTOR]
     sectors = len(raw) // sector
+    # The header has room for 109 sectors of the table, enough for 7 MB. Larger files list the others in a chain of
+    # sectors.
     for _ in range(min(more, sectors)):
         if first_more >= _LAST_SECTOR:
             break

@@ -74,7 +74,7 @@ def _read_file(path: Path, part: str) -> tuple[str, bytes]:
     """Type and bytes of an embedded file.
 
     Raises:
-        UnreadableFileError: it is not there any more, or damaged.
+        UnreadableFileError: the file changed, or it is damaged.
     """
     package = Package(path, "file")
     try:
@@ -129,6 +129,9 @@ def _open_object(package: Package, part: str) -> _Object:
         return _Object()
     try:
         raw = package.read(part)
+        # An object is one of four things: a plain document (docx, xlsx …), a compound file that wraps a file of any
+        # type together with its name, one that holds a complete document in a stream, or one that only states its
+        # program.
         streams = streams_of(raw, _PACKED, _DESCRIBED, *_WHOLE) if raw.startswith(MAGIC) else {}
     except DamagedPartError:
         return _Object()

@@ -63,6 +63,7 @@ def join(parts: Iterable[str]) -> str:
     for part in parts:
         if not part:
             continue
+        # The last 40 characters are enough for any command, and keep the search short for long parts.
         if part[0].isalpha() and _COMMAND_AT_END.search(last[-40:]):
             result.append(" ")
         result.append(part)
@@ -114,6 +115,7 @@ def latex_of(equation: Node) -> str:
             said[node] = letters(own_text(node))
         elif name.startswith(("m:", "w:")) and not name.endswith("Pr") and name not in ("w:del", "w:moveFrom"):
             parts = [(tag(part), said.pop(part)) for part in node if part in said]
+            # Parts are removed when their parent takes them, so that the memory for a deep equation stays small.
             said[node] = _SHAPES.get(name, _plain)(node, parts)[:MAX_EXPRESSION]
     return " ".join(said.get(equation, "").split())
 

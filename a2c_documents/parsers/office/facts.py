@@ -73,6 +73,8 @@ def summary_facts(stream: bytes) -> Facts:
 def _properties(stream: bytes) -> dict[int, str]:
     if len(stream) < 48:
         return {}
+    # The stream starts with a header, whose last field is the position of the section. A section lists the id and
+    # position of each property; a property is a type and a value.
     (start,) = struct.unpack_from("<I", stream, 44)
     (count,) = struct.unpack_from("<I", stream, start + 4)
     places = [struct.unpack_from("<II", stream, start + 8 + 8 * at) for at in range(min(count, _MAX_PROPERTIES))]

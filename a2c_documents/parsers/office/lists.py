@@ -38,6 +38,7 @@ CONTENTS = Mark("", 0, False, "contents")
 def numeral(number: int, style: str) -> str:
     """A number in a numbering style."""
     if style in ("lowerLetter", "upperLetter") and 0 < number < 10_000:
+        # After z comes aa, and then bb: lists repeat the letter, unlike the columns of a sheet.
         letter = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
         return letter[:50] if style == "lowerLetter" else letter[:50].upper()
     if style in ("lowerRoman", "upperRoman") and 0 < number < 5_000:
@@ -141,6 +142,7 @@ def nested(rows: Iterable[tuple[int, str, bool]]) -> list[Any]:
         if not lists:
             lists.append((depth, []))
         top, items = lists[-1]
+        # A list that starts on a deeper level has no item to belong to, and is the top level itself.
         if depth > top and items:
             owner: Any = items[-1]
             if isinstance(owner, str):

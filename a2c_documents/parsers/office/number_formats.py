@@ -20,8 +20,9 @@ BUILT_IN: dict[int, str] = {
     46: "[h]:mm:ss", 47: "mm:ss", 48: "##0.0E+0", 49: "@", 50: "yyyy-mm-dd", 51: "yyyy-mm-dd", 52: "yyyy-mm-dd",
     53: "yyyy-mm-dd", 54: "yyyy-mm-dd", 55: "yyyy-mm-dd", 56: "yyyy-mm-dd", 57: "yyyy-mm-dd", 58: "yyyy-mm-dd",
 }  # fmt: skip
-"""Formats that files name by number only."""
+"""Formats that files refer to by number only."""
 
+# The order of the alternatives matters: quoted and escaped characters must not be read as codes.
 _TOKEN = re.compile(
     r'"(?P<quoted>[^"]*)"?|\\(?P<escaped>.)|_.|\*.|\[(?P<bracket>[^\]]*)\]|(?P<general>[Gg]eneral)'
     r"|(?P<ampm>AM/PM|A/P|am/pm|a/p)|(?P<exponent>[Ee][+-])|(?P<date>[ymdhsYMDHSeg]+)|(?P<digit>[0#?])|(?P<other>.)",
@@ -36,12 +37,12 @@ _TESTS: dict[str, Callable[[float, float], bool]] = {
 
 
 class _Section:
-    """One of the parts of a format between semicolons, taken apart once."""
+    """One section of a format, between semicolons, split into parts."""
 
     def __init__(self, code: str) -> None:
         self.condition: tuple[str, float] | None = None
         self.parts: list[tuple[str, str]] = []
-        """What it is made of: ("text", "$"), ("digit", "0"), ("point", ".") …"""
+        """The parts: ("text", "$"), ("digit", "0"), ("point", ".") …"""
         self.dates = ""
         self.elapsed = self.general = False
         self.percent = 0
@@ -84,7 +85,7 @@ class _Section:
                 self.condition = None
 
     def _commas(self) -> tuple[bool, int]:
-        """Commas between digits group thousands; behind the last one each divides by a thousand."""
+        """Commas between digits group thousands; each comma after the last digit divides by a thousand."""
         digits = [place for place, (kind, _) in enumerate(self.parts) if kind == "digit"]
         commas = [place for place, (kind, _) in enumerate(self.parts) if kind == "comma"]
         if not digits:
@@ -98,9 +99,10 @@ class _Section:
         return self.condition is None or _TESTS[self.condition[0]](value, self.condition[1])
 
 
+# A workbook has few formats and many cells: parsing a format takes longer than applying it.
 @lru_cache(maxsize=2_000)
 def _sections(code: str) -> tuple[_Section, ...]:
-    """The parts of a format, cut at semicolons outside quotes."""
+    """The sections of a format, split at semicolons outside quotes."""
     parts, start, quoted = list[str](), 0, False
     for place, letter in enumerate(code[:_MAX_CODE]):
         if letter == '"':
@@ -126,7 +128,7 @@ def shown(value: float, code: str = "", *, from_1904: bool = False) -> tuple[str
 
 
 def shown_text(words: str, code: str) -> str:
-    """A text in its format: only a fourth part changes it."""
+    """A text in its format: only a fourth section changes it."""
     sections = _sections(code)
     if len(sections) < _WITH_TEXT:
         return words
@@ -139,6 +141,8 @@ def _chosen(sections: tuple[_Section, ...], value: float) -> tuple[_Section, boo
     if any(section.condition for section in sections):
         found = next((section for section in sections[:3] if section.holds(value)), usual)
         return found, True
+    # The sections are for positive numbers, negative numbers, zero and texts. The one for negative numbers brings its
+    # own sign, often parentheses.
     if value < 0 and len(sections) > 1:
         return sections[1], False
     if value == 0 and len(sections) > 2:
@@ -147,7 +151,7 @@ def _chosen(sections: tuple[_Section, ...], value: float) -> tuple[_Section, boo
 
 
 def plain(value: float) -> str:
-    """A number without a format: no ".0", no noise in the last digits."""
+    """A number without a format: no ".0", and no noise in the last digits."""
     if value == int(value) and abs(value) < 1e15:
         return str(int(value))
     return format(value, ".10g").replace("e", "E")
@@ -173,6 +177,7 @@ def _number(value: float, section: _Section) -> str:
     if any(kind == "text" and words.strip() for kind, words in middle) and not section.exponent:
         return sign + before + _pattern(size, middle) + after
     shown_digits = _scientific(size, middle) if section.exponent else _decimal(size, middle, section.thousands)
+    # A negative number that is rounded to zero is shown without its sign.
     if not shown_digits.strip("0.,"):
         sign = "" if section.exponent or not shown_digits.strip(".,") or value == 0 else sign.strip("-")
     return sign + before + shown_digits + after
@@ -184,6 +189,8 @@ def _decimal(size: float, parts: list[tuple[str, str]], thousands: bool) -> str:
     whole = [words for kind, words in parts[:point] if kind == "digit"]
     places = [words for kind, words in parts[point:] if kind == "digit"]
     try:
+        # Excel rounds the decimal digits half up, 0.125 to 0.13. `format` rounds the binary value half to even and
+        # gives 0.12.
         exact = Decimal(repr(size)).quantize(Decimal(1).scaleb(-len(places)), ROUND_HALF_UP)
     except InvalidOperation:
         return plain(size)
@@ -222,7 +229,7 @@ def _fraction(size: float, section: _Section) -> str:
 
 
 def _pattern(size: float, parts: list[tuple[str, str]]) -> str:
-    """Digits put into a pattern like 000-00-0000, from the right."""
+    """Digits inserted into a pattern such as 000-00-0000, from the right."""
     left = str(int(Decimal(repr(size)).quantize(Decimal(1), ROUND_HALF_UP)))
     found: list[str] = []
     first = next(place for place, (kind, _) in enumerate(parts) if kind == "digit")
@@ -249,7 +256,7 @@ _MONTHS = (
 def dated(
     value: float, letters: str, parts: Iterable[tuple[str, str]], *, elapsed: bool = False, from_1904: bool = False
 ) -> str:
-    """A day's number in a format, by its letters (`mmmyyyy`) and its parts; nothing, if it is no such number."""
+    """The number of a day in a format, given by its letters (`mmmyyyy`) and its parts; empty if it is not a date."""
     known = set(letters)
     clock = bool(known & {"h", "s"}) or elapsed
     day = bool(known & {"y", "d", "e", "g"}) or ("m" in known and not clock)
@@ -262,12 +269,13 @@ def dated(
         return _clock(moment, "s" in known)
     if known <= {"y", "m"}:
         return _month(moment, parts)
+    # Day 60 does not exist, but Excel shows it: it took over the error of Lotus 1-2-3 that 1900 was a leap year.
     date = "1900-02-29" if not from_1904 and 60 <= value < 61 else moment.date().isoformat()
     return f"{date} {_clock(moment, 's' in known)}" if clock else date
 
 
 def _month(moment: datetime, parts: Iterable[tuple[str, str]]) -> str:
-    """A month or a year without its day: "Jan 2026", "01/26". Names are English, whatever the language of the file."""
+    """A month or a year without its day: "Jan 2026", "01/26". Names are English in every file."""
     words = ((kind, part) for kind, part in parts if kind != "at")
     return "".join(_month_part(moment, part) if kind == "date" else part for kind, part in words).strip()
 
@@ -298,9 +306,10 @@ def _elapsed(value: float, seconds: bool) -> str:
 
 
 def _moment_of(value: float, from_1904: bool) -> datetime | None:
-    """The date and time of a day's number. 1900 had a 29 February for Excel: days before it are one off."""
+    """The date and time of a day number."""
     if not 0 <= value < 2_958_466:
         return None
+    # For the same reason, days before the 60th count from one day later.
     start = datetime(1904, 1, 1) if from_1904 else datetime(1899, 12, 30 if value >= 60 else 31)
     try:
         return start + timedelta(seconds=round(value * 86_400))

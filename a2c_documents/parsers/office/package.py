@@ -33,15 +33,16 @@ def open_archive(path: Path, what: str) -> zipfile.ZipFile:
     """Open an archive; `what` names the format in error messages.
 
     Raises:
-        UnreadableFileError: it is damaged, encrypted, or a bomb.
+        UnreadableFileError: it is damaged, encrypted or a zip bomb.
     """
     try:
         archive = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, struct.error) as error:
         with path.open("rb") as file:
             if file.read(len(MAGIC)) == MAGIC:
-                raise UnreadableFileError(f"this {what} is protected by a password, or of an older kind") from None
-        raise UnreadableFileError(f"this is no {what}, or a damaged one: {error}") from None
+                problem = f"this {what} is protected by a password, or saved in the format of Office 97-2003"
+                raise UnreadableFileError(f"{problem}; save it in the current format without a password") from None
+        raise UnreadableFileError(f"this file is damaged or not a valid {what}: {error}") from None
     if problem := _problem(archive, path.stat().st_size):
         archive.close()
         raise UnreadableFileError(f"this {what} {problem}")
@@ -58,10 +59,10 @@ def _problem(archive: zipfile.ZipFile, packed: int) -> str:
     if any(member.flag_bits & 1 for member in members):
         return "is protected by a password"
     if len(members) > MAX_MEMBERS:
-        return f"has {len(members):,} parts, which is too much"
+        return f"has {len(members):,} parts; the limit is {MAX_MEMBERS:,}"
     unpacked = unpacked_size(archive)
     if unpacked > max(HARMLESS, MAX_RATIO * packed):
-        return f"would take {unpacked // 1_000_000:,} MB unpacked, which is too much for its size"
+        return f"unpacks to {unpacked // 1_000_000:,} MB, which is more than {MAX_RATIO} times its size"
     return ""
 
 
@@ -93,7 +94,7 @@ class Package:
     """An open archive. The case of part names is ignored, as in Office.
 
     Raises:
-        UnreadableFileError: it is no archive, a damaged or protected one, or a bomb.
+        UnreadableFileError: it is not an archive, or it is damaged, encrypted or a zip bomb.
     """
 
     def __init__(self, path: Path, what: str) -> None:
@@ -149,14 +150,14 @@ class Package:
             except DAMAGE as error:
                 raise DamagedPartError(f"{name} cannot be unpacked: {error}") from None
         if len(raw) > limit:
-            raise DamagedPartError(f"{name} is too large to read")
+            raise DamagedPartError(f"{name} is larger than {limit // 1_000_000} MB")
         return raw
 
     def xml(self, name: str, *, recover: bool = False) -> Node:
         """Parse a part.
 
         Raises:
-            DamagedPartError: it is missing, or no XML.
+            DamagedPartError: it is missing, or its XML is invalid.
         """
         return parse_xml(self.read(name, MAX_XML), recover=recover)
 
@@ -180,6 +181,8 @@ class Package:
         try:
             root = self.xml(where) if where in self else ()
         except DamagedPartError as error:
+            # A damaged list of relations must not hide the text of a document. The document is read without it, and
+            # states what may be missing.
             self.lost[name] = str(error)
             return found
         for entry in root:
@@ -200,6 +203,8 @@ class Package:
 
     def picture(self, name: str) -> partial[tuple[str, bytes]]:
         """A function that returns type and bytes of a picture, also after the package is closed."""
+        # Elements outlive the package: a client can ask for the picture long after the page was read, so the function
+        # opens the file again.
         return partial(_read_picture, self.path, name)
 
     def close(self) -> None:
@@ -222,6 +227,7 @@ def type_of(name: str) -> str:
 
 
 def _plain(name: str) -> str:
+    # Some programs write paths with backslashes or a slash in front.
     return name.lower().replace("\\", "/").lstrip("/")
 
 
@@ -229,7 +235,7 @@ def _read_picture(path: Path, name: str) -> tuple[str, bytes]:
     """Type and bytes of a picture in an archive.
 
     Raises:
-        UnreadableFileError: it is not there any more, or damaged.
+        UnreadableFileError: the file changed, or it is damaged.
     """
     try:
         package = Package(path, "file")

@@ -62,6 +62,7 @@ def cut(steps: Sequence[Step], furniture: Callable[[int], Furniture]) -> list[Pa
     broken = _at_breaks(steps)
     drafts: list[_Draft] = []
     for part in broken:
+        # Without page breaks, headings are the only way to divide the text. With breaks, they divide only long pages.
         drafts.extend(_at_headings(part, must=len(broken) == 1))
     pages = [Page(draft.title or title_of(draft.flow) or f"Page {number}") for number, draft in enumerate(drafts, 1)]
     for index, (draft, page) in enumerate(zip(drafts, pages, strict=True)):
@@ -115,6 +116,7 @@ def _at_headings(steps: list[Step], *, must: bool) -> list[_Draft]:
     levels = Counter(_level(step) for step in steps if _level(step))
     long = sum(size_of(step.element) for step in steps if step.element is not None) > LONG
     top = min(levels, default=0)
+    # A single top heading is the title of the document in all but name.
     if levels[top] == 1:
         top = min((level for level in levels if level > top), default=0) if long else 0
     if not (must or long):
@@ -127,6 +129,8 @@ def _at_headings(steps: list[Step], *, must: bool) -> list[_Draft]:
             waiting.append(step)
             continue
         if top and 0 < _level(step) <= top:
+            # Headings that follow each other directly share a page: the title of a chapter and the title of its first
+            # section are not two pages.
             alone = all(element.category == "heading" for element in drafts[-1].flow)
             if not alone or (drafts[-1].title and _level(step) == top):
                 drafts.append(_Draft())

@@ -18,8 +18,8 @@ def in_reading_order(
 ) -> list[tuple[Extent, Thing]]:
     """The shapes that fill placeholders, with the other shapes inserted by their position.
 
-    The order of placeholders is meant: heading and text of one column, then of the next. The order of other shapes is
-    only which of them was made last.
+    The order of placeholders is intended: heading and text of one column, then of the next. The order of other shapes
+    only states which of them was added last.
     """
     merged: list[tuple[Extent, Thing]] = []
     waiting = list(reversed(_by_place(free)))
@@ -50,6 +50,7 @@ def _by_place(things: Sequence[tuple[Extent, Thing]]) -> list[tuple[Extent, Thin
 
 def _is_before(one: Extent, other: Extent) -> bool:
     """Whether a shape is read before another: it is higher, or it is to the left in the same row."""
+    # Shapes are side by side if they do not overlap horizontally and share more than half of the smaller height.
     overlap = min(one[3], other[3]) - max(one[1], other[1])
     beside = one[2] <= other[0] + 1 or other[2] <= one[0] + 1
     if abs(one[1] - other[1]) <= _SAME_ROW or (beside and overlap * 2 > min(one[3] - one[1], other[3] - other[1])):

@@ -21,6 +21,7 @@ def _outline(root: Node) -> list[tuple[int, str]]:
     points = {
         attribute(point, "modelId"): " ".join(filter(None, map(words_of, point.iterfind("{*}t/{*}p"))))
         for point in root.iterfind(".//{*}ptLst/{*}pt")
+        # Other types describe the layout and the transitions between nodes.
         if attribute(point, "type", "node") in ("node", "asst", "doc")
     }
     below: dict[str, list[tuple[int, str]]] = {}

@@ -118,6 +118,7 @@ class Story:
     def put_code(self, words: str) -> None:
         """Add a line of code; it continues the code above it."""
         last = self.last
+        # Each line of a listing is a paragraph in the file.
         if last is not None and last.category == "code":
             last.content["code"] += f"\n{words}"
         else:
@@ -129,6 +130,7 @@ class Story:
 
     def put_form(self, words: str, fields: list[dict[str, Any]]) -> None:
         """Add form fields; the text around them becomes the text of the form, unless it is long."""
+        # A form in a long paragraph would repeat the paragraph.
         own = words if len(words) <= MAX_SUMMARY else ""
         self.put(note("form", own or "; ".join(map(_told, fields)), fields=fields))
 
@@ -158,6 +160,7 @@ class Story:
         """Use words as the caption of a picture: the one in the same paragraph, or else the one above if it has
         none."""
         self.end_list()
+        # Word puts a caption into a paragraph of its own, LibreOffice also into the paragraph of the picture.
         picture = own or self.last
         if picture is None or picture.category != "image" or picture.content["description"]:
             return False

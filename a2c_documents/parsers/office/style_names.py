@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+# Programs can store the names of styles in the language of their user interface.
 _HEADINGS = (
     "heading", "überschrift", "titre", "título", "titulo", "encabezado", "titolo", "kop", "rubrik", "overskrift",
     "otsikko", "nagłówek", "nadpis", "címsor", "titlu", "заголовок", "επικεφαλίδα", "标题", "標題", "見出し", "제목",

@@ -53,6 +53,7 @@ class Grid:
 def _look_like_headers(rows: list[list[str]]) -> bool:
     """Whether the first row looks like headers: complete, distinct, and no numbers."""
     first = rows[0]
+    # Few tables in texts mark their headers, so the first row is judged by its look.
     different = all(first) and len(set(first)) == len(first)
     return len(rows) > 1 and different and not any(cell[0].isdigit() for cell in first)
 
@@ -107,6 +108,6 @@ class Lines:
 def turns(cells: Iterable[tuple[bool, Node]]) -> list[Node | bool]:
     """The steps through an inner table: before each cell, and after the last one, whether it is beside another cell.
 
-    Cells come with whether they are the first of their row.
+    The flag of each cell marks the first cell of a row.
     """
     return [step for first, cell in cells for step in (not first, *cell)] + [False]

@@ -30,16 +30,16 @@ def parse_xml(raw: bytes, *, recover: bool = False) -> Node:
     """Parse a document; with `recover`, as much as possible of a document that is not well-formed.
 
     Raises:
-        DamagedPartError: it is no XML, or too much of it.
+        DamagedPartError: the XML is invalid or too large.
     """
     if len(raw) > MAX_XML:
-        raise DamagedPartError(f"{len(raw) // 1_000_000} MB of XML are too much to read")
+        raise DamagedPartError(f"{len(raw) // 1_000_000} MB of XML exceed the limit of {MAX_XML // 1_000_000} MB")
     try:
         root = etree.fromstring(raw, _parser(recover))
     except (etree.XMLSyntaxError, ValueError) as error:
-        raise DamagedPartError(f"the XML cannot be read: {getattr(error, 'msg', error)}") from None
+        raise DamagedPartError(f"invalid XML: {getattr(error, 'msg', error)}") from None
     if root is None:
-        raise DamagedPartError("the XML cannot be read: nothing is in it")
+        raise DamagedPartError("invalid XML: it is empty")
     if root.getroottree().docinfo.doctype:
         etree.strip_elements(root, etree.Entity, with_tail=False)
     return root
@@ -47,6 +47,8 @@ def parse_xml(raw: bytes, *, recover: bool = False) -> Node:
 
 @lru_cache
 def _parser(recover: bool) -> etree.XMLParser:
+    # Without `huge_tree`, libxml2 limits the depth of the tree and the length of a text. Without `resolve_entities`,
+    # references stay in the tree as nodes of their own, which `parse_xml` removes.
     return etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True,
         recover=recover,
@@ -74,6 +76,7 @@ def attribute(element: Node | None, name: str, default: str = "") -> str:
     """An attribute, in any namespace."""
     if element is None:
         return default
+    # Most attributes have no namespace: the direct lookup avoids the search in nearly all cases.
     value = element.get(name)
     if value is not None:
         return str(value)

@@ -18,6 +18,7 @@ from a2c_documents.parsers.opendocument.styles import OdfStyles
 from a2c_documents.parsers.opendocument.tables import OdfCells, only_cell, read_table
 
 _CONTENTS = ("table-of-content", "illustration-index", "table-index", "object-index", "user-index")
+# The styles of a table of contents are named "Contents 1" and so on: the digit is the level.
 _DEPTH = re.compile(r"([1-9])\Z")
 
 
@@ -58,6 +59,7 @@ class OdfBody:
             elif name == "forms":
                 self._form(node)
             elif name and not name.endswith(("-source", "-decls")):
+                # The entries of a table of contents are ordinary paragraphs; only the element around them tells.
                 inner = replace(place, contents=True) if name in _CONTENTS else place
                 stack.extend((part, inner) for part in reversed(node))
         self.story.end_list()
@@ -69,6 +71,7 @@ class OdfBody:
         before, after = self._styles.breaks(style)
         if before:
             self.story.break_page()
+        # A page style that is set at a paragraph starts a section, with its own headers and footers.
         if master := self._styles.master(style):
             self.story.begin_section(len(self.masters))
             self.masters.append(master)

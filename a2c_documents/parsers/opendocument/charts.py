@@ -11,6 +11,7 @@ from a2c_documents.parsers.office.xml import Node, attribute, local, number, wor
 from a2c_documents.parsers.opendocument.addresses import reference_of
 
 _NAMES = {"circle": "pie", "ring": "doughnut", "filled-radar": "radar", "gantt": "bar"}
+# A chart without a sheet refers to its own table by this name.
 _LOCAL = re.compile(r"local-table\.\$?([A-Z]{1,3})\$?\d")
 
 
@@ -50,6 +51,7 @@ class _Table:
         """Read a series; `usual` is its column if the file does not name another one."""
         source = attribute(node, "values-cell-range-address")
         place = self._place(source, usual)
+        # In a scatter chart each series has its own x values; other charts share one range of categories.
         below = node.find("{*}domain")
         below = below if below is not None else drawn.find(".//{*}axis/{*}categories")
         categories = Values()

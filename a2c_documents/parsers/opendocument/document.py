@@ -33,7 +33,7 @@ def open_odt(path: Path) -> Source:
     """Open a text document.
 
     Raises:
-        UnreadableFileError: it is damaged, encrypted or something else.
+        UnreadableFileError: it is damaged, encrypted or in another format.
     """
     return _open(path, "OpenDocument text", "text")
 
@@ -42,7 +42,7 @@ def open_odp(path: Path) -> Source:
     """Open a presentation.
 
     Raises:
-        UnreadableFileError: it is damaged, encrypted or something else.
+        UnreadableFileError: it is damaged, encrypted or in another format.
     """
     return _open(path, "OpenDocument presentation", "presentation")
 
@@ -53,12 +53,12 @@ def _open(path: Path, what: str, kind: str) -> Source:
         if package.is_encrypted:
             raise UnreadableFileError(f"this {what} is protected by a password")
         if package.size("content.xml") > MAX_XML:
-            raise UnreadableFileError(f"this {what} is too long to be read")
+            raise UnreadableFileError(f"this {what} is too large: its text has more than {MAX_XML // 1_000_000} MB")
         raw, entities = without_entities(package.read("content.xml"))
         content = parse_xml(raw)
         body = content.find(f"{{*}}body/{{*}}{kind}")
         if body is None:
-            raise UnreadableFileError(f"this is no {what}, or a damaged one: there is no {kind} in it")
+            raise UnreadableFileError(f"this file is not a valid {what}: it contains no {kind}")
         common = package.optional("styles.xml")
         styles = OdfStyles((common, content))
         reader = OdfReader(Objects(package), styles)
@@ -83,7 +83,8 @@ def _text_pages(body: Node, common: Node | None, styles: OdfStyles, reader: OdfR
     text.read(body)
     steps = text.story.steps
     if not any(step.what == "section" for step in steps[:2]):
-        # The first paragraph names no page style: the document starts with the default one.
+        # The first paragraph names no page style: the document starts with the default one, as a section before all
+        # others.
         for step in steps:
             step.section += 1
         steps.insert(0, Step("section"))

@@ -53,6 +53,7 @@ class OdfNumbering:
         """The items of a list, which may be inside an item of another list."""
         outer = place.entry
         style = attribute(node, "style-name") or (outer.style if outer is not None else "")
+        # An inner list without a style has the style of the outer one, on the next level.
         depth = min(outer.depth + 1, DEEPEST) if outer is not None else 0
         count = outer.count if outer is not None else self._count(node, style)
         return [

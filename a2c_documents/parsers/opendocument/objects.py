@@ -45,6 +45,8 @@ class Objects:
 
     def _frame(self, frame: Node) -> Iterator[Element | Nodes]:
         """The first child of a frame that is supported; the others are replacements for it."""
+        # A frame lists the same content in several forms, the best first: an object, and then the picture that replaces
+        # it.
         for node in frame:
             name = local(node)
             if name == "text-box":

@@ -100,6 +100,9 @@ class OdfReader:
 
     def _into(self, node: Node) -> None:
         """Push an element: its text, and each child with the text after it."""
+        # Text is mixed content: pieces of it stand before, between and after the children. The stack holds elements,
+        # texts, and functions that run when the elements above them are done. There is no recursion, because a tree can
+        # be 256 levels deep, the limit of the XML parser, and each level would take several frames.
         steps: list[Node | str] = [_blanks_collapsed(node.text)] if node.text else []
         for part in node:
             steps.append(part)

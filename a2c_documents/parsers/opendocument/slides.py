@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from a2c_documents.model import Element, Page, heading, note
 from a2c_documents.parsers.office.comments import speaker_notes
@@ -17,6 +16,7 @@ from a2c_documents.parsers.opendocument.styles import OdfStyles
 from a2c_documents.wording import shortened
 
 MAX_TITLE = 120
+# Programs name slides "page1", "Folie 2" and so on by default. Such a name is not a title.
 _UNNAMED = re.compile(r"(page|slide|folie|diapo\w{0,10}|dia|seite)?\s?\d*", re.IGNORECASE)
 _FURNITURE = ("footer", "header", "date-time", "page-number")
 _DECLARED = {"header": "header", "footer": "footer", "date-time": "footer"}
@@ -41,10 +41,11 @@ class Slides:
     def _slide(self, slide: Node, number: int) -> Page:
         style = self._styles.slide(attribute(slide, "style-name"))
         titles: list[Element] = []
-        filled: list[tuple[Extent, Any]] = []
-        free: list[tuple[Extent, Any]] = []
+        filled: list[tuple[Extent, Node]] = []
+        free: list[tuple[Extent, Node]] = []
         for shape in slide:
             role = attribute(shape, "class") if local(shape) in ("frame", "custom-shape") else ""
+            # A placeholder holds only the prompt of the design, such as "Click to add text".
             if local(shape) not in SHAPES or attribute(shape, "placeholder") == "true" or role in _FURNITURE:
                 continue
             if role == "title" and (words := " ".join(self._reader.plain(shape).split())):

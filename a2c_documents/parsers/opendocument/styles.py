@@ -30,6 +30,7 @@ class OdfStyles:
                         whole(attribute(level, "level"), 1): level for level in node
                     }
                 elif attribute(node, "family") == "text":
+                    # Names are unique only within a family.
                     self._text_styles[name] = node
                 elif attribute(node, "family") == "drawing-page":
                     self._slide_styles[name] = node

@@ -70,6 +70,7 @@ def _cells(row: Node, grid: Grid, words: Callable[[Node], str]) -> list[str]:
         if wide > 1 or high > 1:
             grid.merged.append((top, len(cells), top + high - 1, len(cells) + wide - 1))
         cells.extend([words(cell) if name == "table-cell" else ""] * repeated)
+    # Programs fill a row with empty cells up to the width of the page. They must not widen the table.
     while cells and not cells[-1] and len(cells) > max((len(known) for known in grid.rows), default=len(cells)):
         cells.pop()
     return cells

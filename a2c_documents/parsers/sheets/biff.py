@@ -19,7 +19,7 @@ _STYLE, _TEXTS, _SIZE, _FORMAT, _BEGIN = 0xE0, 0xFC, 0x200, 0x41E, 0x809
 _MODERN = 0x600
 """The version of Excel 97 and later."""
 _MAX_ROWS, _MAX_COLUMNS = 65_536, 256
-_DAMAGED = "this workbook is damaged: it says sizes that cannot be"
+_DAMAGED = "this workbook is damaged: it states impossible sizes"
 
 
 class Records:
@@ -49,6 +49,7 @@ class Records:
                 self._formats[number] = words_at(data, 2, 2 if self._modern else 1, is_modern=self._modern)
             elif kind == _BOUND_SHEET:
                 name = words_at(data, 6, 1, is_modern=self._modern)
+                # The records of a sheet are looked up by the name that calamine reports.
                 self._sheets[name] = struct.unpack_from("<I", data)[0]
             elif kind == _TEXTS and struct.unpack_from("<I", data, 4)[0] > len(self._stream) // 3:
                 # calamine allocates what this record states before it reads a text. A small file with a huge number
@@ -72,6 +73,7 @@ class Records:
         depth = 0
         while place + 4 <= len(self._stream):
             kind, size = struct.unpack_from("<HH", self._stream, place)
+            # A chart on a sheet is a stream of its own inside the stream of the sheet, with a begin and an end record.
             depth += kind == _BEGIN
             if depth <= 1:
                 yield kind, self._stream[place + 4 : place + 4 + size]
@@ -212,6 +214,8 @@ class SheetRecords:
         self._shape = number if kind == _IS_COMMENT else -1
 
     def _text(self, data: bytes) -> None:
+        # The text of a comment follows in continuation records, each with its own character width, and the number of
+        # characters is only in this record.
         self._missing = struct.unpack_from("<H", data, 10)[0] if self._shape >= 0 else 0
 
     def _more(self, data: bytes) -> None:

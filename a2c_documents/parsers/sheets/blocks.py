@@ -73,7 +73,7 @@ def areas_of(
 ) -> list[Area]:
     """The areas of the blocks in reading order. A merged cell fills the area that it covers.
 
-    `hidden` are rows and columns that nobody sees: they divide nothing.
+    `hidden` are the hidden rows and columns: they do not divide blocks.
     """
     if not cells:
         return []
@@ -96,6 +96,7 @@ def areas_of(
             waiting.extend(pieces)
         else:
             found.append(_bounds(part))
+        # Scattered cells, as in a calendar or a form, would give hundreds of tables with one cell each.
         if len(found) + len(waiting) > MAX_BLOCKS:
             found = _bands(sorted(places))
             break
@@ -108,6 +109,7 @@ def _cut(places: list[tuple[int, int]], axis: int, hidden: Collection[int] = ())
     part_of: dict[int, int] = {}
     number = 0
     for before, line in zip([used[0], *used], used, strict=False):
+        # A gap that consists of hidden rows or columns is not seen, and what looks like one table is one.
         number += line > before + 1 and any(gap not in hidden for gap in range(before + 1, line))
         part_of[line] = number
     if number == 0:
@@ -153,6 +155,7 @@ def _goes_on(block: Block, count: int) -> bool:
     present = filled(row)
     if not present or row[0].text or any(cell.kind != TEXT or cell.formula for cell in present):
         return False
+    # A header can have up to four lines: if the next row can be another line, the row after it decides.
     if not any(below) or not filled(below[:1]):
         return bool(filled(below)) and count + 2 < len(block.rows) and _goes_on(block, count + 1)
     return any(over.text and under.kind not in (TEXT, DATE) for over, under in zip(row, below, strict=True))

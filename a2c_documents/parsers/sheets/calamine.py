@@ -105,6 +105,8 @@ class CalamineBook:
         return self._told[1]
 
     def _pages(self, number: int) -> list[tuple[int, int]]:
+        # Opening loads every sheet: binary formats state no size that can be trusted, and the number of pages depends
+        # on the rows.
         rows, _ = self._load(number)
         return pages_of((row, len(cells)) for row, cells in rows.items())
 
@@ -125,6 +127,8 @@ class CalamineBook:
                 self._broken[number] = f"This sheet cannot be read: {_reason(error)}."
             except BaseException as error:
                 self._broken[number] = f"This sheet cannot be read: {_if_panic(error)}."
+            # All sheets are dropped at once: a record of which was used last is not worth its code, as clients read
+            # sheet by sheet.
             if sum(len(rows) for rows, _ in self._loaded.values()) > _KEPT_ROWS:
                 self._loaded.clear()
             self._loaded[number] = (rows, merged)
@@ -142,7 +146,7 @@ def _streams(raw: bytes) -> tuple[bytes, Facts]:
         raise UnreadableFileError("this workbook is protected by a password")
     found = streams.get("workbook") or streams.get("book")
     if not found:
-        raise UnreadableFileError("this is no workbook, or a damaged one")
+        raise UnreadableFileError("this file is damaged or not a valid workbook")
     return found, summary_facts(streams.get(SUMMARY_STREAM, b""))
 
 
@@ -151,7 +155,7 @@ def _filled(sheet: CalamineSheet) -> _Rows:
     if sheet.start is None or sheet.end is None:
         return {}
     if sheet.end[0] >= MAX_ROWS or sheet.end[1] >= MAX_COLUMNS:
-        raise UnreadableFileError("it says a size that no sheet can have")
+        raise UnreadableFileError("it states an impossible size")
     left, found = sheet.start[1], _Rows()
     for number, row in enumerate(sheet.iter_rows()):
         cells = [(column, value) for column, value in enumerate(row, left) if value != ""]
@@ -162,6 +166,7 @@ def _filled(sheet: CalamineSheet) -> _Rows:
 
 def _if_panic(error: BaseException) -> UnreadableFileError:
     """The error for a panic of the Rust library, which is not an `Exception`; other errors are raised again."""
+    # PyO3 derives `PanicException` from `BaseException`, and has no public name for it.
     if type(error).__name__ != "PanicException":
         raise error
     return UnreadableFileError("this workbook is damaged")
@@ -171,7 +176,7 @@ def _reason(error: BaseException) -> str:
     words = str(error)
     if "password" in words.lower() or "encrypt" in words.lower():
         return "this workbook is protected by a password"
-    return f"this is no workbook, or a damaged one: {words[:200]}"
+    return f"this file is damaged or not a valid workbook: {words[:200]}"
 
 
 def _cell(value: _Value, code: str) -> Cell:

@@ -24,7 +24,7 @@ def open_sheets(path: Path) -> Source:
     """Open a workbook by its content, whatever its suffix.
 
     Raises:
-        UnreadableFileError: it cannot be read, and why.
+        UnreadableFileError: it is damaged, encrypted or not a workbook.
     """
     try:
         with path.open("rb") as file:
@@ -55,7 +55,8 @@ def _book(path: Path, start: bytes) -> Book:
 def _packed_book(package: Package) -> Book:
     if "xl/workbook.bin" in package:
         if package.unpacked > MAX_BINARY:
-            raise UnreadableFileError("this binary workbook is too large to be read")
+            raise UnreadableFileError(f"this binary workbook unpacks to more than {MAX_BINARY // 1_000_000} MB")
+        # The sheets of an xlsb are binary records inside the archive, which only calamine reads.
         facts = core_facts(package)
         package.close()
         return CalamineBook(package.path, facts)
@@ -65,14 +66,14 @@ def _packed_book(package: Package) -> Book:
 def _what_it_is(start: bytes) -> str:
     words = start.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if words.startswith((b"<html", b"<!doctype html", b"<table")):
-        return "this is no workbook but a web page with a workbook's name"
+        return "this file is a web page, not a workbook"
     if words.startswith(b"<?xml"):
-        return "this is no workbook but an XML file with a workbook's name"
+        return "this file is XML, not a workbook"
     if start[:1] == b"\x09" and start[1:2] in b"\x00\x02\x04\x08":
-        return "this workbook is of a kind from before 1997, which cannot be read"
+        return "this workbook has a format from before Excel 97, which is not supported; save it as xlsx"
     if b"\x00" not in start:
-        return "this is no workbook but a text file with a workbook's name"
-    return "this is no workbook, or a damaged one"
+        return "this file is a text file, not a workbook"
+    return "this file is damaged or not a valid workbook"
 
 
 class SheetsSource:

@@ -46,7 +46,7 @@ class ExcelBook:
         self._package = package
         main = package.main_part("xl/workbook.xml")
         if main not in package:
-            raise UnreadableFileError("this is no workbook: it has no list of sheets")
+            raise UnreadableFileError("this file is not a valid workbook: it has no list of sheets")
         tree = package.xml(main)
         targets = package.relations(main)
         self._strings_part, self._styles_part = (package.related(main, kind) for kind in ("sharedStrings", "styles"))
@@ -103,6 +103,7 @@ class ExcelBook:
             self._tails[number] = stream.tail
             return pages
         except DamagedPartError:
+            # The rows before the damage can still be read: one page takes them all.
             return [(0, MAX_ROWS - 1)]
         finally:
             stream.close()
@@ -127,6 +128,8 @@ class ExcelBook:
         return region
 
     def _stream_for(self, sheet: int) -> RowStream:
+        # One stream is open at a time: a workbook can have hundreds of sheets, and each stream holds buffers and a
+        # decompressor.
         if self._stream is None or self._stream_of != sheet:
             if self._stream is not None:
                 self._stream.close()
@@ -179,6 +182,7 @@ class Around:
         region.merged = [area for area in self.merged if area.meets(rows)]
         region.tables = [table for table in self.tables if table.area.meets(rows)]
         region.hidden_columns = self.hidden_columns
+        # Links can point to empty cells and to whole columns; only cells that are shown get one.
         region.links = {
             (area.top, area.left): url
             for area, url in self.links
@@ -199,7 +203,7 @@ def read_around(package: Package, part: str, stream: RowStream | None, tail: byt
     """Read the things that belong to a sheet; without a stream, only those in other parts. Damaged parts become
     problems that the page reports.
 
-    `tail` is what stands behind the rows, where that is known already.
+    `tail` holds the bytes after the rows, if they are already known.
     """
     around = Around()
     relations = package.relations(part)
@@ -238,6 +242,8 @@ def _add_related(around: Around, package: Package, kind: str, target: str) -> No
 
 def _hidden_columns(head: bytes) -> list[int]:
     ranges: list[tuple[int, int]] = []
+    # The numbers are from an untrusted file: seven digits are more than any sheet has columns, and small enough to
+    # convert.
     for column in map(attributes, _COLUMN.findall(head)):
         ends = column.get("min", ""), column.get("max", "") or column.get("min", "")
         if is_on(column.get("hidden", "")) and all(end.isdecimal() and len(end) < 8 for end in ends):

@@ -28,6 +28,7 @@ from a2c_documents.parsers.sheets.markup import is_on, runs_of, unescaped
 
 _TEXT = re.compile(rb"<(?:[\w.-]+:)?t(?:\s[^>]*)?>([^<]*)<")
 _PHONETIC = re.compile(rb"<(?:[\w.-]+:)?rPh\b.*?</(?:[\w.-]+:)?rPh>", re.DOTALL)
+# The first group matches what must not change: names of sheets, texts and structured references.
 _REFERENCE = re.compile(r"""('[^']*'|"[^"]*"|\[[^\]]*\])|(?<![\w.])(\$?)([A-Za-z]{1,3})(\$?)([0-9]{1,7})(?![\w(.])""")
 _Shared = dict[str, tuple[tuple[int, int], str]]
 """Shared formulas by number: the cell that holds the formula, and its text."""
@@ -38,7 +39,8 @@ _MAX_STRINGS, _MAX_STRING = 300_000_000, 4_000_000
 class SharedStrings:
     """The texts that cells refer to by number, unpacked only as far as they are requested.
 
-    They are kept as they were unpacked, with where each of them ends: there may be millions.
+    There can be millions of them, so they stay in blocks of XML with the end of each text: strings would take more
+    memory.
     """
 
     def __init__(self, package: Package, name: str) -> None:
@@ -62,6 +64,7 @@ class SharedStrings:
         block = bisect_right(self._counts, number)
         is_first = number == (self._counts[block - 1] if block else 0)
         raw = self._blocks[block][0 if is_first else self._ends[number - 1] : self._ends[number]]
+        # Phonetic guides of East Asian texts would repeat the text in another script.
         if b"rPh" in raw:
             raw = _PHONETIC.sub(b"", raw)
         words = b"".join(_TEXT.findall(raw)).decode("utf-8", "replace")
@@ -92,6 +95,7 @@ class SharedStrings:
             # An empty text can be `<si/>`, without an end tag.
             self._end = re.compile(rb"</" + prefix + rb"si>|<" + prefix + rb"si\s*/>")
         data = self._rest + chunk
+        # A tag at the end of the chunk can be incomplete, and must not be searched yet.
         cut = data.rfind(b"<")
         ends = [match.end() for match in self._end.finditer(data, 0, max(cut, 0))]
         if ends:
@@ -140,6 +144,7 @@ class CellReader:
             for cell, rule, words in stream.shared
             if "si" in rule and (place := cell_of(cell.get("r", ""))) is not None
         }
+        # The rows are a fragment. The start tag of the sheet around them declares their namespaces.
         tree = parse_xml(root.rstrip(b"/>") + b">" + rows + b"</" + stream.prefix + root_name(root) + b">")
         row = start - 1
         for node in tree:

@@ -121,10 +121,10 @@ _OBJECTS = re.compile(rb"<((?:[\w.-]+:)?oleObjects)\b.*?</\1>", re.DOTALL)
 def embedded_objects(package: Package, part: str, root: bytes, tail: bytes) -> Iterator[tuple[int, int, Element]]:
     """The embedded files of a sheet, each with the row and column of its upper left corner.
 
-    `root` is the start tag of the sheet, `tail` what stands behind its rows.
+    `root` is the start tag of the sheet, `tail` the bytes after its rows.
 
     Raises:
-        DamagedPartError: it is no XML.
+        DamagedPartError: the XML is invalid.
     """
     match = _OBJECTS.search(tail)
     if match is None:
@@ -171,6 +171,8 @@ def _looking_alike(one: Series, cells: Cells, sheet: str) -> Series:
 
 def _as_in_cells(kept: Values, cells: Cells, sheet: str) -> Values:
     """Numbers without a format as their cells show them, if all these cells are on the page."""
+    # Some programs write charts without number formats. A chart should show "12%" where the cells show it, so the text
+    # of the cells is used, but only if they are all on the page.
     if not kept.is_plain:
         return kept
     source = _cells_at(kept.source, cells, sheet)

@@ -47,6 +47,8 @@ class RowStream:
     def _start(self) -> None:
         self.close()
         self.shared.clear()
+        # A part of an archive can only be unpacked forwards. Clients mostly read pages in order, so the stream keeps
+        # its position; a request for earlier rows unpacks the sheet again from its start.
         self._file = self._package.open(self._name)
         self._next = 0
         self._kept: tuple[int, bytes] | None = None
@@ -60,9 +62,10 @@ class RowStream:
         else:
             cut = -1
         if b"<!DOCTYPE" in head[:CHUNK] or b"<!ENTITY" in head[:CHUNK]:
-            raise DamagedPartError("a part of this file defines entities of its own, which no spreadsheet needs")
+            raise DamagedPartError("it declares XML entities, which spreadsheet programs never do")
         root = _ROOT.search(head)
         self.root = root[0] if root else b""
+        # Some programs write all elements with a namespace prefix, `<x:row>`.
         self.prefix = (root[1] + b":") if root and root[1] else b""
         start = head.rfind(b"<", 0, cut) if cut >= 0 else len(head)
         self.head = head[:start]
@@ -72,6 +75,7 @@ class RowStream:
         self._end = b"</" + self.prefix + b"sheetData"
         self._walk = self._all(head[start:])
         if _EMPTY.match(head, start):
+            # The end of the rows is the empty element itself.
             self._end = b"<" + self.prefix + b"sheetData"
 
     def close(self) -> None:
@@ -114,7 +118,7 @@ class RowStream:
                 found.append(raw)
                 size += len(raw)
                 if size > MAX_SLICE:
-                    raise DamagedPartError("the rows of this page are too long to be read")
+                    raise DamagedPartError(f"the rows of this page have more than {MAX_SLICE // 1_000_000} MB")
         return b"".join(found)
 
     def lengths(self) -> Iterator[tuple[int, int]]:
@@ -122,6 +126,7 @@ class RowStream:
         self._start()
         begin, value, inline, rule = (b"<" + self.prefix + name for name in (b"c ", b"v", b"is", b"f"))
         for number, raw in self._walk:
+            # Rows with formatted but empty cells are common, and make no page longer.
             if value in raw or inline in raw or rule in raw:
                 yield number, raw.count(begin) or 1
 
@@ -145,12 +150,14 @@ class RowStream:
                 place = data.find(self._end)
                 if place >= 0:
                     return (data[place:] + self._read(file, MAX_TAIL))[:MAX_TAIL]
+                # The end tag can be divided between two chunks.
                 before = data[-len(self._end) :]
         return b""
 
     def _until(self, stop: int) -> Iterator[tuple[int, bytes]]:
         """The rows before `stop`; the first row after them is kept for the next request."""
         while True:
+            # The walk finds the end of a page by the first row of the next one, which must not be lost.
             item = self._kept or next(self._walk, None)
             self._kept = None
             if item is None:
@@ -186,7 +193,7 @@ class RowStream:
             # completed by the next chunk.
             rest = starts[-1].start() if starts else max(buffer.rfind(b"<"), 0)
             if len(buffer) - rest > MAX_ROW:
-                raise DamagedPartError("a row of this sheet is too long to be read")
+                raise DamagedPartError(f"a row of this sheet has more than {MAX_ROW // 1_000_000} MB")
             buffer = buffer[rest:] + chunk
 
     def _finish(self, tail: bytes) -> None:

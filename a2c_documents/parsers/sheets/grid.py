@@ -15,6 +15,7 @@ CELLS_OF_A_PAGE = 4_000
 MAX_CELLS = 100_000
 """Limit for the cells of a page, whatever size a file declares."""
 MAX_ROWS, MAX_COLUMNS = 1_048_576, 16_384
+# Pages with a round number of rows are easy to cite and to find again: rows 401 to 800.
 _NICE = (1, 2, 5, 10, 20, 50, 100, 200, 250, 400, 500, 1_000, 2_000, 4_000)
 _REF = re.compile(r"\$?([A-Za-z]{1,3})\$?([0-9]{1,7})$")
 
@@ -183,6 +184,7 @@ def rows_of_a_page(columns: int) -> int:
 def even_pages(rows: int, columns: int) -> list[tuple[int, int]]:
     """First and last row of each page of a sheet that is filled throughout. A few rows too many do not make a page."""
     step = rows_of_a_page(columns)
+    # A last page of a few rows is not worth a request of its own.
     if rows <= step + step // 4:
         return [(0, max(0, rows - 1))]
     return [(start, min(start + step, rows) - 1) for start in range(0, rows, step)]
@@ -191,7 +193,7 @@ def even_pages(rows: int, columns: int) -> list[tuple[int, int]]:
 def pages_of(filled: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """First and last row of each page, from the number of cells in each row that is not empty.
 
-    A sheet with cells here and there has pages of about as many cells; one that is filled has even pages.
+    A sparse sheet has pages with about the same number of cells; a sheet that is filled has pages of equal rows.
     """
     starts, on_page, last, columns, total = [0], 0, -1, 0, 0
     for row, cells in filled:

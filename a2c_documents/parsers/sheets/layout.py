@@ -62,6 +62,8 @@ def elements_of(region: Region, first: int, continued: Continued | None = None) 
     placed = [Placed(row, column, element) for row, column, element in region.floating]
     for named in region.tables:
         placed.extend(_named(cells, named, region))
+    # The order matters: named tables take their cells first, then the table that continues from the page before. What
+    # is left is divided into blocks.
     rest = _continued(cells, first, continued)
     if continued is not None and rest is not None:
         block = block_of(cells, rest, region.merged)
@@ -136,6 +138,7 @@ def _continued(cells: dict[tuple[int, int], Cell], first: int, continued: Contin
     last = first - 1
     while last + 1 in rows:
         last += 1
+        # A cell beside the table means that another layout begins: headers from the page before would be wrong.
         if continued.left - 1 in rows[last] or continued.right + 1 in rows[last]:
             return None
     return Area(first, continued.left, last, continued.right) if last >= first else None
@@ -154,6 +157,7 @@ def _block(block: Block, region: Region, tables: list[Element], *, above_table: 
     titles, block = _titled(block, region)
     yield from titles
     notes: list[Placed] = []
+    # Sources and explanations below a table are often in the row right after it.
     while len(block.rows) > 1 and block.width > 1 and _is_note_row(block):
         last = Block(block.area._replace(top=block.area.bottom), block.rows[-1:], block.merged)
         notes.append(_single(last, last.rows[0], region, is_title=False))
@@ -168,6 +172,7 @@ def _block(block: Block, region: Region, tables: list[Element], *, above_table: 
                 yield _single(one, row, region, is_title=number == 0 and (above_table or block.area.top == 0))
     else:
         count = header_rows(block)
+        # Authors put an empty row between groups of one table. The parts below it have no headers of their own.
         above = _table_above(block, tables) if count == 0 else None
         headers = headers_of(block, count) if above is None else above.content["headers"]
         element = _table(block, headers, count, region)

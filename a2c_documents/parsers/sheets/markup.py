@@ -58,6 +58,8 @@ def edge_elements(category: str, words: str) -> Iterator[Element]:
 
 
 def _part(words: str) -> str:
+    # Page numbers, dates and names are computed when the sheet is printed; a word in brackets stands for them. Other
+    # codes only set fonts and colours.
     for code, shown in _WORDS.items():
         words = words.replace(code, shown)
     return _CODE.sub("", words).replace("&&", "&").strip()

@@ -97,11 +97,14 @@ class OpenDocumentBook:
     def _divide(self) -> None:
         """Find the sheets, and the rows of each."""
         raw = self._raw
+        # A tree of 250 MB of XML would take gigabytes of memory, and all of it to show one page. The conventional
+        # prefixes (`table:`, `office:`) are part of what every program writes, so that the bytes can be searched for
+        # them.
         root = _ROOT.search(raw)
         if root is None:
-            raise UnreadableFileError("this is no workbook: its content is something else")
+            raise UnreadableFileError("this file is not a valid workbook: it contains no spreadsheet")
         if b"<!DOCTYPE" in raw[: root.start()] or b"<!ENTITY" in raw[: root.start()]:
-            raise UnreadableFileError("a part of this file defines entities of its own, which no spreadsheet needs")
+            raise UnreadableFileError("this workbook declares XML entities, which spreadsheet programs never do")
         self._root = root[0]
         styles: dict[str, tuple[str, bool]] = {}
         for said, shape in _STYLE.findall(raw):
@@ -110,6 +113,7 @@ class OpenDocumentBook:
             styles[style.get("style:name", "")] = style.get("style:master-page-name", ""), is_hidden
         end = 0
         for match in _SHEET.finditer(raw, raw.find(b"<office:spreadsheet")):
+            # A table can be nested in another one; only tables on the top level are sheets.
             if match.start() < end or match[1].endswith(b"/"):
                 continue
             end = raw.find(b"</table:table>", match.end())
@@ -124,6 +128,8 @@ class OpenDocumentBook:
     def _sheet(self, start: int, end: int, master: str) -> _Sheet:
         raw = self._raw
         rows = list(self._rows_of(start, end))
+        # Every cell with a value holds a paragraph: counting the start tags gives the number of filled cells without
+        # parsing them.
         counted = [(group, raw.count(b"<text:p", group.start, group.end)) for group in rows]
         filled = ((group, count) for group, count in counted if count)
         self.sheets[-1].pages = pages_of(
@@ -139,6 +145,7 @@ class OpenDocumentBook:
 
     def _rows_of(self, start: int, end: int) -> Iterator[_Rows]:
         row = 0
+        # A row has its end tag before the next row begins; a row without one is empty (`<table:table-row …/>`).
         matches = list(_ROW.finditer(self._raw, start, end))
         stops = [match.start() for match in matches[1:]] + [end]
         for match, stop in zip(matches, stops, strict=False):
@@ -376,6 +383,7 @@ def named_tables(raw: bytes, sheet: str) -> list[NamedTable]:
     for said in map(attributes, _RANGE.findall(raw, max(0, raw.rfind(b"<table:database-ranges")))):
         name, where = said.get("table:name", ""), reference_of(said.get("table:target-range-address", ""))
         area = area_of(where)
+        # LibreOffice creates anonymous ranges for its filters.
         if area is not None and where.rpartition("!")[0].strip("'") == sheet and not name.startswith("__Anonymous"):
             found.append(NamedTable(name, area, (), int(said.get("table:contains-header") != "false")))
     return found

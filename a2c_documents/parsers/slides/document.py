@@ -30,7 +30,7 @@ def open_slides(path: Path) -> Source:
     """Open a presentation.
 
     Raises:
-        UnreadableFileError: it is no presentation, or a damaged or protected one.
+        UnreadableFileError: it is damaged, encrypted or not a presentation.
     """
     package = Package(path, "presentation")
     try:
@@ -38,7 +38,7 @@ def open_slides(path: Path) -> Source:
         pages = [page for number_, name in enumerate(deck.slides, 1) for page in deck.pages(number_, name)]
     except DamagedPartError as error:
         package.close()
-        raise UnreadableFileError(f"this is no presentation, or a damaged one: {error}") from None
+        raise UnreadableFileError(f"this file is damaged or not a valid presentation: {error}") from None
     return LazySource(_facts(package, deck), pages, package.close)
 
 
@@ -70,6 +70,8 @@ class _Deck:
         try:
             tree = self.package.xml(name)
         except DamagedPartError:
+            # A damaged slide still gets its page, so that the numbers of the others stay right; the page gives the
+            # reason.
             return [Later(f"Slide {slide}", partial(self.page, slide, name))]
         # The titles of all pages are needed on opening, so every slide is parsed once anyway. Keeping the trees of
         # ordinary presentations saves parsing them again; the bound limits the memory for large ones.
@@ -106,6 +108,7 @@ class _Deck:
 
     def _design(self, name: str) -> Design:
         layout = self.package.related(name, "slideLayout")
+        # Hundreds of slides share a few layouts.
         if layout not in self._designs:
             self._designs[layout] = Design(self.package, layout)
         return self._designs[layout]

@@ -77,6 +77,7 @@ def _table(element: Node, metadata: dict[str, Any]) -> list[Element]:
                 break
             left -= 1
             wide, high = whole(cell.get("gridSpan"), 1), whole(cell.get("rowSpan"), 1)
+            # Cells below a merged cell stay in the file, sometimes with old text that PowerPoint does not show.
             covered = cell.get("hMerge") in ("1", "true") or cell.get("vMerge") in ("1", "true")
             cells.append("" if covered else plain(cell.find("{*}txBody")))
             if not covered and (wide > 1 or high > 1):
@@ -105,6 +106,7 @@ def picture_elements(shape: Shape, part: SlidePart, metadata: dict[str, Any]) ->
         blip = shape.element.find("{*}spPr/{*}blipFill/{*}blip")
     file = part.target(attribute(blip, "embed")) if blip is not None else ""
     picture = part.package.picture(file) if file and file in part.package else None
+    # Sound and film are stored as their poster picture, with a mark that names the file.
     element = _media(shape, part)
     if element is None:
         linked = part.relations.get(attribute(blip, "link")) if blip is not None else None

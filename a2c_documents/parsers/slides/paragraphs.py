@@ -84,6 +84,7 @@ def _parts(element: Node) -> Iterator[Node]:
         if local(part) != "AlternateContent":
             yield part
         elif len(part):
+            # The first alternative is the one for current programs; formulas occur only there.
             yield from part[0]
 
 

@@ -49,6 +49,7 @@ class Design:
                 found.append(shape)
                 kind = attribute(mark, "type") or kind
                 break
+        # A slide and its layout match placeholders by index; a layout and its master match them by type.
         wanted = _BASIC.get(kind, kind)
         found.extend(shape for name, _, shape in _placeholders(self._master) if name == wanted)
         return found
@@ -104,6 +105,8 @@ def _children(parent: Node) -> Iterator[Node]:
             yield child
             continue
         for choice in child:
+            # The first choice can hold only a new kind of shape that is not supported; a later one has a picture or a
+            # frame for it.
             known = [shape for shape in choice if local(shape) in _KINDS or local(shape) == "grpSp"]
             if known:
                 yield from known
@@ -154,6 +157,8 @@ def _box(frame: tuple[float, float, float, float], transform: Transform) -> list
 
 def _inside(group: Node, outer: Transform) -> Transform:
     """The transformation from the units inside a group to those of the slide."""
+    # A group has a coordinate system of its own: the rectangle `chOff`/`chExt` inside it is drawn into the rectangle
+    # `off`/`ext` outside, and groups can be nested.
     frame, place = _frame(group), group.find("{*}grpSpPr/{*}xfrm")
     start, size = (place.find("{*}chOff"), place.find("{*}chExt")) if place is not None else (None, None)
     if frame is None or start is None or size is None:

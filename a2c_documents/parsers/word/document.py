@@ -59,13 +59,13 @@ def open_word(path: Path) -> Source:
     """Open a docx, docm or dotx.
 
     Raises:
-        UnreadableFileError: it is damaged, encrypted or something else.
+        UnreadableFileError: it is damaged, encrypted or not a Word document.
     """
     package = Package(path, _WHAT)
     try:
         main = package.main_part("word/document.xml")
         if main not in package:
-            raise UnreadableFileError("this is no Word document, or a damaged one: there is no text in it")
+            raise UnreadableFileError("this file is not a valid Word document: its main part is missing")
         return PagesSource(_facts(package), paginate(_pages(package, main)))
     except DamagedPartError as error:
         raise UnreadableFileError(f"this Word document is damaged: {error}") from None
@@ -75,14 +75,14 @@ def open_word(path: Path) -> Source:
 
 def _pages(package: Package, main: str) -> list[Page]:
     if package.size(main) > MAX_XML:
-        raise UnreadableFileError("this Word document is too long to be read")
+        raise UnreadableFileError(f"this Word document is too large: its text has more than {MAX_XML // 1_000_000} MB")
     # Entities are removed before parsing. Word never writes them, and files that declare them try to make the parser
     # expand or fetch something.
     raw, entities = without_entities(package.read(main))
     root = parse_xml(raw)
     body = child(root, "w:body")
     if body is None:
-        raise UnreadableFileError("this is no Word document, or a damaged one: there is no text in it")
+        raise UnreadableFileError("this file is not a valid Word document: it has no body")
     asides = Asides()
     styles = WordStyles(package.optional(package.related(main, "styles")))
     numbering = WordNumbering(package.optional(package.related(main, "numbering")), styles)
@@ -146,6 +146,8 @@ class WordBody:
     def read(self, body: Node) -> Story:
         """Read the whole body."""
         self._story.begin_section(0)
+        # Content of boxes and frames is pushed onto the same stack: it follows its paragraph, and no depth of nesting
+        # leads to recursion.
         stack: list[Node] = list(reversed(body))
         while stack:
             node = stack.pop()
@@ -206,9 +208,9 @@ class WordBody:
                 self._words("".join(words), said, look, mark, depth, others)
                 self._story.break_page()
                 words, others, mark = [], [], None
-            # A formula of its own line divides the paragraph. In a heading or list item it stays in the text, because
-            # these are one element.
             elif is_formula(part):
+                # A formula of its own line divides the paragraph. In a heading or list item it stays in the text,
+                # because these are one element.
                 if mark is not None or look.kind:
                     words.append(in_words(part))
                     continue
@@ -246,8 +248,10 @@ class WordBody:
         if look.kind == "code":
             self._story.put_code(words.rstrip())
         elif len(shown) > 2 and not shown.strip("-_*=—─ ") and len(set(shown)) == 1:
+            # A line drawn with characters.
             self._story.put_rule()
         elif shown.startswith("$") and shown.endswith("$") and said.parts == [words] and shown.count("$") == 2:
+            # Some authors type LaTeX instead of inserting an equation.
             self._story.put(formula(shown.strip("$")))
         elif not (said.fields and len(shown) <= MAX_SUMMARY):
             self._story.put_text(shown, said.links)

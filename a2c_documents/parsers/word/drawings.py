@@ -115,6 +115,7 @@ class Drawings:
         return _Frame(outer.name or attribute(shape, "name"), alt, size, click.target if click else outer.url)
 
     def _picture(self, blip: Node | None, frame: _Frame) -> Element:
+        # The older and the newer format name the relation of a picture differently.
         names = ("embed", "id", "link", "href") if blip is not None else ()
         relation = next((found for name in names if (found := self._relations.get(attribute(blip, name)))), None)
         shown = image(frame.alt, url=relation.target if relation and relation.external else "", **frame.metadata)
@@ -147,6 +148,7 @@ class Drawings:
 
 
 def _old_frame(node: Node, outer: _Frame) -> _Frame:
+    # VML, the format of drawings before 2007, states the size in a CSS style.
     lengths = {found[1].lower(): pixels(found[2]) for found in _LENGTH.finditer(attribute(node, "style")[:2_000])}
     size = (lengths.get("width", 0), lengths.get("height", 0))
     alt = outer.alt or attribute(node, "alt")

@@ -31,6 +31,7 @@ class Notes:
                 self._threads = {one.id: thread for thread in threads(self._comments()) for one in thread}
             thread = self._threads.get(aside.id, [])
             for one in thread:
+                # Word refers to a comment and to each of its replies. The thread is shown at the first reference.
                 del self._threads[one.id]
             return thread_elements(thread, about=aside.about) if thread else []
         reader, entries = self._entries(aside.kind)

@@ -68,6 +68,7 @@ class WordNumbering:
         else:
             counts[depth] = counts[depth] + 1 if depth in counts else level.start
         self._begun.add((list_id, depth))
+        # A new item restarts the numbering below it, unless the list says otherwise.
         for deeper in [number for number in counts if number > depth and levels.get(number, Level()).restarts]:
             del counts[deeper]
         if level.style == "none" and not level.pattern.strip():
@@ -81,6 +82,7 @@ class WordNumbering:
         for depth in range(DEEPEST + 1):
             if f"%{depth + 1}" in label:
                 above = levels.get(depth, Level())
+                # A level in "legal" style shows the numbers of all levels above it as digits: II becomes 2 in "2.1".
                 style = "decimal" if level.plain_numbers else above.style
                 label = label.replace(f"%{depth + 1}", numeral(counts.get(depth, above.start), style))
         return label.strip()

@@ -46,6 +46,8 @@ class Asides:
 
     def mark(self, kind: str, note_id: str, numeral: Callable[[int], str]) -> str:
         """The mark of a note; a second reference gets the same mark."""
+        # Notes in headers and in other notes count too, so the counters belong to the document and not to the reader of
+        # one part.
         if (kind, note_id) not in self.marks:
             self.counts[kind] = self.counts.get(kind, 0) + 1
             self.marks[kind, note_id] = numeral(self.counts[kind])
@@ -72,6 +74,9 @@ class WordReader:
         """Read a paragraph, without recursion."""
         self._said = said = Said(fields=self._pending)
         self._pending = []
+        # The walk has a stack of its own. A tree can be 256 levels deep, the limit of the XML parser, and a recursive
+        # walk would need several frames for each of them. The action for a node pushes its children or skips them. A
+        # `_Close` below them on the stack runs when everything inside the node has been read.
         self._stack = list(reversed(element))
         while self._stack:
             node = self._stack.pop()
@@ -146,6 +151,7 @@ class WordReader:
 
     def _run(self, node: Node) -> None:
         properties = child(node, "w:rPr")
+        # Hidden text is not shown in Word, and holds index entries and the like.
         if properties is None or not is_on(properties, "w:vanish"):
             self._stack.extend(reversed(node))
 
@@ -192,6 +198,8 @@ class WordReader:
             self._in_code -= ended.in_code
             self._end_link(ended)
             if ended.entry is not None:
+                # The result of a legacy form field is the text that was entered. A check box has no result: its state
+                # is in the field itself.
                 words = "" if ended.in_code else self._said.words(ended.start).strip()
                 if not words:
                     self._say(ended.shown)
@@ -335,6 +343,7 @@ def controls(control: Node) -> Iterator[dict[str, Any]]:
     """The form entry of a content control. A control that repeats a document property is not an entry."""
     properties = child(control, "w:sdtPr")
     found = next((node for name in _CONTROLS for node in children(properties, name)), None)
+    # The namespaces of document properties contain "Properties" or "properties".
     if found is None or "ropert" in _binding(properties):
         return
     name = value(properties, "w:alias") or value(properties, "w:tag")

@@ -49,6 +49,7 @@ class WordStyles:
     def _read(self, style_id: str) -> Look:
         chain: list[Node] = []
         seen: set[str] = set()
+        # Styles of a damaged file can be based on each other in a circle.
         while style_id in self._styles and style_id not in seen:
             seen.add(style_id)
             chain.append(self._styles[style_id])

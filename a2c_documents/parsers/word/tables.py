@@ -39,6 +39,7 @@ def read_table(element: Node, words: Callable[[Node], str], deleted: Callable[[]
         if child(properties, "w:del") is not None:
             deleted()
             continue
+        # Only rows at the top can be headers; the switch on a later row has no effect in Word either.
         if is_on(properties, "w:tblHeader") and grid.header_rows == len(grid.rows):
             grid.header_rows += 1
         grid.rows.append(_row(row, properties, grid, spans, words))
@@ -108,6 +109,7 @@ def _first_row_marked(element: Node) -> bool:
     if told:
         return told in ("1", "true", "on")
     try:
+        # Files before Word 2010 keep the same switches as bits of a hexadecimal number.
         return bool(int(attribute(look, "val") or "20", 16) & 0x20)
     except ValueError:
         return True

@@ -16,7 +16,7 @@ from a2c_smcp.agent.toolkit import SyncToolkit, Toolkit
 
 
 def langchain_tools(toolkit: Toolkit | SyncToolkit) -> list[BaseTool]:
-    """The tools, as they are now. Those of a `Toolkit` are awaited (`ainvoke`)."""
+    """The current tools. Those of a `Toolkit` need `ainvoke`."""
     return [
         _OfficeTool(toolkit=toolkit, name=tool.name, description=tool.description, args_schema=tool.parameters)
         for tool in toolkit.tools.values()
@@ -24,7 +24,7 @@ def langchain_tools(toolkit: Toolkit | SyncToolkit) -> list[BaseTool]:
 
 
 class _OfficeTool(BaseTool):
-    """A tool somewhere in the office. Its artifact is the `Answer`; what goes wrong is a message of status `error`."""
+    """A tool of the office. Its artifact is the `Answer`; a failure becomes a message with status `error`."""
 
     response_format: Any = "content_and_artifact"
     handle_tool_error: Any = True

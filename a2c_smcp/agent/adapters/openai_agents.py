@@ -15,7 +15,7 @@ from a2c_smcp.agent.toolkit import ModelTool, SyncToolkit, Toolkit
 
 
 def openai_agents_tools(toolkit: Toolkit | SyncToolkit) -> list[Tool]:
-    """The tools, as they are now. What goes wrong is told to the model."""
+    """The current tools. A failure becomes the output of the tool, for the model to read."""
     return [_tool(toolkit, tool) for tool in toolkit.tools.values()]
 
 

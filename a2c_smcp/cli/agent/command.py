@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from a2c_smcp.cli.ca_file import ca_file_option, check_ca_file
 from a2c_smcp.cli.errors import fail
+from a2c_smcp.cli.options import (
+    OFFICE,
+    OUTPUT,
+    ApiKey,
+    ApiKeyHeader,
+    CaFile,
+    Json,
+    JsonParameters,
+    Parameters,
+    check_ca_file,
+    check_log_level,
+    check_server_url,
+    key_from,
+)
 from a2c_smcp.lazy import import_soon
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from a2c_smcp.cli.agent.output import Output
-    from a2c_smcp.cli.agent.visit import Visit
+    from a2c_smcp.cli.agent.session import Session
 
 app = typer.Typer(invoke_without_command=True)
 
-_OFFICE = "The office"
-_OUTPUT = "Output"
-
-Json = Annotated[bool, typer.Option("--json", help="Print data for a program.")]
 Computer = Annotated[str | None, typer.Option("--computer", "-c", help="Only this Computer.", show_default="all")]
 OutputFile = Annotated[
     str | None,
@@ -33,7 +40,7 @@ OutputFile = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Write it to FILE, which is replaced; into FILE if that is a folder; - is standard output.",
+        help="Write to this file, replacing it, or into this folder; - is standard output.",
         show_default=False,
     ),
 ]
@@ -58,27 +65,23 @@ class Options:
 def agent(
     context: typer.Context,
     url: Annotated[
-        str, typer.Option(envvar="A2C_URL", help="The Server.", rich_help_panel=_OFFICE)
+        str, typer.Option(envvar="A2C_URL", help="URL of the Server.", rich_help_panel=OFFICE)
     ] = "http://127.0.0.1:8000",
     office: Annotated[
-        str | None, typer.Option(envvar="A2C_OFFICE", help="The office to join.", rich_help_panel=_OFFICE)
+        str | None, typer.Option(envvar="A2C_OFFICE", help="Office to join.", rich_help_panel=OFFICE)
     ] = None,
     name: Annotated[
-        str, typer.Option(envvar="A2C_AGENT_NAME", help="What this Agent is called there.", rich_help_panel=_OFFICE)
+        str, typer.Option(envvar="A2C_AGENT_NAME", help="Name of this Agent in the office.", rich_help_panel=OFFICE)
     ] = "a2c-agent",
-    api_key: Annotated[
-        str | None,
-        typer.Option(help="Key or token for the Server; better in A2C_API_KEY.", rich_help_panel=_OFFICE),
-    ] = None,
-    api_key_header: Annotated[str, typer.Option(help="HTTP header of the key.", rich_help_panel=_OFFICE)] = "x-api-key",
-    ca_file: Annotated[Path | None, ca_file_option(_OFFICE)] = None,
+    api_key: ApiKey = None,
+    api_key_header: ApiKeyHeader = "x-api-key",
+    ca_file: CaFile = None,
     timeout: Annotated[
         float,
         typer.Option(
             "--answer-timeout",
             min=0.1,
-            help="Seconds that a Computer gets to answer; the time of a tool is `call --timeout`. "
-            "The old name --timeout still works here.",
+            help="Seconds to wait for an answer from a Computer; for tool calls, see `call --timeout`.",
         ),
     ] = 20,
     wait: Annotated[
@@ -86,7 +89,7 @@ def agent(
         typer.Option(
             min=0,
             metavar="SECONDS",
-            help="Wait so long for the Computer and the tool that the command names, or for any Computer.",
+            help="Wait this long for the Computer and tool that the command names, or for any Computer.",
         ),
     ] = 0,
     old_timeout: Annotated[float | None, typer.Option("--timeout", min=0.1, hidden=True)] = None,
@@ -94,33 +97,32 @@ def agent(
         str | None,
         typer.Option(
             help="debug, info, warning or error.",
-            show_default="error; at the prompt warning",
-            rich_help_panel=_OUTPUT,
+            show_default="error; warning at the prompt",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
 ) -> None:
-    """Be an Agent: see what the Computers of an office offer, and use it.
+    """Act as an Agent: list and use what the Computers of an office offer.
 
         a2c agent --url https://hub.example.com --office acme tools
 
-    The options below come before the subcommand. Without one it opens a prompt
-    (try `help` there). An office has one Agent: while this one is in, another
-    is refused.
+    Put the options below before the subcommand. Without a subcommand, a prompt
+    opens; type `help` there. An office admits one Agent at a time.
 
-    Exit codes: 0 done; 1 failed or refused; 2 typed wrong; 3 the Server cannot
-    be reached, or the office not be joined; 4 no such Computer, tool or
+    Exit codes: 0 success; 1 failed or rejected; 2 invalid usage; 3 cannot
+    connect to the Server or join the office; 4 no such Computer, tool or
     document; 5 timed out; 130 interrupted.
     """
     context.obj = Options(
         url=url,
         office=office or "",
         name=name,
-        api_key=api_key or os.environ.get("A2C_API_KEY"),
+        api_key=key_from(api_key),
         api_key_header=api_key_header,
         ca_file=ca_file,
         timeout=timeout if old_timeout is None else old_timeout,
         wait=wait,
-        log_level=log_level.lower() if log_level is not None else None,
+        log_level=check_log_level(log_level) if log_level is not None else None,
     )
     if context.invoked_subcommand is None:
         from a2c_smcp.cli.agent.shell import converse
@@ -130,53 +132,53 @@ def agent(
 
 @app.command()
 def computers(context: typer.Context, as_json: Json = False) -> None:
-    """Who is in the office, and how many tools each Computer has."""
+    """List the Computers in the office and how many tools each has."""
     from a2c_smcp.cli.agent import one_shot
 
-    _run(context.obj, lambda visit: one_shot.computers(visit, as_json))
+    _run(context.obj, lambda session: one_shot.computers(session, as_json))
 
 
 @app.command()
 def tools(
     context: typer.Context,
-    computer: Annotated[str | None, typer.Argument(help="Only of this Computer.")] = None,
-    tool: Annotated[str | None, typer.Argument(help="Show this tool of it, with its parameters.")] = None,
+    computer: Annotated[str | None, typer.Argument(help="Only this Computer.")] = None,
+    tool: Annotated[str | None, typer.Argument(help="Show this tool and its parameters.")] = None,
     as_json: Json = False,
 ) -> None:
-    """The tools of all Computers, or of one; or one tool with its parameters.
+    """List the tools of all Computers or of one, or show one tool with its parameters.
 
-    With --json a tool has the schemas of its parameters and its result as its MCP server gives them.
+    With --json, each tool includes the schemas of its parameters and result as its MCP server declares them.
     """
     from a2c_smcp.cli.agent import one_shot
 
-    _run(context.obj, lambda visit: one_shot.tools(visit, computer, tool, as_json), computer=computer, tool=tool)
+    _run(context.obj, lambda session: one_shot.tools(session, computer, tool, as_json), computer=computer, tool=tool)
 
 
 @app.command()
 def call(
     context: typer.Context,
-    computer: Annotated[str, typer.Argument(help="Where the tool is.")],
-    tool: Annotated[str, typer.Argument(help="The tool's name, as `tools` shows it.")],
-    arguments: Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", help="The parameters.")] = None,
-    params: Annotated[str | None, typer.Option(help="All parameters as a JSON object.")] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds that the tool gets to finish.")] = 60,
+    computer: Annotated[str, typer.Argument(help="Computer that has the tool.")],
+    tool: Annotated[str, typer.Argument(help="Name of the tool, as `tools` lists it.")],
+    arguments: Parameters = None,
+    params: JsonParameters = None,
+    timeout: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds that the tool has to finish.")] = 60,
     output: OutputFile = None,
     as_json: Json = False,
 ) -> None:
-    """Call a tool. Exit code 1 if the tool fails.
+    """Call a tool. Exits with code 1 if the tool fails.
 
-    A VALUE is text where the tool wants text, else JSON (count=3, on=true, tags='["a"]'); key:=value is always JSON.
+    A VALUE is text if the tool's schema says so, otherwise JSON (count=3, on=true, tags='["a"]'); KEY:=VALUE is always
+    JSON.
 
-    With --output the pictures, recordings and files of the result are written, and its text is printed; a result
-    without files is written as text. Of several files the second is FILE-2, and so on. Of a tool that fails nothing is
-    written.
+    With --output, images, audio and files of the result are written to FILE, FILE-2 and so on, and its text is printed.
+    A result without files is written as text. If the tool fails, nothing is written.
     """
     from a2c_smcp.cli.agent import one_shot
 
     to = _output(output)
     _run(
         context.obj,
-        lambda visit: one_shot.call(visit, computer, tool, arguments or [], params, timeout, to, as_json),
+        lambda session: one_shot.call(session, computer, tool, arguments or [], params, timeout, to, as_json),
         computer=computer,
         tool=tool,
     )
@@ -186,33 +188,31 @@ def call(
 def desktop(
     context: typer.Context,
     computer: Computer = None,
-    size: Annotated[int | None, typer.Option(help="At most this many windows of each Computer.")] = None,
-    window: Annotated[
-        str | None, typer.Option(help="Only the window at this window:// address; its query may be left out.")
-    ] = None,
+    size: Annotated[int | None, typer.Option(help="Maximum number of windows per Computer.")] = None,
+    window: Annotated[str | None, typer.Option(help="Only this window:// URI; the query can be left out.")] = None,
     as_json: Json = False,
 ) -> None:
-    """What the windows of the Computers show."""
+    """Show the windows of the Computers."""
     from a2c_smcp.cli.agent import one_shot
 
-    _run(context.obj, lambda visit: one_shot.desktop(visit, computer, size, window, as_json), computer=computer)
+    _run(context.obj, lambda session: one_shot.desktop(session, computer, size, window, as_json), computer=computer)
 
 
 @app.command()
 def finder(
     context: typer.Context,
-    keywords: Annotated[list[str] | None, typer.Argument(metavar="KEYWORD", help="Any of these.")] = None,
-    file_type: Annotated[str | None, typer.Option("--type", help="Only this type, such as pdf.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All of them, not only the first 20.")] = False,
+    keywords: Annotated[list[str] | None, typer.Argument(metavar="KEYWORD", help="Match any of these.")] = None,
+    file_type: Annotated[str | None, typer.Option("--type", help="Only this file type, such as pdf.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="List all matches instead of the first 20.")] = False,
     computer: Computer = None,
     as_json: Json = False,
 ) -> None:
-    """The documents that match."""
+    """List documents."""
     from a2c_smcp.cli.agent import one_shot
 
     _run(
         context.obj,
-        lambda visit: one_shot.finder(visit, computer, keywords, file_type, everything, as_json),
+        lambda session: one_shot.finder(session, computer, keywords, file_type, everything, as_json),
         computer=computer,
     )
 
@@ -223,39 +223,41 @@ def read(
     called: Annotated[
         str,
         typer.Argument(
-            metavar="ADDRESS", help="A dpe:// or window:// address, or that of any other resource; or a unique title."
+            metavar="URI", help="URI of a document, page, element, window or other resource; or a unique title."
         ),
     ],
-    markdown: Annotated[bool, typer.Option("--markdown", help="As markdown text, not rendered.")] = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print Markdown source instead of rendering it.")
+    ] = False,
     output: OutputFile = None,
     computer: Computer = None,
     as_json: Json = False,
 ) -> None:
-    """A document, a page, an element, a window or any other resource.
+    """Read a document, page, element, window or other resource.
 
     a2c agent read "Sales 2026"
 
-    A document also goes by its file's name, a window by its first line or by its address without the query.
+    A document can also be named by its file name, a window by its first line or by its URI without the query.
     """
     from a2c_smcp.cli.agent import one_shot
 
     to = _output(output)
-    _run(context.obj, lambda visit: one_shot.read(visit, computer, called, markdown, to, as_json), computer=computer)
+    _run(
+        context.obj, lambda session: one_shot.read(session, computer, called, markdown, to, as_json), computer=computer
+    )
 
 
 @app.command()
 def tree(
     context: typer.Context,
-    called: Annotated[
-        str, typer.Argument(metavar="ADDRESS", help="The dpe:// address of a document, or its unique title.")
-    ],
+    called: Annotated[str, typer.Argument(metavar="URI", help="The dpe:// URI of a document, or its unique title.")],
     computer: Computer = None,
     as_json: Json = False,
 ) -> None:
-    """A document as a tree: its pages and their elements."""
+    """Show the pages and elements of a document as a tree."""
     from a2c_smcp.cli.agent import one_shot
 
-    _run(context.obj, lambda visit: one_shot.tree(visit, computer, called, as_json), computer=computer)
+    _run(context.obj, lambda session: one_shot.tree(session, computer, called, as_json), computer=computer)
 
 
 @app.command()
@@ -265,58 +267,58 @@ def templates(
     computer: Computer = None,
     as_json: Json = False,
 ) -> None:
-    """The resource templates of the Computers' MCP servers: which addresses can be read."""
+    """List the resource templates of the MCP servers: the URIs that can be read."""
     from a2c_smcp.cli.agent import one_shot
 
-    _run(context.obj, lambda visit: one_shot.templates(visit, computer, mcp_server, as_json), computer=computer)
+    _run(context.obj, lambda session: one_shot.templates(session, computer, mcp_server, as_json), computer=computer)
 
 
 @app.command()
 def complete(
     context: typer.Context,
-    start: Annotated[str, typer.Argument(help="The beginning of a dpe:// address.")],
+    start: Annotated[str, typer.Argument(help="First characters of a dpe:// URI.")],
     computer: Computer = None,
     as_json: Json = False,
 ) -> None:
-    """Addresses that begin with START: documents, then their pages and elements.
+    """List URIs that begin with START: documents, then their pages and elements.
 
-    One address on each line; for example `complete dpe://docs.example/report/pages/`.
+    Prints one URI per line, for example for `complete dpe://docs.example/report/pages/`.
     """
     from a2c_smcp.cli.agent import one_shot
 
-    _run(context.obj, lambda visit: one_shot.complete(visit, computer, start, as_json), computer=computer)
+    _run(context.obj, lambda session: one_shot.complete(session, computer, start, as_json), computer=computer)
 
 
 @app.command()
 def config(
     context: typer.Context,
-    computer: Annotated[str, typer.Argument(help="Whose configuration.")],
+    computer: Annotated[str, typer.Argument(help="Computer to ask.")],
     as_json: Json = True,
 ) -> None:
-    """A Computer's configuration as JSON, without its secrets."""
+    """Print the configuration of a Computer as JSON, without secrets."""
     from a2c_smcp.cli.agent import one_shot
 
-    _run(context.obj, lambda visit: one_shot.config(visit, computer), computer=computer)
+    _run(context.obj, lambda session: one_shot.config(session, computer), computer=computer)
 
 
 @app.command()
 def watch(
     context: typer.Context,
-    count: Annotated[int | None, typer.Option(min=1, help="End after this many changes.")] = None,
+    count: Annotated[int | None, typer.Option(min=1, help="Exit after this many changes.")] = None,
     as_json: Json = False,
 ) -> None:
-    """What changes in the office, as it comes; until Ctrl-C.
+    """Print changes in the office until Ctrl-C.
 
-    Names the tools, windows, documents, MCP servers and Computers that were added, removed or changed. With --json it
-    prints an object for every notice, with what is different in `changes`.
+    Names the tools, windows, documents, MCP servers and Computers that are added, removed or changed. With --json,
+    prints one object per notification, with the differences in `changes`.
     """
     from a2c_smcp.cli.agent import one_shot
 
-    _run(context.obj, lambda visit: one_shot.watch(visit, count, as_json))
+    _run(context.obj, lambda session: one_shot.watch(session, count, as_json))
 
 
 def _output(target: str | None) -> Output | None:
-    """Where to write; a place where nothing can be written ends the command before it begins."""
+    """Where to write. A place that cannot be written to ends the command before it connects."""
     from a2c_smcp.cli.agent.output import Output
 
     try:
@@ -327,7 +329,7 @@ def _output(target: str | None) -> Output | None:
 
 def _run(
     options: Options,
-    main: Callable[[Visit], Awaitable[int]],
+    main: Callable[[Session], Awaitable[int]],
     log_level: str = "error",
     *,
     computer: str | None = None,
@@ -337,17 +339,13 @@ def _run(
     from a2c_smcp.utils import light_socketio as _  # noqa: F401  # it would wait for aiohttp
 
     import_soon("aiohttp")  # a quarter of what such a command takes
-    from a2c_smcp.cli.agent.visit import visiting
+    from a2c_smcp.cli.agent.session import in_session
     from a2c_smcp.cli.running import run_until_done
     from a2c_smcp.utils.logger import configure_logging
 
     if not options.office:
-        fail("which office? --office NAME, or A2C_OFFICE", 2)
-    if not re.match(r"(https?|wss?)://[^/]", options.url):
-        fail(f"--url {options.url}: an address such as http://127.0.0.1:8000 is expected", 2)
+        fail("no office: set --office NAME or A2C_OFFICE", 2)
+    check_server_url(options.url)
     check_ca_file(options.ca_file)
-    log_level = options.log_level or log_level
-    if log_level not in ("debug", "info", "warning", "error"):
-        fail("--log-level is debug, info, warning or error", 2)
-    configure_logging(log_level, "human")
-    run_until_done(visiting(options, main, computer, tool))
+    configure_logging(options.log_level or log_level, "human")
+    run_until_done(in_session(options, main, computer, tool))

@@ -11,9 +11,9 @@ from rich.text import Text
 
 from a2c_smcp.cli import views as shared
 from a2c_smcp.cli.agent import views
-from a2c_smcp.cli.agent.addresses import addresses
-from a2c_smcp.cli.agent.titles import locate, window_at, windows_at
-from a2c_smcp.cli.agent.visit import FAILED, NOT_THERE, WRONG, Visit, complain, exit_code, logger
+from a2c_smcp.cli.agent.address_completion import addresses
+from a2c_smcp.cli.agent.lookup import locate, window_at, windows_at
+from a2c_smcp.cli.agent.session import FAILED, NOT_THERE, WRONG, Session, complain, exit_code, logger
 from a2c_smcp.cli.agent.watching import Watch
 from a2c_smcp.cli.arguments import read_arguments
 from a2c_smcp.cli.progress import wait_shown
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 PAGES_AT_ONCE = 8
 
 
-async def computers(visit: Visit, as_json: bool) -> int:
+async def computers(session: Session, as_json: bool) -> int:
     """Who is there, whoever answers or not."""
 
     async def count(each: str) -> int | None:
         try:
-            return len(await visit.tools(each))
+            return len(await session.tools(each))
         except SMCPError as error:
             complain(f"{each}: {error.message} ({error.code})")
             return None
 
-    here = visit.agent.computers
+    here = session.agent.computers
     counts = dict(zip(here, await asyncio.gather(*map(count, here)), strict=True))
     if as_json:
         print_json([{"name": each, "tools": tools} for each, tools in counts.items()])
@@ -50,17 +50,17 @@ async def computers(visit: Visit, as_json: bool) -> int:
     return FAILED if None in counts.values() else 0
 
 
-async def tools(visit: Visit, computer: str | None, tool: str | None, as_json: bool) -> int:
+async def tools(session: Session, computer: str | None, tool: str | None, as_json: bool) -> int:
     """What they can do; of one tool, all that is known."""
     if computer is not None and tool is not None:
-        visit.chosen(computer)
-        found = await visit.tool(computer, tool)
+        session.chosen(computer)
+        found = await session.tool(computer, tool)
         if as_json:
             print_json(found)
         else:
             show(*views.tool(computer, found))
         return 0
-    offered, code = await _of_each(visit, computer, visit.tools)
+    offered, code = await _of_each(session, computer, session.tools)
     if as_json:
         print_json(offered if computer is None else offered[computer])
     else:
@@ -71,7 +71,7 @@ async def tools(visit: Visit, computer: str | None, tool: str | None, as_json: b
 
 
 async def call(
-    visit: Visit,
+    session: Session,
     computer: str,
     tool: str,
     words: list[str],
@@ -81,15 +81,15 @@ async def call(
     as_json: bool,
 ) -> int:
     """One call."""
-    visit.chosen(computer)
-    schema = (await visit.tool(computer, tool))["params_schema"]
+    session.chosen(computer)
+    schema = (await session.tool(computer, tool))["params_schema"]
     try:
         parameters = read_arguments(words, params, schema)
     except ValueError as error:
         complain(str(error))
         return WRONG
     async with wait_shown(printable(f"{computer} runs {tool}, or asks its owner; Ctrl-C cancels it")):
-        found = await visit.agent.emit_tool_call(computer, tool, parameters, seconds)
+        found = await session.agent.emit_tool_call(computer, tool, parameters, seconds)
     if output is not None and not found.is_error:
         return _write_result(found, output, as_json)
     if as_json:
@@ -117,16 +117,16 @@ def _write_result(found: CallToolResult, output: Output, as_json: bool) -> int:
     return 0
 
 
-async def desktop(visit: Visit, computer: str | None, size: int | None, window: str | None, as_json: bool) -> int:
+async def desktop(session: Session, computer: str | None, size: int | None, window: str | None, as_json: bool) -> int:
     """What the windows show."""
 
     async def look(each: str) -> list[str]:
         if window is not None:
-            return (await windows_at(visit, each, window))[: None if size is None else max(size, 0)]
-        answer = await visit.agent.get_desktop_from_computer(each, size=size, timeout=visit.options.timeout)
+            return (await windows_at(session, each, window))[: None if size is None else max(size, 0)]
+        answer = await session.agent.get_desktop_from_computer(each, size=size, timeout=session.options.timeout)
         return answer["desktops"]
 
-    found, code = await _of_each(visit, computer, look)
+    found, code = await _of_each(session, computer, look)
     if as_json:
         print_json(found)
         return code
@@ -141,7 +141,7 @@ async def desktop(visit: Visit, computer: str | None, size: int | None, window: 
 
 
 async def finder(
-    visit: Visit,
+    session: Session,
     computer: str | None,
     keywords: list[str] | None,
     file_type: str | None,
@@ -152,13 +152,13 @@ async def finder(
 
     async def find(each: str) -> GetFinderRet:
         limit = 0 if everything else DEFAULT_LIMIT
-        answer = await visit.agent.get_finder(each, keywords, file_type, limit=limit, timeout=visit.options.timeout)
+        answer = await session.agent.get_finder(each, keywords, file_type, limit=limit, timeout=session.options.timeout)
         if everything:
-            answer["documents"] = [found async for found in visit.agent.iter_documents(each, keywords, file_type)]
+            answer["documents"] = [found async for found in session.agent.iter_documents(each, keywords, file_type)]
             answer["total_count"] = len(answer["documents"])
         return answer
 
-    found, code = await _of_each(visit, computer, find)
+    found, code = await _of_each(session, computer, find)
     if as_json:
         print_json({each: {key: answer[key] for key in answer if key != "req_id"} for each, answer in found.items()})
     else:
@@ -172,22 +172,22 @@ async def finder(
 
 
 async def read(
-    visit: Visit, computer: str | None, called: str, markdown: bool, output: Output | None, as_json: bool
+    session: Session, computer: str | None, called: str, markdown: bool, output: Output | None, as_json: bool
 ) -> int:
     """One resource."""
-    place = await locate(visit, computer, called)
+    place = await locate(session, computer, called)
     if place is None:
         return NOT_THERE
     is_raw = markdown or not sys.stdout.isatty()
     is_data = as_json and output is None
     wanted = shared.as_markdown(place.uri, index=not markdown) if not is_data else place.uri
     try:
-        where, contents = await _read(visit, place.computer, wanted)
+        where, contents = await _read(session, place.computer, wanted)
     except NotFoundError:
-        window = await window_at(visit, place.computer, place.uri)
+        window = await window_at(session, place.computer, place.uri)
         if window is None:
             raise
-        where, contents = await _read(visit, window.computer, window.uri)
+        where, contents = await _read(session, window.computer, window.uri)
     if output is not None:
         from a2c_smcp.cli.agent.output import files_of_resource
 
@@ -202,45 +202,47 @@ async def read(
         for words in texts:
             print(printable(words) if sys.stdout.isatty() else words)
     else:
-        show(*shared.resource(await _as_it_is(visit, where, wanted, contents)))
+        show(*shared.resource(await _as_it_is(session, where, wanted, contents)))
     return 0
 
 
-async def _read(visit: Visit, computer: str | None, uri: str) -> tuple[str, list[ResourceContents]]:
+async def _read(session: Session, computer: str | None, uri: str) -> tuple[str, list[ResourceContents]]:
     """What is at an address, and which Computer has it."""
-    seconds = visit.options.timeout
-    where, answer = await visit.find(computer, uri, lambda each: visit.agent.read_contents(each, uri, seconds))
+    seconds = session.options.timeout
+    where, answer = await session.find(computer, uri, lambda each: session.agent.read_contents(each, uri, seconds))
     return where, answer["contents"]
 
 
-async def _as_it_is(visit: Visit, where: str, wanted: str, contents: list[ResourceContents]) -> list[ResourceContents]:
+async def _as_it_is(
+    session: Session, where: str, wanted: str, contents: list[ResourceContents]
+) -> list[ResourceContents]:
     """Plain text where Markdown adds nothing to it: to be shown with its lines and spaces."""
     if "format=markdown" not in wanted:
         return contents
     as_text = wanted.replace("format=markdown", "format=text")
-    plain = (await visit.agent.read_contents(where, as_text, visit.options.timeout))["contents"]
+    plain = (await session.agent.read_contents(where, as_text, session.options.timeout))["contents"]
     is_same = [_words(part.get("text")) for part in plain] == [_words(part.get("text")) for part in contents]
     return plain if is_same else contents
 
 
-async def tree(visit: Visit, computer: str | None, called: str, as_json: bool) -> int:
+async def tree(session: Session, computer: str | None, called: str, as_json: bool) -> int:
     """A document, its pages and their elements."""
-    place = await locate(visit, computer, called)
+    place = await locate(session, computer, called)
     if place is None:
         return NOT_THERE
     uri = place.uri
     if parse_dpe_uri(uri).doc_ref is None:
         raise InvalidDPEUriError(f"{uri} is the address of a catalogue; that of a document is expected")
-    seconds = visit.options.timeout
-    where, document = await visit.find(
-        place.computer, uri, lambda each: visit.agent.read_document_metadata(each, uri, seconds)
+    seconds = session.options.timeout
+    where, document = await session.find(
+        place.computer, uri, lambda each: session.agent.read_document_metadata(each, uri, seconds)
     )
     slots = asyncio.Semaphore(PAGES_AT_ONCE)
 
     async def page(index: int) -> dict[str, Any]:
         async with slots:
             try:
-                return await visit.agent.read_page(where, uri, index, timeout=seconds)
+                return await session.agent.read_page(where, uri, index, timeout=seconds)
             except SMCPError as error:
                 return {"page_index": index, "title": f"cannot be read: {error.message} ({error.code})"}
 
@@ -252,22 +254,22 @@ async def tree(visit: Visit, computer: str | None, called: str, as_json: bool) -
     return 0
 
 
-async def templates(visit: Visit, computer: str | None, mcp_server: str | None, as_json: bool) -> int:
+async def templates(session: Session, computer: str | None, mcp_server: str | None, as_json: bool) -> int:
     """Which addresses can be read."""
 
     async def look(each: str) -> list[ResourceTemplate]:
         found: list[ResourceTemplate] = []
         cursor: str | None = None
         while True:
-            page = await visit.agent.list_resource_templates(
-                each, mcp_server=mcp_server, cursor=cursor, timeout=visit.options.timeout
+            page = await session.agent.list_resource_templates(
+                each, mcp_server=mcp_server, cursor=cursor, timeout=session.options.timeout
             )
             found += page["templates"]
             cursor = page.get("next_cursor")
             if cursor is None:
                 return found
 
-    found, code = await _of_each(visit, computer, look)
+    found, code = await _of_each(session, computer, look)
     if as_json:
         print_json(found)
     else:
@@ -275,9 +277,9 @@ async def templates(visit: Visit, computer: str | None, mcp_server: str | None, 
     return code
 
 
-async def complete(visit: Visit, computer: str | None, start: str, as_json: bool) -> int:
+async def complete(session: Session, computer: str | None, start: str, as_json: bool) -> int:
     """Addresses that begin so."""
-    found = await addresses(visit, start, visit.chosen(computer), visit.options.timeout)
+    found = await addresses(session, start, session.chosen(computer), session.options.timeout)
     if as_json:
         print_json(found)
     else:
@@ -286,21 +288,21 @@ async def complete(visit: Visit, computer: str | None, start: str, as_json: bool
     return 0
 
 
-async def config(visit: Visit, computer: str) -> int:
+async def config(session: Session, computer: str) -> int:
     """A Computer's configuration."""
-    visit.chosen(computer)
-    print_json(await visit.agent.get_config_from_computer(computer, visit.options.timeout))
+    session.chosen(computer)
+    print_json(await session.agent.get_config_from_computer(computer, session.options.timeout))
     return 0
 
 
-async def watch(visit: Visit, count: int | None, as_json: bool) -> int:
+async def watch(session: Session, count: int | None, as_json: bool) -> int:
     """What happens, until that was enough."""
     seen = 0
-    async with Watch(visit) as watching:
+    async with Watch(session) as watching:
         logger.info("watching")
         if not as_json and sys.stderr.isatty():
-            here = printable(", ".join(visit.agent.computers) or "nobody")
-            print(f"watching {visit.options.office} ({here}); Ctrl-C ends it", file=sys.stderr)
+            here = printable(", ".join(session.agent.computers) or "nobody")
+            print(f"watching {session.options.office} ({here}); Ctrl-C ends it", file=sys.stderr)
         async for news in watching:
             if as_json:
                 print(shared.as_json(news.to_json()), flush=True)
@@ -316,9 +318,9 @@ async def watch(visit: Visit, count: int | None, as_json: bool) -> int:
     return 0
 
 
-async def _of_each(visit: Visit, computer: str | None, ask: Any) -> tuple[dict[str, Any], int]:
+async def _of_each(session: Session, computer: str | None, ask: Any) -> tuple[dict[str, Any], int]:
     """What the Computers answer, side by side. Whoever cannot answer is named on standard error, and the code is 1."""
-    chosen = visit.chosen(computer)
+    chosen = session.chosen(computer)
     outcomes = await asyncio.gather(*map(ask, chosen), return_exceptions=True)
     found: dict[str, Any] = {}
     for each, outcome in zip(chosen, outcomes, strict=True):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from a2c_smcp.cli.agent.visit import complain
+from a2c_smcp.cli.agent.session import complain
 from a2c_smcp.smcp import ResourceContents
 from a2c_smcp.utils.results import CallToolResult, File, resource_file, save_files
 from a2c_smcp.utils.text import printable

@@ -14,8 +14,8 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from a2c_smcp.cli.agent import one_shot
-from a2c_smcp.cli.agent.addresses import addresses
-from a2c_smcp.cli.agent.visit import Visit
+from a2c_smcp.cli.agent.address_completion import addresses
+from a2c_smcp.cli.agent.session import Session
 from a2c_smcp.cli.console import Console, Pipe, Terminal, history_file
 from a2c_smcp.cli.shell import CommandShell, UsageError, commands_of, usage_of
 from a2c_smcp.errors import TimedOutError
@@ -33,30 +33,30 @@ _WORD = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*(?:'|$)|"(?:[^"\\]|\\.)*(?:"|$))+"
 """A word as `shlex` reads it, the last of which may not be finished."""
 
 
-async def converse(visit: Visit) -> int:
+async def converse(session: Session) -> int:
     """Take commands until the person leaves."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        shell = Shell(visit, Pipe())
+        shell = Shell(session, Pipe())
         await shell.take_commands()
         return 1 if shell.failed else 0
-    names = printable(", ".join(visit.agent.computers)) or "nobody else yet"
-    print(f"In office {visit.options.office} as {visit.agent.name}, with {names}.")
+    names = printable(", ".join(session.agent.computers)) or "nobody else yet"
+    print(f"In office {session.options.office} as {session.agent.name}, with {names}.")
     print("Type help for the commands, Ctrl-D to leave.")
-    if visit.options.log_level is None:  # that the connection is back is worth as much as that it was lost
+    if session.options.log_level is None:  # that the connection is back is worth as much as that it was lost
         logging.getLogger("a2c_smcp.protocol.seat").setLevel(logging.INFO)
     with contextlib.suppress(TimedOutError):
-        await visit.agent.wait_for(timeout=GREETING_SECONDS)  # so that the first Tab knows their tools
+        await session.agent.wait_for(timeout=GREETING_SECONDS)  # so that the first Tab knows their tools
     history = history_file("agent", lambda line: "{" in line or "=" in line)
-    await Shell(visit, Terminal(f"{visit.agent.name}> ", AgentCompleter(visit), history)).take_commands()
+    await Shell(session, Terminal(f"{session.agent.name}> ", AgentCompleter(session), history)).take_commands()
     return 0
 
 
 class Shell(CommandShell):
     """The commands of an Agent."""
 
-    def __init__(self, visit: Visit, console: Console) -> None:
+    def __init__(self, session: Session, console: Console) -> None:
         super().__init__(console)
-        self._visit = visit
+        self._visit = session
 
     async def _do(self, work: Awaitable[int]) -> None:
         self.failed |= await work != 0
@@ -147,8 +147,8 @@ def _without_option(words: Sequence[str], names: Sequence[str], command: Any) ->
 class AgentCompleter(Completer):
     """Commands, then what the command is about: Computers, tools and their parameters, documents and their pages."""
 
-    def __init__(self, visit: Visit) -> None:
-        self._visit = visit
+    def __init__(self, session: Session) -> None:
+        self._visit = session
 
     async def get_completions_async(
         self, document: Document, complete_event: CompleteEvent

@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 
 from a2c_smcp.agent.base import SETTLE_SECONDS
 from a2c_smcp.agent.client import Changes
-from a2c_smcp.cli.agent.visit import Visit, logger
+from a2c_smcp.cli.agent.session import Session, logger
 from a2c_smcp.errors import SMCPError, TimedOutError
 from a2c_smcp.protocol.requests import LARGEST_LIMIT
 from a2c_smcp.protocol.upkeep import Change, ChangeKind, Kind
@@ -78,10 +78,10 @@ class News:
 
 
 class Watch:
-    """What happens, as it comes: `async with Watch(visit) as watch: async for news in watch`."""
+    """What happens, as it comes: `async with Watch(session) as watch: async for news in watch`."""
 
-    def __init__(self, visit: Visit) -> None:
-        self._visit = visit
+    def __init__(self, session: Session) -> None:
+        self._visit = session
         self._known: dict[tuple[str, Kind], State] = {}
         self._news: asyncio.Queue[News | None] = asyncio.Queue()
         self._fetches: dict[tuple[str, Kind], asyncio.Task[None]] = {}

@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
-from a2c_smcp.cli.doctor.case import Case
-from a2c_smcp.cli.doctor.finding import Report, count
+from a2c_smcp.cli.doctor.findings import Report, count
 from a2c_smcp.cli.doctor.mcp_servers import check_servers
+from a2c_smcp.cli.doctor.options import Options
 from a2c_smcp.computer.config.files import ConfigError, LoadedConfig, load_config
 from a2c_smcp.computer.config.input_sources import Keyring, environment_names, from_environment
 from a2c_smcp.computer.config.inputs import ENVIRONMENT_PREFIX, InputResolver
@@ -24,18 +24,18 @@ from a2c_smcp.utils.system.files import others_may_read
 from a2c_smcp.utils.system.terminals import split_words
 
 
-async def check_configuration(case: Case, report: Report) -> None:
+async def check_configuration(options: Options, report: Report) -> None:
     """The file first; if it can be used, what it needs, and then its servers."""
-    file = case.config or Path()
+    file = options.config or Path()
     config = await asyncio.to_thread(_read, file, report)
     if config is None:
         return
     await asyncio.to_thread(_look_for_secrets, file, config, report)
-    keyring = Keyring(str(file.resolve())) if case.keyring else None
-    resolver = InputResolver(config.inputs, keyring=keyring, secrets=case.secrets)
+    keyring = Keyring(str(file.resolve())) if options.keyring else None
+    resolver = InputResolver(config.inputs, keyring=keyring, secrets=options.secrets)
     try:
         lacking = await _check_inputs(config, resolver, report)
-        await check_servers(case, config, resolver, lacking, report.under("MCP servers"))
+        await check_servers(options, config, resolver, lacking, report.under("MCP servers"))
     finally:
         await resolver.aclose()
 

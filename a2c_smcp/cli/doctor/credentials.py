@@ -7,8 +7,8 @@ import secrets
 import time
 from typing import Any
 
-from a2c_smcp.cli.doctor.case import Case, Place
-from a2c_smcp.cli.doctor.finding import Report
+from a2c_smcp.cli.doctor.findings import Report
+from a2c_smcp.cli.doctor.options import Address, Options
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.socketio.client import OfficeRefusedError, SMCPComputerClient
 from a2c_smcp.errors import (
@@ -32,9 +32,9 @@ KEYS = "`a2c keys add NAME --office OFFICE` at the Server makes one; it goes int
 # ---------------------------------------------------------------------------------------------------- the key by itself
 
 
-async def check_key(case: Case, report: Report) -> None:
+async def check_key(options: Options, report: Report) -> None:
     """What can be seen of a key without asking anybody."""
-    key = case.api_key or ""
+    key = options.api_key or ""
     if key != key.strip() or not (key.isascii() and key.isprintable()):
         report.fail(
             "the key has spaces, line ends or letters in it that no HTTP header can carry",
@@ -112,27 +112,27 @@ class _Visitor(Computer):
         return []
 
 
-async def check_admission(case: Case, report: Report, transports: list[str], *, is_clock_wrong: bool) -> None:
+async def check_admission(options: Options, report: Report, transports: list[str], *, is_clock_wrong: bool) -> None:
     """Connect with the key, and join the office if there is one to join."""
-    visitor = _Visitor(case.name or _any_name())
-    client = SMCPComputerClient(computer=visitor, ca_file=case.ca_file, reconnection=False)
+    visitor = _Visitor(options.name or _any_name())
+    client = SMCPComputerClient(computer=visitor, ca_file=options.ca_file, reconnection=False)
     try:
-        if await _enter(client, case, report, transports, is_clock_wrong) and case.office is not None:
-            refusal = await _visit(client, visitor, case.office, report)
+        if await _enter(client, options, report, transports, is_clock_wrong) and options.office is not None:
+            refusal = await _visit(client, visitor, options.office, report)
             if refusal is not None:
-                await _look_closer(case, report, transports, visitor.name, case.office, refusal)
+                await _look_closer(options, report, transports, visitor.name, options.office, refusal)
     finally:
         await client.disconnect()
         await visitor.shutdown()
 
 
 async def _enter(
-    client: SMCPComputerClient, case: Case, report: Report, transports: list[str], is_clock_wrong: bool
+    client: SMCPComputerClient, options: Options, report: Report, transports: list[str], is_clock_wrong: bool
 ) -> bool:
     """Whether the Server lets us in."""
-    url, key = case.url or "", case.api_key
+    url, key = options.url or "", options.api_key
     try:
-        await client.reach(url, headers=case.headers, auth=case.headers or None, transports=transports)
+        await options.reach(client, transports)
     except NotAuthenticatedError:
         if key is None:
             report.fail("the Server wants a key, and none is given", KEYS)
@@ -157,7 +157,7 @@ async def _enter(
         return False
     if key is not None:
         report.ok("the Server takes the key")
-    elif Place.of(url).is_local:
+    elif Address.of(url).is_local:
         report.ok("the Server wants no key")
     else:
         report.warn("the Server lets anybody in who can reach it", "start it with --keys-file, --jwt-key-file or a key")
@@ -184,15 +184,15 @@ async def _visit(
 
 
 async def _look_closer(
-    case: Case, report: Report, transports: list[str], name: str, office: str, refusal: OfficeRefusedError
+    options: Options, report: Report, transports: list[str], name: str, office: str, refusal: OfficeRefusedError
 ) -> None:
     """A Computer may not join: what may?"""
     told = f"the office {office} cannot be joined: {printable(str(refusal), 300)}"
     if refusal.code != ForbiddenError.code:
         report.fail(told, "the Server's log says more")
-    elif case.name is not None and await _may_join(case, transports, office):
+    elif options.name is not None and await _may_join(options, transports, office):
         report.warn(told, f"if {name} is not your own Computer that runs already, choose another --name")
-    elif await _is_for_agents(case, transports, office):
+    elif await _is_for_agents(options, transports, office):
         report.ok(f"the office {office} can be joined by an Agent; this key is not for Computers")
     else:
         report.fail(
@@ -202,14 +202,14 @@ async def _look_closer(
         )
 
 
-async def _is_for_agents(case: Case, transports: list[str], office: str) -> bool:
+async def _is_for_agents(options: Options, transports: list[str], office: str) -> bool:
     """Whether an Agent with this key could be in the office; there may be one already."""
     from a2c_smcp.agent import AsyncSMCPAgentClient, DefaultAgentAuthProvider
 
-    provider = DefaultAgentAuthProvider(case.name or _any_name(), office)
-    agent = AsyncSMCPAgentClient(provider, ca_file=case.ca_file, reconnection=False)
+    provider = DefaultAgentAuthProvider(options.name or _any_name(), office)
+    agent = AsyncSMCPAgentClient(provider, ca_file=options.ca_file, reconnection=False)
     try:
-        await agent.reach(case.url or "", headers=case.headers, auth=case.headers or None, transports=transports)
+        await options.reach(agent, transports)
         await agent.join_office()
     except SMCPError as error:
         return error.code == OfficeFullError.code
@@ -218,12 +218,12 @@ async def _is_for_agents(case: Case, transports: list[str], office: str) -> bool
     return True
 
 
-async def _may_join(case: Case, transports: list[str], office: str) -> bool:
+async def _may_join(options: Options, transports: list[str], office: str) -> bool:
     """Whether a Computer of another name may join."""
     visitor = _Visitor(_any_name())
-    client = SMCPComputerClient(computer=visitor, ca_file=case.ca_file, reconnection=False)
+    client = SMCPComputerClient(computer=visitor, ca_file=options.ca_file, reconnection=False)
     try:
-        await client.reach(case.url or "", headers=case.headers, auth=case.headers or None, transports=transports)
+        await options.reach(client, transports)
         await client.join_office(office)
     except (OfficeRefusedError, NotConnectedError):
         return False

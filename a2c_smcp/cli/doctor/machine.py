@@ -13,8 +13,8 @@ from importlib import metadata
 from pathlib import Path
 
 import a2c_smcp
-from a2c_smcp.cli.doctor.case import Case
-from a2c_smcp.cli.doctor.finding import Report
+from a2c_smcp.cli.doctor.findings import Report
+from a2c_smcp.cli.doctor.options import Options
 from a2c_smcp.utils.extras import how_to_install
 
 DISTRIBUTION = "a2c-stack"
@@ -25,7 +25,7 @@ NO_ROOM = 50_000_000
 _OF_AN_EXTRA = re.compile(r"(?P<package>[\w.-]+).*;.*\bextra\s*==\s*['\"](?P<extra>[\w-]+)['\"]")
 
 
-async def check_software(case: Case, report: Report) -> None:
+async def check_software(options: Options, report: Report) -> None:
     """Python, and the extras that are there or not."""
     report.ok(f"Python {platform.python_version()}, {DISTRIBUTION} {a2c_smcp.__version__}, {platform.platform()}")
     try:
@@ -59,7 +59,7 @@ def _is_installed(name: str) -> bool:
     return True
 
 
-async def check_folders(case: Case, report: Report) -> None:
+async def check_folders(options: Options, report: Report) -> None:
     """Whether what has to be written can be."""
     from a2c_documents.store.store import default_location
 

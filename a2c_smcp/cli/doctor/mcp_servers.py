@@ -8,10 +8,10 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from a2c_smcp.cli.doctor.case import Case, Place, keep_secret
-from a2c_smcp.cli.doctor.dialling import dial
-from a2c_smcp.cli.doctor.finding import Report, count
+from a2c_smcp.cli.doctor.findings import Report, count
+from a2c_smcp.cli.doctor.options import Address, Options, keep_secret
 from a2c_smcp.cli.doctor.programs import check_program
+from a2c_smcp.cli.doctor.reachability import dial
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config.files import LoadedConfig
 from a2c_smcp.computer.config.inputs import InputResolver
@@ -26,25 +26,25 @@ SLOW = 20.0
 
 
 async def check_servers(
-    case: Case, config: LoadedConfig, resolver: InputResolver, lacking: Mapping[str, list[str]], report: Report
+    options: Options, config: LoadedConfig, resolver: InputResolver, lacking: Mapping[str, list[str]], report: Report
 ) -> None:
     """What each needs, side by side; then a start of those that have it, side by side. `lacking` are inputs."""
     reports = {server.name: Report(report.group) for server in config.servers}
     try:
         report.now("looking for programs and addresses")
         can_start = await asyncio.gather(
-            *(_has_what_it_needs(case, server, lacking, reports[server.name]) for server in config.servers)
+            *(_has_what_it_needs(options, server, lacking, reports[server.name]) for server in config.servers)
         )
         ready_to_go = [server for server, can in zip(config.servers, can_start, strict=True) if can]
-        if case.start and ready_to_go:
-            await _start(case, ready_to_go, resolver, reports, report)
+        if options.start and ready_to_go:
+            await _start(options, ready_to_go, resolver, reports, report)
     finally:
         for one in reports.values():  # in the file's order, however they went
             report.findings.extend(one.findings)
 
 
 async def _has_what_it_needs(
-    case: Case, server: MCPServerConfig, lacking: Mapping[str, list[str]], report: Report
+    options: Options, server: MCPServerConfig, lacking: Mapping[str, list[str]], report: Report
 ) -> bool:
     """Whether a start is worth a try."""
     if server.disabled:
@@ -54,21 +54,21 @@ async def _has_what_it_needs(
     if server.type == "stdio":
         is_there = await asyncio.to_thread(check_program, parameters, report, server.name)
     else:
-        is_there = await _is_reachable(case, parameters, report, server.name)
+        is_there = await _is_reachable(options, parameters, report, server.name)
     if is_there and server.name in lacking:
         report.note(f"{server.name} is not started: it needs {', '.join(lacking[server.name])}")
-    elif is_there and not case.start:
+    elif is_there and not options.start:
         report.ok(f"{server.name}: what it is started with is there")
     return is_there and server.name not in lacking
 
 
-async def _is_reachable(case: Case, parameters: Mapping[str, Any], report: Report, who: str) -> bool:
+async def _is_reachable(options: Options, parameters: Mapping[str, Any], report: Report, who: str) -> bool:
     url = parameters.get("url")
     if not isinstance(url, str) or "${" in url:
         return True  # known when its inputs are
-    keep_secret(url, case.secrets)
+    keep_secret(url, options.secrets)
     try:
-        place = Place.of(url)
+        place = Address.of(url)
     except ValueError as error:
         report.fail(f"{who}: {error}", "mend its `url`")
         return False
@@ -81,7 +81,11 @@ async def _is_reachable(case: Case, parameters: Mapping[str, Any], report: Repor
 
 
 async def _start(
-    case: Case, servers: list[MCPServerConfig], resolver: InputResolver, reports: Mapping[str, Report], whole: Report
+    options: Options,
+    servers: list[MCPServerConfig],
+    resolver: InputResolver,
+    reports: Mapping[str, Report],
+    whole: Report,
 ) -> None:
     loop = asyncio.get_running_loop()
     began = loop.time()
@@ -99,18 +103,18 @@ async def _start(
         "a2c-doctor",
         mcp_servers=servers,
         input_resolver=resolver,
-        policy=Policy(start_timeout=case.start_timeout, restart=False),
+        policy=Policy(start_timeout=options.start_timeout, restart=False),
         on_status_changed=on_status_changed,
         require_subscribe=False,  # what would not be shown is counted, and told
     )
     whole.now(_starting(starting))
     try:
-        await computer.boot_up(case.start_timeout)
+        await computer.boot_up(options.start_timeout)
         whole.now("listing windows and documents")
         deadline = loop.time() + LISTING
         await asyncio.gather(*(view.be_listed(deadline) for view in computer.mcp_manager.views))
         for status in computer.status:
-            tell = _Telling(case, computer, reports[status.name])
+            tell = _Telling(options, computer, reports[status.name])
             tell.status(status, took.get(status.name))
     finally:  # whatever happens, nothing runs afterwards
         whole.now("stopping MCP servers")
@@ -125,8 +129,8 @@ def _starting(names: Iterable[str]) -> str:
 class _Telling:
     """Says how a server is that was started."""
 
-    def __init__(self, case: Case, computer: Computer, report: Report) -> None:
-        self._case = case
+    def __init__(self, options: Options, computer: Computer, report: Report) -> None:
+        self._options = options
         self._computer = computer
         self._report = report
 
@@ -134,7 +138,7 @@ class _Telling:
         """Well or not, and why."""
         name = status.name
         if status.state is not ServerState.READY:
-            reason = status.reason or f"did not start within {self._case.start_timeout:g} s"
+            reason = status.reason or f"did not start within {self._options.start_timeout:g} s"
             self._report.fail(
                 f"{name} does not start: {reason}",
                 "what it wrote to its standard error says more"
@@ -169,7 +173,7 @@ class _Telling:
             for number, kind in ((status.windows, "window"), (status.documents, "document"))
             if number
         )
-        if not hidden or not self._case.require_subscribe or (resources is not None and resources.subscribe):
+        if not hidden or not self._options.require_subscribe or (resources is not None and resources.subscribe):
             return
         self._report.warn(
             f"{status.name}: its {hidden} are not shown: it does not declare resources.subscribe, so nobody would hear "

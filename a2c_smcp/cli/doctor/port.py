@@ -6,9 +6,9 @@ import errno
 
 import aiohttp
 
-from a2c_smcp.cli.doctor.case import Case
-from a2c_smcp.cli.doctor.engine import PAGE, session
-from a2c_smcp.cli.doctor.finding import Report
+from a2c_smcp.cli.doctor.engineio_client import PAGE, session
+from a2c_smcp.cli.doctor.findings import Report
+from a2c_smcp.cli.doctor.options import Options
 from a2c_smcp.utils.system.sockets import bind
 from a2c_smcp.utils.text import printable
 
@@ -18,14 +18,14 @@ PATIENCE = 3.0
 """Seconds for whoever is on the same machine."""
 
 
-async def check_port(case: Case, report: Report) -> None:
+async def check_port(options: Options, report: Report) -> None:
     """Try to take it; if that fails, ask who answers there."""
-    port = case.port
+    port = options.port
     try:
         bind(HOST, port).close()
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            await _ask_who_has_it(port, case.is_port_given, report)
+            await _ask_who_has_it(port, options.is_port_given, report)
         elif error.errno == errno.EACCES:
             report.fail(
                 f"port {port} may not be taken by this user",

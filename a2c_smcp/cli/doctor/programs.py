@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping
 from typing import Any
 
-from a2c_smcp.cli.doctor.finding import Report
+from a2c_smcp.cli.doctor.findings import Report
 from a2c_smcp.computer.mcp.processes import default_environment
 
 _NODE = "install Node.js: https://nodejs.org, `apt install npm`, `brew install node` or `winget install OpenJS.NodeJS`"

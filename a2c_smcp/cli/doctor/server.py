@@ -7,11 +7,11 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from a2c_smcp.cli.doctor.case import Case, Place
 from a2c_smcp.cli.doctor.credentials import check_admission
-from a2c_smcp.cli.doctor.dialling import Trust, dial
-from a2c_smcp.cli.doctor.engine import PATH, Answer, Line, session
-from a2c_smcp.cli.doctor.finding import Report
+from a2c_smcp.cli.doctor.engineio_client import PATH, Answer, Line, session
+from a2c_smcp.cli.doctor.findings import Report
+from a2c_smcp.cli.doctor.options import Address, Options
+from a2c_smcp.cli.doctor.reachability import Trust, dial
 from a2c_smcp.utils.text import printable
 
 SLOW = 1.0
@@ -30,22 +30,22 @@ _REFUSING = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.PROXY_AUT
 _NOBODY_BEHIND = {HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT}
 
 
-async def check_server(case: Case, report: Report) -> None:
+async def check_server(options: Options, report: Report) -> None:
     """Step by step, until one fails."""
-    url = case.url or ""
+    url = options.url or ""
     try:
-        place = Place.of(url)
+        place = Address.of(url)
     except ValueError as error:
         report.fail(f"--url: {error}")
         return
     report.group = f"Server {place.origin}"
-    _look_at(url, place, case, report)
+    _look_at(url, place, options, report)
     report.now("connecting")
     start = f"a2c server --port {place.port}" if place.is_local else ""
-    if not await dial(place, report, "connection", start, Trust(case.ca_file, "--ca-file ca.pem")):
+    if not await dial(place, report, "connection", start, Trust(options.ca_file, "--ca-file ca.pem")):
         return
     try:
-        async with session(case.headers, ca_file=case.ca_file) as http:
+        async with session(options.headers, ca_file=options.ca_file) as http:
             clock, passes = await _speak(Line.to(url, http), report)
     except (aiohttp.ClientError, TimeoutError, ValueError) as error:
         report.fail(
@@ -56,17 +56,17 @@ async def check_server(case: Case, report: Report) -> None:
         return
     if passes is not None:
         report.now("showing the key")
-        await check_admission(case, report, passes, is_clock_wrong=clock is not None and abs(clock) > LEEWAY)
+        await check_admission(options, report, passes, is_clock_wrong=clock is not None and abs(clock) > LEEWAY)
 
 
-def _look_at(url: str, place: Place, case: Case, report: Report) -> None:
+def _look_at(url: str, place: Address, options: Options, report: Report) -> None:
     path = urlsplit(url).path.strip("/")
     if path:
         report.warn(
             f"the path /{path} of the address is not used: clients look for {PATH} at its root",
             f"leave the path out, and have the proxy pass {PATH}/ to the Server",
         )
-    if case.api_key is not None and not place.is_tls and not place.is_local:
+    if options.api_key is not None and not place.is_tls and not place.is_local:
         report.warn("the key travels in clear", "give the Server a certificate, and use https://")
 
 

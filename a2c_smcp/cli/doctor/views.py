@@ -16,8 +16,8 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from a2c_smcp.cli.doctor.examining import Examination
-from a2c_smcp.cli.doctor.finding import Finding, Level, count
+from a2c_smcp.cli.doctor.checks import Examination
+from a2c_smcp.cli.doctor.findings import Finding, Level, count
 from a2c_smcp.utils.text import printable
 
 LEAST_WIDTH = 40

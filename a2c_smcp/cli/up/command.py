@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from a2c_smcp.cli.errors import INTERRUPTED, Interrupted, fail
+from a2c_smcp.cli.options import OFFICE, SERVERS, AllowAll, key_from
 from a2c_smcp.utils.extras import how_to_install
 from a2c_smcp.utils.system.files import lock_folder
 
@@ -24,76 +25,72 @@ if TYPE_CHECKING:
 
 _PREFIX = "a2c-up-"
 OLD_SECONDS = 60.0
-_OFFICE = "The office"
-_OFFERED = "What the Computer offers"
 
 
 def up(
     folder: Annotated[
-        Path | None, typer.Argument(help="Documents to offer.", show_default="a copy of the bundled examples")
+        Path | None, typer.Argument(help="Folder with documents.", show_default="a copy of the bundled examples")
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option("--config", "-c", help="More MCP servers: a configuration file.", rich_help_panel=_OFFERED),
+        typer.Option("--config", "-c", help="File with more MCP servers.", rich_help_panel=SERVERS),
     ] = None,
     with_my_config: Annotated[
         bool,
         typer.Option(
             "--with-my-config",
-            help="Also the MCP servers of Claude, Cursor, VS Code, Windsurf, Zed and Cline.",
-            rich_help_panel=_OFFERED,
+            help="Add the MCP servers configured in Claude, Cursor, VS Code, Windsurf, Zed and Cline.",
+            rich_help_panel=SERVERS,
         ),
     ] = False,
-    allow_all: Annotated[
-        bool,
-        typer.Option(
-            "--allow-all", help="Run every tool without asking, even without auto_apply.", rich_help_panel=_OFFERED
-        ),
-    ] = False,
+    allow_all: AllowAll = False,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in.", rich_help_panel=_OFFICE)
+        str,
+        typer.Option(help="Address to listen on; 0.0.0.0 admits other machines.", rich_help_panel=OFFICE),
     ] = "127.0.0.1",
     port: Annotated[
         int | None,
-        typer.Option(min=1, max=65535, help="Port.", show_default="8000, or a free one", rich_help_panel=_OFFICE),
+        typer.Option(
+            min=1, max=65535, help="Port to listen on.", show_default="8000, or a free one", rich_help_panel=OFFICE
+        ),
     ] = None,
     office: Annotated[
         str | None,
-        typer.Option(envvar="A2C_OFFICE", help="The office's id.", show_default="a new one", rich_help_panel=_OFFICE),
+        typer.Option(envvar="A2C_OFFICE", help="Id of the office.", show_default="a new one", rich_help_panel=OFFICE),
     ] = None,
     api_key: Annotated[
         str | None,
         typer.Option(
-            help="The key that lets somebody in; better in A2C_API_KEY.",
+            help="API key that members must present. Prefer the variable A2C_API_KEY.",
             show_default="a new one",
-            rich_help_panel=_OFFICE,
+            rich_help_panel=OFFICE,
         ),
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option(help="The Computer's name.", show_default="this machine's name", rich_help_panel=_OFFICE),
+        typer.Option(help="Name of the Computer.", show_default="host name", rich_help_panel=OFFICE),
     ] = None,
     tour: Annotated[
         bool,
-        typer.Option("--tour", help="Have an Agent show you around, step by step; without a terminal, end after that."),
+        typer.Option("--tour", help="Show what an Agent can do, step by step. Without a terminal, exit afterwards."),
     ] = False,
 ) -> None:
-    """Start everything on this machine: a Server, and a Computer that offers your documents. Be its Agent.
+    """Run a Server and a Computer with your documents on this machine, ready for an Agent.
 
     a2c up --tour
 
     a2c up ~/Reports --config mcp.json
 
-    Shows who is there and what happens, and the commands that bring an Agent in. Ctrl-C stops all of it.
+    Shows the members and activity of the office, and the commands that connect an Agent. Ctrl-C stops everything.
     """
     if importlib.util.find_spec("watchfiles") is None:
-        fail(f"the document server needs more: {how_to_install('documents')}")
+        fail(f"the document server is not installed: {how_to_install('documents')}")
     if folder is not None and not folder.is_dir():
-        fail(f"{folder}: there is no such folder", 2)
+        fail(f"{folder}: no such folder", 2)
 
     from a2c_smcp.cli.running import run_until_done
     from a2c_smcp.cli.up.plan import USUAL_PORT, Plan, new_key, new_office, take_port
-    from a2c_smcp.cli.up.running import run
+    from a2c_smcp.cli.up.supervisor import run
     from a2c_smcp.utils.logger import configure_logging
 
     office_id, computer = office or new_office(), name or socket.gethostname()
@@ -104,16 +101,20 @@ def up(
         listener = take_port(host, port)
     except OSError as error:
         where = f"{host}{f':{port}' if port is not None else ''}"
-        fail(f"cannot listen on {where}: {error.strerror or error}; `a2c doctor` says who does, --port takes another")
+        fail(
+            f"cannot listen on {where}: {error.strerror or error}; choose a port with --port "
+            "(`a2c doctor` names the program that uses this one)"
+        )
     if port is None and listener.getsockname()[1] != USUAL_PORT:
-        typer.echo(f"port {USUAL_PORT} is taken: this is another, {listener.getsockname()[1]}", err=True)
+        used = listener.getsockname()[1]
+        typer.echo(f"port {USUAL_PORT} is in use; using {used} (choose one with --port)", err=True)
     values = _ask_inputs(files)
     with listener, _run_folder() as here:
         plan = Plan(
             host=host,
             port=listener.getsockname()[1],
             office=office_id,
-            api_key=api_key or os.environ.get("A2C_API_KEY") or new_key(),
+            api_key=key_from(api_key) or new_key(),
             computer=computer,
             folder=str(folder.resolve() if folder is not None else _copy_sample(here)),
             is_sample=folder is None,

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from a2c_smcp.cli.computer.progress import SYMBOLS
 from a2c_smcp.cli.up.plan import Plan
-from a2c_smcp.cli.up.scene import Event, Scene
+from a2c_smcp.cli.up.state import Event, OfficeState
 from a2c_smcp.cli.views import escape
 from a2c_smcp.computer.types import ServerState
 from a2c_smcp.utils.system.terminals import quote_program, set_variables
@@ -30,11 +30,11 @@ _STYLES = {"ok": "green", "failed": "red", "warning": "yellow", "news": "dim"}
 
 
 class View:
-    """The whole, as high as the terminal lets it be: drawn from the scene as it is at that moment."""
+    """The whole, as high as the terminal lets it be: drawn from the state as it is at that moment."""
 
-    def __init__(self, plan: Plan, scene: Scene) -> None:
+    def __init__(self, plan: Plan, state: OfficeState) -> None:
         self._plan = plan
-        self._scene = scene
+        self._state = state
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw it; the events get what room is left."""
@@ -45,7 +45,7 @@ class View:
         used = sum(len(console.render_lines(part, inner)) for part in parts)
         used += sum(len(console.render_lines(part, options)) for part in below) + FRAME_LINES
         room = max(FEWEST_EVENTS, (options.max_height or console.height) - used)
-        events = list(self._scene.events)[-room:]
+        events = list(self._state.events)[-room:]
         while is_narrow and len(events) > 1 and len(console.render_lines(_events(events, True), inner)) > room:
             events = events[1:]  # where there is no room for a line each, the last ones are shown whole
         title = f"[bold]A2C[/] office [bold]{escape(self._plan.office)}[/]"
@@ -53,12 +53,12 @@ class View:
         yield Group(*below)
 
     def _facts(self) -> RenderableType:
-        scene = self._scene
-        others = [name for name in scene.computers if name != self._plan.computer]
+        state = self._state
+        others = [name for name in state.computers if name != self._plan.computer]
         table = Table.grid(padding=(0, 2))
-        table.add_row("Server", _dot(scene.is_serving), Text(self._plan.url))
-        table.add_row("Agent", _dot(scene.agent is not None), Text(printable(scene.agent or "nobody yet")))
-        table.add_row("Computer", _dot(self._plan.computer in scene.computers), Text(printable(self._plan.computer)))
+        table.add_row("Server", _dot(state.is_serving), Text(self._plan.url))
+        table.add_row("Agent", _dot(state.agent is not None), Text(printable(state.agent or "nobody yet")))
+        table.add_row("Computer", _dot(self._plan.computer in state.computers), Text(printable(self._plan.computer)))
         for name in others:
             table.add_row("", _dot(True), Text(printable(name)))
         table.add_row("Documents", "", Text(printable(self._plan.folder), overflow="fold"))
@@ -67,16 +67,16 @@ class View:
     def _servers(self, is_narrow: bool) -> RenderableType:
         right = [Column(title, justify="right") for title in ("tools", "windows", "documents")]
         columns = [Column(width=1), Column("server" if is_narrow else "MCP server"), Column("state"), *right]
-        remarks = [_remark(server) for server in self._scene.servers]
+        remarks = [_remark(server) for server in self._state.servers]
         if any(remarks) or not is_narrow:
             columns.append(Column("", ratio=1))
         table = Table(*columns, box=None, expand=True, collapse_padding=is_narrow, pad_edge=not is_narrow)
-        for server, why in zip(self._scene.servers, remarks, strict=True):
+        for server, why in zip(self._state.servers, remarks, strict=True):
             state = ServerState(server["state"])
             counts = [str(server[kind]) for kind in ("tools", "windows", "documents")]
             cells = [SYMBOLS.get(state, "…"), escape(server["name"]), state.value, *counts, Text(printable(why), "dim")]
             table.add_row(*cells[: len(columns)])
-        if not self._scene.servers:
+        if not self._state.servers:
             table.add_row("…", "starting")
         return table
 

@@ -1,8 +1,8 @@
-"""Configuration files: ours, and those of other MCP hosts, into models. Every mistake is found before anything starts.
+"""Reads configuration files, ours and those of other MCP hosts, into models. All mistakes are reported at once.
 
-Understood: `{"inputs": […], "servers": {name: …}}` of this project, `{"mcpServers": {…}}` of Claude Desktop, Cursor and
-many others, `{"servers": …, "inputs": …}` of VS Code, and `{"context_servers": {…}}` of Zed. Environment variables are
-filled in beside the configuration, in memory: what is shown of it later is what its owner wrote.
+The formats are `{"inputs": […], "servers": {name: …}}` of this project, `{"mcpServers": {…}}` of Claude Desktop, Cursor
+and many others, `{"servers": …, "inputs": …}` of VS Code, and `{"context_servers": {…}}` of Zed. Environment variables
+are filled in next to the model, not in it: the model still shows the file as its owner wrote it.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ _PARAMETER_FIELDS = {
     for kind, config in _SERVERS.items()
 }
 MANY = 3
-"""Unknown settings above which a file is some program's own, and they are not told one by one."""
+"""A file with more unknown settings than this belongs to another program; they get one warning together."""
 
 
 class ConfigError(ValueError):
-    """A configuration with mistakes: each of them, in `problems`."""
+    """A configuration is invalid; `problems` has every mistake."""
 
     def __init__(self, problems: list[Problem], source: str | None = None, warnings: Iterable[Problem] = ()) -> None:
         self.problems = problems
@@ -67,7 +67,7 @@ class ConfigError(ValueError):
 
 @dataclass
 class LoadedConfig:
-    """What a file says."""
+    """The content of a configuration file."""
 
     servers: list[MCPServerConfig] = field(default_factory=list[MCPServerConfig])
     inputs: list[MCPServerInput] = field(default_factory=list[MCPServerInput])
@@ -75,15 +75,15 @@ class LoadedConfig:
     env_files: dict[str, Path] = field(default_factory=dict[str, Path])
     """Files with environment variables, by server."""
     folder: Path = field(default_factory=Path)
-    """What `${workspaceFolder}` stands for."""
+    """The value of `${workspaceFolder}`."""
 
 
 def load_config(path: Path, *, expand: bool = True, adopt: bool = False) -> LoadedConfig:
-    """Read a file; `expand` fills in environment variables, `adopt` takes over what another host allows.
+    """Read a file. `expand` fills in environment variables, `adopt` allows the tools that another host allows.
 
     Raises:
-        ConfigError: with every mistake in it.
-        OSError: it cannot be read.
+        ConfigError: the configuration is invalid.
+        OSError: the file cannot be read.
     """
     try:
         source = ConfigSource.read(path)
@@ -103,11 +103,11 @@ def parse_config(
     adopt: bool = False,
     source: ConfigSource | None = None,
 ) -> LoadedConfig:
-    """Read a configuration; `folder` is where relative names in it start, `source` the file it is from. With `adopt`,
-    what another host runs without confirmation is allowed.
+    """Read a configuration. Relative names in it start at `folder`; `source` is its file. With `adopt`, tools that
+    another host runs without confirmation do so here, too.
 
     Raises:
-        ConfigError: with every mistake in it.
+        ConfigError: the configuration is invalid.
     """
     try:
         data, lines = jsonc.parse(text)
@@ -123,10 +123,10 @@ def parse_config(
 
 
 def server_from(data: Mapping[str, Any], name: str | None = None) -> MCPServerConfig:
-    """One server's configuration from data, in any of the shapes a file may have. Variables are not filled in.
+    """The configuration of one server from data, in any format that a file may have. Variables are not filled in.
 
     Raises:
-        ConfigError: with every mistake in it.
+        ConfigError: the configuration is invalid.
     """
     reader = _Reader({}, Variables({}, Path.cwd()), expand=False)
     reader.read_server((), name, dict(data))
@@ -136,7 +136,7 @@ def server_from(data: Mapping[str, Any], name: str | None = None) -> MCPServerCo
 
 
 def place_of_servers(data: dict[str, Any]) -> tuple[jsonc.Path, dict[str, Any], str]:
-    """Where a file keeps its servers: the path to the object that has them and the inputs, that object, their key."""
+    """The path to the object in a file that has servers and inputs, that object, and the key of the servers."""
     path: jsonc.Path = ()
     if isinstance(inner := data.get("mcp"), dict) and not data.keys() & {"servers", "mcpServers"}:
         path, data = ("mcp",), cast("dict[str, Any]", inner)  # the settings of VS Code
@@ -178,6 +178,7 @@ class _Reader:
             for name in unknown:
                 self._warn((name,), "is not read" + _meant(name, data[name], key))
         servers: Any = {} if data.get(key) is None else data[key]
+        # A project's own server comes first, and replaces one of the same name in the section for all projects.
         self._read_project(data.get("projects"))
         if not isinstance(servers, dict):
             self._complain((key,), "an object is expected: a name and a configuration for each server")
@@ -197,7 +198,7 @@ class _Reader:
         self._check_references(key)
 
     def _read_project(self, projects: Any) -> None:
-        """Claude Code keeps servers of a project apart, under the project's folder."""
+        """Claude Code has an extra section for the servers of each project, under the project's folder."""
         here = str(Path.cwd())
         project: Any = cast("dict[str, Any]", projects).get(here) if isinstance(projects, dict) else None
         servers: Any = cast("dict[str, Any]", project).get("mcpServers") if isinstance(project, dict) else None
@@ -291,7 +292,7 @@ class _Reader:
                     self._warn((*path, *place, key), "unknown key, passed on to Agents" + hint)
 
     def _check_placeholders(self, path: jsonc.Path, model: MCPServerConfig) -> None:
-        """Some hosts have placeholders that nobody fills in here."""
+        """Warn about placeholders of other hosts, which this program does not fill in."""
         for key, value in model.server_parameters.model_dump().items():
             for found in unknown_placeholders(value):
                 self._warn((*path, key), f"{found} is not filled in: only inputs and environment variables are")
@@ -376,7 +377,7 @@ class _Reader:
 
 
 def _misplaced(where: jsonc.Path, data: Mapping[str, Any]) -> str | None:
-    """Where a key of a server belongs that is on the wrong side of `server_parameters`."""
+    """The right place for a key of a server that is inside or outside of `server_parameters` by mistake."""
     match where:
         case (str(key),) if "server_parameters" in data and any(key in each for each in _PARAMETER_FIELDS.values()):
             return "belongs in server_parameters"
@@ -392,7 +393,7 @@ def _option(option: Any) -> Any:
 
 
 def _meant(name: str, value: Any, servers: str) -> str:
-    """What may have been meant by a part of a file that is none."""
+    """A suggestion for an unknown key."""
     if isinstance(value, dict) and cast("dict[str, Any]", value).keys() & {"command", "url", "server_parameters"}:
         return f"; did you mean {servers}.{name}?"
     return meant(name, ("servers", "mcpServers", "inputs"))

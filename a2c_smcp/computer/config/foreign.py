@@ -1,4 +1,4 @@
-"""MCP servers as other hosts write them, in this project's words."""
+"""Translates the configuration of an MCP server from the keys of other hosts to ours."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 _ALLOWED = ("autoApprove", "alwaysAllow")
-"""Where hosts list the tools that run without confirmation; `*` is every tool."""
+"""Keys of other hosts for tools that run without confirmation; `*` is every tool."""
 _TIMES = ("timeout", "networkTimeout")
-"""Where hosts say how long a call may take."""
+"""Keys of other hosts for the time limit of a call."""
 
 
 def is_extension(data: Mapping[str, Any]) -> bool:
-    """Whether an entry only has settings for an extension of Zed, which brings its own server."""
+    """Whether an entry only configures an extension of Zed, which starts the server itself."""
     return data.get("source") == "extension" or ("settings" in data and not data.keys() & {"command", "url"})
 
 
 def in_our_words(data: Mapping[str, Any], *, adopt: bool) -> tuple[dict[str, Any], dict[str, str]]:
-    """A server with our names and types; and for keys that are left out, why.
+    """The server with our keys and types, and the reason for each key that is left out.
 
-    With `adopt`, what the other host allows without confirmation is allowed here too. A file that is only read does not
-    do that: its owner allowed it for a program on this machine, not for every Agent of an office.
+    With `adopt`, tools that the other host runs without confirmation do so here, too. A file that is only read does not
+    allow that: its owner trusted a program on this machine, not the Agent of an office.
     """
     data = {key: value for key, value in data.items() if value is not None}
     left_out: dict[str, str] = {}
@@ -56,7 +56,7 @@ def in_our_words(data: Mapping[str, Any], *, adopt: bool) -> tuple[dict[str, Any
 
 
 def _allow(data: dict[str, Any], allowed: Any) -> bool:
-    """Let these tools run without confirmation, unless the server says otherwise; whether they could be read."""
+    """Let these tools run without confirmation, unless the server has its own settings; whether the list is valid."""
     names: list[Any] = ["*"] if allowed is True else cast("list[Any]", allowed) if isinstance(allowed, list) else []
     if not names or not all(isinstance(name, str) for name in names):
         return False

@@ -1,6 +1,6 @@
-"""Other hosts' configuration, brought over: where it lies, and what it becomes. Nothing is written here.
+"""Imports the configuration of other MCP hosts: where each host keeps it, and what it becomes. It writes no file.
 
-A secret that stands in clear becomes an input, so that the new file can be shared.
+A secret in plain text becomes an input, so that the new file can be shared.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ _EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
 
 @dataclass
 class Imported:
-    """What a new file would hold, and where it came from."""
+    """The content of the new file, and what happened on the way."""
 
     source: Path
     data: dict[str, Any] = field(default_factory=dict[str, Any])
     secrets: list[str] = field(default_factory=list[str])
-    """The inputs that stand where a secret stood in clear."""
+    """The inputs that replace secrets in plain text."""
     renamed: dict[str, str] = field(default_factory=dict[str, str])
-    """Inputs whose id means something else in the target, and their new ids."""
+    """Inputs whose id belongs to a different input in the target, and their new ids."""
     shared: list[str] = field(default_factory=list[str])
     """Inputs that the target defines in the same way."""
     allowed: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """Tools that run without confirmation, by server; `*` is every tool."""
     kept: list[str] = field(default_factory=list[str])
-    """Servers that the target has already, and that are not brought over."""
+    """Servers that the target has already; they are not imported."""
     warnings: list[Problem] = field(default_factory=list[Problem])
 
 
 def candidates(host: str, home: Path | None = None, folder: Path | None = None) -> list[Path]:
-    """Where a host keeps its configuration, the most specific place first."""
+    """The files in which a host keeps its configuration, the most specific first."""
     home, folder = home or Path.home(), folder or Path.cwd()
     settings = settings_folder(home)
     zed = by_system(linux=settings / "zed", macos=home / ".config" / "zed", windows=settings / "Zed")
@@ -67,9 +67,9 @@ def candidates(host: str, home: Path | None = None, folder: Path | None = None) 
 
 
 def convert(source: Path, loaded: LoadedConfig, target: LoadedConfig | None = None) -> Imported:
-    """A configuration in this project's shape, with only the fields that say something.
+    """The configuration in the format of this project, without fields that have their default.
 
-    What is there may be added to `target`: its servers are left out, and no input shares an id with another one there.
+    The result can be added to `target`: servers that it has are left out, and inputs get ids that are free there.
     """
     target = target or LoadedConfig()
     there = {server.name for server in target.servers}
@@ -112,7 +112,7 @@ def convert(source: Path, loaded: LoadedConfig, target: LoadedConfig | None = No
 def _bring_inputs(
     imported: Imported, servers: list[MCPServerConfig], loaded: LoadedConfig, target: LoadedConfig
 ) -> dict[str, dict[str, Any]]:
-    """The inputs that these servers refer to, by their new ids; renamed where the target means something else."""
+    """The inputs of these servers by their new ids, which differ where the target has another input of that id."""
     there = {wanted.id: wanted.shown() for wanted in target.inputs}
     defined = {wanted.id: wanted.shown() for wanted in loaded.inputs}
     brought: dict[str, dict[str, Any]] = {}
@@ -128,7 +128,7 @@ def _bring_inputs(
 
 
 def merge(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """A file's content with what is new added to it, in the file's own shape. Whatever is there stays as it was."""
+    """The content of a file with new servers and inputs, in the format of the file. Existing entries do not change."""
     merged = copy.deepcopy(old)
     _, section, key = place_of_servers(merged)
     there: dict[str, Any] = section.get(key) or {}
@@ -142,14 +142,14 @@ def merge(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 
 
 def _flat(server: dict[str, Any]) -> dict[str, Any]:
-    """A server as other hosts write it."""
+    """A server in the format of other hosts."""
     kind = "http" if server["type"] == "streamable" else server["type"]
     rest = {key: value for key, value in server.items() if key not in ("type", "server_parameters")}
     return {"type": kind, **server["server_parameters"], **rest}
 
 
 def _in_place(folder: str, text: str) -> str:
-    """The new file may lie elsewhere: what was relative to the old one is not any more."""
+    """Replace the workspace folder by its path: the new file may be in another folder."""
     return text.replace("${workspaceFolder}", folder)
 
 
@@ -158,7 +158,7 @@ def _readable(text: str) -> str:
 
 
 def _free_id(base: str, taken: Collection[str]) -> str:
-    """An id for an input that nobody uses yet."""
+    """An id that no input has."""
     number = 1
     while (found := base if number == 1 else f"{base}-{number}") in taken:
         number += 1

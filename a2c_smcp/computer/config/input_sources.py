@@ -24,14 +24,14 @@ MAX_PRINTED = 1_000_000
 
 
 class InputMissing(ValueError):
-    """An input has no value, and there is nobody to ask."""
+    """An input has no value, and no person can be asked for one."""
 
 
 class Prompter(Protocol):
-    """Asks a person."""
+    """Asks a person for the value of an input."""
 
     async def ask(self, wanted: MCPServerInput) -> str | None:
-        """What the person says; None when they give no answer."""
+        """The answer of the person; None if there is none."""
         ...
 
 
@@ -66,7 +66,9 @@ async def from_command(wanted: MCPServerCommandInput) -> str:
     except (ValueError, IndexError) as error:
         raise InputMissing(f"input {wanted.id}: its command cannot be read: {error}") from None
     try:
-        with tempfile.TemporaryFile() as printed:  # not a pipe: what the command leaves running may hold that open
+        # A file, not a pipe: a process that the command leaves in the background would hold a pipe open, and the end of
+        # the output would never come.
+        with tempfile.TemporaryFile() as printed:
             start = asyncio.create_subprocess_shell if wanted.shell else asyncio.create_subprocess_exec
             process = await start(*argv, stdin=DEVNULL, stdout=printed, stderr=DEVNULL, **APART)
             tree = ProcessTree(process.pid)
@@ -107,7 +109,7 @@ def _argv(wanted: MCPServerCommandInput) -> list[str]:
 
 
 class Keyring:
-    """Passwords in the system's keyring. Without a usable one it remembers nothing, and says so once.
+    """Passwords in the keyring of the system. Without a usable keyring, it logs one warning and stores nothing.
 
     `scope` keeps apart inputs of the same name in different configurations.
     """

@@ -1,4 +1,4 @@
-"""Inputs and their values: resolved when they are needed, asked for once, remembered until cleared."""
+"""The values of inputs: resolved when they are needed, asked for once, kept until they are cleared."""
 
 from __future__ import annotations
 
@@ -114,10 +114,10 @@ class InputResolver:
                     await self.keyring.delete(wanted.id)
 
     async def resolve(self, input_id: str, server: str | None = None, tool: str | None = None) -> Any:
-        """The value of an input. However many ask at a time, a person is asked once.
+        """The value of an input. Several servers may need it at the same time; a person is asked once.
 
         Raises:
-            InputMissing: there is no such input, no value for it, or one that is none of its options.
+            InputMissing: there is no such input, it has no value, or the value is not one of its options.
         """
         wanted = self._inputs.get(input_id)
         if wanted is None:
@@ -126,18 +126,23 @@ class InputResolver:
         if value is not None:
             if isinstance(wanted, MCPServerPickStringInput) and value not in wanted.options:
                 options = ", ".join(wanted.options)
-                raise InputMissing(f"input {input_id}: its value in the environment is none of its options, {options}")
+                raise InputMissing(
+                    f"input {input_id}: its value in the environment is not one of its options, {options}"
+                )
             self._keep_secret(wanted, value)
             return value
         if input_id in self._values:
             return self._values[input_id]
+        # The question is a task of its own: several servers may wait for it, and each of them may be stopped meanwhile.
         task = self._asking.get(input_id)
         if task is None:
             task = self._asking[input_id] = asyncio.create_task(self._obtain(wanted), name=f"input {input_id}")
             task.add_done_callback(lambda _: self._asking.pop(input_id, None))
         try:
-            return await asyncio.shield(task)  # who stops waiting must not take the question from the others
+            return await asyncio.shield(task)  # a server that is stopped must not cancel the question for the others
         except asyncio.CancelledError:
+            # Either this task is cancelled, because its server is stopped, or the question is, by Ctrl-C at the prompt.
+            # The second is an answer: the input has no value, and the server fails with that reason.
             asker = asyncio.current_task()
             if task.cancelled() and (asker is None or not asker.cancelling()):
                 raise InputMissing(f"input {input_id} was not given") from None
@@ -158,7 +163,7 @@ class InputResolver:
         return fill(value, values)
 
     async def aclose(self) -> None:
-        """Ask nobody any more."""
+        """Cancel all open questions."""
         questions = list(self._asking.values())
         for question in questions:
             question.cancel()

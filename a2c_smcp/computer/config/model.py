@@ -1,8 +1,7 @@
-"""The configuration of MCP servers and of inputs: frozen, strict models with every field and default of the protocol.
+"""The configuration of MCP servers and inputs: frozen, strict models with every field and default of the protocol.
 
-A model holds what its owner wrote: placeholders such as `${input:token}` stay as they are, so that whatever is shown of
-a configuration, to an Agent or on a screen, holds no secret. Reading files is the business of `config_file`, filling
-placeholders that of `inputs.render`.
+A model holds what its owner wrote. Placeholders such as `${input:token}` are not filled in here, so a configuration can
+be sent to an Agent or shown on a screen without secrets. `files` reads the files, `placeholders` fills in values.
 """
 
 from __future__ import annotations
@@ -30,12 +29,13 @@ from pydantic import (
 from a2c_smcp.computer.config import vrl_syntax
 from a2c_smcp.computer.config.secrets import hide, replace_secrets
 from a2c_smcp.computer.config.source import Origin
+from a2c_smcp.utils.url import OF_MCP_SERVERS, check_url
 
 A2C_TOOL_META = "a2c_tool_meta"
 A2C_VRL_TRANSFORMED = "a2c_vrl_transformed"
 
 READ_ONLY = "read-only"
-"""The value of `auto_apply` that trusts what an MCP server declares about each of its tools."""
+"""The value of `auto_apply` that trusts the `readOnlyHint` which an MCP server declares for each tool."""
 STREAMABLE_ALIASES = frozenset(("http", "streamable-http", "streamableHttp", "streamable_http"))
 """Other hosts' names for the `streamable` type."""
 
@@ -55,7 +55,7 @@ def _placeholder(value: str) -> str:
 
 
 Placeholder = Annotated[str, BeforeValidator(_placeholder)]
-"""A string that stands for a value of another type."""
+"""A placeholder for a value that is not a string."""
 
 
 def _to_duration(value: Any) -> Any:
@@ -116,10 +116,8 @@ class StdioParameters(_Model):
 
 
 def _check_url(value: str) -> str:
-    if not value.startswith(("http://", "https://", "${")):
-        raise ValueError("must start with http:// or https://")
-    if re.fullmatch(r"https?://([/?#:].*)?", value, re.DOTALL):
-        raise ValueError("has no host")
+    if not value.startswith("${"):
+        check_url(re.sub(r"\$\{[^}]*\}", "1", value), OF_MCP_SERVERS)  # an input may be the host, or the port
     return value
 
 
@@ -199,7 +197,7 @@ class BaseServerConfig(_Model):
     """What is the same for a server of any type."""
 
     name: Annotated[str, Field(min_length=1, max_length=256)]
-    """What it is called; in a file, the key it stands under."""
+    """Its name; in a file, its key."""
     disabled: bool = False
     """Never start it; none of its tools is there."""
     forbidden_tools: list[str] = []
@@ -211,6 +209,8 @@ class BaseServerConfig(_Model):
     vrl: str | None = None
     """A script in Vector Remap Language that runs on each result; needs the extra `vrl`."""
 
+    # Private attributes, so that no dump and no representation of the model contains them: the values of environment
+    # variables may be secrets.
     _expanded: dict[str, Any] | None = PrivateAttr(default=None)
     _secret_values: tuple[str, ...] = PrivateAttr(default=())
     _origin: Origin | None = PrivateAttr(default=None)
@@ -218,7 +218,7 @@ class BaseServerConfig(_Model):
     @model_validator(mode="before")
     @classmethod
     def _plain_parameters(cls, data: Any) -> Any:
-        """Take the parameter objects of the `mcp` package, and of anybody, as plain data."""
+        """Accept parameters as models of the `mcp` package, or any other model, and not only as plain data."""
         if isinstance(data, Mapping):
             data = dict(cast("Mapping[str, Any]", data))
             parameters = data.get("server_parameters")
@@ -247,18 +247,19 @@ class BaseServerConfig(_Model):
 
     @property
     def origin(self) -> Origin | None:
-        """Where it was read; None if it is in no file."""
+        """Its place in a file; None if it is in no file."""
         return self._origin
 
     def __hash__(self) -> int:
-        return hash(self.name)  # its lists are not hashable, and programs put configurations into sets
+        return hash(self.name)  # pydantic would hash the lists, which are not hashable
 
     def parameters(self) -> dict[str, Any]:
-        """What starts the server: as written, with the environment variables of its file filled in. Never shown."""
+        """The parameters that start the server: as written, with environment variables filled in. They may hold
+        secrets."""
         return self._expanded if self._expanded is not None else _server(self).server_parameters.model_dump()
 
     def shown(self) -> dict[str, Any]:
-        """The configuration as others may see it: without secrets, and in the shapes of the protocol."""
+        """The configuration without secrets, in the shapes of the protocol."""
         shown = self.model_dump(mode="json")
         shown["server_parameters"] = replace_secrets(shown["server_parameters"], hide)
         for meta in (shown["default_tool_meta"], *shown["tool_meta"].values()):
@@ -267,20 +268,20 @@ class BaseServerConfig(_Model):
         return shown
 
     def expanded(self, parameters: dict[str, Any], secret_values: Iterable[str] = ()) -> Self:
-        """This configuration, which starts its server with other parameters than it shows."""
+        """A copy that starts its server with these parameters, and still shows those of the file."""
         copy = self.model_copy()
         copy._expanded = parameters
         copy._secret_values = tuple(secret_values)
         return copy
 
     def read_from(self, origin: Origin) -> Self:
-        """This configuration, which knows where it was read."""
+        """A copy that knows its place in a file."""
         copy = self.model_copy()
         copy._origin = origin
         return copy
 
     def allowing(self, tool: str) -> Self:
-        """This configuration, in which a tool runs without confirmation."""
+        """A copy in which a tool runs without confirmation."""
         meta = self.tool_meta.get(tool, ToolMeta()).model_copy(update={"auto_apply": True})
         return self.model_copy(update={"tool_meta": {**self.tool_meta, tool: meta}})
 
@@ -338,7 +339,7 @@ def _server(config: BaseServerConfig) -> StdioServerConfig | StreamableHttpServe
 # --------------------------------------------------------------------------------------------------------------- inputs
 class _Input(_Model):
     id: Annotated[str, Field(min_length=1, pattern=r"^[^{}:]+$")]
-    """What `${input:id}` refers to."""
+    """The id in `${input:id}`."""
     description: str = ""
     """The question that a person is asked."""
 
@@ -346,7 +347,7 @@ class _Input(_Model):
         return hash(self.id)
 
     def shown(self) -> dict[str, Any]:
-        """The definition as others may see it; the default of a password is one."""
+        """The definition without secrets; the default of a password is a secret, too."""
         hidden = {"default"} if getattr(self, "password", None) else None
         return replace_secrets(self.model_dump(mode="json", exclude_none=True, exclude=hidden), hide)
 

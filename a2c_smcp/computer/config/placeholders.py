@@ -27,7 +27,7 @@ def input_ids(value: Any) -> list[str]:
 
 
 def fill(value: Any, values: Mapping[str, Any]) -> Any:
-    """Fill in what is known. A placeholder that is a whole string gives way to the value itself, whatever its type."""
+    """Fill in the known values. A string that is only a placeholder becomes the value itself, even a number."""
 
     def in_text(text: str) -> Any:
         whole = INPUT.fullmatch(text)

@@ -1,4 +1,4 @@
-"""How patient a Computer is with its MCP servers, and how often it tries again."""
+"""Time limits and restarts of MCP servers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ class Policy:
     start_timeout: float = 60.0
     """From the start to the list of tools. A first `npx` or `uvx` downloads its package within it."""
     question_timeout: float = 3.0
-    """By which questions about MCP 2026-07-28 may delay a start; the answers usually take a few milliseconds."""
+    """For questions about MCP 2026-07-28 at the start; the answers usually take a few milliseconds."""
     stop_timeout: float = 10.0
-    """For a connection to close in good order before it is cut."""
+    """For a connection to close before it is cut."""
     ping_interval: float = 30.0
-    """How long a server may be silent before it is asked whether it lives."""
+    """How long a server may be silent before it is pinged."""
     ping_timeout: float = 15.0
-    """For its answer; then it counts as ended."""
+    """For the answer to a ping; then the server counts as ended."""
     stall_timeout: float = 30.0
     """For a server that does not read its standard input; then it counts as ended."""
     noise_bytes: int = 10_000_000
@@ -26,11 +26,11 @@ class Policy:
     list_pause: float = 0.1
     """Between two readings of a list that keeps changing."""
     restart: bool = True
-    """Whether a server that ended is started again."""
+    """Whether a server that ended is restarted."""
     first_delay: float = 0.5
-    """Before the first restart; doubled with each …"""
+    """Before the first restart; each further delay is twice as long."""
     longest_delay: float = 30.0
-    """… up to this."""
+    """The longest delay before a restart."""
     restarts: int = 5
     """Restarts within `window` after which a server counts as failed."""
     window: float = 300.0

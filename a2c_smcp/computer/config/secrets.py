@@ -1,4 +1,8 @@
-"""Values that must not be seen, and how they are kept from being seen in what other programs say."""
+"""Secrets: how they are found in a configuration, and removed from texts and logs.
+
+An MCP server may repeat a secret in an error or on its standard error, and not always literally: inside JSON, in a URL,
+or as Base64 in a header. So each secret is removed in all these forms.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,9 @@ from typing import Any, cast
 from urllib.parse import quote, quote_plus, urlsplit, urlunsplit
 
 SHORTEST = 4
-"""A shorter value is taken out only where it stands alone: it would tear holes into every other word."""
+"""Shorter secrets are removed only where they are whole words. Otherwise a secret `a` would remove every a."""
 LONG = 8
-"""Characters from which on a secret is looked for in other forms too."""
+"""Shorter secrets are not searched for in Base64 or line by line: too many texts would match."""
 HIDDEN = "•••"
 
 _URL_SAFE = str.maketrans("+/", "-_")
@@ -27,11 +31,11 @@ _TALKATIVE = (
     "httpx2",
     "mcp.client.streamable_http",
 )
-"""Loggers of libraries that write addresses and requests, which may hold a secret."""
+"""Loggers of libraries that log URLs and requests, which may contain secrets."""
 
 
 class Secrets(logging.Filter):
-    """The secrets of one Computer. As a log filter it takes them out of records."""
+    """The secrets of one Computer. It is also a log filter that removes them from records."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,13 +43,14 @@ class Secrets(logging.Filter):
         self._pattern: re.Pattern[str] | None = None
 
     def add(self, value: object) -> None:
-        """Hide this value from now on."""
+        """Remove this value from all texts from now on."""
         for name in _TALKATIVE:
             logging.getLogger(name).addFilter(self)  # once, however often it is added
         forms = _forms(str(value))
         if forms <= self._values:
             return
         self._values |= forms
+        # The longest first: the pattern takes the first alternative that matches, and a secret may contain another.
         longest_first = sorted(self._values, key=len, reverse=True)
         self._pattern = re.compile(
             "|".join(re.escape(v) if len(v) >= SHORTEST else rf"(?<!\w){re.escape(v)}(?!\w)" for v in longest_first)
@@ -56,12 +61,13 @@ class Secrets(logging.Filter):
         return text if self._pattern is None else self._pattern.sub(HIDDEN, text)
 
     def forget(self) -> None:
-        """Stop watching the logs."""
+        """Stop filtering the logs."""
         for name in _TALKATIVE:
             logging.getLogger(name).removeFilter(self)
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Redact a record."""
+        # The arguments must be formatted first: a secret may be split between the format and its arguments.
         if self._pattern is not None:
             message = record.getMessage()
             redacted = self.redact(message)
@@ -71,7 +77,7 @@ class Secrets(logging.Filter):
 
 
 def _forms(text: str) -> set[str]:
-    """A secret as others may write it: line by line, inside JSON, in an address, in Base64."""
+    """The forms of a secret in texts of other programs: its lines, and the secret in JSON, in a URL and in Base64."""
     forms: set[str] = set()
     for part in (text, *(line for line in text.splitlines() if len(line.strip()) >= LONG)):
         if part := part.strip() or text.strip():
@@ -83,7 +89,11 @@ def _forms(text: str) -> set[str]:
 
 
 def _in_base64(secret: bytes) -> Iterator[str]:
-    """A secret in both alphabets of Base64: alone, and as it looks inside a longer text, such as `user:secret`."""
+    """A secret in both alphabets of Base64: alone, and inside a longer text such as `user:secret`.
+
+    Base64 encodes three bytes as four characters, so the same bytes look different after 0, 1 or 2 other bytes. At the
+    edges, characters also encode bits of neighbouring bytes, so these are cut off.
+    """
     forms = {base64.b64encode(secret).decode().rstrip("=")}
     for before, mixed in enumerate((0, 2, 3)):  # bytes before it, characters that they have a part in
         encoded = base64.b64encode(bytes(before) + secret).decode()
@@ -106,14 +116,14 @@ _SECRET_WORDS = frozenset((
 _NOT_ITSELF = frozenset((
     "path", "file", "dir", "folder", "id", "name", "url", "uri", "host", "type", "method", "mode", "ttl", "timeout",
 ))
-"""How names end that say where a secret is, or something about it."""
+"""Last words of names whose value is not the secret itself, such as `token_file` or `key_id`."""
 # fmt: on
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SECRET_VALUE = re.compile(
     r"\b(?:sk-[\w-]{16,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[abeoprs]-[\w-]{10,}|hf_\w{16,}"
     r"|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|ya29\.[\w-]{16,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*)"
 )
-"""Forms of tokens that are known for what they are."""
+"""Tokens that are recognized by their prefix."""
 
 
 def looks_secret(name: str) -> bool:
@@ -122,9 +132,9 @@ def looks_secret(name: str) -> bool:
     return not _SECRET_WORDS.isdisjoint(words) and words[-1] not in _NOT_ITSELF
 
 
-# -------------------------------------------------------------------------------- secrets that stand in a configuration
+# ------------------------------------------------------------------------------------------- secrets in a configuration
 Replacement = Callable[[str, str], str]
-"""`(name, value)` of a secret: what to write in its place."""
+"""Gets the name and value of a secret; returns the text that replaces it."""
 
 _SCHEME = re.compile(r"(?P<scheme>(?:Bearer|Basic|ApiKey)\s+)(?P<value>\S.*)", re.IGNORECASE | re.DOTALL)
 _NAMED = re.compile(r"(?P<start>(?P<name>-{0,2}[A-Za-z][\w-]*)(?:=|:(?!//)\s*))(?P<value>.*)", re.DOTALL)
@@ -136,20 +146,20 @@ _PAIR_WITHIN = re.compile(
     re.IGNORECASE,
 )
 _OPTION_WITHIN = re.compile(r"(?P<start>(?<!\S)(?P<name>--?[A-Za-z][\w-]*)\s+)" + _WORD_OF_TEXT)
-"""A name and its value within a longer text: in a script, in JSON, in a connection string."""
+"""A name and its value inside a longer text, such as a script, JSON or a connection string."""
 _DEFAULT = re.compile(r"(?P<start>\$\{(?:env:)?(?P<name>[A-Za-z_]\w*):-)(?P<value>[^{}]+)\}")
-"""A variable, and the value in its place if it is not set."""
+"""A variable with a default value."""
 _PLACEHOLDER = re.compile(r"\$\{(?:[^{}]|\$\{[^{}]*\})*\}")
 _USER = re.compile(rf"(?P<name>(?:{_PLACEHOLDER.pattern}|[^:])*)(?::(?P<password>.*))?", re.DOTALL)
-"""Who asks, in an address."""
+"""The user and password of a URL."""
 
 
 def replace_secrets(parameters: Mapping[str, Any], replacement: Replacement) -> dict[str, Any]:
-    """Server parameters in which whatever looks like a secret in clear is replaced. Placeholders are not secrets;
-    the default of one is looked at like any value.
+    """Server parameters in which each secret in plain text is replaced. A placeholder is not a secret; its default
+    value may contain one.
 
-    Looked at: environment variables, headers and command line options by their names, the password and the query of
-    addresses, and tokens of a known form wherever they stand.
+    Secrets are found by the names of environment variables, headers and command line options, as the password and the
+    query of URLs, and by the prefixes of known tokens anywhere.
     """
     shown = dict(parameters)
     for field in ("env", "headers"):
@@ -164,12 +174,12 @@ def replace_secrets(parameters: Mapping[str, Any], replacement: Replacement) -> 
 
 
 def hide_in_text(text: str, replacement: Replacement) -> str:
-    """A text in which tokens of a known form, and the password and query of an address, are replaced."""
+    """A text in which known tokens, and the password and query of a URL, are replaced."""
     return _in_value("", text, replacement)
 
 
 def _in_value(name: str, value: Any, replacement: Replacement) -> Any:
-    """A value under a name: all of it if the name says so, else what can be recognised in it."""
+    """The value of a name: all of it is a secret if the name says so, else parts of it may be."""
     if not isinstance(value, str) or not value:
         return value
     scheme = _SCHEME.fullmatch(value)
@@ -191,7 +201,7 @@ def _in_value(name: str, value: Any, replacement: Replacement) -> Any:
 
 
 def _in_match(found: re.Match[str], replacement: Replacement) -> str:
-    """A name and a value within a text."""
+    """A name and its value inside a text."""
     name, value = found["name"], found["value"]
     quote = value[0] if value[0] in "\"'" else ""
     inner = value.strip(quote) if quote else value
@@ -201,7 +211,7 @@ def _in_match(found: re.Match[str], replacement: Replacement) -> str:
 
 
 def _as_secret(name: str, value: str, replacement: Replacement) -> str:
-    """A secret: all of it, or the defaults of the placeholders in it."""
+    """A secret: the whole value, or the default values of the placeholders in it."""
     if "${" not in value:
         return replacement(name, value)
     return _DEFAULT.sub(lambda found: found["start"] + replacement(name, found["value"]) + "}", value)
@@ -232,7 +242,7 @@ def _in_url(url: str, replacement: Replacement) -> str:
     found = _USER.fullmatch(user)
     if found is not None and found["password"]:
         netloc = f"{found['name']}:{_as_secret('password', found['password'], replacement)}@{host}"
-    elif len(user) >= LONG and not user.endswith(":"):  # a token, where a name could stand
+    elif len(user) >= LONG and not user.endswith(":"):  # a token in place of the user name
         netloc = f"{_as_secret('user', user, replacement)}@{host}"
     pairs = [pair.partition("=") for pair in query.split("&")] if query else []
     query = "&".join(f"{name}{equals}{_in_value(name, value, replacement)}" for name, equals, value in pairs)

@@ -1,4 +1,4 @@
-"""Where a configuration was read, and changes to that place which leave the rest of the file as its owner wrote it."""
+"""The file that a configuration was read from. A change to one value leaves the rest of the file as it is."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from a2c_smcp.utils.system.files import replace_file
 
 
 class FileChanged(OSError):
-    """The file is no longer what was read from it."""
+    """The file has changed since it was read."""
 
 
 @dataclass
 class ConfigSource:
-    """A file, and its text as it was read. Two of the same path are equal: it does not matter when each was read."""
+    """A file and its text. Two are equal if their paths are, whenever each was read."""
 
     path: Path
     text: str = field(compare=False, repr=False)
@@ -38,6 +38,7 @@ class ConfigSource:
             FileChanged: the file has changed since it was read; it is left alone.
             OSError: the file cannot be written.
         """
+        # A program writes one value into a file that a person may be editing. Their change must not be lost.
         if self.path.read_bytes() != self.text.encode("utf-8"):
             raise FileChanged("the file has changed since it was read")
         changed = jsonc.with_value(self.text, place, value)

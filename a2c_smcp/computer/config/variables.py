@@ -1,4 +1,4 @@
-"""Placeholders in a configuration that are filled in when it is read: environment variables, and folders."""
+"""Placeholders that are filled in when a configuration is read: environment variables and folders."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _VARIABLE = re.compile(r"\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<d
 _UNKNOWN = re.compile(r"\$\{(?:file|command|config|workspaceFolder):[^-{}][^{}]*\}")
 
 PYTHON = "A2C_PYTHON"
-"""A variable that is always there: the Python that runs this program, for servers of the same installation."""
+"""A variable that is always set: the Python that runs this program, for servers of the same installation."""
 
 
 class Variables:
-    """What `${…}` stands for in a file of a folder."""
+    """The values of `${…}` in a file."""
 
     def __init__(self, environment: Mapping[str, str], folder: Path) -> None:
         self._folder = folder
         self.workspace = folder.parent if folder.name in (".vscode", ".cursor") else folder
-        """What `${workspaceFolder}` stands for."""
+        """The value of `${workspaceFolder}`."""
         self._known = {
             PYTHON: sys.executable,
             "userHome": str(Path.home()),  # these four are VS Code's and Cursor's
@@ -38,7 +38,7 @@ class Variables:
         }
 
     def file(self, name: str) -> Path:
-        """A file that is named in the configuration."""
+        """The path of a file that is named in the configuration."""
         for folder in ("workspaceFolder", "userHome"):
             name = name.replace(f"${{{folder}}}", self._known[folder])
         return self._folder / Path(name).expanduser()
@@ -46,8 +46,8 @@ class Variables:
     def fill(
         self, path: jsonc.Path, written: Mapping[str, Any], secrets: list[str]
     ) -> tuple[dict[str, Any], list[tuple[jsonc.Path, str]]]:
-        """What is written at a path, filled in; and where a variable is not set, with its name. Values that look secret
-        are added to `secrets`."""
+        """The values at a path, filled in, and the places and names of variables that are not set. Values that look
+        secret are added to `secrets`."""
         unset: list[tuple[jsonc.Path, str]] = []
         filled = {key: self._fill((*path, key), key, value, secrets, unset) for key, value in written.items()}
         return filled, unset
@@ -77,7 +77,7 @@ class Variables:
 
 
 def unknown_placeholders(value: Any) -> list[str]:
-    """Placeholders of other hosts, such as `${file:…}`, that nobody fills in."""
+    """Placeholders of other hosts, such as `${file:…}`, which this program does not fill in."""
     return list(dict.fromkeys(_UNKNOWN.findall(json.dumps(value, default=str))))
 
 

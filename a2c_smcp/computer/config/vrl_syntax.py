@@ -34,6 +34,7 @@ def check(script: str) -> None:
         raise ValueError(f"a script of {len(script)} characters; at most {MAX_SCRIPT} are allowed")
     if importlib.util.find_spec("vrl_python") is None:
         raise ValueError(f"VRL is not installed: {how_to_install('vrl')}")
+    # In the worker, too: a script that is nested too deeply crashes the compiler, and with it the process.
     request = json.dumps({"script": script}) + "\n"
     try:
         done = subprocess.run(

@@ -1,7 +1,7 @@
 """The program that compiles and runs VRL scripts, in a process of its own: one JSON request a line, one answer a line.
 
 The compiler crashes on some inputs, holds the interpreter lock while it works, and lets a script read environment
-variables. Here a crash costs one answer, nobody waits for the lock, and the environment is empty.
+variables. In its own process, a crash loses one answer, the lock blocks nothing else, and the environment is empty.
 It imports nothing of this package, so that it starts fast.
 """
 

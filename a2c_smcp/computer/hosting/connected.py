@@ -102,7 +102,9 @@ class ConnectedServer(Generic[AudienceT]):
         try:
             return await self.session.call(tool, arguments, self._log_progress(label))
         except MCPError as error:
-            if error.code == types.CONNECTION_CLOSED:  # ours, or a code that the server has a use of its own for
+            # Servers use the code of `CONNECTION_CLOSED` for errors of their own, so it may mean nothing. A ping finds
+            # out; only if the connection did end, the call fails with that reason.
+            if error.code == types.CONNECTION_CLOSED:
                 self._link.doubt()
                 if is_closed(error) and (loss := await self._describe_loss()):
                     raise ServerGone(loss) from None
@@ -121,6 +123,7 @@ class ConnectedServer(Generic[AudienceT]):
         def wanted() -> Wanted | None:
             return None if is_rejected else {"tools_list_changed": True, "resources_list_changed": True}
 
+        # What changed before the subscription was open, or in a gap, was not announced: read both lists again.
         def on_open(_: types.SubscriptionFilter) -> None:
             self._tools.outdate()
             self._watch.outdate()

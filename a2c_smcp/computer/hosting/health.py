@@ -46,13 +46,14 @@ class Health:
             try:
                 with anyio.fail_after(policy.ping_timeout):
                     await self._session.ping()
-                link.hint = None  # it was no failure
+                link.hint = None  # the server answers: what the transport reported was no failure
             except TimeoutError:
+                # Checked again: a call may have begun, or the server may have sent something else, during the ping.
                 if doubted or self._is_suspicious():
                     link.lose(f"did not answer a ping within {policy.ping_timeout:g} s")
             except MCPError as error:
                 if error.code == types.CONNECTION_CLOSED:
-                    await asyncio.wait((link.lost,), timeout=1)  # its transport may know better
+                    await asyncio.wait((link.lost,), timeout=1)  # the transport may report a better reason
                     link.lose(link.hint or "closed the connection")
 
     def _is_suspicious(self) -> bool:

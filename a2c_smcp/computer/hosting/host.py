@@ -26,7 +26,7 @@ from a2c_smcp.errors import NotFoundError
 
 _CLIENTS: dict[str, type[MCPClient]] = {"stdio": StdioClient, "sse": SseClient, "streamable": HttpClient}
 _RUNNING_FIELDS = ("type", "server_parameters", "disabled")
-"""What a running server must be restarted for; anything else changes only how its tools are seen."""
+"""A change of these restarts a running server; any other change only affects how its tools are offered."""
 
 
 class Host(Generic[AudienceT]):
@@ -140,7 +140,7 @@ class Host(Generic[AudienceT]):
 
     async def aclose(self) -> None:
         """Stop all servers and release everything."""
-        self._is_closed = True  # a change that is under way starts nothing any more
+        self._is_closed = True  # a change that is under way must not start a server
         await self.stop_all()
         await self._children.aclose()
 
@@ -151,8 +151,9 @@ class Host(Generic[AudienceT]):
         async with self._turn(config.name):
             old = self._owners.get(config.name)
             if old is not None and old.config == config:
-                old.config = config  # the same, perhaps read from its file again
+                old.config = config  # equal, but it may know a newer version of its file
                 return
+            # A changed alias or confirmation rule needs no restart, and a restart would end running calls.
             if old is not None and _runs_the_same(old.config, config):
                 old.config = config
                 self._on_configured()
@@ -161,7 +162,7 @@ class Host(Generic[AudienceT]):
                 await old.stop("was stopped: its configuration changed")
             owner = self._owners[config.name] = self._owner(config)
             if old is not None:
-                owner.inherit(old)
+                owner.inherit(old)  # until it is ready, calls of its tools are told that it is starting
             self._on_configured()
             if start and not self._is_closed:
                 owner.start()
@@ -201,7 +202,7 @@ class Host(Generic[AudienceT]):
             secrets.add(value)
             return value
 
-        replace_secrets(config.parameters(), remember)  # those that are written in clear
+        replace_secrets(config.parameters(), remember)  # nothing is replaced: it finds the secrets in plain text
         try:
             return await self._resolver.render(config.parameters(), config.name)
         except InputMissing as error:
@@ -209,7 +210,7 @@ class Host(Generic[AudienceT]):
 
     @asynccontextmanager
     async def _turn(self, name: str) -> AsyncGenerator[None]:
-        """One change of a server at a time."""
+        """One change of a server at a time: a stop during an update would miss the server that the update starts."""
         async with self._turns.setdefault(name, asyncio.Lock()):
             yield
 

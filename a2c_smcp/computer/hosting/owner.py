@@ -1,6 +1,8 @@
-"""One MCP server and the task that owns it: connects, notices the end of a connection, connects again.
+"""The owner of one MCP server: a task that connects, notices the end of a connection, and connects again.
 
-Everything that opens or closes a connection happens in the owner task; a call of a tool only borrows the session.
+A connection consists of task groups and cancel scopes of anyio, which must be closed by the task that opened them, and
+in reverse order. So everything that opens or closes a connection happens in the owner task, and other tasks only ask
+it: `stop` sets an event, and a tool call borrows the session. Whether a server is restarted is decided in `restarts`.
 """
 
 from __future__ import annotations
@@ -38,11 +40,11 @@ Resolve: TypeAlias = Callable[[BaseServerConfig], Awaitable[dict[str, Any]]]
 
 @dataclass(frozen=True)
 class Ending:
-    """How a life of a server ended."""
+    """How one connection to a server ended."""
 
     reason: str
     pause: float | None
-    """Seconds before the next; None if there is none."""
+    """Seconds until the server is restarted; None if it is not."""
 
 
 class Owner(Generic[AudienceT]):
@@ -95,7 +97,7 @@ class Owner(Generic[AudienceT]):
 
     @property
     def state(self) -> ServerState:
-        """Where it is in its life."""
+        """The state of the server."""
         return self._state
 
     @property
@@ -107,20 +109,20 @@ class Owner(Generic[AudienceT]):
 
     @property
     def tools(self) -> tuple[types.Tool, ...]:
-        """What the server offers, while it is ready."""
+        """The tools of the server while it is ready, else none."""
         return self._tools.tools if self._connected is not None else ()
 
     @property
     def known(self) -> frozenset[str]:
-        """The names of the tools that it had when it was last ready; before that, of those that are configured."""
+        """The names of its tools when it was last ready; before its first start, of those that are configured."""
         return self._tools.known
 
     def inherit(self, other: Owner[AudienceT]) -> None:
-        """Know the tools of the owner that this one replaces."""
+        """Take over the known tools of the owner that this one replaces."""
         self._tools.known |= other.known
 
     def status(self) -> ServerStatus:
-        """What there is to know about it now."""
+        """The state of the server, as far as its owner knows it."""
         session = self._connected.session if self._connected is not None else None
         info = session.server_info if session is not None else None
         failing = self._state in (ServerState.FAILED, ServerState.RESTARTING)
@@ -173,9 +175,14 @@ class Owner(Generic[AudienceT]):
             return
         self._stop_reason = reason
         self._stop.set()
+        # A ready server is asked to end, and gets time to close its connection in good order. One that is still
+        # connecting, or waits for its restart, has nothing to close: it is cancelled at once.
         if self._connected is None and self._scope is not None:
             self._become(ServerState.STOPPING, reason)
             self._scope.cancel()
+        # `wait`, not `await task`: the caller may be cancelled while the server stops, and must not cancel the owner
+        # task from outside. Its own scope does that in the right order, and a stdio server is shielded until it is
+        # gone.
         _, late = await asyncio.wait((task,), timeout=self._policy.stop_timeout)
         if late and self._scope is not None:
             self._scope.cancel()
@@ -186,7 +193,7 @@ class Owner(Generic[AudienceT]):
     # ------------------------------------------------------------------------------------------------- the owner's life
 
     async def _own(self) -> None:
-        """Connect, and connect again, until told to stop or until it is hopeless."""
+        """Connect, and connect again, until the server is stopped or has failed for good."""
         restarts = Restarts(self._policy)
         try:
             with anyio.CancelScope() as self._scope:
@@ -199,17 +206,18 @@ class Owner(Generic[AudienceT]):
                         logger.error("MCP server %s failed: %s", self.name, ending.reason)
                         break
                     await anyio.sleep(ending.pause)
-        except Exception as error:  # the last line of defence: whatever breaks here breaks one server
+        except Exception as error:  # a fault of ours: it must cost this one server only
             logger.exception("the owner of MCP server %s broke", self.name)
             self._become(ServerState.FAILED, f"internal fault: {type(error).__name__}")
         finally:
             self._scope = None
+            # The event loop cancels all tasks when a program ends without `shutdown`.
             if not self._stop.is_set() and self._state is not ServerState.FAILED:
                 self._become(ServerState.FAILED, "was interrupted")
             self._settled.set()
 
     async def _live(self, restarts: Restarts) -> Ending:
-        """One life of the server, from connecting to the end."""
+        """One connection, from opening it to its end."""
         started = time.monotonic()
         ending: Ending | None = None
         try:
@@ -224,6 +232,8 @@ class Owner(Generic[AudienceT]):
                 helpers.start_soon(connected.run)
                 self._become(ServerState.READY)
                 reason = await self._until_the_end(connection.link)
+                # From here on the server counts as gone: running calls get this reason, and the state changes before
+                # the connection is closed, because closing may take seconds with a server that does not react.
                 connection.link.lose(reason)
                 ending = self._end(reason, restarts.next(lasted=time.monotonic() - started))
                 if self._stop.is_set() or ending.pause is None:
@@ -231,7 +241,7 @@ class Owner(Generic[AudienceT]):
                 helpers.cancel_scope.cancel()
         except CannotStart as error:
             return Ending(self._redact(str(error)), None)
-        except Exception as error:  # it ends this life only
+        except Exception as error:  # of the server or its transport: it ends this connection
             if ending is None:
                 reason = str(error) if isinstance(error, ConnectionFailed) else explain(error)
                 ending = self._end(reason, restarts.next(lasted=time.monotonic() - started))
@@ -241,7 +251,7 @@ class Owner(Generic[AudienceT]):
         return ending
 
     def _end(self, reason: str, pause: float | None) -> Ending:
-        """The connection is of no more use to anybody; told at once, for closing it may take a while."""
+        """The connection has ended: report it before it is closed."""
         self._forget()
         ending = Ending(self._redact(reason), pause)
         if pause is not None and not self._stop.is_set():
@@ -259,13 +269,13 @@ class Owner(Generic[AudienceT]):
         return link.lost.result() if link.lost.done() else self._stop_reason or "was stopped"
 
     def _forget(self) -> None:
-        """The connection is of no more use to anybody."""
+        """Offer nothing of a connection that has ended."""
         connected, self._connected = self._connected, None
         if connected is not None:
             connected.close()
 
     def _on_event(self, event: ServerEvent) -> None:
-        """The server announces a change; before it is ready, only its tools have been read."""
+        """The server announces a change. Before it is ready, only its list of tools may have been read already."""
         if self._connected is not None:
             self._connected.on_event(event)
         elif isinstance(event, ToolsListChanged):

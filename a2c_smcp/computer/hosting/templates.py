@@ -1,4 +1,4 @@
-"""The resource templates of one connected MCP server: asked for when they are wanted, kept until its list changes."""
+"""The resource templates of one connected MCP server: read when they are needed, kept until the list changes."""
 
 from __future__ import annotations
 
@@ -14,31 +14,32 @@ from a2c_smcp.computer.mcp.session import Session
 logger = logging.getLogger(__name__)
 
 SECONDS = 10.0
-"""After which a server that does not answer has failed."""
+"""Time limit for all pages of the list."""
 STALE_AFTER = 5.0
-"""Seconds after which the templates of a server that does not tell of changes are asked for again."""
+"""Seconds after which the templates of a server that announces no changes are read again."""
 
 _HOST = re.compile(r"dpe://([^/?#{}]+)(?=[/?#{]|$)")
 
 
 class Templates:
-    """One list for all that ask at a time. `is_told` says that the server tells when the list changes."""
+    """One reading for all requests at a time. `is_told` says that the server announces changes of the list."""
 
     def __init__(self, session: Session, *, is_offered: bool, is_told: bool) -> None:
         self._session = session
         self._is_offered = is_offered
         self._is_told = is_told
         self._reading: asyncio.Task[list[types.ResourceTemplate]] | None = None
-        """The newest list, or its reading, which ends by itself: with an answer, in time, or with the connection."""
+        """The newest list, or the task that reads it. It ends by itself: with an answer, in time, or with the
+        connection."""
         self._readings: set[asyncio.Task[list[types.ResourceTemplate]]] = set()
         self._read_at = 0.0
 
     async def listed(self) -> list[types.ResourceTemplate]:
-        """All templates; none of a server that does not know them.
+        """All templates; empty for a server without templates.
 
         Raises:
-            MCPError: the server refused, or is gone.
-            TimeoutError: it does not answer.
+            MCPError: the server answered with an error, or the connection is closed.
+            TimeoutError: it does not answer in time.
         """
         if not self._is_offered:
             return []
@@ -47,10 +48,10 @@ class Templates:
         is_old = not self._is_told and now - self._read_at > STALE_AFTER
         if reading is None or (reading.done() and (is_old or reading.exception() is not None)):
             reading = self._reading = asyncio.create_task(self._read(), name="templates")
-            self._readings.add(reading)
+            self._readings.add(reading)  # the event loop keeps only weak references to tasks
             reading.add_done_callback(self._end)
             self._read_at = now
-        return await asyncio.shield(reading)  # whoever gives up takes it from nobody else
+        return await asyncio.shield(reading)  # a request that is cancelled must not cancel it for the others
 
     async def hosts(self) -> frozenset[str]:
         """The hosts of `dpe://` templates, in lower case; none where they cannot be read."""
@@ -62,7 +63,7 @@ class Templates:
         return frozenset(match[1].lower() for match in found if match is not None)
 
     def outdate(self) -> None:
-        """The list may have changed: it is read again when somebody asks."""
+        """The list may have changed: the next request reads it again."""
         self._reading = None
 
     def _end(self, reading: asyncio.Task[list[types.ResourceTemplate]]) -> None:

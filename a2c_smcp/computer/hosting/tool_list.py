@@ -47,6 +47,7 @@ class ToolList:
         Raises:
             MCPError: the connection is closed.
         """
+        # Cleared before reading: a notification that arrives during the reading may be about a change that it missed.
         self._stale.clear()
         self._take(await self._list(session) or ())
         return self.known
@@ -84,6 +85,8 @@ class ToolList:
         except MCPError as error:
             if is_closed(error):
                 raise
+            # A server without tools need not declare the capability, and then rejects the request. With the capability,
+            # the same error is a failure: its tools exist and cannot be listed.
             capabilities = session.server_capabilities
             if error.code == types.METHOD_NOT_FOUND and (capabilities is None or capabilities.tools is None):
                 return ()

@@ -59,7 +59,7 @@ class Audience(Protocol):
         ...
 
     def watch(self, uris: Iterable[str], state: Watched) -> None:
-        """Whether changes of these resources are announced is different from before."""
+        """Changes of these resources are announced from now on, will be soon, or are not."""
         ...
 
     async def look_again(self) -> None:
@@ -118,6 +118,8 @@ class ResourceWatch:
                     backoff.reset()
                 else:
                     self._stale.set()
+                # Also after a failure: requests wait for this once, at the start. A server that cannot list its
+                # resources must not delay every request until its list works.
                 self._listed.set()
                 await anyio.sleep(backoff.next())
 
@@ -126,7 +128,7 @@ class ResourceWatch:
         await self._listed.wait()
 
     async def list_again(self) -> None:
-        """Read the list of a server that announces no changes; another is known already."""
+        """Read the list again, unless the server announces its changes."""
         if not self.announces_updates and self._has_resources and self._audience is not None:
             await self._list(self._audience)
 
@@ -142,10 +144,12 @@ class ResourceWatch:
             async with contextlib.aclosing(self.session.resources(LIST_TIMEOUT)) as resources:
                 async for resource in resources:
                     listing.add(resource)
+                    # A list may hold hundreds of thousands of resources. Calls to other servers must not wait until the
+                    # addresses of all of them are parsed.
                     number += 1
                     if number % AT_ONCE == 0:
                         await asyncio.sleep(0)
-        except (MCPError, TimeoutError) as error:  # whether the connection lives is for others to find out
+        except (MCPError, TimeoutError) as error:  # if the connection has ended, its owner finds out
             problem = in_words(error, self._redact)
             if problem != self.problem:
                 logger.warning("the resources of %s cannot be listed: %s", self.server, problem)
@@ -157,6 +161,11 @@ class ResourceWatch:
         return True
 
     # --------------------------------------------------------------------------------------------------------- watching
+
+    # Content that is read before its changes are announced may be outdated, and no notification will ever say so. So
+    # the audience learns of each step: `SOON` when the server is asked (what is read from now on is used, once), `YES`
+    # when it has agreed (what was read before is read again), `NO` when a subscription is lost (every request reads
+    # again).
 
     def _watch(self, audience: Audience, listing: Listing) -> None:
         """Have the server announce the changes of windows and documents that are new in its list."""

@@ -49,7 +49,7 @@ class Connection:
 
 
 class MCPClient(ABC):
-    """A configured MCP server and the way to it; each transport is a subclass.
+    """Opens connections to one configured MCP server; each transport is a subclass.
 
     `on_event` is called with every change that the server announces by a notification. It must not wait.
     """
@@ -65,7 +65,7 @@ class MCPClient(ABC):
     ) -> None:
         self.name = name
         self.stderr: deque[str] = deque(maxlen=STDERR_LINES)
-        """The last lines of its standard error, of one that this Computer started."""
+        """The last lines that a server which this Computer started wrote to its standard error."""
         self._children = children
         self._redact = redact
         self._on_event = on_event
@@ -76,7 +76,7 @@ class MCPClient(ABC):
 
     @property
     def pid(self) -> int | None:
-        """The process of a server that this Computer started, while it is connected to."""
+        """The process of a server that this Computer started, while there is a connection to it."""
         return self._link.pid if self._link is not None else None
 
     @asynccontextmanager
@@ -90,6 +90,8 @@ class MCPClient(ABC):
             CannotStart: another attempt would fail too.
             ConnectionFailed: the connection could not be opened, or broke while the block ran.
         """
+        # The block runs inside this generator, at `yield`, so its exceptions arrive here too. `is_open` tells them from
+        # failures to connect: only the latter may lead to another attempt, and the block must never run twice.
         is_open = False
         while not is_open:
             link = self._link = Link()
@@ -123,7 +125,7 @@ class MCPClient(ABC):
             yield session
 
     async def _is_settled(self, session: Session, link: Link, read_tools: ReadTools) -> bool:
-        """Shake hands and read the tools; whether this connection is the one to be used."""
+        """Perform the handshake and read the tools; whether this connection is to be used."""
         try:
             with anyio.fail_after(self._policy.start_timeout):
                 await self._handshake.shake(session)
@@ -139,7 +141,7 @@ class MCPClient(ABC):
             link.lose(explain(error, link))
             raise
 
-    # -------------------------------------------------------------------------------------- what a transport passes on
+    # --------------------------------------------------------------------------------------- what a transport passes on
 
     def _on_notice(self, method: str, params: Mapping[str, Any]) -> None:
         """A notification, as the event that a connection of 2026-07-28 would deliver."""
@@ -159,6 +161,8 @@ class MCPClient(ABC):
         logger.debug("[%s] %s", self.name, line)
 
     def _on_noise(self, line: str) -> None:
+        # A server that prints its log to standard output does so all the time: one warning for each connection is
+        # enough.
         level = logging.DEBUG if self._is_noisy else logging.WARNING
         self._is_noisy = True
         shown = self._redact(line)[:SHOWN_WIDTH]
@@ -166,11 +170,13 @@ class MCPClient(ABC):
 
 
 def filled(model: type[ParametersT], parameters: dict[str, Any]) -> ParametersT:
-    """Parameters whose placeholders have been filled in; a value from outside is text, whatever it stands for.
+    """The model of parameters whose placeholders have been filled in. A value of an input is text, also for a number.
 
     Raises:
-        CannotStart: a value is not what its field needs. Values are not in the message.
+        CannotStart: a value is invalid for its field. The message names the field, not the value: it may be a secret.
     """
+    # The models are strict, so that a file with `"args": [1]` is rejected when it is read. Here the values come from
+    # inputs: a number that a person typed, or a default that is one, is meant as text.
     known = {key: value for key, value in parameters.items() if key in model.model_fields}
     if isinstance(args := known.get("args"), list):
         known["args"] = [str(arg) for arg in cast("list[Any]", args)]

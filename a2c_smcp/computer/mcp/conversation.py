@@ -1,7 +1,8 @@
-"""JSON-RPC with one MCP server: a future for each question, and nothing between a transport and who waits.
+"""JSON-RPC with one MCP server: each request has a future, and the transport resolves it directly.
 
-It takes the place of the `mcp` package's dispatcher under the `mcp` session. That one costs a call more than all the
-rest of this Computer, and may take seconds to give up a call on a server that does not read.
+It replaces the dispatcher of the `mcp` package under the `mcp` session. That dispatcher passes every message through
+streams and tasks, which costs a call more time than the rest of this Computer, and it can take seconds to give up a
+call on a server that does not read.
 """
 
 from __future__ import annotations
@@ -36,22 +37,23 @@ logger = logging.getLogger(__name__)
 
 Message: TypeAlias = dict[str, Any]
 Send: TypeAlias = Callable[[Message, Mapping[str, str] | None], None]
-"""Hands a message, with HTTP headers for those who use them, to the transport, and waits for nothing: who asks waits
-for the answer anyway. Raises `ConnectionError` once the connection has ended."""
+"""Hands a message, with HTTP headers for transports that use them, to the transport. It does not wait: a caller that
+asks a question waits for the answer anyway. It raises `ConnectionError` once the connection has ended."""
 OnNotice: TypeAlias = Callable[[str, Mapping[str, Any]], None]
-"""Hears a notification of the server: method and parameters. Must not wait."""
+"""Called with the method and the parameters of a notification. Must not wait."""
 Ready: TypeAlias = Callable[[], Awaitable[None]]
-"""Waits until a transport takes a further question."""
+"""Waits until the transport accepts another question."""
 OnProgress: TypeAlias = Callable[[float, float | None, str | None], None]
-"""Hears of a question's progress: how far, of how much, in words. Must not wait."""
+"""Called with the progress of a question: the amount done, the total, and a text. Must not wait."""
 
 CLOSED = "Connection closed"
 MAX_ORDERS = 64
-"""Requests of the server that are being answered; more at a time are refused unheard."""
+"""Requests of the server that are answered at a time. Further ones get no answer: a server could otherwise make this
+Computer hold any number of tasks."""
 
 
 def is_closed(error: MCPError) -> bool:
-    """Whether an error says that the connection has ended; its code alone does not, servers use it too."""
+    """Whether an error says that the connection has ended. The code alone does not: servers use it for other errors."""
     return error.code == CONNECTION_CLOSED and error.message == CLOSED
 
 
@@ -62,8 +64,11 @@ class _Question:
 
 
 class Conversation(Dispatcher[TransportContext]):
-    """Both directions of one connection. The transport calls `receive` and, once, `end`. `ready` waits until it takes a
-    further question: a server that reads slowly slows down those who ask it."""
+    """Both directions of one connection. The transport calls `receive` for each message and `end` once.
+
+    `ready` waits until the transport accepts another question: a server that reads slowly slows down its callers,
+    instead of filling the memory of this Computer.
+    """
 
     def __init__(self, send: Send, on_notice: OnNotice, ready: Ready | None = None) -> None:
         self._send = send
@@ -73,13 +78,13 @@ class Conversation(Dispatcher[TransportContext]):
         self._orders: dict[RequestId, asyncio.Task[None]] = {}
         self._number = 0
         self.heard_at = time.monotonic()
-        """When the server was last heard of."""
+        """When the server last sent a message, on the clock of `time.monotonic`."""
         self._ended = asyncio.Event()
         self._tasks: asyncio.TaskGroup | None = None
         self._on_request: OnRequest | None = None
         self._intercept: OnNotifyIntercept | None = None
 
-    # ---------------------------------------------------------------------------------------------- what a session does
+    # -------------------------------------------------------------------------------------------- called by the session
 
     async def run(
         self,
@@ -90,6 +95,8 @@ class Conversation(Dispatcher[TransportContext]):
         task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
     ) -> None:
         """Answer the server until the connection ends. Notifications go to `on_notice`, not to `on_notify`."""
+        # Notifications bypass `on_notify`, which would start a task for each. The order of notifications and answers
+        # matters: a server that announces a change and then answers a read has read the new content.
         self._on_request, self._intercept = on_request, on_notify_intercept
         async with asyncio.TaskGroup() as self._tasks:
             try:
@@ -104,7 +111,7 @@ class Conversation(Dispatcher[TransportContext]):
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
     ) -> dict[str, Any]:
-        """Ask the server, as the session does it; see `ask`."""
+        """Ask the server; the form of `ask` that the session of the `mcp` package calls."""
         return await self.ask(method, params, opts or {})
 
     async def ask(
@@ -114,11 +121,12 @@ class Conversation(Dispatcher[TransportContext]):
         options: CallOptions,
         on_progress: OnProgress | None = None,
     ) -> dict[str, Any]:
-        """Ask the server. If the asker stops waiting, the server is told.
+        """Ask the server and wait for its answer. If the caller is cancelled, the server is told to cancel, too.
 
         Raises:
             MCPError: the server's error; `REQUEST_TIMEOUT`; `CONNECTION_CLOSED`.
         """
+        # The id of the request is also its progress token, so that one table serves answers and progress.
         number = self._next_number(options.get("request_id"))
         message: Message = {"jsonrpc": "2.0", "id": number, "method": method}
         if on_progress is not None:
@@ -130,11 +138,12 @@ class Conversation(Dispatcher[TransportContext]):
         seconds = options.get("timeout")
         if self._ready is not None:
             seconds = await _wait_for_turn(self._ready, method, seconds)
+        # Registered before it is sent: a transport in the same process may deliver the answer during `_send`.
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._questions[coerce_request_id(number)] = _Question(answer, on_progress)
         try:
             self._hand_over(message, options.get("headers"))
-            if seconds is None:
+            if seconds is None:  # the usual case, without the cost of a timeout: a tool call has its own further up
                 return await answer
             async with asyncio.timeout(seconds):
                 return await answer
@@ -146,11 +155,13 @@ class Conversation(Dispatcher[TransportContext]):
             raise
         finally:
             self._questions.pop(coerce_request_id(number), None)
+            # An error that arrives in the moment in which the caller is cancelled is never awaited. Reading it here
+            # keeps asyncio from logging it as an exception that was never retrieved.
             if answer.done() and not answer.cancelled():
-                answer.exception()  # seen, even if the asker left while it came
+                answer.exception()
 
     async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
-        """Tell the server something; nothing happens once the connection has ended."""
+        """Send a notification; once the connection has ended, do nothing."""
         message: Message = {"jsonrpc": "2.0", "method": method}
         if params is not None:
             message["params"] = params
@@ -159,10 +170,10 @@ class Conversation(Dispatcher[TransportContext]):
         except MCPError:
             logger.debug("%s was not sent: the connection has ended", method)
 
-    # -------------------------------------------------------------------------------------------- what a transport does
+    # ------------------------------------------------------------------------------------------ called by the transport
 
     def receive(self, message: Any) -> bool:
-        """Take what the server sent; whether it was a message. Nothing it sends makes this raise."""
+        """Take what the server sent; whether it was a message. This never raises, whatever a server sends."""
         if isinstance(message, list):  # a batch, which 2025-03-26 allowed
             return all([isinstance(part, dict) and self.receive(part) for part in cast("list[Any]", message)])
         if not isinstance(message, dict) or cast("Message", message).get("jsonrpc") != "2.0":
@@ -181,12 +192,12 @@ class Conversation(Dispatcher[TransportContext]):
             if "result" in message or "error" in message:
                 self._take_answer(message)
                 return True
-        except Exception:
-            logger.exception("a message of the server could not be taken")
+        except Exception:  # a handler of ours failed; the connection and all other requests go on
+            logger.exception("a message of the server could not be handled")
         return False
 
     def end(self) -> None:
-        """The connection has ended: who waits for an answer gets none."""
+        """The connection has ended: every open question fails."""
         self._ended.set()
         for question in self._questions.values():
             if not question.answer.done():
@@ -213,7 +224,7 @@ class Conversation(Dispatcher[TransportContext]):
             raise MCPError(code=CONNECTION_CLOSED, message=CLOSED) from None
 
     def _call_off(self, number: RequestId, reason: str, options: CallOptions) -> None:
-        """Tell the server that nobody waits any more."""
+        """Tell the server that the answer to a question is not needed."""
         if options.get("cancel_on_abandon", True) and not self._ended.is_set():
             params = {"requestId": number, "reason": reason}
             message: Message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
@@ -224,7 +235,7 @@ class Conversation(Dispatcher[TransportContext]):
         number = message.get("id")
         question = self._questions.get(coerce_request_id(number)) if isinstance(number, str | int) else None
         if question is None or question.answer.done():
-            return  # too late, or never asked
+            return  # its caller timed out or was cancelled, or there was no such question
         error = message.get("error")
         if isinstance(error, dict):
             error = cast("Message", error)
@@ -258,8 +269,11 @@ class Conversation(Dispatcher[TransportContext]):
         question.on_progress(float(progress), whole, words if isinstance(words, str) else None)
 
     def _take_order(self, number: Any, method: str, params: Mapping[str, Any]) -> None:
-        """The server asks us something. It is not anyio's task that answers: a transport may be none itself, as anyio
-        would want it."""
+        """The server asks something; a task of our own answers it.
+
+        The task is asyncio's, not anyio's. `receive` runs in a callback of the event loop when the transport is a child
+        process, and anyio starts tasks only from inside another task.
+        """
         if self._tasks is not None and isinstance(number, str | int) and len(self._orders) < MAX_ORDERS:
             order = self._orders[number] = self._tasks.create_task(self._answer(number, method, params))
             order.add_done_callback(lambda _: self._orders.pop(number, None))
@@ -282,7 +296,7 @@ class Conversation(Dispatcher[TransportContext]):
 
 @dataclass
 class _Context(DispatchContext[TransportContext]):
-    """What the session may do while it answers the server."""
+    """What the session of the `mcp` package may use while it answers a request of the server."""
 
     _conversation: Conversation
     _number: RequestId
@@ -317,14 +331,14 @@ class _Context(DispatchContext[TransportContext]):
         await self._conversation.notify(method, params, opts)
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Nobody asked for it."""
+        """Do nothing: this Computer reports no progress to a server."""
 
 
 async def _wait_for_turn(ready: Ready, method: str, seconds: float | None) -> float | None:
-    """Wait until the server takes a question; what is left of the time for its answer.
+    """Wait until the transport accepts a question; returns the seconds that remain for its answer.
 
     Raises:
-        MCPError: `REQUEST_TIMEOUT`; the server has heard nothing of it.
+        MCPError: `REQUEST_TIMEOUT`; nothing was sent to the server.
     """
     started = time.monotonic()
     try:

@@ -1,9 +1,10 @@
-"""Which of MCP's two handshakes a server gets.
+"""Which of MCP's two handshakes opens a connection: `initialize`, or `discover` of 2026-07-28.
 
-Every server knows `initialize`, so that comes first: there are some that end, or never answer, if it does not. But a
-server on version 2 of the Python SDK tells of changes of its resources only on a connection of 2026-07-28, and a
-connection stays what it was opened as. So a server that lists windows or documents, and does not tell of their changes,
-is asked whether it would on such a connection. If it would, it is connected to again, before anybody uses it.
+Every server knows `initialize`, so it comes first: some servers exit, or never answer, if the first message is another.
+But a server that is built with version 2 of the Python SDK announces changes of its resources only on a connection of
+2026-07-28, and the version of a connection cannot change after it was opened. So a server that lists windows or
+documents, and does not announce their changes, is asked whether it would do so on such a connection. If it would, this
+connection is closed and another one is opened, before the first one is used.
 """
 
 from __future__ import annotations
@@ -26,20 +27,20 @@ logger = logging.getLogger(__name__)
 
 
 class Way(Enum):
-    """How a server is connected to."""
+    """Which handshake the next connection uses."""
 
     INITIALIZE = auto()
-    """As everybody knows it. It may know another way."""
+    """`initialize`; the server has not been asked whether it knows 2026-07-28."""
     TRIAL = auto()
-    """As of 2026-07-28, for the first time."""
+    """`discover`, for the first time."""
     DISCOVER = auto()
-    """As of 2026-07-28: that has worked."""
+    """`discover`, which has worked before."""
     INITIALIZE_ONLY = auto()
-    """As everybody knows it. It was asked for another way, and there is none."""
+    """`initialize`; the server does not know 2026-07-28, or offers less with it."""
 
 
 class Handshake:
-    """Opens the connections to one server, and remembers how, for as long as the server is configured as it is."""
+    """Opens the connections to one server, and remembers which handshake works, until its configuration changes."""
 
     def __init__(self, server: str, patience: float) -> None:
         self._server = server
@@ -49,10 +50,10 @@ class Handshake:
         """The names of the tools that the last connection offered."""
 
     async def shake(self, session: Session) -> None:
-        """Open a connection.
+        """Perform the handshake of a new connection.
 
         Raises:
-            MCPError: the server refused, or is gone.
+            MCPError: the server rejected it, or the connection is closed.
         """
         if self._way in (Way.TRIAL, Way.DISCOVER):
             await session.discover()
@@ -65,8 +66,9 @@ class Handshake:
             await session.discover()
 
     async def is_settled(self, session: Session, link: Link, tools: frozenset[str]) -> bool:
-        """Whether an open connection, which offers these tools, is the one to be used; else the server shall be
-        connected to again, at once."""
+        """Whether this connection, which offers these tools, is to be used. If not, open another one at once."""
+        # A server may offer fewer tools on a connection of 2026-07-28 than on the one before. Tools matter more than
+        # notifications, so such a connection is not kept.
         lacks_tools, self._tools = not self._tools <= tools, tools
         tells = _tells_of_changes(session.server_capabilities)
         if self._way is Way.TRIAL and tells and not lacks_tools:
@@ -79,43 +81,46 @@ class Handshake:
         return True
 
     def fail(self) -> bool:
-        """A connection could not be opened; whether the server shall be connected to again, at once."""
+        """A connection could not be opened; whether to open another one at once, with the other handshake."""
         if self._way is Way.TRIAL:
             self._give_up()
             return True
         if self._way is Way.DISCOVER:
-            self._way = Way.INITIALIZE  # what answers when it is back may be something else
+            self._way = Way.INITIALIZE  # after a restart, a different version of the server may answer
         return False
 
     async def _ask(self, session: Session, link: Link) -> bool:
-        """Find out whether there is a better way; whether this connection is the one to be used."""
+        """Find out whether a connection of 2026-07-28 would be better; whether this one is to be used."""
         hint, has_ended = link.hint, False
         try:
             with anyio.fail_after(self._patience):
                 if not await session.lists_any(is_on_show):
                     return True
-                self._way = Way.INITIALIZE_ONLY  # whatever comes of it, it is asked once
+                # Set before the question: a server that exits because of it must not be asked again.
+                self._way = Way.INITIALIZE_ONLY
                 if await _would_tell(session):
                     self._way = Way.TRIAL
         except TimeoutError:
             self._way = Way.INITIALIZE_ONLY
-            logger.info("MCP server %s does not say in time what it shows; it is not asked again", self._server)
+            logger.info("MCP server %s does not list its resources in time; it is not asked again", self._server)
         except MCPError as error:
             has_ended = is_closed(error)
             if has_ended and self._way is Way.INITIALIZE:
-                raise  # before it was asked anything out of the ordinary
-        link.hint = hint  # a refusal explains nothing that happens later
+                raise  # it ended while it listed its resources: not because of the question
+        link.hint = hint  # the transport took the rejected question for a failure: it explains no later one
         if has_ended or link.lost.done():
-            logger.warning("MCP server %s ends when it is asked about MCP 2026-07-28: never again", self._server)
+            logger.warning(
+                "MCP server %s disconnects when asked about MCP 2026-07-28; it is not asked again", self._server
+            )
             return False
         if self._way is Way.TRIAL:
-            logger.info("MCP server %s may tell of changes by MCP 2026-07-28: connecting again", self._server)
+            logger.info("MCP server %s announces changes with MCP 2026-07-28; connecting again", self._server)
             return False
         return True
 
     def _give_up(self) -> None:
         self._way = Way.INITIALIZE_ONLY
-        logger.warning("MCP 2026-07-28 does not work for MCP server %s: connecting as before", self._server)
+        logger.warning("MCP 2026-07-28 does not work with MCP server %s; connecting with initialize", self._server)
 
 
 def _tells_of_changes(capabilities: types.ServerCapabilities | None) -> bool:
@@ -129,7 +134,7 @@ def _may_know_more(session: Session) -> bool:
 
 
 async def _would_tell(session: Session) -> bool:
-    """Whether a server would tell of changes on a connection of 2026-07-28, as far as it can be asked on another."""
+    """Whether a server would announce changes on a connection of 2026-07-28, as far as an older one can tell."""
     try:
         answer = types.DiscoverResult.model_validate(await session.send_discover(LATEST_MODERN_VERSION))
     except ValidationError:

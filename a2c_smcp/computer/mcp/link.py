@@ -1,4 +1,4 @@
-"""One connection to an MCP server: what its transport notices about it."""
+"""What a transport notices about its connection: that it ended, or that something is wrong."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import asyncio
 
 
 class Link:
-    """Carries the end of a connection, or a doubt about it, from the transport to the owner, at once."""
+    """Carries the end of a connection, or a doubt about it, from the transport to the owner.
+
+    While no request is open, the session does not notice that its server died. The transport does.
+    """
 
     def __init__(self) -> None:
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Why the connection ended, as soon as that is known."""
         self.doubted = asyncio.Event()
         self.hint: str | None = None
-        """What a transport saw that explains a failure better than the failure itself."""
+        """A detail that explains a failure better than its error does, such as an HTTP status."""
         self.pid: int | None = None
 
     def lose(self, reason: str) -> None:
@@ -22,6 +25,6 @@ class Link:
             self.lost.set_result(reason)
 
     def doubt(self, hint: str | None = None) -> None:
-        """Something went wrong that may be the end: ask the server whether it lives."""
+        """Something failed that may be the end of the connection: have the owner ping the server."""
         self.hint = hint or self.hint
         self.doubted.set()

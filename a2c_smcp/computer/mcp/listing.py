@@ -1,4 +1,4 @@
-"""What an MCP server lists, sorted: windows, documents, the rest, and what cannot be shown. Pure."""
+"""The resources that an MCP server lists, sorted into windows, documents, others and invalid ones. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from a2c_smcp.utils.window_uri import WindowURI
 
 
 class ListedWindow(NamedTuple):
-    """What a list says of a window."""
+    """What the list says about a window."""
 
     name: str
     description: str | None
@@ -22,7 +22,7 @@ class ListedWindow(NamedTuple):
 
 
 class ListedDocument(NamedTuple):
-    """What a list says of a document. There may be hundreds of thousands: nothing else of it is kept."""
+    """What the list says about a document. There may be hundreds of thousands, so nothing else is kept."""
 
     name: str
     description: str | None
@@ -38,14 +38,14 @@ class Listing:
     windows: dict[str, ListedWindow] = field(default_factory=dict[str, ListedWindow])
     documents: dict[str, ListedDocument] = field(default_factory=dict[str, ListedDocument])
     others: set[str] = field(default_factory=set[str])
-    """What can be read and is shown nowhere; pages and elements are found through their document."""
+    """Resources that can be read and are not shown. Pages and elements are found through their document."""
     skipped: dict[str, str] = field(default_factory=dict[str, str])
     """Windows and documents with an invalid address, and what is wrong with it."""
     hosts: set[str] = field(default_factory=set[str])
     """The hosts of all `dpe://` addresses, in lower case."""
 
     def add(self, resource: types.Resource) -> None:
-        """Put a resource where it belongs. The first of two with the same address counts."""
+        """Sort in a resource. If two have the same address, the first one counts."""
         try:
             self._add(resource.uri, resource.name, resource.description)
         except ValueError as error:

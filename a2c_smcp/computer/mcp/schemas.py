@@ -1,7 +1,8 @@
-"""Output schemas of tools: whether structured content is what the tool said it would be. Bounded work, no surprises.
+"""Validates the structured content of a tool result against the tool's output schema, with bounded work.
 
-A schema comes from the MCP server, so it is not trusted: regular expressions and comparisons of all with all are left
-out, references lead nowhere outside, and the work has an end. What cannot be checked so counts as fine.
+A schema comes from the MCP server and is not trusted. Regular expressions can take exponential time and `uniqueItems`
+quadratic time, so these keywords are ignored; references to other documents are not followed; and validation stops
+after a time limit. Content that cannot be validated within these bounds is accepted.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 MAX_SECONDS = 0.1
-"""It is done on the event loop."""
+"""Validation runs on the event loop, where every other call waits for it."""
 MAX_BYTES = 200_000
-"""Size of content, and of a schema, above which nothing is checked."""
+"""Size of content, and of a schema, above which nothing is validated."""
 
 _LEFT_OUT = ("pattern", "patternProperties", "propertyNames", "format", "uniqueItems", "unevaluatedProperties")
 
 
 class _Enough(Exception):
-    """The work is more than it is worth."""
+    """Validation takes too long."""
 
 
 class OutputSchema:
@@ -41,11 +42,11 @@ class OutputSchema:
         }
         keywords |= dict.fromkeys(_LEFT_OUT, _ignore)
         checker: Any = cast("Any", extend(Draft202012Validator, keywords))
-        nowhere = cast("Any", Registry)()  # no reference leads outside
+        nowhere = cast("Any", Registry)()  # an empty registry: no reference is fetched
         self._validator: Any = checker(schema, registry=nowhere) if _is_small(schema) else None
 
     def complaint(self, content: Any) -> str | None:
-        """What is wrong with content; None when it is fine, or cannot be checked."""
+        """What is wrong with the content; None if it is valid, or cannot be validated."""
         if self._validator is None or not _is_small(content):
             return None
         self._deadline = time.perf_counter() + MAX_SECONDS
@@ -68,7 +69,7 @@ class OutputSchema:
 
 
 def _ignore(*_: Any) -> None:
-    """Leave a keyword out."""
+    """Accept anything."""
 
 
 def _is_small(value: Any) -> bool:

@@ -1,8 +1,8 @@
-"""The `mcp` session, with requests of our own that read answers as they are.
+"""The session of the `mcp` package, with our own requests for tools, resources and completion.
 
-The library's `tools/list` fails as a whole for one tool that is not well formed, and its `tools/call` reads every
-result twice and then checks it with whatever the server's schema makes it do. This subclass leans on two internals of
-`ClientSession` (2.3): how a request is stamped for the negotiated version, and how a tool listing is taken over.
+In the library, one malformed tool makes the whole `tools/list` fail, and `tools/call` parses every result twice and
+then validates it with the server's schema, however long that takes. This subclass uses two internals of
+`ClientSession` (2.3): how a request is stamped for the negotiated version, and how a list of tools is adopted.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class Session(ClientSession):
         return self._conversation.heard_at
 
     async def all_tools(self) -> tuple[list[types.Tool], list[str]]:
-        """All pages of the tool list: the tools that can be used, and what is wrong with the others.
+        """All pages of the tool list: the valid tools, and what is wrong with the others.
 
         Raises:
-            MCPError: the server refused, or is gone.
+            MCPError: the server answered with an error, or the connection is closed.
         """
         tools: dict[str, types.Tool] = {}
         problems: list[str] = []
@@ -61,6 +61,8 @@ class Session(ClientSession):
                     self._take_tool(data, tools, problems)
         except _NoList as error:
             problems.append(str(error))
+        # The library keeps what it needs of the tools, such as the headers that 2026-07-28 wants with a call. With its
+        # own `list_tools` that happens by itself; here it is one of the two internals that we call.
         listing = self._absorb_tool_listing(types.ListToolsResult(tools=list(tools.values())), complete=True)
         self._schemas = {tool.name: OutputSchema(tool.output_schema) for tool in listing.tools if tool.output_schema}
         return listing.tools, problems
@@ -69,8 +71,8 @@ class Session(ClientSession):
         """Call a tool.
 
         Raises:
-            MCPError: the server refused, or is gone.
-            ToolFailedError: it answered something that is no result, or that breaks the tool's own schema.
+            MCPError: the server answered with an error, or the connection is closed.
+            ToolFailedError: the answer is no tool result, or does not match the output schema of the tool.
         """
         raw = await self._ask("tools/call", {"name": tool, "arguments": arguments}, on_progress)
         if raw.get("resultType") == "input_required":
@@ -88,12 +90,14 @@ class Session(ClientSession):
         return result
 
     async def resources(self, seconds: float) -> AsyncGenerator[types.Resource]:
-        """The resource list, of which each page may take some seconds; what is not well formed is left out.
+        """The resource list, in which each page may take `seconds`. Malformed resources are left out.
 
         Raises:
-            MCPError: the server refused, or is gone.
-            TimeoutError: a page does not come.
+            MCPError: the server answered with an error, or the connection is closed.
+            TimeoutError: a page does not arrive in time.
         """
+        # `aclosing`: a caller that stops in the middle must close the inner generator, too, in its own task. Otherwise
+        # the garbage collector does it later, outside of any task, where a request cannot be cancelled properly.
         async with contextlib.aclosing(self._pages("resources/list", "resources", seconds)) as pages:
             async for page in pages:
                 for data in page:
@@ -101,10 +105,10 @@ class Session(ClientSession):
                         yield _resources.validate_python(data, by_name=False)
 
     async def lists_any(self, is_wanted: Callable[[str], bool]) -> bool:
-        """Whether it lists a resource with such an address; no page is read beyond the first that has one.
+        """Whether the server lists a resource with such an address; no page is read after the first that has one.
 
         Raises:
-            MCPError: the server refused, or is gone.
+            MCPError: the server answered with an error, or the connection is closed.
         """
         async with contextlib.aclosing(self._pages("resources/list", "resources")) as pages:
             async for page in pages:
@@ -115,10 +119,10 @@ class Session(ClientSession):
         return False
 
     async def all_templates(self) -> list[types.ResourceTemplate]:
-        """All pages of the list of resource templates; what is not well formed is left out.
+        """All pages of the list of resource templates. Malformed templates are left out.
 
         Raises:
-            MCPError: the server refused, or is gone.
+            MCPError: the server answered with an error, or the connection is closed.
         """
         found: list[types.ResourceTemplate] = []
         async for page in self._pages("resources/templates/list", "resourceTemplates"):
@@ -131,7 +135,7 @@ class Session(ClientSession):
         """The contents of a resource, as MCP writes them.
 
         Raises:
-            MCPError: the server refused, or is gone.
+            MCPError: the server answered with an error, or the connection is closed.
         """
         answer = await self._ask("resources/read", {"uri": uri})
         contents = answer.get("contents")
@@ -145,7 +149,7 @@ class Session(ClientSession):
         """What the server suggests for an argument of one of its templates or prompts.
 
         Raises:
-            MCPError: the server refused, or is gone.
+            MCPError: the server answered with an error, or the connection is closed.
         """
         params: dict[str, Any] = {"ref": ref, "argument": argument}
         if context:
@@ -161,7 +165,7 @@ class Session(ClientSession):
         """Whether the server has a prompt of this name.
 
         Raises:
-            MCPError: the server refused, or is gone.
+            MCPError: the server answered with an error, or the connection is closed.
         """
         capabilities = self.server_capabilities
         if capabilities is None or capabilities.prompts is None:
@@ -173,27 +177,30 @@ class Session(ClientSession):
         return False
 
     async def watch(self, uri: str, on: bool = True) -> None:
-        """Have the server tell of changes of a resource, or no more (before 2026-07-28).
+        """Subscribe to the changes of a resource, or unsubscribe (before 2026-07-28).
 
         Raises:
-            MCPError: the server refused, or is gone.
+            MCPError: the server answered with an error, or the connection is closed.
         """
         await self._ask("resources/subscribe" if on else "resources/unsubscribe", {"uri": uri})
 
     async def ping(self) -> None:
-        """Get any answer at all; an error is one as well.
+        """Wait for any answer; an error is an answer too.
 
         Raises:
             MCPError: the connection is closed.
         """
         try:
-            await self._ask("ping", {})  # unknown to 2026-07-28, whose servers say so: an answer
+            await self._ask("ping", {})  # 2026-07-28 has no ping: such a server answers with an error
         except MCPError as error:
             if error.code == types.CONNECTION_CLOSED:
                 raise
 
     async def refuses_mark(self) -> bool:
-        """Whether it refuses a ping as invalid for nothing but the mark of 2026-07-28: then it knows what that is.
+        """Whether the server rejects a ping as invalid only when it carries the version mark of 2026-07-28.
+
+        A server that does not know that version ignores the mark. One that rejects it knows the version, and only minds
+        that the connection was opened with another one.
 
         Raises:
             MCPError: the connection is closed.
@@ -211,10 +218,13 @@ class Session(ClientSession):
         return answers == [types.INVALID_REQUEST, None]
 
     async def _pages(self, method: str, key: str, seconds: float | None = None) -> AsyncGenerator[list[Any]]:
-        """The pages of a list, as long as they are new; each may take some seconds."""
+        """The pages of a list; each may take `seconds`. A cursor that comes a second time ends the list, because such a
+        server would send its pages for ever."""
         cursors: set[str] = set()
         params: dict[str, Any] = {}
         for _ in range(MAX_PAGES):
+            # The time limit ends before the `yield`: a cancel scope that is open there would belong to the caller's
+            # code.
             with anyio.fail_after(seconds):
                 page = await self._ask(method, params)
             listed = page.get(key)
@@ -251,7 +261,7 @@ class Session(ClientSession):
 
 
 class _NoList(MCPError):
-    """A list that is none."""
+    """An answer that holds no list."""
 
     def __init__(self, message: str) -> None:
         super().__init__(code=types.INTERNAL_ERROR, message=message)

@@ -1,4 +1,9 @@
-"""Announces changes to the office: the first at once, a burst as few notices, the last one always."""
+"""Announces changes to the office: the first one at once, a burst as a few notices, the last one always.
+
+An MCP server can send hundreds of notifications a second, and each notice makes the Agent ask again. A notice says
+only that something changed, so one notice stands for all changes before it. It must be sent after the last change:
+otherwise an Agent that asked in between would keep an old answer.
+"""
 
 from __future__ import annotations
 
@@ -56,18 +61,18 @@ class Announcer:
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            return  # changed before anything runs: sent on joining an office
+            return  # no event loop runs yet: `catch_up` sends it after joining an office
         worker = self._workers.get(change)
         if worker is None or worker.done():
             self._workers[change] = loop.create_task(self._work(change), name=f"announce {change.name}")
 
     def catch_up(self) -> None:
-        """We are in an office again: announce what changed meanwhile."""
+        """The Computer is in an office again: announce what changed meanwhile."""
         for change in tuple(self._due):
             self.announce(change)
 
     async def aclose(self) -> None:
-        """Announce nothing any more."""
+        """Stop announcing."""
         workers = [worker for worker in self._workers.values() if not worker.done()]
         for worker in workers:
             worker.cancel()
@@ -76,6 +81,7 @@ class Announcer:
 
     async def _work(self, change: Change) -> None:
         while change in self._due:
+            # Removed before sending: a change during the sending may come too late for the notice, and needs another.
             self._due.discard(change)
             try:
                 is_sent = (client := self.client) is not None and await client.emit_update(change.value)

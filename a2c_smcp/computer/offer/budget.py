@@ -1,4 +1,4 @@
-"""Contents that can be read again, kept as long as there is room for them."""
+"""A limit on the memory for contents that can be read again: the least recently used are dropped."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Callable, Hashable
 
 
 class ByteBudget:
-    """Counts what is kept, in bytes. Over the limit, what was used longest ago is forgotten first."""
+    """Counts the bytes that are kept. Over the limit, the least recently used entry is dropped first.
+
+    The newest entry stays even if it alone exceeds the limit: it was read for a request that needs it now.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -15,7 +18,7 @@ class ByteBudget:
         self.used = 0
 
     def keep(self, key: Hashable, size: int, forget: Callable[[], None]) -> None:
-        """Something of this size is kept now; `forget` is called when its room is needed."""
+        """Count an entry of this size; `forget` is called when it is dropped."""
         self.release(key)
         self._kept[key] = size, forget
         self.used += size
@@ -26,11 +29,11 @@ class ByteBudget:
             forget_oldest()
 
     def use(self, key: Hashable) -> None:
-        """It was used just now."""
+        """An entry was used."""
         if key in self._kept:
             self._kept.move_to_end(key)
 
     def release(self, key: Hashable) -> None:
-        """It is not kept any more."""
+        """Stop counting an entry."""
         size, _ = self._kept.pop(key, (0, None))
         self.used -= size

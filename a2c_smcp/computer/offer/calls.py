@@ -1,4 +1,9 @@
-"""A tool call from request to result: resolve, forbid, confirm, call, transform, remember. It always has a result."""
+"""A tool call from request to result: resolve, reject, confirm, call, transform, record. It always has a result.
+
+Running calls are keyed by their caller and the `req_id`. The caller is part of the key because each Agent chooses its
+own ids: an Agent must not get the result of a call of another Agent, or cancel it, by using the same id. A request that
+repeats a running call joins it, instead of running the tool twice.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +46,10 @@ from a2c_smcp.utils.results import CallToolResult, from_wire, to_wire
 logger = logging.getLogger(__name__)
 
 START_PATIENCE = 30.0
-"""Seconds that a call without a time-out waits for a server that is starting."""
+"""Seconds that a call without a timeout waits for a server that is starting."""
 VRL_GRACE = 2.0
-"""Seconds that a script may take beyond the call's time-out: the Server waits 5."""
+"""Seconds that a script may take after the call's timeout. The Server waits 5 seconds longer than the timeout, so the
+result still arrives."""
 
 
 OURSELVES = Caller()
@@ -68,7 +74,7 @@ class _Call:
     started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
 
     def remaining(self) -> float | None:
-        """Seconds until the time-out."""
+        """Seconds until the timeout."""
         return seconds_until(self.deadline)
 
 
@@ -88,8 +94,8 @@ class ToolCalls:
     async def execute(
         self, req_id: str, tool: str, parameters: dict[str, Any], timeout: float | None, caller: Caller = OURSELVES
     ) -> CallToolResult:
-        """Run a call to its result. A request that repeats a running call of the same caller, to the id, the tool and
-        the parameters, gets that call's result; any other use of its id is refused."""
+        """Run a call to its result. A request with the caller, id, tool and parameters of a running call gets the
+        result of that call; with another tool or other parameters it is rejected."""
         call = self._running.get((caller, req_id))
         if call is None:
             deadline = None if timeout is None else time.monotonic() + timeout
@@ -104,6 +110,8 @@ class ToolCalls:
             return _failure(problem, MalformedRequestError.__name__, meta)
         call.waiters += 1
         try:
+            # Shielded, because several requests may wait for one call: the first one that is cancelled must not cancel
+            # it for the others. The last one that leaves does, below.
             return await asyncio.shield(call.task)
         except asyncio.CancelledError:
             if call.task.cancelled() and not is_cancelled_itself():
@@ -112,14 +120,14 @@ class ToolCalls:
         finally:
             call.waiters -= 1
             if not call.waiters:
-                call.task.cancel()  # nobody wants the result any more
+                call.task.cancel()
 
     def cancel(self, req_id: str, caller: Caller | None = None) -> bool:
-        """End a running call now, whoever's it is if no caller is given; whether there was one."""
+        """Cancel a running call of one caller, or of any; whether there was one."""
         return self._cancel(lambda call: call.req_id == req_id and caller in (None, call.caller))
 
     def cancel_all(self, office_id: str, agent: str | None = None) -> bool:
-        """End every running call of an office, or of one Agent there; whether there was one."""
+        """Cancel every running call of an office, or of one Agent in it; whether there was one."""
         return self._cancel(lambda call: call.caller.office_id == office_id and agent in (None, call.caller.agent))
 
     def _cancel(self, is_meant: Callable[[_Call], bool]) -> bool:
@@ -129,7 +137,7 @@ class ToolCalls:
         return bool(meant)
 
     async def aclose(self) -> None:
-        """End every call."""
+        """Cancel every call."""
         tasks = [call.task for call in self._running.values()]
         for task in tasks:
             task.cancel()
@@ -158,14 +166,16 @@ class ToolCalls:
         call.server = entry.server
         to_confirm = CallToConfirm(call.caller, call.deadline)
         await self.confirmation.confirm(call.req_id, call.tool, call.parameters, entry, to_confirm)
-        if self._manager.book.find(call.tool) != entry:  # while somebody thought about it
+        # A confirmation may take minutes. The owner confirmed this tool of this server as it was described then: if the
+        # configuration or the server has changed since, the confirmation does not apply.
+        if self._manager.book.find(call.tool) != entry:
             raise ToolDisabledError(f"the tool {call.tool} was changed while it waited for confirmation")
         label = f"req_id={call.req_id} {entry.server}/{entry.original_name}"
         try:
             result = await self._manager.acall_tool(
                 entry.server, entry.original_name, call.parameters, call.remaining(), label
             )
-        except ToolTimedOutError:  # the whole time counts, that of the confirmation too
+        except ToolTimedOutError:  # its timeout is what the confirmation left; the message names the whole
             raise ToolTimedOutError(f"the tool {call.tool} did not finish within {call.timeout:g} s") from None
         if result.is_error:
             result = self._failed(result)
@@ -175,11 +185,12 @@ class ToolCalls:
         return result
 
     async def _find(self, call: _Call) -> Entry:
-        """The tool; that of a server which is starting is waited for.
+        """The tool, after waiting for its server if that is starting.
 
         Raises:
-            SMCPError: there is none, or it cannot be called.
+            SMCPError: there is no such tool, or it cannot be called.
         """
+        # An Agent that connects while this Computer starts would otherwise get `tool not found` for its first call.
         patience = call.remaining()
         deadline = time.monotonic() + (START_PATIENCE if patience is None else patience)
         while True:
@@ -195,6 +206,8 @@ class ToolCalls:
             except TimeoutError:
                 raise ToolFailedError(f"the MCP server of the tool {call.tool} is still starting") from None
 
+    # A script may run on for `VRL_GRACE` after the call's timeout: the tool has done its work already, and a result
+    # that is a little late is better than none.
     async def _transform(self, script: str, call: _Call, result: CallToolResult) -> None:
         event = {**to_wire(result), "tool_name": call.tool, "parameters": call.parameters}
         remaining = call.remaining()
@@ -204,7 +217,7 @@ class ToolCalls:
             result.meta = {**(result.meta or {}), A2C_VRL_TRANSFORMED: transformed}
 
     def _failed(self, result: CallToolResult) -> CallToolResult:
-        """A tool's own failure with the protocol's code; its words stay, except secrets that it let slip."""
+        """The failure that a tool reports, with the protocol's code, and without secrets in its text."""
         result = from_wire(self._redacted(to_wire(result)))
         result.meta = {**(result.meta or {}), "error_code": ToolFailedError.code}
         if result.structured_content is None:
@@ -221,7 +234,8 @@ class ToolCalls:
         return data
 
     def _end(self, call: _Call) -> None:
-        """The call is over, however it ended, even before it began: remember it."""
+        """Record a call that ended. As a callback of its task it also runs for a call that was cancelled before its
+        first step."""
         del self._running[call.caller, call.req_id]
         error = "cancelled" if call.task.cancelled() else call.error
         record = ToolCallRecord(

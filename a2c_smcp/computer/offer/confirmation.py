@@ -27,7 +27,7 @@ ConfirmCallback: TypeAlias = Callable[[str, str, str, dict[str, Any]], bool | Aw
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """On whose behalf a call runs; the empty one is this Computer's own program."""
+    """The Agent that makes a call; without office and name, the program that runs this Computer."""
 
     office_id: str = ""
     agent: str = ""
@@ -50,7 +50,7 @@ _to_confirm: ContextVar[CallToConfirm] = ContextVar("call to confirm")
 
 
 def call_to_confirm() -> CallToConfirm:
-    """Who makes the call that the running confirmation callback is asked about, and how much time is left.
+    """The caller of the tool call that is being confirmed, and the time that is left. For use in the callback.
 
     Raises:
         LookupError: no confirmation callback is running.
@@ -59,7 +59,7 @@ def call_to_confirm() -> CallToConfirm:
 
 
 class Confirmation:
-    """Asks the callback. Without one, every call that needs confirmation is rejected."""
+    """Asks the confirmation callback. Without one, every call that needs confirmation is rejected."""
 
     def __init__(self, callback: ConfirmCallback | None) -> None:
         self.callback = callback
@@ -71,7 +71,7 @@ class Confirmation:
         """Return if the call may run.
 
         Raises:
-            ConfirmationRequiredError: it may not, or there is no answer in time.
+            ConfirmationRequiredError: it may not run, or there is no answer in time.
         """
         if entry.meta.auto_apply:
             return
@@ -89,7 +89,7 @@ class Confirmation:
         except asyncio.CancelledError:
             if is_cancelled_itself():
                 raise
-            allowed = False  # the callback's own way to say no
+            allowed = False  # the callback cancelled its own work, as a closed dialog does: the answer is no
         except ConfirmationRequiredError:
             raise
         except Exception as error:
@@ -108,18 +108,25 @@ class Confirmation:
             try:
                 return callback(*arguments)
             finally:
-                self._questions.release()  # not before it is answered, even if nobody waits for that any more
+                # Here, and not when the call ends: a call that times out leaves its thread behind, in which the
+                # callback still waits for a person. Only the end of the thread makes room for another.
+                self._questions.release()
 
-        answer = await in_thread(ask)  # it may wait for a person: never on the loop
+        # A callback without `async` may block until a person answers, and may also return an awaitable.
+        answer = await in_thread(ask)
         return bool(await answer if inspect.isawaitable(answer) else answer)
 
 
 def seconds_until(deadline: float | None) -> float | None:
-    """Seconds until a time on the clock of `time.monotonic`; None if there is none."""
+    """Seconds until a deadline on the clock of `time.monotonic`; None without a deadline."""
     return None if deadline is None else max(deadline - time.monotonic(), 0)
 
 
 def is_cancelled_itself() -> bool:
-    """Whether the running task is being cancelled, rather than something it waits for."""
+    """Whether the running task itself is being cancelled.
+
+    `CancelledError` has two causes that look the same: this task is cancelled, or something it awaits was. Only the
+    first one must be passed on.
+    """
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

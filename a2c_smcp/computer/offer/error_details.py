@@ -1,7 +1,7 @@
-"""What an MCP server says of an error, its message and its `data`, made fit to leave the Computer.
+"""Cleans the message and `data` of an MCP server's error before they leave the Computer.
 
-Removed: secrets of this Computer, values whose names or forms say that they are secret, connection strings, addresses
-of internal machines, stack traces. What remains is bounded in size and depth.
+Removed are secrets of this Computer, values whose names or forms look secret, connection strings, addresses of internal
+machines and stack traces. Size and depth are limited.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _NAME = re.compile(
 
 
 def presentable(data: Any, redact: Callable[[str], str]) -> dict[str, Any]:
-    """Error data as `details` of an error; `redact` removes the secrets of the Computer. Anything but an object comes
-    under `data`; what is too large is left out and says so."""
+    """Error data as `details` of an error; `redact` removes the secrets of the Computer. Data that is no object gets
+    the key `data`; data that is too large is replaced by a text."""
     cleaned = _Cleaner(redact).clean(data, 0)
     if cleaned is None:
         return {}
@@ -51,7 +51,7 @@ def presentable(data: Any, redact: Callable[[str], str]) -> dict[str, Any]:
 
 
 def presentable_text(text: str, redact: Callable[[str], str]) -> str:
-    """The message of an error, without the same things."""
+    """The message of an error, cleaned in the same way."""
     return _Cleaner(redact).clean(text, 0)
 
 
@@ -90,7 +90,7 @@ class _Cleaner:
 
 
 def _without_place(url: re.Match[str]) -> str:
-    """A URL, without its place where that is a database, needs a password, or is inside somebody's network."""
+    """A URL without its host, if it names a database, a user or a machine in an internal network."""
     scheme, place, rest = url.groups()
     host = place.rpartition("@")[2]
     if _STORES.fullmatch(scheme) or "@" in place:

@@ -12,7 +12,7 @@ LENGTH = 10
 
 
 class ToolCallRecord(TypedDict):
-    """A tool call that ended."""
+    """A tool call that has ended."""
 
     timestamp: str
     req_id: str
@@ -31,7 +31,7 @@ class History:
         self._records: deque[ToolCallRecord] = deque(maxlen=LENGTH)
 
     def add(self, record: ToolCallRecord) -> None:
-        """Remember a call that ended."""
+        """Record a call that has ended."""
         self._records.append(record)
 
     def __iter__(self) -> Iterator[ToolCallRecord]:

@@ -1,4 +1,4 @@
-"""One resource of an MCP server, and the reading of it: a few at a time, each within a time limit."""
+"""One listed resource of an MCP server, and the reading of resources: a few at a time, each within a time limit."""
 
 from __future__ import annotations
 
@@ -22,16 +22,20 @@ READERS = 16
 READ_TIMEOUT = 30.0
 """Seconds after which a read has failed."""
 RETRY_PAUSE = 5.0
-"""Seconds before a failed read is tried again, unless the server says that something changed."""
+"""Seconds before a failed read is retried, unless the server announces a change."""
 TURN_SECONDS = 1.0
-"""After this a read that still runs does not count among the readers any more: it may hang."""
+"""Seconds after which a read does not count as one of the readers, although it still runs: it may hang."""
 
 T = TypeVar("T")
 
 
 @dataclass(eq=False, slots=True)
 class Item:
-    """A listed resource: whether its content is known, and whether that still holds."""
+    """A listed resource, and whether its content is known and current.
+
+    `changes` counts the changes of the resource. A read remembers the count at its start. If the count is different at
+    the end, the requests that wait get this content, and the next one reads it again.
+    """
 
     uri: str
     name: str
@@ -45,19 +49,19 @@ class Item:
 
     @property
     def needs_reading(self) -> bool:
-        """Whether the content may have changed since it was read; one that has just failed is left alone."""
+        """Whether the content may have changed since it was read. A read that has just failed is not repeated yet."""
         if self.is_fresh and self.watched is not Watched.NO:
             return False
         return self.problem is None or now() >= self.retry_at
 
     def outdate(self) -> None:
-        """Its content may have changed."""
+        """The content may have changed."""
         self.changes += 1
         self.is_fresh = False
         self.problem = None
 
     def rename(self, name: str, description: str | None) -> bool:
-        """Take over what the newest list says of it; whether that is something else."""
+        """Take the name and description of the newest list; whether they differ."""
         if (self.name, self.description) == (name, description):
             return False
         self.name, self.description = name, description
@@ -67,7 +71,11 @@ class Item:
 
 
 class Turn:
-    """A place among the readers of a server."""
+    """A place among the readers of a server, held like a lease: at most for `TURN_SECONDS`.
+
+    Some servers never answer certain reads. If each of these kept its place until `READ_TIMEOUT`, `READERS` of them
+    would block all other resources of the server for 30 seconds.
+    """
 
     def __init__(self, readers: asyncio.Semaphore) -> None:
         self._readers = readers
@@ -75,7 +83,7 @@ class Turn:
         self._has_ended = False
 
     def end(self) -> None:
-        """Let the next reader begin; a slow one has done so long ago."""
+        """Let the next reader begin, unless the time limit did so already."""
         if not self._has_ended:
             self._has_ended = True
             self._ends.cancel()
@@ -83,7 +91,7 @@ class Turn:
 
 
 class Reading:
-    """Reads resources of one server. A failure costs that one resource: it is remembered there, and logged."""
+    """Reads resources of one server. A failure is logged and noted at the resource; it does not affect others."""
 
     def __init__(self, server: str, session: Session, redact: Callable[[str], str], retry_pause: float) -> None:
         self.server = server
@@ -98,13 +106,13 @@ class Reading:
         return Turn(self._readers)
 
     async def read(self, item: Item, turn: Turn, take: Callable[[list[ResourceContents]], T]) -> T | None:
-        """What `take` makes of the contents; None when they cannot be read."""
+        """What `take` makes of the contents; None if they cannot be read."""
         changes = item.changes
         try:
             with anyio.fail_after(READ_TIMEOUT):
                 taken = take(await self.session.read(item.uri))
-        except Exception as error:  # of a server, in whatever it answers
-            if item.changes == changes:  # else there is something new to be read
+        except Exception as error:  # servers send anything, and `take` parses it
+            if item.changes == changes:  # after a change, the failure says nothing about the new content
                 item.problem = in_words(error, self.redact)
                 item.retry_at = now() + self._retry_pause
                 logger.warning("%s of %s cannot be read: %s", item.uri, self.server, item.problem)
@@ -112,7 +120,7 @@ class Reading:
         finally:
             turn.end()
         item.problem = None
-        item.is_fresh = item.changes == changes  # it may have changed while it was read
+        item.is_fresh = item.changes == changes
         return taken
 
 

@@ -36,9 +36,9 @@ from a2c_smcp.utils.results import CallToolResult
 logger = logging.getLogger(__name__)
 
 CACHE_BYTES = 64_000_000
-"""What the windows of a Computer may take in memory while nobody looks at them."""
+"""Memory for the contents of windows between two requests."""
 LISTING = 5.0
-"""Seconds that somebody who wants to see all windows and documents waits for servers that have just become ready."""
+"""Seconds that a request for all windows and documents waits for servers that have just become ready."""
 
 
 class MCPServerManager:
@@ -104,11 +104,11 @@ class MCPServerManager:
         return owner.config.vrl if owner is not None else None
 
     def get_server_status(self) -> list[ServerStatus]:
-        """Every server's state, with what its owner should know."""
+        """The state of every server, with notes for its owner."""
         return [self._status(owner) for owner in self._host.owners.values()]
 
     async def ainitialize(self, servers: Iterable[MCPServerConfig]) -> None:
-        """Take these servers instead of any others; what runs is stopped."""
+        """Replace all servers by these; running servers are stopped."""
         await self._host.replace_all(servers)
         self._rewrite()
 
@@ -180,7 +180,7 @@ class MCPServerManager:
     async def acall_tool(
         self, server: str, tool: str, params: dict[str, Any], timeout: float | None = None, label: str = "call"
     ) -> CallToolResult:
-        """Call a tool of a server by its own name. On time-out, and when this is cancelled, the server is told.
+        """Call a tool of a server by its own name. On timeout or cancellation, the server cancels it, too.
 
         Raises:
             NotFoundError: there is no such server.
@@ -195,12 +195,15 @@ class MCPServerManager:
             raise ToolTimedOutError("the tool did not finish in time") from None
 
     def next_change(self) -> asyncio.Event:
-        """Set when a server changes its state, or its tools, the next time."""
+        """An event that is set at the next change of a server's state or tools.
+
+        Take it before looking at the state: then a change between the look and the wait is not missed.
+        """
         return self._change
 
     def is_coming(self, tool: str) -> bool:
-        """Whether a tool that cannot be called now may be soon: its server is starting, or one whose tools are not
-        known yet. One that failed and is tried again may never come."""
+        """Whether a tool that cannot be called now may be available soon: its server is starting, or some server is
+        starting whose tools are not known yet. A server that waits for a restart does not count: it may never come."""
         owner = self._host.owners.get(self.book.owners.get(tool, ""))
         candidates = self._host.owners.values() if owner is None else (owner,)
         return any(candidate.state is ServerState.STARTING for candidate in candidates)
@@ -213,7 +216,7 @@ class MCPServerManager:
         return self._host.views
 
     async def be_listed(self, patience: float = LISTING) -> None:
-        """Wait until the servers that are ready have said which windows and documents they have; not for ever."""
+        """Wait until the servers that are ready have listed their windows and documents, for at most `patience` s."""
         with anyio.move_on_after(patience):
             await asyncio.gather(*(view.wait_listed() for view in self.views))
 
@@ -222,8 +225,8 @@ class MCPServerManager:
         return [(view.server, uri) for view in self.views for uri in view.windows.items if window_uri in (None, uri)]
 
     async def get_windows_details(self, window_uri: str | None = None) -> list[Window]:
-        """Every window with its contents, read now, in listing order; or one window. One that cannot be read is left
-        out: `organize_desktop` takes what this gives."""
+        """Every window with its contents, read now, in listing order; or one window. Unreadable windows are left out.
+        The result is an argument for `organize_desktop`."""
 
         async def read(server: str, uri: str) -> Window | None:
             try:
@@ -258,12 +261,13 @@ class MCPServerManager:
         self._tell_status(server)
 
     def _configured(self) -> None:
-        """The servers are configured otherwise."""
+        """The configuration of the servers changed."""
         self._rewrite()
         self._announce(Change.CONFIG)
 
     def _listed_others(self, server: str, changed: Set[Change]) -> None:
-        """A server lists other windows or documents than before: announced if all servers together do."""
+        """A server lists other windows or documents than before. This is announced only if the servers together list
+        others: a resource that two servers list has not gone when one of them stops."""
         for change in changed:
             if change is Change.WINDOWS:
                 is_new = self.desktop.update_uri_cache(uri for view in self.views for uri in view.windows.items)
@@ -273,7 +277,7 @@ class MCPServerManager:
                 self._announce(change)
             else:
                 logger.debug("all MCP servers together list the same %s as before: no notification", change.name)
-        if self.session(server) is not None:  # else it has just ended, which its owner tells
+        if self.session(server) is not None:  # else the connection has just ended, and its owner reports that
             self._tell_status(server)
 
     def _tell_status(self, server: str) -> None:
@@ -282,7 +286,7 @@ class MCPServerManager:
         try:
             if self._on_status_changed is not None:
                 self._on_status_changed(server)
-        except Exception:  # of the host program: it must not stop a server's owner
+        except Exception:  # an error of the host program must not stop the owner of a server
             logger.exception("on_status_changed failed")
 
     def _status(self, owner: Owner[ResourceView]) -> ServerStatus:
@@ -298,7 +302,9 @@ class MCPServerManager:
         )
 
     def _describe(self, owner: Owner[ResourceView]) -> DescribedTools:
-        """A server's tools, described once for each list it gives."""
+        """The tools of a server, described once for each list and configuration."""
+        # The book is written again for every change of any server. Describing hundreds of tools costs milliseconds, and
+        # a comparison by identity is enough: each list and each configuration is a new object.
         config, tools = owner.config, owner.tools
         described = self._described.get(owner.name)
         if described is None or described[0] is not config or described[1] is not tools:
@@ -306,7 +312,7 @@ class MCPServerManager:
         return described[2]
 
     def _rewrite(self) -> None:
-        """Write the book anew; announce it if an Agent would see a difference."""
+        """Combine the tools of all servers again; announce it if an Agent would see a difference."""
         before = self._book
         self._book = write_book(
             ServerTools(owner.config, self._describe(owner), owner.known, owner.obstacle)

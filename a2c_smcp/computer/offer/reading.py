@@ -1,4 +1,4 @@
-"""From an address to the MCP server that answers it: resources, templates and completion, for an Agent or the owner."""
+"""Requests that lead to one MCP server by an address: resources, templates and completion."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from a2c_smcp.utils.uri_completion import beginning_with, complete_inside, insid
 logger = logging.getLogger(__name__)
 
 READ_TIMEOUT = 50.0
-"""Seconds for one resource: less than the Server waits."""
+"""Seconds for one resource: less than the Server waits for this Computer."""
 COMPLETION_SECONDS = 3.0
-"""For what a person waits for while they type."""
+"""Seconds for a completion: a person waits for it while typing."""
 TEMPLATES_AT_ONCE = 500
 """Templates in one answer."""
 RESOURCE_NOT_FOUND = -32002
@@ -46,11 +46,11 @@ FINDER_CODES = (
     PageOutOfRangeError.code,
     ElementNotFoundError.code,
 )
-"""What a resource that is not found means, by the level of its address."""
+"""The code for a resource that is not found, by the level of its address."""
 
 
 class Reader:
-    """Reads what MCP servers have. `patience` is how long a server may take to say what that is."""
+    """Finds the server for a request and asks it. `patience` limits the time for listing resources, in seconds."""
 
     def __init__(self, manager: MCPServerManager, redact: Callable[[str], str], patience: float) -> None:
         self._manager = manager
@@ -66,7 +66,7 @@ class Reader:
         try:
             server = self._server_of(uri)
         except (NotFoundError, DocumentNotFoundError):
-            await self._learn(uri)  # a server that has just started may not have been asked yet
+            await self._learn(uri)  # a server that has just become ready may not have listed its resources yet
             server = self._server_of(uri)
         session = self._session(server)
         try:
@@ -86,6 +86,8 @@ class Reader:
             SMCPError: that one server failed.
         """
         start = _position(cursor)
+        # The cursor is a position in the list of all servers. If a server comes or goes between two pages, a template
+        # may be missing or come twice. A cursor that names a server would need state for each Agent.
         if mcp_server is not None:
             view = self._view(mcp_server)
             found = _described(view, await self._of_server(mcp_server, view.templates.listed()))
@@ -118,7 +120,7 @@ class Reader:
         return await self._of_server(server, session.suggest(ref, argument, context))
 
     async def complete_uri(self, start: str) -> list[str]:
-        """Addresses that begin so, as far as any server knows; never an error."""
+        """Addresses that begin with `start`. If a server fails, the list is empty."""
         wanted = inside(start)
         if wanted is None:
             return beginning_with(start, _known(self._manager.views))
@@ -137,7 +139,7 @@ class Reader:
             logger.debug("no completion for %s: %s", start, error)
             return []
 
-    # ------------------------------------------------------------------------------------------------ who answers
+    # ----------------------------------------------------------------------------------------------- finding the server
 
     def _server_of(self, uri: str) -> str:
         if uri.startswith("dpe://"):
@@ -148,7 +150,7 @@ class Reader:
         return owner.server
 
     async def _learn(self, uri: str) -> None:
-        """Ask the servers what they have, and those with documents which hosts their templates name."""
+        """Have the servers list their resources, and for a document also the hosts in their templates."""
         views = self._manager.views
         deadline = asyncio.get_running_loop().time() + self._patience
         asked = [view.be_listed(deadline) for view in views]
@@ -157,7 +159,7 @@ class Reader:
         await asyncio.gather(*asked)
 
     async def _server_with(self, kind: str, named: str) -> str:
-        """The first server that has a template or a prompt; of a `dpe://` template, else the one that has its host."""
+        """The first server with this template or prompt; for a `dpe://` template, else the server of its host."""
         views = self._manager.views
         if kind == "ref/prompt":
             for server, session in self._manager.sessions.items():
@@ -184,10 +186,10 @@ class Reader:
             raise NotFoundError(f"MCP server {server} does not exist or is not ready", details={"mcp_server": server})
         return view
 
-    # ------------------------------------------------------------------------------------------------- what goes wrong
+    # ----------------------------------------------------------------------------------------------------------- errors
 
     async def _templates_of(self, view: ResourceView) -> list[types.ResourceTemplate]:
-        """The templates of a server; one that fails costs only its own."""
+        """The templates of a server; none if it fails."""
         try:
             return await view.templates.listed()
         except (MCPError, TimeoutError) as error:
@@ -196,7 +198,7 @@ class Reader:
             return []
 
     async def _of_server(self, server: str, asked: Any) -> Any:
-        """What a server answers; what goes wrong there as an error of the protocol."""
+        """The answer of a server; its errors become errors of the protocol."""
         try:
             async with asyncio.timeout(READ_TIMEOUT):
                 return await asked
@@ -214,7 +216,7 @@ class Reader:
                     raise InternalError(words, details=details) from None
 
     def _read_failure(self, uri: str, server: str, error: MCPError) -> SMCPError:
-        """The protocol's error for what an MCP server said, with the details that it gave."""
+        """The protocol's error for the error of an MCP server, with its details."""
         words, given = presentable_text(error.message, self._redact), presentable(error.data, self._redact)
         if not uri.startswith("dpe://"):
             if error.code == RESOURCE_NOT_FOUND:

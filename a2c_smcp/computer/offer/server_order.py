@@ -1,4 +1,4 @@
-"""The order of MCP servers in every view an Agent gets: the most recently used first, the rest by name."""
+"""The order of MCP servers on the Desktop and in the Finder: the most recently used first, the others by name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 UsedServers: TypeAlias = Iterable[str | Mapping[str, Any]]
-"""Servers as tools of theirs were called, oldest first: names, or the records of the calls."""
+"""The servers of past tool calls, oldest first: names, or the records of the calls."""
 
 
 def in_order_of_use(servers: Iterable[str], history: UsedServers | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""One list of tools from many MCP servers: names, metadata, what is forbidden, what clashes. Pure."""
+"""One list of tools from many MCP servers: names, metadata, forbidden tools, name clashes. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MCP_TOOL_ANNOTATION = "MCP_TOOL_ANNOTATION"
 
 @dataclass(frozen=True)
 class Entry:
-    """A tool as it can be called."""
+    """A tool that can be called."""
 
     server: str
     original_name: str
@@ -27,11 +27,11 @@ class Entry:
 
 
 DescribedTools: TypeAlias = Mapping[str, Entry]
-"""What one server offers, by the tools' own names, in listing order."""
+"""The tools of one server by their own names, in listing order."""
 
 
 def describe_tools(config: BaseServerConfig, tools: Iterable[Tool]) -> DescribedTools:
-    """Say of each tool what an Agent needs to know."""
+    """Describe each tool as an Agent sees it."""
     described: dict[str, Entry] = {}
     for tool in tools:
         meta = _decided(merged_meta(config, tool.name), tool)
@@ -41,7 +41,11 @@ def describe_tools(config: BaseServerConfig, tools: Iterable[Tool]) -> Described
 
 @dataclass(frozen=True)
 class ServerTools:
-    """What one server brings: its tools while it is ready, and always what it was last known to have."""
+    """The tools of one server: those it offers while it is ready, and the names of those it had last.
+
+    The names are kept while a server is away, so that a call of its tool fails with the state of the server, not with
+    `tool not found`, and so that no other server takes over the name for a few seconds.
+    """
 
     config: BaseServerConfig
     offered: DescribedTools = field(default_factory=dict[str, Entry])
@@ -58,11 +62,11 @@ class ToolBook:
     refusals: Mapping[str, ToolDisabledError | ToolFailedError] = field(
         default_factory=dict[str, "ToolDisabledError | ToolFailedError"]
     )
-    """Names that are known and cannot be called, and why."""
+    """Why a known name cannot be called."""
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    """What an owner should know, by server."""
+    """Messages for the owner, by server."""
     owners: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The server that has a tool, also while it cannot be called."""
+    """The server of each tool, including tools that cannot be called now."""
 
     @property
     def tools(self) -> list[SMCPTool]:
@@ -73,13 +77,14 @@ class ToolBook:
         """The tool of this name.
 
         Raises:
-            ToolNotFoundError: nobody has it.
+            ToolNotFoundError: no server has it.
             ToolDisabledError: its owner forbids it, or disabled its server.
             ToolFailedError: its server is not ready.
         """
         entry = self.entries.get(name)
         if entry is not None:
             return entry
+        # A new error for each call: an exception that is raised again and again collects the tracebacks of all of them.
         refusal = self.refusals.get(name)
         if refusal is not None:
             raise type(refusal)(refusal.message, details=refusal.details)
@@ -87,7 +92,7 @@ class ToolBook:
 
 
 def write_book(servers: Iterable[ServerTools]) -> ToolBook:
-    """Aggregate. The first server, in configuration order, keeps a name that others want too."""
+    """Combine the tools of all servers. The first server, in configuration order, keeps a name that several have."""
     entries: dict[str, Entry] = {}
     owners: dict[str, str] = {}
     refusals: dict[str, ToolDisabledError | ToolFailedError] = {}
@@ -132,7 +137,7 @@ def merged_meta(config: BaseServerConfig, original_name: str) -> ToolMeta:
 
 
 def _decided(meta: ToolMeta, tool: Tool) -> ToolMeta:
-    """The same with a plain answer to whether this tool runs without confirmation."""
+    """The same with `auto_apply` as true or false for this tool."""
     if meta.auto_apply != READ_ONLY:
         return meta
     is_read_only = tool.annotations is not None and tool.annotations.read_only_hint is True

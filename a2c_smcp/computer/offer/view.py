@@ -1,4 +1,4 @@
-"""What one connected MCP server shows: its windows, its documents, and what its owner should know about them."""
+"""The windows and documents of one connected MCP server, and the problems that its owner should know."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ class ResourceView:
         self.documents = Documents(reading, room, partial(announce, Change.DOCUMENTS))
         self.others: frozenset[str] = frozenset()
         self.hosts: frozenset[str] = frozenset()
-        """The hosts that its addresses and templates name, in lower case; known as long as it is connected."""
+        """The hosts in its addresses and templates, in lower case, kept while the server is connected."""
         self._skipped: dict[str, str] = {}
-        """Windows and documents that are listed and cannot be shown, with the reason: their addresses are invalid."""
+        """Listed windows and documents with invalid addresses, and what is wrong with them."""
         self.gated_count = 0
-        """Windows and documents that exist and are not shown, because the server lacks `resources.subscribe`."""
+        """The number of windows and documents that are not shown, because the server lacks `resources.subscribe`."""
 
     # ----------------------------------------------------------------------------------------------------------- asking
 
@@ -77,7 +77,7 @@ class ResourceView:
         return self.documents.find(address)
 
     def problems(self) -> list[str]:
-        """What its owner should know."""
+        """Messages for the owner of the server."""
         windows = [item for item in self.windows.items.values() if item.problem is not None]
         failing = [(item, item.pane is not None) for item in windows]
         failing += [(item, item.filed is not None) for item in self.documents.failing]
@@ -107,25 +107,25 @@ class ResourceView:
     # ---------------------------------------------------------------------------------------------------------- waiting
 
     async def wait_listed(self) -> None:
-        """Wait until the server has been asked what it has."""
+        """Wait until the server has listed its resources, or failed to."""
         await self._watch.wait_listed()
 
     async def be_listed(self, deadline: float) -> None:
-        """Wait until the server has been asked what it has; if it does not announce changes, ask it again."""
+        """Wait until the server has listed its resources; if it does not announce changes, list them again."""
         with anyio.move_on_after(max(deadline - now(), 0)):
             await self._watch.wait_listed()
             if not self.is_gated:
                 await self._watch.list_again()
 
     async def learn_hosts(self, deadline: float) -> None:
-        """Know the hosts that its templates name, also while it lists no document there."""
+        """Learn the hosts in its templates: a server may have documents there that it does not list."""
         if self.is_gated:
             return
         with anyio.move_on_after(max(deadline - now(), 0)):
             found = await self.templates.hosts()
-            self.hosts |= found  # read after the wait: a list may have been taken meanwhile
+            self.hosts |= found  # a separate line: with `|= await`, hosts that a list adds meanwhile would be lost
 
-    # --------------------------------------------------------------------------------- what happens: `hosting.watching`
+    # ---------------------------------------------------------------------------------------------- called by `hosting`
 
     def take(self, listing: Listing) -> None:
         """The server lists these resources."""
@@ -159,8 +159,8 @@ class ResourceView:
             self._announce(Change.DOCUMENTS)
 
     def watch(self, uris: Iterable[str], state: Watched) -> None:
-        """Changes of these resources are announced from now on, or not any more. Whatever was read before that may have
-        changed unnoticed."""
+        """Changes of these resources are announced from now on, will be soon, or are not. When that begins or ends,
+        what was read before may have changed without a notification."""
         for uri in uris:
             item = self.windows.items.get(uri) or self.documents.items.get(uri)
             if item is None:
@@ -183,6 +183,8 @@ class ResourceView:
         if any(had.values()):
             self._on_list({change for change, has in had.items() if has})
 
+    # A server may announce a change of a document, of a page or element of it, or of a whole host. The index has only
+    # documents, so a page leads to its document, and a host to all documents there.
     def _outdate_documents(self, uri: str) -> None:
         document = self.documents.items.get(uri)
         try:
@@ -197,7 +199,8 @@ class ResourceView:
             self.documents.outdate_all(address.host)
 
     def _skip(self, skipped: dict[str, str]) -> bool:
-        """Remember what cannot be shown, and warn of what is new; whether it is something else than before."""
+        """Take what cannot be shown, and warn about what is new; whether it differs from before."""
+        # The list is read again and again: only new entries are logged, and of a broken server not all.
         for uri in [uri for uri in skipped if uri not in self._skipped][:MAX_SKIPPED]:
             logger.warning("%s of %s is not shown: %s", uri, self.server, skipped[uri])
         before, self._skipped = self._skipped, skipped

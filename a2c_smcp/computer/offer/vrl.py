@@ -1,6 +1,6 @@
-"""VRL (Vector Remap Language): scripts run on the results of tool calls, in `vrl_worker`, a separate process.
+"""VRL (Vector Remap Language): runs scripts on the results of tool calls, in `vrl_worker`, a separate process.
 
-A script that fails, hangs or crashes costs a warning, never a result.
+A script that fails, hangs or crashes leads to a warning; the result of the call is sent without its transformation.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Transformer:
         self._turn = asyncio.Lock()
 
     async def run(self, script: str, event: dict[str, Any], seconds: float = RUN_SECONDS) -> str | None:
-        """The event after the script, as a JSON string; None, with a warning, when that did not work."""
+        """The event after the script, as a JSON string; None, after a warning, if the script failed."""
         try:
             request = orjson.dumps({"script": script, "event": event})
         except TypeError:
@@ -40,6 +40,8 @@ class Transformer:
             logger.warning("VRL: a result of %d bytes is not transformed; at most %d are", len(request), MAX_EVENT)
             return None
         try:
+            # The wait for the turn is part of the time: a slow script of one server must not delay the results of
+            # others without limit.
             async with asyncio.timeout(seconds), self._turn:
                 answer = await self._ask(request)
         except TimeoutError:
@@ -66,7 +68,8 @@ class Transformer:
             await worker.stdin.drain()
             return orjson.loads(await worker.stdout.readline())
         except BaseException:
-            # Crashed, or abandoned with an answer on its way: the next one must not get this one's answer.
+            # The worker crashed, or this request was cancelled while its answer is on the way. A worker answers in
+            # order, so the next request would read this answer as its own: end the worker instead.
             await self.aclose()
             raise
 

@@ -1,4 +1,4 @@
-"""The Computer's side of the wire: it carries and checks, and decides nothing."""
+"""The connection of a Computer to a Server: validates requests, passes them to the Computer, and sends notices."""
 
 from __future__ import annotations
 
@@ -67,12 +67,13 @@ _Handler = Callable[["SMCPComputerClient", Any], Awaitable[Any]]
 
 
 def answers(event: str) -> Callable[[_Handler], _Handler]:
-    """A handler of a request: what it gets is checked, and whatever goes wrong is its answer."""
+    """A handler of a request: its payload is validated, and every error becomes its answer."""
 
     def decorate(handler: _Handler) -> _Handler:
         @functools.wraps(handler)
         async def checked(self: SMCPComputerClient, data: Any) -> Any:
             try:
+                # The Server checks all this, too. A Computer may be connected to a Server that does not.
                 if self.office_id is None:
                     raise NotInOfficeError("this Computer is in no office")
                 payload = check_payload(event, data, _LIMITS)
@@ -92,7 +93,7 @@ def answers(event: str) -> Callable[[_Handler], _Handler]:
 
 
 def _refuse(event: str, data: Any, error: SMCPError) -> Any:
-    """Log that a request fails, and give the ack that says so."""
+    """Log a rejected request, and return the ack for it."""
     log_failure(logger, event, _req_id(data), error.code, error.message)
     return refusal(event, error)
 
@@ -199,14 +200,14 @@ class SMCPComputerClient(AsyncOfficeClient):
             await self.computer.acancel_office(office)
 
     def _goes_on(self, refusal: SMCPError) -> bool:
-        """Whether to try to come back again although the Server refuses this Computer: `on_refused` decides."""
+        """Whether to reconnect again after the Server rejected this Computer: `on_refused` decides."""
         return self._on_refused is None or self._on_refused(refusal)
 
     def _on_rejoined(self) -> None:
         self.computer.catch_up()
 
     def _on_lost(self) -> None:
-        """Running calls are ended: their Agent has been told that they failed, and nobody hears their results."""
+        """Cancel running calls: the Server has already answered their Agent with an error, and drops their results."""
         if (office := self.wanted_office) is not None:
             self.start_background_task(self.computer.acancel_office, office)
 
@@ -306,35 +307,37 @@ class SMCPComputerClient(AsyncOfficeClient):
         return {"completion": completion, "req_id": data["req_id"]}
 
     async def on_tool_call_cancel(self, data: Any = None, *_: Any) -> None:
-        """The Agent does not want a result any more."""
+        """Cancel a call: its Agent does not need the result."""
         notice = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
         req_id, agent = notice.get("req_id"), notice.get("agent")
         if isinstance(req_id, str) and isinstance(agent, str):
             await self.computer.acancel_tool(req_id, caller=Caller(self.office_id or "", agent))
 
     async def _on_left(self, data: Any = None, *_: Any) -> None:
-        """Nobody hears the results of an Agent that left."""
+        """Cancel the calls of an Agent that left the office."""
         notice = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
         if self.office_id is not None and isinstance(agent := notice.get("agent"), str):
             await self.computer.acancel_office(self.office_id, agent)
 
     async def _on_unknown(self, event: str, *data: Any) -> Any:
-        """A request of a kind we do not know still gets an answer; a notice does not."""
+        """Reject a request of an unknown kind; ignore an unknown notice."""
         if not event.startswith(CLIENT_PREFIX):
             return None
         error = MalformedRequestError(f"{event} is not a request this Computer knows")
         return _refuse(event, data[0] if data else None, error)
 
     async def _answer(self, event: str, handler: Callable[[Any], Awaitable[Any]], *data: Any) -> orjson.Fragment:
-        """Write the answer once, and make sure that the Server takes it: it would drop the connection otherwise."""
+        """Serialize the answer, once, and replace it by an error if it is too large: the Server would disconnect."""
         request = data[0] if data else None
         answer = await handler(request)
         try:
             written = orjson.dumps(answer)
+            # The rest is for the frame around the answer. A Server disconnects a client whose message is too large,
+            # which would end every other running call.
             if len(written) > self._max_message_bytes - 1_000:
                 problem = f"an answer of {len(written)} bytes; at most {self._max_message_bytes} pass"
                 written = orjson.dumps(_refuse(event, request, TooLargeError(problem)))
-        except (TypeError, RecursionError):  # nested deeper than anybody reads
+        except (TypeError, RecursionError):  # orjson has a limit on nesting
             problem = "the answer cannot be written as JSON"
             written = orjson.dumps(_refuse(event, request, InternalError(problem)))
         return orjson.Fragment(written)

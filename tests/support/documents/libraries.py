@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from a2c_documents.library.library import Library
-from a2c_documents.workers.pool import Workers
+from a2c_documents.workers.pool import Reply, Workers
 
 MakeLibrary = Callable[..., Library]
 
@@ -19,6 +19,6 @@ class CountingWorkers(Workers):
         super().__init__(count, seconds, memory_bytes)
         self.asked: list[str] = []
 
-    async def do(self, what: str, path: Path, *details: Any) -> dict[str, Any]:
+    async def do(self, what: str, path: Path, *details: Any) -> Reply:
         self.asked.append(what)
         return await super().do(what, path, *details)

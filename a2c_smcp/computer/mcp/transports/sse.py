@@ -1,7 +1,7 @@
 """MCP over SSE: one event stream from the server, one POST for each message to it.
 
-Ours rather than the `mcp` package's: that one cuts events at 1 MiB, and leaves a request without an answer for ever
-when its POST fails.
+This replaces the transport of the `mcp` package, which limits events to 1 MiB and never answers a request whose POST
+fails.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HEADERS = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
 
 @asynccontextmanager
 async def _open(client: httpx2.AsyncClient, url: str, seconds: float) -> AsyncGenerator[httpx2.Response]:
-    """Open the stream, following redirects as long as they stay on the same server: headers were meant for that one."""
+    """Open the stream and follow redirects on the same server only: the headers may hold a key for it."""
     with anyio.fail_after(seconds):
         response = await client.send(client.build_request("GET", url, headers=_HEADERS), stream=True)
         for _ in range(MAX_REDIRECTS):
@@ -45,7 +45,7 @@ async def _open(client: httpx2.AsyncClient, url: str, seconds: float) -> AsyncGe
 
 
 class SseClient(MCPClient):
-    """A server elsewhere, or on this machine, that answers over SSE."""
+    """A server that is reached over SSE."""
 
     @asynccontextmanager
     async def _open(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Conversation]:
@@ -62,7 +62,8 @@ class SseClient(MCPClient):
             with anyio.fail_after(self._policy.start_timeout):
                 endpoint = await self._endpoint(events, str(response.url))
             async with anyio.create_task_group() as posts:
-
+                # A request and its answer travel on different connections. If the POST fails, no answer will ever come
+                # on the stream, so the failure is turned into one.
                 async def post(message: Message) -> None:
                     try:
                         (await client.post(endpoint, json=message)).raise_for_status()
@@ -85,7 +86,7 @@ class SseClient(MCPClient):
                     posts.cancel_scope.cancel()
 
     async def _endpoint(self, events: Any, url: str) -> str:
-        """Where messages go: the server says so first, and it must be the same server."""
+        """The address for messages, from the first event. Another server is rejected: it would get our headers."""
         async for event in events:
             if event.event == "endpoint":
                 endpoint = urljoin(url, event.data)

@@ -23,11 +23,11 @@ from a2c_smcp.computer.mcp.processes import default_environment
 from a2c_smcp.utils.system.processes import program
 
 LATE_EXIT = 0.3
-"""Seconds between the end of a server's output and its exit for which the news of its end waits."""
+"""Seconds to wait for the exit code of a server that closed its output, so that the reason can include it."""
 
 
 class StdioClient(MCPClient):
-    """A server that this Computer starts."""
+    """A server that this Computer starts as a child process."""
 
     @asynccontextmanager
     async def _open(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Conversation]:
@@ -60,9 +60,12 @@ class StdioClient(MCPClient):
         def on_end(_: object) -> None:
             link.lose(child.describe_end())
 
+        # A server that exits closes its output first. Open requests fail at once, while the reason waits a moment for
+        # the exit code: "exited with code 3" helps more than "closed its standard output". A server may also close its
+        # output and live on, or leave a child that holds the pipe; the timer covers both.
         def on_silence(_: object) -> None:
             conversation.end()
-            child.exited.add_done_callback(on_end)  # it usually exits a moment later: then we can say how
+            child.exited.add_done_callback(on_end)  # it usually exits a moment later, and the exit code says more
             asyncio.get_running_loop().call_later(LATE_EXIT, on_end, None)
 
         child.silent.add_done_callback(on_silence)
@@ -70,11 +73,12 @@ class StdioClient(MCPClient):
         try:
             yield conversation
         finally:
-            with anyio.CancelScope(shield=True):  # every wait inside is bounded; a child must not outlive its client
+            # Shielded: if the owner is cancelled here, the child must still be stopped. Every wait inside is bounded.
+            with anyio.CancelScope(shield=True):
                 await child.stop()
 
     def _check_startable(self, wanted: StdioParameters, environment: dict[str, str]) -> None:
-        """Say in plain words what the system would say in riddles."""
+        """Report the two most common mistakes clearly: the system reports both as `No such file or directory`."""
         if wanted.cwd is not None and not os.path.isdir(wanted.cwd):
             raise CannotStart(f"the working directory {wanted.cwd} does not exist")
         if shutil.which(wanted.command, path=environment.get("PATH")) is None:
@@ -84,7 +88,7 @@ class StdioClient(MCPClient):
 
 
 class _Reader:
-    """Turns lines into messages and counts what is none."""
+    """Turns lines into messages, and counts the bytes of lines that are none."""
 
     def __init__(
         self,
@@ -109,6 +113,8 @@ class _Reader:
         if self._conversation.receive(self._parse(line)):
             self._noise = 0
             return True
+        # Many servers print a banner or a log line to standard output. That is tolerated, but not without end: a server
+        # that only prints would keep this Computer busy, and its start would time out with a useless reason.
         if not self._noise:
             self._on_noise(line[:4_000].decode("utf-8", "replace"))
         self._noise += len(line)
@@ -122,7 +128,7 @@ class _Reader:
             return orjson.loads(line if self._encoding is None else line.decode(self._encoding, self._errors))
         except ValueError:
             pass
-        try:  # NaN, a byte order mark, half of a surrogate pair …
+        try:  # orjson is strict; servers send NaN, a byte order mark, or half of a surrogate pair
             value = json.loads(line.decode(self._encoding or "utf-8-sig", self._errors))
             return map_strings(value, _without_surrogates)
         except (ValueError, RecursionError):
@@ -138,7 +144,7 @@ def _is_utf8(parameters: StdioParameters) -> bool:
 
 
 def _writer(parameters: StdioParameters) -> Callable[[Message], bytes]:
-    """How a message becomes a line."""
+    """The function that turns a message into a line."""
 
     def in_other_encoding(message: Message) -> bytes:
         return (json.dumps(message, separators=(",", ":")) + "\n").encode(parameters.encoding)
@@ -146,7 +152,7 @@ def _writer(parameters: StdioParameters) -> Callable[[Message], bytes]:
     def in_utf8(message: Message) -> bytes:
         try:
             return orjson.dumps(message, option=orjson.OPT_APPEND_NEWLINE)
-        except TypeError:  # a whole number beyond 64 bits
+        except TypeError:  # orjson does not write integers of more than 64 bits
             return in_other_encoding(message)
 
     return in_utf8 if _is_utf8(parameters) else in_other_encoding

@@ -22,7 +22,7 @@ from a2c_smcp.computer.mcp.transports.watched_http import WatchedClient
 
 
 class HttpClient(MCPClient):
-    """A server elsewhere, or on this machine, that answers over streamable HTTP."""
+    """A server that is reached over streamable HTTP."""
 
     @asynccontextmanager
     async def _open(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Conversation]:
@@ -37,7 +37,8 @@ class HttpClient(MCPClient):
             ) as (read, write),
             anyio.create_task_group() as tasks,
         ):
-
+            # `Conversation` hands over messages without waiting, and the transport of the library takes them from a
+            # stream of length 0. A task for each message bridges the two.
             async def post(message: SessionMessage) -> None:
                 with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                     await write.send(message)

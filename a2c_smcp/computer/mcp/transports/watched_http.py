@@ -1,4 +1,4 @@
-"""The HTTP client of the two HTTP transports: it tells the owner what it sees."""
+"""The HTTP client of the two HTTP transports. It reports failures to the owner of the connection."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SESSION_HEADER = "mcp-session-id"
 
 
 class WatchedClient(httpx2.AsyncClient):
-    """Reports refused requests, broken connections and lost sessions to the link."""
+    """Reports rejected requests, broken connections and expired sessions to the link."""
 
     def __init__(self, link: Link, headers: dict[str, Any] | None, timeout: float, read_timeout: float) -> None:
         super().__init__(
@@ -28,8 +28,10 @@ class WatchedClient(httpx2.AsyncClient):
         except httpx2.TransportError as error:
             self._link.doubt(f"the connection failed: {error}" if str(error) else "the connection failed")
             raise
-        if response.status_code >= 400 and (request.method, response.status_code) != ("GET", 405):  # it has no stream
+        # 405 for GET is no failure: a server without an event stream of its own answers so.
+        if response.status_code >= 400 and (request.method, response.status_code) != ("GET", 405):
             self._link.hint = f"HTTP {response.status_code} {response.reason_phrase}"
+            # MCP: 404 for a request with a session id means that the session has expired, and a new one is needed.
             if response.status_code == 404 and SESSION_HEADER in request.headers:
                 self._link.lose("ended the session")
         return response

@@ -1,4 +1,4 @@
-"""The Desktop of a Computer: the windows of all MCP servers, of which no more are read than are shown."""
+"""The Desktop of a Computer: the windows of all MCP servers. Only those that are shown are read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_BYTES = 64_000_000
 
 
 class DesktopAggregator(Aggregator):
-    """Shows the windows of all servers. Their addresses give the order, so only those that are shown are read."""
+    """Shows the windows of all servers. Their addresses give the order, before any content is read."""
 
     async def look(
         self,
@@ -38,10 +38,12 @@ class DesktopAggregator(Aggregator):
             TooLargeError: the windows hold more than `max_bytes`.
         """
         deadline = now() + patience
-        # Half of the time, so that a server that does not list leaves the windows of the others their time.
+        # Lists get half of the time, so that a server that does not list leaves time for the windows of the others.
         await asyncio.gather(*(view.be_listed(now() + patience / 2) for view in self._views()))
         screens = {view.server: _screen(view.windows, window_uri) for view in self._views()}
         look = _Look()
+        # A window may turn out to be empty or unreadable only when it is read, and then the next one takes its place.
+        # So this repeats until every window in the line-up has been read; each round reads only what is missing.
         while True:
             lined_up = line_up(screens, look.is_out, size, history)
             room = max_bytes - look.held(lined_up)
@@ -61,17 +63,17 @@ class DesktopAggregator(Aggregator):
 
 
 class _Look:
-    """One request, and what was read for it: there may not be room to keep all of it."""
+    """One request, and what was read for it. The cache may have dropped it already: its memory is limited."""
 
     def __init__(self) -> None:
         self._seen: dict[WindowItem, Pane | None] = {}
 
     def wants(self, item: WindowItem) -> bool:
-        """Whether the window is still to be read."""
+        """Whether the window must be read for this request."""
         return item not in self._seen and item.needs_reading
 
     def pane(self, item: WindowItem) -> Pane | None:
-        """The window as it is, else as it was."""
+        """The window as it was read now, else as it was read before."""
         return self._seen.get(item) or item.pane
 
     def is_out(self, item: WindowItem) -> bool:
@@ -79,7 +81,7 @@ class _Look:
         return self.pane(item) is None and not self.wants(item)
 
     def held(self, items: Sequence[WindowItem]) -> int:
-        """How much of the answer is there."""
+        """The size of the answer so far."""
         return sum(len(pane.rendered) for item in items if (pane := self.pane(item)) is not None)
 
     async def read(self, items: Sequence[WindowItem], room: int, deadline: float) -> bool:
@@ -90,12 +92,17 @@ class _Look:
             try:
                 await asyncio.wait((reading,))
             except asyncio.CancelledError:
+                # The deadline of this request. The reading continues for the next one, and is announced when it is
+                # done.
                 item.was_missed = True
                 raise
             pane = None if reading.cancelled() else reading.result()
             self._seen[item] = pane
             room -= len(pane.rendered) if pane is not None else 0
 
+        # Server by server, side by side: a server whose turns are all taken must not hold up the windows of another.
+        # The answer has a size limit, and reading stops when it is reached, because the request is going to fail
+        # anyway.
         async def read_in_turn(mine: Iterable[WindowItem]) -> None:
             for item in mine:
                 if room < 0:

@@ -1,4 +1,4 @@
-"""The Desktop's rules: which windows are shown, in which order, and how each is rendered. Pure."""
+"""The rules of the Desktop: which windows are shown, in which order, and how each is rendered. Pure."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ logger = logging.getLogger(__name__)
 
 
 class Placed(Protocol):
-    """A window whose address says where it belongs."""
+    """A window whose address gives its place."""
 
     @property
     def priority(self) -> int:
-        """The higher, the earlier."""
+        """Windows with a higher priority come first."""
         ...
 
     @property
@@ -43,7 +43,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Pane:
-    """A window that can be shown: parsed and rendered once, however often it is looked at."""
+    """A window that can be shown: parsed and rendered once, for all requests."""
 
     server: str
     uri: str
@@ -63,7 +63,7 @@ class Screen(Generic[P]):
         self._others.sort(key=lambda window: -window.priority)
 
     def shown(self, is_out: Callable[[P], bool]) -> Iterator[P]:
-        """The windows that are shown when those that are out are left out: a fullscreen window alone, else all."""
+        """The windows that are shown, without those that are out: one fullscreen window alone, else all."""
         alone = next((window for window in self._fullscreen if not is_out(window)), None)
         if alone is not None:
             yield alone
@@ -80,7 +80,7 @@ def line_up(
 
 
 def render(window: Window) -> Pane | None:
-    """A window ready to be shown; None when there is nothing to show of it."""
+    """A window ready to be shown; None if it has no text."""
     try:
         address = WindowURI(window.uri)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""The windows of one connected MCP server: read when they are asked for, kept until they change."""
+"""The windows of one connected MCP server: read on request, kept until they change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from a2c_smcp.smcp import ResourceContents
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class WindowItem(Item):
-    """A listed window. Its address says where it belongs, before anything of it is read."""
+    """A listed window. Its address gives its place on the Desktop before the content is read."""
 
     source: Windows
     priority: int
@@ -25,7 +25,7 @@ class WindowItem(Item):
     """The last good content, ready to be shown."""
     reading: asyncio.Task[Pane | None] | None = None
     was_missed: bool = False
-    """Whether a request was answered before it was read: then its content is news."""
+    """Whether a request was answered without its content: then the content is announced when it has been read."""
 
 
 class Windows:
@@ -39,7 +39,7 @@ class Windows:
         self.screen: Screen[WindowItem] = Screen()
 
     def take(self, listed: Mapping[str, ListedWindow]) -> bool:
-        """Take a new list; whether it names other windows than the last."""
+        """Take a new list; whether it has other windows than the last one."""
         before, self.items = self.items, {}
         for uri, (name, description, priority, fullscreen) in listed.items():
             item = before.get(uri)
@@ -60,24 +60,24 @@ class Windows:
             item.outdate()
 
     async def start_reading(self, item: WindowItem) -> asyncio.Task[Pane | None]:
-        """Read a window when it is its turn, once for all that want it."""
+        """Start to read a window, or join a reading that runs already."""
         if item.reading is None:
             turn = await self._reading.turn()
-            if item.reading is None:
+            if item.reading is None:  # checked again: another request may have started it during the wait
                 item.reading = asyncio.create_task(self._read(item, turn), name=f"read {item.uri}")
             else:
                 turn.end()
         return item.reading
 
     async def look_again(self) -> None:
-        """Read the windows that somebody saw before their changes were told of."""
+        """Read the windows that an Agent saw before their changes were announced, and announce those that differ."""
         for item in list(self.items.values()):
             if item.pane is not None and item.needs_reading:
                 await self.start_reading(item)
                 item.was_missed = True
 
     def use(self, item: WindowItem) -> None:
-        """An Agent sees it now."""
+        """An Agent gets this window."""
         self._budget.use(item)
 
     def close(self) -> None:
@@ -89,6 +89,7 @@ class Windows:
     async def _read(self, item: WindowItem, turn: Turn) -> Pane | None:
         before = item.pane
 
+        # Rendered and kept inside the read: its errors count as failures of the read, and the old content stays.
         def take(contents: list[ResourceContents]) -> Pane | None:
             item.pane = render(Window(self._reading.server, item.uri, contents))
             self._keep(item)

@@ -1,4 +1,4 @@
-"""The catalogue of all documents of all MCP servers, and the way from an address to the server that answers it."""
+"""The Finder of a Computer: the documents of all MCP servers, and the server that an address leads to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from a2c_smcp.utils.dpe_uri import ParsedDPEUri
 logger = logging.getLogger(__name__)
 
 PATIENCE = 5.0
-"""Seconds that a request waits for windows and documents that have to be read; what comes later is announced."""
+"""Seconds that a request waits for windows and documents that must be read. What arrives later is announced."""
 
 
 class FinderAggregator(Aggregator):
@@ -51,18 +51,18 @@ class FinderAggregator(Aggregator):
         return browse(indexes, search, history, offset, limit)
 
     async def collect_documents(self, patience: float = PATIENCE) -> list[DPEDocumentSummary]:
-        """The summaries of all documents of all servers; each server's in its order."""
+        """The summaries of all documents, server by server."""
         await self._refresh(patience)
         indexes = [view.documents.index for view in self._views()]
         return [filed.document for index in indexes for filed in index.matching(ALL)]
 
     @property
     def left_out(self) -> int:
-        """How many documents are not in the index, because there is no room."""
+        """The number of documents that are not in the index, because it is full."""
         return sum(view.documents.left_out for view in self._views())
 
     def server_of(self, address: ParsedDPEUri) -> str:
-        """The server that answers an address: the one that lists its document, else the first that has its host.
+        """The server for an address: the one that lists its document, else the first one with its host.
 
         Raises:
             DocumentNotFoundError: no server has this host.

@@ -1,8 +1,8 @@
-"""The documents of one connected MCP server: their summaries, read when they are asked for, kept until they change.
+"""The documents of one connected MCP server: their summaries, read on request, kept until they change.
 
-The summaries of all servers form the index of the Finder. It has room of its own, apart from contents that can be
-dropped and read again: an index of which a part must be read again for every request would be none. Documents for which
-there is no room are left out, and counted.
+The summaries of all servers form the index of the Finder. Its memory limit is separate from the cache of windows, and
+nothing is ever dropped from it to make room: a search needs every summary, so each request would read again what the
+last one dropped. Documents that do not fit are left out, and counted.
 """
 
 from __future__ import annotations
@@ -27,23 +27,24 @@ from a2c_smcp.utils.dpe_uri import ParsedDPEUri, build_dpe_uri
 logger = logging.getLogger(__name__)
 
 INDEX_BYTES = 256_000_000
-"""What the summaries of all documents of a Computer may take in memory: about 250,000 documents."""
+"""The memory for the summaries of all documents of a Computer: enough for about 250,000."""
 CATALOGUE_PAYS = 3
-"""Documents to be read above which their host's catalogue is asked first."""
+"""With more unread documents than this, the catalogue of their host is read first: one request instead of many."""
 TELLING_PAUSE = 1.0
-"""Seconds between two notices that more documents have been read than a request waited for."""
+"""Seconds between two notices about documents that were read after a request had been answered."""
 CATALOGUE_SECONDS = 10.0
-"""After which a catalogue that does not come is not waited for any more."""
+"""Time limit for reading a catalogue."""
 AT_ONCE = 500
-"""Entries of a catalogue that are filed before other work gets its turn."""
+"""Entries of a catalogue that are filed before the event loop does other work."""
 SMALLEST = 1_000
-"""Bytes below which there is no room for another document."""
+"""Bytes that the smallest document needs."""
 REFILL = 0.02
-"""Part of the room that must be free again before documents that were left out are read after all."""
+"""Part of the room that must be free before documents that were left out are read. A lower limit would read one
+document for each one that goes."""
 
 
 class Room:
-    """What the index may take, shared by all servers of a Computer."""
+    """The memory of the index, shared by all servers of a Computer."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -51,11 +52,11 @@ class Room:
 
     @property
     def free(self) -> int:
-        """Bytes that are left."""
+        """Free bytes."""
         return self.limit - self.used
 
     def take(self, size: int) -> bool:
-        """Take so much, if there is so much."""
+        """Reserve memory; whether there was enough."""
         if size > self.free:
             return False
         self.used += size
@@ -74,7 +75,7 @@ class DocumentItem(Item):
 
 
 class Documents:
-    """`on_change` is called when documents have been read that a request missed."""
+    """`on_change` is called when documents have been read too late for a request."""
 
     def __init__(self, reading: Reading, room: Room, on_change: Callable[[], None]) -> None:
         self._reading = reading
@@ -85,19 +86,20 @@ class Documents:
         self.index = DocumentIndex()
         self._by_host: dict[str, dict[str, DocumentItem]] = {}
         self._stale: dict[DocumentItem, None] = {}
-        """Those that are to be read, or that nobody watches: the cost of a request does not depend on the others."""
+        """Documents that must be read, or whose changes are not announced. A request looks at these only, so its cost
+        does not depend on the number of the others."""
         self._left_out: dict[DocumentItem, int] = {}
-        """Those for which there is no room, and how much each needs, as far as that is known."""
+        """Documents that do not fit into the index, with the bytes that each needs, as far as known."""
         self._rounds: set[asyncio.Task[None]] = set()
         self._missed_at: int | None = None
-        """The revision that a request was answered with although more was being read."""
+        """The revision of the index with which a request was answered while documents were still being read."""
         self._told_at = float("-inf")
         self._no_catalogue: set[str] = set()
 
     # ---------------------------------------------------------------------------------------------------- what is there
 
     def take(self, listed: Mapping[str, ListedDocument]) -> bool:
-        """Take a new list; whether it names other documents than the last."""
+        """Take a new list; whether it has other documents than the last one."""
         before, self.items, self._by_host = self.items, {}, {}
         for place, (uri, (name, description, host, doc_ref)) in enumerate(listed.items()):
             item = before.get(uri)
@@ -123,12 +125,12 @@ class Documents:
 
     @property
     def failing(self) -> list[DocumentItem]:
-        """Those that cannot be read."""
+        """Documents that cannot be read."""
         return [item for item in self._stale if item.problem is not None]
 
     @property
     def left_out(self) -> int:
-        """How many are not in the index, because there is no room."""
+        """The number of documents that are not in the index, because it is full."""
         return len(self._left_out)
 
     def close(self) -> None:
@@ -154,7 +156,7 @@ class Documents:
     # ---------------------------------------------------------------------------------------------------------- reading
 
     async def refresh(self, deadline: float) -> None:
-        """Read what changed, each once, and wait for it until the deadline. What is read later is announced."""
+        """Read what changed, and wait for it until the deadline. What is read later is announced."""
         self._start_reading()
         if self._rounds:
             _, late = await asyncio.wait(self._rounds, timeout=max(deadline - now(), 0))
@@ -162,7 +164,7 @@ class Documents:
                 self._missed_at = self.index.revision
 
     def look_again(self) -> None:
-        """Read the documents that somebody saw before their changes were told of."""
+        """Read the documents that an Agent saw before their changes were announced."""
         if any(item.filed is not None for item in self._stale):
             self._start_reading()
             if self._rounds and self._missed_at is None:
@@ -178,13 +180,13 @@ class Documents:
             task.add_done_callback(self._end_round)
 
     def _let_in(self) -> None:
-        """Read documents that were left out, when there is room for them again."""
+        """Have documents that were left out read, once there is room for them."""
         if self._left_out and self._room.free > REFILL * self._room.limit:
             free = self._room.free
             for item, size in list(self._left_out.items()):
                 if free < SMALLEST:
                     return
-                if size <= free:  # one that needs more would be read in vain, for every request
+                if size <= free:  # a larger one would be read for every request, and never fit
                     free -= size
                     del self._left_out[item]
                     self.outdate(item)
@@ -209,7 +211,9 @@ class Documents:
             self._file(item, filed)
 
     async def _read_catalogues(self, wanted: list[DocumentItem]) -> list[DocumentItem]:
-        """Level 0 of a host tells of many documents at once, where the host has one. Those that are left to be read."""
+        """File what the catalogues of the hosts (level 0) say; the documents that must still be read one by one."""
+        # The counts are taken before the catalogues are read. A document that changes during the reading is filed as
+        # the catalogue has it, and stays marked to be read again.
         hosts = {item.host for item in wanted} - self._no_catalogue
         changes = {item: item.changes for item in wanted}
         found = dict(zip(hosts, await asyncio.gather(*map(self._read_catalogue, hosts)), strict=True))
@@ -229,7 +233,7 @@ class Documents:
     def _from_catalogue(self, item: DocumentItem, catalogue: dict[str, dict[str, Any]] | None) -> Filed | None:
         data = catalogue.get(item.doc_ref) if catalogue is not None else None
         if data is None or not is_complete(data):
-            return None  # level 1 says more
+            return None  # the document itself (level 1) may say more
         try:
             return read_document(self._server, item.uri, item.name, item.description, data)
         except ValueError:
@@ -245,7 +249,7 @@ class Documents:
             return catalogue
         except TimeoutError:
             return None
-        except Exception as error:  # of a server, in whatever it answers: then document by document
+        except Exception as error:  # servers send anything; the documents are read one by one instead
             logger.debug("%s has no catalogue: %s", host, in_words(error, self._reading.redact))
             self._no_catalogue.add(host)
             return None
@@ -253,8 +257,9 @@ class Documents:
     # ----------------------------------------------------------------------------------------------------------- filing
 
     def _file(self, item: DocumentItem, filed: Filed) -> None:
-        """Put what was read into the index, unless it holds the same already."""
+        """Put a summary into the index, unless it is there already."""
         item.is_being_read = False
+        # Only a document whose changes are announced leaves `_stale`: any other must be read again for each request.
         if item.is_fresh and item.watched is Watched.YES:
             self._stale.pop(item, None)
         if item.filed is not None and item.filed.written == filed.written:
@@ -267,6 +272,8 @@ class Documents:
         self._left_out.pop(item, None)
         item.filed = filed
         self.index.put(filed)
+        # A large folder takes minutes to read. An Agent that asked at the start gets a notice now and then, not one for
+        # each document.
         if self._missed_at is not None and now() - self._told_at >= TELLING_PAUSE:
             self._tell()
 
@@ -277,7 +284,7 @@ class Documents:
             item.filed = None
 
     def _has_room_for(self, item: DocumentItem) -> bool:
-        """Whether reading a document can lead to anything."""
+        """Whether the summary of a document could be filed."""
         if self.items.get(item.uri) is not item:
             return False
         if item.filed is None and self._room.free < SMALLEST:
@@ -304,6 +311,8 @@ class Documents:
         self._rounds.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("the documents of %s cannot be read", self._server, exc_info=error)
+        # The last notice: after it, everything that the request missed is in the index. Without a difference there is
+        # none, or an Agent that asks again on each notice would never stop.
         if not self._rounds and self._missed_at is not None:
             if self.index.revision != self._missed_at:
                 self._tell()

@@ -20,26 +20,26 @@ import orjson
 from a2c_smcp.smcp import DPEDocumentSummary
 
 FEW = 64
-"""Changes up to which each document is put into its place; with more, sorting all of them anew is cheaper."""
+"""Up to this number of changes, each document is inserted in its place; for more, sorting everything is cheaper."""
 SEARCHES = 8
 """Searches whose findings an index keeps."""
 AT_ONCE = 10_000
-"""Documents that are searched before other work gets its turn: a millisecond or two."""
+"""Documents that are searched before the event loop does other work: one or two milliseconds."""
 
 _BETWEEN_FIELDS = "\0"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _OVERHEAD = 600
-"""Bytes that a document takes beside its texts: objects, and its places in lists and tables."""
+"""Bytes that a document needs besides its texts: objects, and its entries in lists and dictionaries."""
 
 
 @dataclass(eq=False, slots=True)
 class Filed:
-    """A document and what finding it needs."""
+    """A document in the index."""
 
     written: bytes
-    """The summary, as JSON: a fourth of the room that its dictionary takes."""
+    """The summary as JSON: a quarter of the memory of its dictionary."""
     words: str
-    """Title, keywords and summary in lower case. Between two of them is a character that no keyword has."""
+    """Title, keywords and summary in lower case, separated by a character that no keyword contains."""
     file_type: str
     age: float
     """Negative seconds since 1970; infinite when unknown. The smallest comes first."""
@@ -62,14 +62,14 @@ def _rank(filed: Filed) -> tuple[float, int]:
 
 
 class Search(NamedTuple):
-    """What is looked for: any of some words, and a kind of file."""
+    """A search: any of some words, and a file type."""
 
     words: frozenset[str]
     file_type: str | None
 
     @classmethod
     def of(cls, keywords: Iterable[str] | None, file_type: str | None) -> Search:
-        """A search as it was asked for; blank keywords count for nothing."""
+        """The search for a request; blank keywords are ignored."""
         words = frozenset(word.replace(_BETWEEN_FIELDS, " ").lower() for word in keywords or () if word.strip())
         return cls(words, file_type or None)
 
@@ -79,7 +79,7 @@ class Search(NamedTuple):
         return not self.words and self.file_type is None
 
     def among(self, filed: list[Filed]) -> list[Filed]:
-        """Those that match."""
+        """The documents that match."""
         if self.file_type is not None:
             filed = [entry for entry in filed if entry.file_type == self.file_type]
         match [*self.words]:
@@ -111,7 +111,7 @@ class DocumentIndex:
         self._change()
 
     def remove(self, filed: Filed) -> None:
-        """Take a document away."""
+        """Remove a document."""
         if filed in self._added:
             del self._added[filed]
         else:
@@ -124,7 +124,7 @@ class DocumentIndex:
         self._change()
 
     async def search(self, search: Search) -> None:
-        """Have the findings of a search ready: a large index is searched in pieces."""
+        """Prepare a search. A large index is searched in pieces, so that the event loop is not blocked."""
         self._settle()
         if len(self._filed) <= AT_ONCE or search.is_for_all or search in self._found:
             return
@@ -132,7 +132,7 @@ class DocumentIndex:
         for start in range(0, len(filed), AT_ONCE):
             found += search.among(filed[start : start + AT_ONCE])
             await asyncio.sleep(0)
-        if self.revision == revision:
+        if self.revision == revision:  # else the index changed between two pieces, and `matching` searches it again
             self._keep(search, found)
 
     def matching(self, search: Search) -> Sequence[Filed]:
@@ -155,13 +155,17 @@ class DocumentIndex:
         self._found.clear()
 
     def _settle(self) -> None:
-        """Carry out what changed since the last search."""
+        """Carry out what changed since the last search.
+
+        Changes are collected first: when a server starts, thousands of documents are filed one by one, and sorting once
+        before the next search is much cheaper than keeping the order after each.
+        """
         if not self._added and not self._removed:
             return
         if len(self._added) + len(self._removed) <= FEW:
             for filed in self._removed:
                 at = bisect_left(self._filed, _rank(filed), key=_rank)
-                while self._filed[at] is not filed:
+                while self._filed[at] is not filed:  # documents with the same rank are next to each other
                     at += 1
                 del self._filed[at]
             for filed in self._added:
@@ -176,7 +180,7 @@ class DocumentIndex:
 
 
 def file(document: DPEDocumentSummary) -> Filed | None:
-    """Make a document ready to be found; None when it cannot be sent to anybody."""
+    """Prepare a document for the index; None if it cannot be written as JSON."""
     try:
         written = bytes(memoryview(orjson.dumps(document)))  # a copy: what orjson gives holds on to a longer buffer
     except orjson.JSONEncodeError:
@@ -188,7 +192,7 @@ def file(document: DPEDocumentSummary) -> Filed | None:
 
 
 def _age(last_modified: str | None) -> float:
-    """As an instant: a time without a zone is UTC, one that cannot be read is none."""
+    """The time as a number. Without a zone it is UTC; an invalid one counts as unknown."""
     if not last_modified:
         return float("inf")
     try:

@@ -1,4 +1,4 @@
-"""Document summaries from what MCP servers answer at levels 0 and 1. Pure."""
+"""Reads document summaries from the answers of MCP servers at levels 0 (catalogue) and 1 (document). Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def read_catalogue(text: str) -> dict[str, dict[str, Any]]:
     """The documents of a level-0 answer, by `doc_ref`.
 
     Raises:
-        ValueError: it is no catalogue.
+        ValueError: the text is no catalogue.
     """
     listed = _object(text).get("documents")
     if not isinstance(listed, list):
@@ -25,7 +25,7 @@ def read_catalogue(text: str) -> dict[str, dict[str, Any]]:
 
 
 def is_complete(entry: dict[str, Any]) -> bool:
-    """Whether a catalogue entry says all that finding and ordering its document needs: else level 1 may say more."""
+    """Whether a catalogue entry has all fields that searching and ordering need; otherwise level 1 may have them."""
     keywords, summary, modified = (entry.get(key) for key in ("keywords", "summary", "last_modified"))
     return isinstance(keywords, list) and isinstance(summary, str) and isinstance(modified, str)
 
@@ -34,7 +34,7 @@ def read_document(server: str, uri: str, name: str, description: str | None, dat
     """The summary of a document from its level-1 answer, completed from the resource that lists it.
 
     Raises:
-        ValueError: what it says is not enough for a summary.
+        ValueError: a required field is missing or invalid.
     """
     said = _object(data) if isinstance(data, str) else data
     page_count = said.get("page_count")

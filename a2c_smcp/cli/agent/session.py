@@ -1,0 +1,188 @@
+"""An Agent in an office for the time of a command, and how what goes wrong there ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from a2c_smcp.agent.auth import DefaultAgentAuthProvider
+from a2c_smcp.agent.client import AsyncSMCPAgentClient
+from a2c_smcp.cli.agent.command import Options
+from a2c_smcp.cli.errors import did_you_mean
+from a2c_smcp.cli.progress import wait_shown
+from a2c_smcp.errors import (
+    DocumentNotFoundError,
+    ElementNotFoundError,
+    ForbiddenError,
+    InvalidDPEUriError,
+    NotAuthenticatedError,
+    NotConnectedError,
+    NotFoundError,
+    PageOutOfRangeError,
+    SMCPError,
+    TimedOutError,
+    ToolNotFoundError,
+    ToolTimedOutError,
+)
+from a2c_smcp.smcp import SMCPTool
+from a2c_smcp.utils.text import printable
+
+logger = logging.getLogger("a2c.agent")
+
+FAILED, WRONG, NOT_IN, NOT_THERE, TIMED_OUT = 1, 2, 3, 4, 5
+
+_NOT_HERE = (NotFoundError, DocumentNotFoundError)
+"""Another Computer may have it."""
+_NOT_THERE = (NotFoundError, ToolNotFoundError, DocumentNotFoundError, PageOutOfRangeError, ElementNotFoundError)
+
+T = TypeVar("T")
+
+
+class Session:
+    """The Agent, and what the commands share."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        provider = DefaultAgentAuthProvider(
+            options.name, options.office, options.api_key, api_key_header=options.api_key_header
+        )
+        self.agent = AsyncSMCPAgentClient(provider, ca_file=options.ca_file)
+
+    def chosen(self, computer: str | None) -> tuple[str, ...]:
+        """The Computers that a command is about.
+
+        Raises:
+            NotFoundError: there is no such Computer, those of similar names are suggested; or none at all.
+        """
+        if computer is None:
+            if not self.agent.computers:
+                raise NotFoundError(f"no Computer is in the office {self.options.office}")
+            return self.agent.computers
+        if computer not in self.agent.computers:
+            raise NotFoundError(f"there is no Computer {computer} in {self.options.office}{self._hint(computer)}")
+        return (computer,)
+
+    def _hint(self, computer: str) -> str:
+        here = self.agent.computers
+        return did_you_mean(computer, here) or (f"; there are {', '.join(here)}" if here else "; there is none")
+
+    async def wait(self, computer: str | None, tool: str | None) -> None:
+        """Wait for a Computer and its tool, or for any Computer, as long as the person who typed the command wants.
+
+        Raises:
+            TimedOutError: it does not come.
+        """
+        seconds = self.options.wait
+        if not seconds:
+            return
+        what = f"tool {tool} of {computer}" if tool is not None else computer or "a Computer"
+        async with wait_shown(printable(f"waiting for {what} in {self.options.office}; Ctrl-C ends it")):
+            if computer is not None:
+                await self.agent.wait_for(computer, tool, seconds)
+                return
+            try:
+                changes = self.agent.changes()
+                async with asyncio.timeout(seconds):
+                    while not self.agent.computers:
+                        await anext(changes)
+            except StopAsyncIteration:
+                raise NotConnectedError from None
+            except TimeoutError:
+                raise TimedOutError(f"no Computer joined {self.options.office} within {seconds:g} s") from None
+
+    async def tools(self, computer: str) -> list[SMCPTool]:
+        """The tools of a Computer, asked for now."""
+        return (await self.agent.get_tools_from_computer(computer, self.options.timeout))["tools"]
+
+    async def tool(self, computer: str, name: str) -> SMCPTool:
+        """One tool of a Computer.
+
+        Raises:
+            ToolNotFoundError: there is no such tool; those of similar names are suggested.
+        """
+        known = _by_name(self.agent.tools.get(computer, []))
+        if name not in known:
+            known = _by_name(await self.tools(computer))
+        if name not in known:
+            raise ToolNotFoundError(f"{computer} has no tool {name}{did_you_mean(name, known)}")
+        return known[name]
+
+    async def find(self, computer: str | None, uri: str, ask: Callable[[str], Awaitable[T]]) -> tuple[str, T]:
+        """Ask the Computers for something that one of them has; the first that has it, and what it answers.
+
+        Raises:
+            SMCPError: nobody has it, or whoever may have it cannot answer.
+        """
+        chosen = self.chosen(computer)
+        if not chosen:
+            raise NotFoundError("there is no Computer in the office")
+        problems: list[SMCPError] = []
+        asked = [asyncio.ensure_future(ask(each)) for each in chosen]
+        try:
+            for each, answer in zip(chosen, asked, strict=True):
+                try:
+                    return each, await answer
+                except SMCPError as error:
+                    problems.append(error)
+        finally:
+            for answer in asked:
+                answer.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
+        problem = next((each for each in problems if not isinstance(each, _NOT_HERE)), problems[0])
+        if len(problems) > 1 and isinstance(problem, _NOT_HERE):
+            raise type(problem)(f"no Computer in {self.options.office} has {uri}")
+        raise problem
+
+
+async def in_session(
+    options: Options, main: Callable[[Session], Awaitable[int]], computer: str | None = None, tool: str | None = None
+) -> int:
+    """Join, wait for what it needs, do it, leave; the exit code."""
+    session = Session(options)
+    try:
+        try:
+            await session.agent.connect_to_server(options.url)
+            await session.agent.join_office()
+        except SMCPError as error:
+            complain(_why_not_in(error, options))
+            return NOT_IN
+        await session.wait(computer, tool)
+        return await main(session)
+    except SMCPError as error:
+        complain(f"{error.message} ({error.code})")
+        return exit_code(error)
+    finally:
+        await session.agent.disconnect()
+
+
+def exit_code(error: SMCPError) -> int:
+    """What a script can tell from the exit code."""
+    match error:
+        case NotConnectedError():
+            return NOT_IN
+        case InvalidDPEUriError():
+            return WRONG
+        case TimedOutError() | ToolTimedOutError():
+            return TIMED_OUT
+        case _:
+            return NOT_THERE if isinstance(error, _NOT_THERE) else FAILED
+
+
+def complain(message: str) -> None:
+    """One line on standard error."""
+    print(f"a2c: {printable(message)}", file=sys.stderr)
+
+
+def _by_name(tools: list[SMCPTool]) -> dict[str, SMCPTool]:
+    return {tool["name"]: tool for tool in tools}
+
+
+def _why_not_in(error: SMCPError, options: Options) -> str:
+    match error:
+        case NotAuthenticatedError() | ForbiddenError():
+            return f"{error.message}; is A2C_API_KEY right? ({error.code})"
+        case _:
+            return f"{error.message} ({error.code})"

@@ -1,0 +1,206 @@
+"""A part of `a2c up`: a process that is kept alive, told the plan, and listened to."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import sys
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import Any
+
+from a2c_smcp.utils.backoff import Backoff
+from a2c_smcp.utils.system.processes import APART, describe_exit
+from a2c_smcp.utils.text import printable
+
+STOP_SECONDS = 15.0
+"""How long a part gets to end in good order."""
+FIRST_DELAY, LONGEST_DELAY = 0.2, 5.0
+MOST_DEATHS, WITHIN_SECONDS = 10, 60.0
+"""More deaths within so many seconds, and the part is given up."""
+LAST_WORDS = 12
+LONGEST_LINE = 4_000_000
+LONGEST_WORDS = 1_000
+LATE_OUTPUT = 0.5
+
+Report = dict[str, Any]
+
+
+class ProcessFailed(Exception):
+    """A part cannot be kept alive."""
+
+
+class SupervisedProcess:
+    """One process. `plan` makes the line that it reads first, from its process id; `options` are further ones to start
+    it with. `on_report` gets what it tells, `on_log` each record of its log, `on_death` why it has to be started again.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        plan: Callable[[int], bytes],
+        *,
+        options: Mapping[str, Any] = {},
+        on_report: Callable[[Report], None],
+        on_log: Callable[[str, str], None],
+        on_death: Callable[[str], None],
+    ) -> None:
+        self.name = name
+        self._plan = plan
+        self._options = options
+        self._on_report = on_report
+        self._on_log = on_log
+        self._on_death = on_death
+        self._process: asyncio.subprocess.Process | None = None
+        self._last_words: deque[str] = deque(maxlen=LAST_WORDS)
+        self._deaths: deque[float] = deque(maxlen=MOST_DEATHS)
+        self._told = False
+        self._stopping = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._ended.set()
+        self._is_killed = False
+
+    async def run(self) -> None:
+        """Keep it alive until `stop`.
+
+        Raises:
+            ProcessFailed: it does not start, or dies again and again.
+        """
+        self._ended.clear()
+        try:
+            await self._keep_alive()
+        finally:
+            self._ended.set()
+
+    async def stop(self) -> bool:
+        """End it in good order, or else kill it; whether that was needed. Afterwards `run` has returned."""
+        self._stopping.set()
+        self._hang_up()
+        try:
+            await asyncio.wait_for(self._ended.wait(), STOP_SECONDS)
+        except TimeoutError:
+            self.kill()
+            await self._ended.wait()
+        return self._is_killed
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._stopping.set()
+        if not self._ended.is_set():
+            self._is_killed = True
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+
+    async def _keep_alive(self) -> None:
+        backoff = Backoff(FIRST_DELAY, LONGEST_DELAY)
+        while not self._stopping.is_set():
+            began = time.monotonic()
+            code = await self._live()
+            if self._stopping.is_set():
+                return
+            if not self._told and code >= 0:
+                raise ProcessFailed(f"the {self.name} does not start: it {describe_exit(code)}{self._words()}")
+            self._deaths.append(time.monotonic())
+            if len(self._deaths) == MOST_DEATHS and self._deaths[-1] - self._deaths[0] < WITHIN_SECONDS:
+                raise ProcessFailed(
+                    f"the {self.name} died {MOST_DEATHS} times: it {describe_exit(code)}{self._words()}"
+                )
+            self._on_death(f"it {describe_exit(code)}")
+            if time.monotonic() - began > WITHIN_SECONDS:
+                backoff.reset()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), backoff.next())
+
+    def _hang_up(self) -> None:
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
+
+    async def _live(self) -> int:
+        """Start it and listen until it ends; its exit code."""
+        self._last_words.clear()
+        process = self._process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", f"a2c_smcp.cli.up.{self.name.lower()}_process",
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            env=_environment(), limit=LONGEST_LINE, **APART, **self._options,
+        )  # fmt: skip
+        if self._stopping.is_set():  # meanwhile
+            self._hang_up()
+        if self._is_killed:
+            self.kill()
+        readers: list[asyncio.Task[None]] = []
+        try:
+            stdin, stdout, stderr = _pipes(process)
+            with contextlib.suppress(ConnectionError):
+                stdin.write(self._plan(process.pid))
+                await stdin.drain()
+            readers = [asyncio.create_task(self._listen(stdout)), asyncio.create_task(self._read_log(stderr))]
+            code = await process.wait()
+            await asyncio.wait(readers, timeout=LATE_OUTPUT)
+            return code
+        finally:
+            for reader in readers:
+                reader.cancel()
+            if process.returncode is None:
+                process.kill()
+            self._process = None
+
+    async def _listen(self, stream: asyncio.StreamReader) -> None:
+        async for line in _lines(stream):
+            try:
+                report: Any = json.loads(line)
+                self._on_report(report)
+                self._told = True
+            except Exception as error:  # a library that prints, or a mistake of ours: the next report may be fine
+                self._on_log("warning", f"{line[:LONGEST_WORDS]!r} is no report: {error}")
+
+    async def _read_log(self, stream: asyncio.StreamReader) -> None:
+        async for line in _lines(stream):
+            text = line.decode("utf-8", "replace").rstrip()
+            level, message = "error", text
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                record = json.loads(text)
+                level, message = record["level"], record["message"]
+            if message:
+                self._last_words.append(message[:LONGEST_WORDS])
+                self._on_log(level, message[:LONGEST_WORDS])
+
+    def _words(self) -> str:
+        return "".join(f"\n    {printable(line)}" for words in self._last_words for line in words.splitlines())
+
+
+async def _lines(stream: asyncio.StreamReader) -> AsyncGenerator[bytes]:
+    """The lines of a stream; of one that is too long only the end."""
+    while True:
+        try:
+            yield await stream.readuntil(b"\n")
+        except asyncio.IncompleteReadError as end:
+            if end.partial:
+                yield end.partial
+            return
+        except asyncio.LimitOverrunError as error:
+            await stream.readexactly(error.consumed)
+
+
+def _pipes(
+    process: asyncio.subprocess.Process,
+) -> tuple[asyncio.StreamWriter, asyncio.StreamReader, asyncio.StreamReader]:
+    if process.stdin is None or process.stdout is None or process.stderr is None:
+        raise RuntimeError("a part was started without pipes")
+    return process.stdin, process.stdout, process.stderr
+
+
+def _environment() -> dict[str, str]:
+    """Ours, without what would tell `a2c server` or `a2c computer` something else than the plan; inputs stay."""
+    return {
+        name: value for name, value in os.environ.items() if not name.startswith("A2C_") or name.startswith("A2C_SMCP_")
+    }
+
+
+def log_level(name: str) -> int:
+    """The number of a level's name."""
+    return logging.getLevelNamesMapping().get(name.upper(), logging.ERROR)

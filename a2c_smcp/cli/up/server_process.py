@@ -1,0 +1,113 @@
+"""The Server of `a2c up`, in a process of its own: an ordinary Server that tells who is there and what is asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+from a2c_smcp.cli.up.child import Reports, run_child
+from a2c_smcp.cli.up.plan import Plan
+from a2c_smcp.errors import SMCPError, ToolFailedError
+from a2c_smcp.protocol.answers import read_object
+from a2c_smcp.protocol.office import Move
+from a2c_smcp.server.namespace import SMCPNamespace
+from a2c_smcp.server.registry import MemoryRegistry
+from a2c_smcp.server.serving import serve
+from a2c_smcp.server.settings import ServerSettings
+from a2c_smcp.utils.system.sockets import take_over
+
+GRACE = 3.0
+"""Seconds that running calls get when everything stops."""
+
+LONGEST, MOST_WORDS = 100, 5
+"""Characters of a word, and words of a list, that are told."""
+
+_Answering = Callable[[str, Any], Awaitable[Any]]
+
+
+class WatchedRegistry(MemoryRegistry):
+    """Tells who is in the office whenever that changes."""
+
+    def __init__(self, office: str, reports: Reports) -> None:
+        super().__init__()
+        self._office = office
+        self._reports = reports
+
+    def commit(self, move: Move) -> bool:
+        """Apply a move, and tell of it."""
+        done = super().commit(move)
+        if done:
+            members = [(member.role, member.name) for member in self.roster(self._office)]
+            self._reports.tell("members", members=members)
+        return done
+
+
+def watched_namespace(reports: Reports, registry: MemoryRegistry) -> type[SMCPNamespace]:
+    """A namespace that tells of every tool call and every look into the documents."""
+
+    class WatchedNamespace(SMCPNamespace):
+        async def on_client_tool_call(self, sid: str, data: Any = None) -> Any:
+            return await self._watch("tool_name", super().on_client_tool_call, sid, data)
+
+        async def on_client_get_finder(self, sid: str, data: Any = None) -> Any:
+            return await self._watch("keywords", super().on_client_get_finder, sid, data)
+
+        async def on_client_read_resource(self, sid: str, data: Any = None) -> Any:
+            return await self._watch("uri", super().on_client_read_resource, sid, data)
+
+        async def _watch(self, subject: str, answer: _Answering, sid: str, data: Any) -> Any:
+            started = time.perf_counter()
+            ack = await answer(sid, data)
+            asked = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
+            member = registry.member(sid)
+            reports.tell(
+                "call",
+                agent=member.name if member is not None else "somebody",
+                computer=in_short(asked.get("computer")),
+                subject=subject,
+                what=in_short(asked.get(subject)),
+                seconds=time.perf_counter() - started,
+                code=code_of(ack),
+            )
+            return ack
+
+    return WatchedNamespace
+
+
+def in_short(value: Any) -> str:
+    """What a request holds, which may be anything, as a few words."""
+    if isinstance(value, list):
+        return ", ".join(in_short(item) for item in cast("list[Any]", value)[:MOST_WORDS] if isinstance(item, str))
+    return value[:LONGEST] if isinstance(value, str) else ""
+
+
+def code_of(ack: Any) -> int | None:
+    """The error that an answer tells of; None if it is none."""
+    try:
+        answer = read_object(ack)
+    except SMCPError as error:
+        return error.code
+    if not answer.get("isError"):
+        return None
+    meta = answer.get("_meta") or answer.get("meta")
+    code = cast("dict[str, Any]", meta).get("error_code") if isinstance(meta, dict) else None
+    return code if isinstance(code, int) else ToolFailedError.code
+
+
+def main(plan: Plan, reports: Reports) -> None:
+    """Serve until a signal comes."""
+    registry = WatchedRegistry(plan.office, reports)
+    settings = ServerSettings.load({"host": plan.host, "port": plan.port, "api_key": plan.api_key, "grace": GRACE})
+    serve(
+        settings,
+        settings.auth_provider(),
+        lambda url: reports.tell("ready"),
+        namespace_class=watched_namespace(reports, registry),
+        registry=registry,
+        listener=take_over(plan.listener),
+    )
+
+
+if __name__ == "__main__":
+    run_child(main)

@@ -1,0 +1,90 @@
+"""Relayed calls that wait for their ack: their timeout, their limit, and their end when either peer disconnects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+
+from a2c_smcp.errors import NotFoundError, RateLimitedError, TimedOutError
+from a2c_smcp.protocol.server_effects import Call, CallerGone
+from a2c_smcp.server.reply import Reply
+
+
+class CallsInFlight:
+    """The table of running calls. A call settles once: by its ack, its timeout, or the loss of a peer."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most  # per caller; 0 allows any number
+        self._by_target: dict[str, set[Reply]] = {}
+        self._by_caller: dict[str, set[Reply]] = {}
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self.replies())
+
+    def start(
+        self,
+        call: Call,
+        is_connected: Callable[[str], bool],
+        set_timer: Callable[[float, Callable[[], None]], Callable[[], None]],
+    ) -> Reply:
+        """Start waiting for the ack of a call: the reply that the ack settles. The call is not sent here.
+
+        Raises:
+            RateLimitedError: the caller has as many calls in flight as it may.
+            NotFoundError: the target is not connected.
+            CallerGone: the caller is not connected.
+        """
+        reply = Reply()
+        self._add(call, reply)
+        try:
+            # Checked after the call is in the table. A peer that disconnects before this line is found missing here,
+            # and one that disconnects after it is found by `drop`; the other way round, a peer that goes in between
+            # would leave the call to its timeout.
+            if not is_connected(call.target):
+                raise NotFoundError("the Computer disconnected")
+            if not is_connected(call.caller):
+                raise CallerGone
+            stop = set_timer(call.timeout, lambda: reply.set_exception(TimedOutError("no answer in time")))
+        except BaseException:
+            self._remove(call, reply)
+            raise
+
+        def end(_: Reply) -> None:
+            stop()
+            self._remove(call, reply)
+
+        reply.then(end)
+        return reply
+
+    def drop(self, sid: str) -> None:
+        """End every call that a connection was to answer, or that it waited for: it disconnected."""
+        with self._lock:
+            orphaned = self._by_target.pop(sid, set[Reply]())
+            abandoned = self._by_caller.pop(sid, set[Reply]())
+        for reply in orphaned:
+            reply.set_exception(NotFoundError("the Computer disconnected"))
+        for reply in abandoned:
+            reply.set_exception(CallerGone())
+
+    def replies(self) -> list[Reply]:
+        """The replies of all calls in flight."""
+        with self._lock:
+            return [reply for waiting in self._by_target.values() for reply in waiting]
+
+    def _add(self, call: Call, reply: Reply) -> None:
+        with self._lock:
+            waiting = self._by_caller.setdefault(call.caller, set())
+            if 0 < self.most <= len(waiting):
+                raise RateLimitedError(f"more than {self.most} requests wait for an answer")
+            waiting.add(reply)
+            self._by_target.setdefault(call.target, set()).add(reply)
+
+    def _remove(self, call: Call, reply: Reply) -> None:
+        with self._lock:
+            for table, sid in ((self._by_target, call.target), (self._by_caller, call.caller)):
+                waiting = table.get(sid)
+                if waiting is not None:
+                    waiting.discard(reply)
+                    if not waiting:
+                        del table[sid]

@@ -1,0 +1,63 @@
+"""What performs the effects of the Server's flows on a Socket.IO server of python-socketio that a host program brings,
+through its documented interface."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from a2c_smcp.protocol.flow import MaybeAwaitable
+from a2c_smcp.protocol.server_effects import Call
+from a2c_smcp.server.backend import AsyncBackend, Backend, ThreadBackend
+from a2c_smcp.server.reply import Reply
+from a2c_smcp.wire.packets import unwrap
+
+
+class LibraryBackend(Backend):
+    """Clients of a server of python-socketio. What its methods return, awaitable or not, is what the flow gets."""
+
+    def enter(self, sid: str, office_id: str) -> MaybeAwaitable[None]:
+        return self._edge.server.enter_room(sid, office_id, namespace=self._edge.namespace)
+
+    def leave(self, sid: str, office_id: str) -> MaybeAwaitable[None]:
+        return self._edge.server.leave_room(sid, office_id, namespace=self._edge.namespace)
+
+    def disconnect(self, sid: str) -> MaybeAwaitable[None]:
+        return self._edge.server.disconnect(sid, self._edge.namespace)
+
+    def _notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> MaybeAwaitable[None]:
+        return self._edge.server.emit(event, data, room=to, skip_sid=skip, namespace=self._edge.namespace)
+
+    def _emit(self, call: Call, reply: Reply) -> MaybeAwaitable[None]:
+        def on_ack(*args: Any) -> None:
+            reply.set_result(unwrap(args))
+
+        server, namespace = self._edge.server, self._edge.namespace
+        return server.emit(call.event, call.data, to=call.target, namespace=namespace, callback=on_ack)
+
+
+class AsyncLibraryBackend(AsyncBackend, LibraryBackend):
+    """On a `socketio.AsyncServer`."""
+
+    def _set_timer(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
+        return asyncio.get_running_loop().call_later(seconds, callback).cancel
+
+    async def _ask(self, call: Call, reply: Reply) -> Any:
+        await self._emit(call, reply)  # pyright: ignore[reportGeneralTypeIssues]
+        return await reply
+
+
+class ThreadLibraryBackend(ThreadBackend, LibraryBackend):
+    """On a `socketio.Server`."""
+
+    def _set_timer(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
+        timer = threading.Timer(seconds, callback)
+        timer.daemon = True
+        timer.start()
+        return timer.cancel
+
+    def _ask(self, call: Call, reply: Reply) -> Reply:
+        self._emit(call, reply)
+        return reply

@@ -1,0 +1,57 @@
+"""The JSON text of events and acks: written for clients, and read in full where the wire read only a part."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import orjson
+
+from a2c_smcp.errors import MalformedRequestError
+from a2c_smcp.protocol.answers import refusal
+from a2c_smcp.protocol.server_effects import Call, Written
+from a2c_smcp.wire.packets import UNREAD, arguments, read_array, unwrap
+
+MAX_NESTING = 1_000
+"""Levels that are read of a text whose nesting was checked when it came."""
+
+
+def write(value: Any) -> str:
+    """A value as JSON.
+
+    Raises:
+        TypeError: it cannot be written.
+    """
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError as error:
+        if "ecursion" in str(error):
+            raise
+        return json.dumps(value, separators=(",", ":"))  # types of a host program that orjson rejects, such as IntEnum
+
+
+def write_event(event: str, data: Any) -> str:
+    """An event and its data as a JSON array."""
+    return write([event, *arguments(data)])
+
+
+def write_ack(event: str, ack: Any) -> str:
+    """An ack as a JSON array; one that cannot be written becomes an error."""
+    try:
+        return write(arguments(ack))
+    except (TypeError, ValueError, RecursionError):
+        return write([refusal(event, MalformedRequestError("the answer cannot be written as JSON"))])
+
+
+def read_ack(ack: Written) -> Any:
+    """The value of an ack, in full."""
+    return unwrap(read_array(ack.text, MAX_NESTING, in_full=True) or []) if ack.text else None
+
+
+def rewrite(call: Call) -> str:
+    """A request whose fields were changed on the way; fields that were not read are taken from the original text."""
+    data = call.data
+    if isinstance(data, dict) and any(value is UNREAD for value in cast("dict[str, Any]", data).values()):
+        came: dict[str, Any] = (read_array(call.original or "[]", MAX_NESTING, in_full=True) or ["", {}])[1]
+        data = {key: came[key] if value is UNREAD else value for key, value in cast("dict[str, Any]", data).items()}
+    return write([call.event, data])

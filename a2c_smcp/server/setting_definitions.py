@@ -1,0 +1,123 @@
+"""Every setting of `a2c server`, defined once: its name, type, bounds, default, and the help of its flag.
+
+`settings.ServerSettings` reads and checks the values; the command line takes its options from `flags`. This module
+imports no pydantic, so that `a2c --help` stays fast. The docstring after a setting adds to its help in the reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_type_hints
+
+from annotated_types import Ge, Le
+
+from a2c_smcp.protocol.limits import Limits
+
+_ACCESS = "Authentication and TLS"
+_LIMITS = "Limits"
+_OUTPUT = "Output"
+_DEFAULTS = Limits()
+
+
+class Flag(NamedTuple):
+    """The option on the command line that sets a setting. `panel` groups options in the help; `limit` is the field of
+    `Limits` that the setting sets."""
+
+    help: str
+    panel: str | None = None
+    limit: str | None = None
+
+
+def _limit(name: str, help: str) -> Flag:
+    return Flag(help, _LIMITS, name)
+
+
+class SettingDefinitions:
+    """The settings of `a2c server`."""
+
+    host: Annotated[str, Flag("Address to listen on.")] = "127.0.0.1"
+    """Any address but loopback requires authentication, or `insecure`."""
+    port: Annotated[int, Ge(0), Le(65535), Flag("Port; 0 picks a free one.")] = 8000
+    socketio_path: Annotated[str, Flag("HTTP path.")] = "/socket.io"
+    cors_origins: Annotated[str | None, Flag("Web origins that may connect from a browser, comma separated, or *.")] = (
+        None
+    )
+    """By default, a Server on loopback without authentication accepts pages of its own machine; any other accepts only
+    its own origin."""
+    metrics: Annotated[bool, Flag("Serve /metrics for Prometheus.")] = True
+    """It is on the same port as everything else."""
+    metrics_by_office: Annotated[bool, Flag("Count requests by office too.")] = False
+    """Off by default, because every office adds time series; at most 1,000 offices are counted separately."""
+    forwarded_allow_ips: Annotated[str, Flag("Trusted proxies, whose X-Forwarded-For is used, comma separated.")] = (
+        "127.0.0.1"
+    )
+    grace: Annotated[float, Ge(0), Flag("Seconds that running calls get at shutdown.")] = 10.0
+    """After that, calls that still run get an error, every member leaves its office, and the Server exits."""
+
+    api_key: Annotated[Any, Flag("One shared key that may do everything; better in A2C_API_KEY.", _ACCESS)]
+    api_key_header: Annotated[str, Flag("HTTP header of the key.", _ACCESS)] = "x-api-key"
+    keys_file: Annotated[Path | None, Flag("API keys, each for certain offices; see `a2c keys`.", _ACCESS)] = None
+    """The file is read again when it changes."""
+    jwt_key: Any
+    """The key of JSON Web Tokens itself, where a file is not practical; `jwt_key_file` takes precedence."""
+    jwt_key_file: Annotated[
+        Path | None, Flag("Public key (PEM: RS256, ES256) or secret (HS256) of JSON Web Tokens.", _ACCESS)
+    ] = None
+    """The key determines the algorithm. A secret needs at least 32 bytes."""
+    jwt_audience: Annotated[str | None, Flag("Required audience of tokens.", _ACCESS)] = None
+    jwt_issuer: Annotated[str | None, Flag("Required issuer of tokens.", _ACCESS)] = None
+    insecure: Annotated[bool, Flag("Listen beyond this machine without authentication.", _ACCESS)] = False
+    ssl_certfile: Annotated[Path | None, Flag("TLS certificate (PEM).", _ACCESS)] = None
+    ssl_keyfile: Annotated[Path | None, Flag("TLS private key (PEM).", _ACCESS)] = None
+
+    max_message_bytes: Annotated[int, Ge(1_000), _limit("message_bytes", "Largest message, in bytes.")] = (
+        _DEFAULTS.message_bytes
+    )
+    """A larger message is answered with 413; one of more than twice the size ends the connection."""
+    requests_per_second: Annotated[
+        float, Ge(0), _limit("requests_per_second", "Requests of one connection, over time; 0: no limit.")
+    ] = _DEFAULTS.requests_per_second
+    """A request above the limit is answered with 429."""
+    request_burst: Annotated[int, Ge(1), _limit("request_burst", "Requests of one connection, at once.")] = (
+        _DEFAULTS.request_burst
+    )
+    """A request above the limit is answered with 429."""
+    max_calls_in_flight: Annotated[
+        int, Ge(0), _limit("calls_in_flight", "Requests of one connection that wait for an answer; 0: no limit.")
+    ] = _DEFAULTS.calls_in_flight
+    """A request above the limit is answered with 429."""
+    connections_per_ip: Annotated[
+        int, Ge(0), _limit("connections_per_ip", "Connections from one address; 0: no limit, loopback is exempt.")
+    ] = _DEFAULTS.connections_per_ip
+    """A connection above the limit is rejected with 429."""
+    max_name_length: Annotated[int, Ge(1), _limit("name_length", "Characters in a name or id.")] = _DEFAULTS.name_length
+    """A longer one is rejected with 400."""
+    max_tool_timeout: Annotated[int, Ge(1), _limit("tool_timeout", "Longest timeout of a tool call, in seconds.")] = (
+        _DEFAULTS.tool_timeout
+    )
+    """A call with a longer timeout is rejected with 400."""
+    default_timeout: Annotated[
+        int, Ge(1), _limit("default_timeout", "Timeout of requests that have none, in seconds.")
+    ] = _DEFAULTS.default_timeout
+    """A request that times out is answered with 408."""
+
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], Flag("debug, info, warning or error.", _OUTPUT)
+    ] = "info"
+    log_format: Annotated[Literal["human", "json"], Flag("human or json, on standard error.", _OUTPUT)] = "human"
+
+
+def flags() -> Iterator[tuple[str, type[Any], Any, Flag]]:
+    """Name, type, default and flag of every setting that has a flag, in order."""
+    for name, hint in get_type_hints(SettingDefinitions, include_extras=True).items():
+        flag = next((note for note in getattr(hint, "__metadata__", ()) if isinstance(note, Flag)), None)
+        if flag is not None:
+            plain = get_args(hint)[0]
+            kinds = [kind for kind in (plain, *get_args(plain)) if kind in (bool, int, float, Path)]
+            yield name, kinds[0] if kinds else str, getattr(SettingDefinitions, name, None), flag
+
+
+def limits() -> dict[str, str]:
+    """The settings that set limits, each with the field of `Limits` that it sets."""
+    return {name: flag.limit for name, _, _, flag in flags() if flag.limit is not None}

@@ -1,0 +1,31 @@
+"""The check of an address that something connects to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import SplitResult, urlsplit
+
+OF_SERVERS = ("http", "https", "ws", "wss")
+OF_MCP_SERVERS = ("http", "https")
+
+
+def check_url(url: str, schemes: Sequence[str] = OF_SERVERS) -> SplitResult:
+    """The parts of a URL that names a host to connect to.
+
+    Raises:
+        ValueError: the URL has another scheme, no host, or an invalid port. The message does not repeat the URL, which
+            may hold a password.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:  # a port that is no number, or an IPv6 address without its closing bracket
+        raise ValueError("has no valid host and port; expected a URL such as http://127.0.0.1:8000") from None
+    if parts.scheme not in schemes or not url[len(parts.scheme) :].startswith("://"):
+        *most, last = (f"{scheme}://" for scheme in schemes)
+        raise ValueError(f"must start with {', '.join(most)} or {last}")
+    if not host:
+        raise ValueError("has no host")
+    if port == 0:
+        raise ValueError("has no valid port: 0 cannot be connected to")
+    return parts
