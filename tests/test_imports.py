@@ -95,6 +95,7 @@ def test_each_folder_of_the_documents_imports_those_below_it(layer: str) -> None
     assert not imported & set(DOCUMENT_LAYERS[DOCUMENT_LAYERS.index(layer) + 1 :])
 
 
+@pytest.mark.process
 def test_the_document_server_starts_without_parsers() -> None:
     check = (
         "import sys, a2c_documents.server.serving;"
