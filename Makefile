@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 MAKEFLAGS += --jobs=3  # the checks, and what only the tests need, side by side
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2 + 1)))  # many tests wait for processes
 
-.PHONY: help run test quick check lint types-Linux types-Windows types-Darwin format bench fuzz docs clean
+.PHONY: help run test quick quick-tests check lint types-Linux types-Windows types-Darwin format bench fuzz docs clean
 
 help:  ## Show this.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -19,9 +19,10 @@ run: .venv/.runtime  ## Start everything on this machine, and have an Agent show
 test: check .venv/.javascript .venv/.old-mcp .venv/.proxies  ## Check the code, then run every test.
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
-quick: .venv/.development  ## The tests that need no process and no network.
-	$(BIN)/python -m pytest -n $(WORKERS) tests/protocol tests/wire tests/utils tests/computer/offer/test_organize.py \
-		tests/server/test_connections.py tests/test_imports.py tests/test_names.py tests/test_conformance_page.py $(ARGS)
+quick: lint types-Linux quick-tests  ## Lint, types, and the tests without processes and network, in less than a minute.
+
+quick-tests: .venv/.development
+	$(BIN)/python -m pytest -n logical --quick $(ARGS)
 
 check: lint types-Linux types-Windows types-Darwin  ## Lint, formatting, types on Linux, Windows and macOS.
 

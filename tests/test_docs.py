@@ -97,7 +97,7 @@ def test_every_block_is_of_a_kind_that_is_checked(page: Page) -> None:
             assert block.is_link, f"{block.place}: a link to a file of deploy/ is expected"
             assert block.title.startswith("deploy/"), block.place
         elif block.language or not page.name.startswith("README"):  # there, a block without a language is a drawing
-            assert block.language in LANGUAGES, f"{block.place}: nobody knows how to check {block.language or 'this'}"
+            assert block.language in LANGUAGES, f"{block.place}: there is no check for {block.language or 'this'}"
 
 
 @pytest.mark.parametrize("block", named([b for b in BLOCKS if b.language == "python" and b.title and not b.reason]))

@@ -10,6 +10,7 @@ from a2c_smcp.agent import AsyncSMCPAgentClient, SMCPAgentClient
 from scripts.generate_sync import PAIRS, ROOT, Pair, generate
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.target)
 def test_a_generated_file_is_what_its_source_gives(pair: Pair) -> None:
     committed = (ROOT / pair.target).read_text("utf-8")

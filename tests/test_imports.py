@@ -95,6 +95,7 @@ def test_each_folder_of_the_documents_imports_those_below_it(layer: str) -> None
     assert not imported & set(DOCUMENT_LAYERS[DOCUMENT_LAYERS.index(layer) + 1 :])
 
 
+@pytest.mark.process
 def test_the_document_server_starts_without_parsers() -> None:
     check = (
         "import sys, a2c_documents.server.serving;"
@@ -112,11 +113,13 @@ def test_the_core_does_no_io(path: Path) -> None:
     assert not {name.split(".")[0] for name in imports(path)} & CORE_REFUSES
 
 
+@pytest.mark.process
 def test_the_wire_imports_lightly() -> None:
     check = "import sys, a2c_smcp.smcp; sys.exit(any(m in sys.modules for m in ('pydantic', 'socketio', 'mcp')))"
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("package", ["agent", "computer"])
 def test_a_package_costs_nothing_until_it_is_used(package: str) -> None:
     heavy = ("pydantic", "socketio", "mcp", "aiohttp", "asyncio")
@@ -124,12 +127,14 @@ def test_a_package_costs_nothing_until_it_is_used(package: str) -> None:
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
 
 
+@pytest.mark.process
 def test_what_supervises_an_office_leaves_the_libraries_to_its_parts() -> None:
     heavy = ("socketio", "mcp", "uvicorn")
     check = f"import sys, a2c_smcp.cli.up.supervisor; sys.exit(any(m in sys.modules for m in {heavy}))"
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("module", ["agent.client", "agent.sync_client", "computer.socketio.client", "server.serving"])
 def test_libraries_of_a_client_are_imported_when_it_connects(module: str) -> None:
     heavy = ("aiohttp", "requests", "websocket")

@@ -1,4 +1,4 @@
-"""Agents of both forms in one dress, so that a scenario is written once; and an office for them to be in."""
+"""Both Agent clients behind one interface, so that a scenario is written once, and an office for them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _END = object()
 
 
 class Driven:
-    """An Agent whose methods are awaited, whichever form it has: a blocking one works in threads."""
+    """An Agent whose methods are awaited; those of the blocking client run in threads."""
 
     def __init__(self, form: Form, client: Any) -> None:
         self.form: Form = form
@@ -61,7 +61,7 @@ class Driven:
 
 
 class Diary:
-    """An event handler that writes down what it hears."""
+    """An event handler that records its events."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[str, Any]] = []
@@ -69,19 +69,19 @@ class Diary:
         self._changed = asyncio.Event()
 
     def note(self, what: str, data: Any = None) -> None:
-        """Write something down, from any thread."""
+        """Record an event, from any thread."""
         self.heard.append((what, data))
         self._loop.call_soon_threadsafe(self._changed.set)
 
     async def until(self, condition: Callable[[], object]) -> None:
-        """Wait until what was written down, or what it is about, is such."""
+        """Wait until a condition holds. It is evaluated after each recorded event."""
         async with asyncio.timeout(PATIENCE):
             while not condition():
                 self._changed.clear()
                 await self._changed.wait()
 
     async def until_heard(self, what: str, times: int = 1) -> Any:
-        """The data of the entry of this kind, once there are that many."""
+        """The data of the event of this kind with the number `times`, once it is recorded."""
         await self.until(lambda: self.count(what) >= times)
         return [data for kind, data in self.heard if kind == what][times - 1]
 
@@ -108,7 +108,7 @@ class Diary:
 
 
 class FullDiary(Diary):
-    """One that wants to hear of windows and documents as well."""
+    """An event handler that also receives updates of windows and documents."""
 
     async def on_desktop_updated(self, computer: str, desktops: list[str], client: Any) -> None:
         self.note("desktop", (computer, desktops))
@@ -119,7 +119,7 @@ class FullDiary(Diary):
 
 @dataclass
 class Stage:
-    """A Server, a network that leads to it, and whoever is there."""
+    """A Server, a network that leads to it, and its clients."""
 
     form: Form
     server: Running
@@ -137,7 +137,7 @@ class Stage:
         return agent
 
     def visitor(self, name: str = "agent", office: str = "office", handler: Any = None, **options: Any) -> Driven:
-        """An Agent that is not connected yet. It comes back quickly, for the sake of the tests."""
+        """An Agent that is not connected yet. It reconnects after short delays."""
         options = {"reconnection_delay": 0.05, "reconnection_delay_max": 0.2, "randomization_factor": 0.01, **options}
         make = AsyncSMCPAgentClient if self.form == "async" else SMCPAgentClient
         agent = Driven(self.form, make(DefaultAgentAuthProvider(name, office), handler, **options))
@@ -145,7 +145,7 @@ class Stage:
         return agent
 
     async def computer(self, *servers: MCPServerConfig, name: str = "pc", office: str = "office") -> Watched:
-        """A Computer in an office, straight at the Server."""
+        """A Computer in an office, connected directly to the Server."""
         computer = await self._stack.enter_async_context(hosting(*servers))
         computer.name = name
         client = SMCPComputerClient(computer=computer, reconnection_delay=0.05, reconnection_delay_max=0.2)
@@ -155,7 +155,7 @@ class Stage:
         return computer
 
     async def server_says(self, event: str, data: Any, office: str = "office") -> None:
-        """Have the Server send something to everybody in an office."""
+        """Have the Server send an event to all members of an office."""
         app: Any = self.server.app
         assert self.server.loop is not None
         said = app.sio.emit(event, data, room=office, namespace="/smcp")
@@ -164,7 +164,7 @@ class Stage:
     async def fake(
         self, name: str = "pc", office: str = "office", answer: Callable[[str, Any], Any] | None = None
     ) -> Peer:
-        """A Computer that answers what a test says."""
+        """A Computer whose answers the test decides."""
         return await self.people.member("computer", name, office, answer)
 
 

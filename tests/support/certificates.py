@@ -1,4 +1,4 @@
-"""Certificates of an authority of our own: good ones, and such as go wrong in the field."""
+"""Certificates of a private authority: valid ones, and ones with the mistakes that occur in practice."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Pair:
 
     @property
     def flags(self) -> list[str]:
-        """What `a2c server` takes."""
+        """The flags of `a2c server` for them."""
         return ["--ssl-certfile", str(self.certificate), "--ssl-keyfile", str(self.key)]
 
 

@@ -1,4 +1,4 @@
-"""What we rely on inside a library: that a name is there with its signature, and that our override is called."""
+"""Checks of the library internals that this project uses: names exist with their signatures, overrides are called."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def overrides(ours: type, theirs: type) -> set[str]:
 
 
 def watch(monkeypatch: pytest.MonkeyPatch, ours: type, names: set[str], called: set[str]) -> None:
-    """Note which of these methods are called; they do what they do."""
+    """Record which of these methods are called, without changing them."""
     for name in names:
         method: Any = vars(ours)[name]
         told = f"{ours.__name__}.{name}"
@@ -52,8 +52,8 @@ def _noting(method: Any, name: str, called: set[str]) -> Any:
 
 
 def stubbed(package: str) -> Iterator[tuple[str, str, list[tuple[str, bool]] | None]]:
-    """Module, name in it, and the parameters of what our stubs say about a library: each with whether it may be left
-    out. An attribute has no parameters."""
+    """Module, name and parameters of each thing in our stubs of a library. Each parameter comes with whether it is
+    optional; an attribute has no parameters."""
     for path in sorted((TYPINGS / package).glob("*.pyi")):
         module = package if path.stem == "__init__" else f"{package}.{path.stem}"
         for node in ast.parse(path.read_text("utf-8")).body:
@@ -76,7 +76,7 @@ def _methods(node: ast.ClassDef) -> Iterator[tuple[str, list[tuple[str, bool]]]]
 
 
 def parameters(function: Any) -> list[tuple[str, bool]]:
-    """The parameters of a method without `self`, each with whether it may be left out."""
+    """The parameters of a method without `self`, each with whether it is optional."""
     marks = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     return [
         (marks.get(each.kind, "") + each.name, each.kind in marks or each.default is not inspect.Parameter.empty)

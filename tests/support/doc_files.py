@@ -1,4 +1,4 @@
-"""Files and messages that a page shows: each is read by the code that would read it."""
+"""Checks of the files and messages that a page shows, each by the code that reads it in use."""
 
 from __future__ import annotations
 

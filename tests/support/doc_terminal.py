@@ -1,4 +1,4 @@
-"""A reader's terminals: commands and programs of a page, one after another, and whether they do what they should."""
+"""A reader's terminal: runs the commands and programs of a page in order, and checks their outcome."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ from tests.support.pages import ROOT
 from tests.support.process import LineProcess, WarmProcess, free_port
 
 USUAL = "http://127.0.0.1:8000"
-"""Where the pages have their Server."""
+"""The address of the Server in the pages."""
 ELSEWHERE = "https://hub.example.com"
-"""Where others have theirs."""
+"""The address of another Server in the pages."""
 SECONDS = 60
 
 
 class Terminal:
-    """In a folder of its own, with a Server and `my-laptop` in the office `demo` running elsewhere; and another Server,
-    in which nobody is."""
+    """A terminal in its own folder. `my-laptop` is in the office `demo` of one Server; another Server is empty."""
 
     def __init__(self, folder: Path, demo_url: str, quiet_url: str) -> None:
         self._folder = folder
@@ -43,7 +42,7 @@ class Terminal:
         self._furnish()
 
     def _furnish(self) -> None:
-        """The files that pages take for granted."""
+        """Make the files that the pages assume."""
         pair = self_signed(self._folder, "127.0.0.1")
         pair.certificate.rename(self._folder / "cert.pem")
         pair.key.rename(self._folder / "key.pem")
@@ -103,15 +102,15 @@ class Terminal:
             assert promised in lines, f"not printed, or not in this order: {promised}\n{printed}"
 
     def _complete_line(self, line: str) -> None:
-        """A command that ends by itself; `echo WORDS |` before it types the words into it."""
+        """Run a command that ends by itself; `echo WORDS |` before it gives it the words as input."""
         typed, _, command = line.rpartition(" | ")
         program, *arguments = shlex.split(command, comments=True)
-        assert program == "a2c", f"nobody knows how to check: {line}"
-        assert not typed or typed.startswith("echo "), f"nobody knows how to check: {line}"
+        assert program == "a2c", f"there is no check for: {line}"
+        assert not typed or typed.startswith("echo "), f"there is no check for: {line}"
         self._complete([program, *arguments], typed.removeprefix("echo "))
 
     def _complete(self, command: list[str], typed: str = "") -> str:
-        """What something prints that ends by itself, and well."""
+        """The output of a command that ends by itself, with exit code 0."""
         with self._started(command) as process:
             process.type(f"{typed}\n" if typed else "")
             code = process.end(SECONDS)

@@ -1,4 +1,4 @@
-"""Computers with real MCP servers of our own, for as long as a test needs them."""
+"""Computers that host the MCP servers of `tests/servers`, for the duration of a test."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUICK = Policy(first_delay=0.02, longest_delay=0.1, restarts=3, start_timeout=PA
 
 
 def raw(name: str = "raw", *flags: str, **fields: Any) -> MCPServerConfig:
-    """A server of `tests/servers/raw.py`; its tools need no confirmation unless said otherwise."""
+    """A server of `tests/servers/raw.py`; its tools need no confirmation unless `fields` say so."""
     fields.setdefault("default_tool_meta", AUTO)
     command = {"command": sys.executable, "args": [str(SERVERS / "raw.py"), *flags]}
     return server_from({**command, **fields}, name)
@@ -39,7 +39,7 @@ class Watched(Computer):
         return next(status for status in self.status if status.name == name)
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait until something holds; every change of a server's state or tools has it looked at again."""
+        """Wait until a condition holds. It is evaluated after each change of a server's state or tools."""
         async with asyncio.timeout(PATIENCE):
             while not condition():
                 self._changed.clear()

@@ -1,4 +1,4 @@
-"""Where a page leads, and what may be led to in it, as a git host reads it: the site has its own check."""
+"""Links and anchors of a page, as a git host reads them; the site has its own check."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PLACE = re.compile(r"""<\w+\b[^>]*?\bid="([^"]+)""")
 
 
 def links_of(path: Path) -> Iterator[str]:
-    """What links and pictures of a page name, other hosts' addresses excepted."""
+    """The targets of the links and pictures of a page, except addresses of other hosts."""
     for token in _tokens(path):
         named = [token.attrGet("href"), token.attrGet("src")]
         if token.type.startswith("html"):
@@ -35,7 +35,7 @@ def is_dead(target: str, path: Path) -> bool:
 
 @functools.cache
 def anchors_of(path: Path) -> frozenset[str]:
-    """What may follow `#`: each heading, and what has an id in HTML."""
+    """The anchors of a page: its headings, and the ids in its HTML."""
     found: set[str] = set()
     for heading in _headings(path):
         slug = re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")

@@ -1,6 +1,6 @@
-"""A model behind HTTP that does as it is told, and refuses what the real ones refuse: OpenAI's Responses API and Chat
-Completions, and Anthropic's Messages API, as much as Agents make use of. It makes the calls of its plan, round by
-round, and then answers with what the tools gave."""
+"""A model behind HTTP that follows a plan and rejects what the real APIs reject: the parts of OpenAI's Responses and
+Chat Completions APIs and of Anthropic's Messages API that Agents use. It makes the calls of its plan, round by round,
+and then answers with the results of the tools."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Round: TypeAlias = Sequence[Call]
 
 
 class Refused(Exception):
-    """The API says no, with an HTTP status."""
+    """The API rejects a request with an HTTP status."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -27,14 +27,14 @@ class Refused(Exception):
 
 @dataclass
 class ModelApi:
-    """The API at `url`; `requests` are the bodies of what it was sent."""
+    """The API at `url`; `requests` are the bodies that it received."""
 
     url: str
     plan: Sequence[Round]
     requests: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     was_asked: threading.Event = field(default_factory=threading.Event)
     may_answer: threading.Event = field(default_factory=threading.Event)
-    """Not set, the model thinks."""
+    """Until it is set, requests get no answer."""
 
     @property
     def offered(self) -> list[str]:

@@ -16,7 +16,7 @@ from tests.support.running import Running, running
 
 @dataclass
 class Office:
-    """Who is there."""
+    """The members of the office, and its Server."""
 
     computer: Watched
     client: SMCPComputerClient

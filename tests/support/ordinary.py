@@ -1,4 +1,4 @@
-"""Tests about what is forbidden mean nothing to root, whom nothing is forbidden."""
+"""Tests of file permissions: they do not apply to root, so root runs them without its privileges."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ is_root = hasattr(os, "geteuid") and os.geteuid() == 0
 
 
 def without_privileges(request: pytest.FixtureRequest, tmp_path: Path) -> bool:
-    """Whether we are an ordinary user. For root, the test runs anew in a process that has lost its privileges, and must
-    pass there."""
+    """Whether this process has no privileges. If it has, the test runs in another process that has none, and must pass
+    there."""
     if not is_root:
         return True
     if shutil.which("unshare") is None:
-        pytest.skip("nothing is closed to root, and there is no unshare to become somebody else")
+        pytest.skip("root may read and write everything, and there is no unshare to give up its privileges")
     pytest_again = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     outcome = subprocess.run(
         ["unshare", "--user", *pytest_again, f"--basetemp={tmp_path / 'again'}", request.node.nodeid],

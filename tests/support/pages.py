@@ -1,4 +1,4 @@
-"""The pages of the documentation, taken apart: their blocks of code, their links, and where links may lead."""
+"""The pages of the documentation and their code blocks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BLOCK = re.compile(
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block. `reason` says why nobody runs it."""
+    """A fenced block. `reason` says why it is not run."""
 
     page: str
     line: int
@@ -31,7 +31,7 @@ class Block:
     code: str
     reason: str | None = None
     is_link: bool = False
-    """Whether it is a link in the page, which the site replaces by the file."""
+    """Whether the page has a link that the site replaces with the file."""
 
     @property
     def place(self) -> str:
@@ -39,7 +39,7 @@ class Block:
 
     @property
     def is_file(self) -> bool:
-        """Whether the reader is to make a file of it."""
+        """Whether the reader saves it as a file."""
         return bool(re.fullmatch(r"[\w.-]+\.\w+", self.title))
 
 
@@ -67,7 +67,7 @@ class Page:
         return Block(self.name, line, language, found["file"], file.read_text("utf-8"), is_link=True)
 
     def of(self, *languages: str) -> list[Block]:
-        """The blocks in these languages that somebody can run."""
+        """The blocks in these languages that can be run."""
         return [block for block in self.blocks if block.language in languages and block.reason is None]
 
 
@@ -77,4 +77,4 @@ def page_at(path: Path) -> Page:
 
 ALL = [page_at(path) for path in (ROOT / "README.md", *sorted(DOCS.rglob("*.md")))]
 WRITTEN = [page for page in ALL if page.name.removeprefix("docs/") not in GENERATED]
-"""Those that people write; the code writes the others."""
+"""Pages that people write. The others are generated from the code."""

@@ -1,4 +1,4 @@
-"""A plain Socket.IO client, as any program in any language is one: it knows nothing of this package but event names."""
+"""A plain Socket.IO client, like that of a program in another language: of this package it knows only event names."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Peer:
     async def connect(
         self, url: str, *, auth: Any = None, headers: dict[str, str] | None = None, transport: str = "websocket"
     ) -> bool:
-        """Connect; False, with `refusal` set, when the Server refuses."""
+        """Connect; False, with `refusal` set, when the Server rejects the connection."""
         try:
             await self._client.connect(
                 url,
@@ -66,7 +66,7 @@ class Peer:
         return True
 
     async def connect_at(self, url: str, path: str, auth: Any) -> None:
-        """Connect to a Server that is mounted somewhere else than at `/socket.io`."""
+        """Connect to a Server that is mounted at another path than `/socket.io`."""
         await self._client.connect(
             url, auth=auth, transports=["websocket"], namespaces=[NAMESPACE], socketio_path=path, wait_timeout=PATIENCE
         )
@@ -76,7 +76,7 @@ class Peer:
         answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
         def on_ack(*ack: Any) -> None:
-            if not answered.done():  # the asker may have given up
+            if not answered.done():  # `ask` may have timed out
                 answered.set_result(ack[0] if len(ack) == 1 else ack or None)
 
         await self._client.emit(event, args, namespace=NAMESPACE, callback=on_ack)
@@ -91,21 +91,21 @@ class Peer:
         return await self.ask("server:join_office", {"role": role, "name": name, "office_id": office_id})
 
     async def hear(self, event: str) -> Any:
-        """The data of the next notice of this name; it is taken out of `heard`."""
+        """The data of the next notification with this name, which is removed from `heard`."""
         return (await self._next(self.heard, event))[1]
 
     async def be_asked(self, event: str) -> Any:
-        """The data of the next request of this name; it is taken out of `asked`."""
+        """The data of the next request with this name, which is removed from `asked`."""
         return (await self._next(self.asked, event))[1]
 
     async def has_heard(self) -> list[Notice]:
-        """What was heard and not yet taken, once everything the Server sent so far has arrived."""
+        """The notifications in `heard`, once everything that the Server has sent so far has arrived."""
         await self.ask("server:nothing-of-the-kind", {})
         return list(self.heard)
 
     async def disconnect(self) -> None:
         if self._client.eio.current_transport == "polling":
-            # A packet on its way would be the last that the library sends: no goodbye, and 25 seconds until it ends.
+            # The library sends nothing after a packet that is on its way: the Server would notice the end 25 s later.
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._client.eio.queue.join(), PATIENCE)
         await self._client.disconnect()
@@ -154,7 +154,7 @@ class Crowd:
         return peer
 
     async def refused(self, **credentials: Any) -> Any:
-        """What a peer hears whose connection is refused."""
+        """The answer to a connection that the Server rejects."""
         peer = Peer()
         assert not await peer.connect(self.server.url, transport=self._transport, **credentials)
         return peer.refusal
@@ -168,7 +168,7 @@ class Crowd:
         /,
         **credentials: Any,
     ) -> Peer:
-        """A peer in an office; an Agent that is there may ask at once, so what it answers is said before."""
+        """A peer in an office. `answer` is set before it joins, because an Agent in the office may ask at once."""
         peer = await self.newcomer(**credentials)
         if answer is not None:
             peer.answer = answer
@@ -176,7 +176,7 @@ class Crowd:
         return peer
 
     async def office(self, office_id: str = "office", *computers: str) -> tuple[Peer, ...]:
-        """An Agent named `agent` and Computers, in one office; the Agent has heard them come."""
+        """An Agent named `agent` and Computers in one office; the Agent has been notified of each Computer."""
         agent = await self.member("agent", "agent", office_id)
         members = [await self.member("computer", name, office_id) for name in computers or ("pc",)]
         for _ in members:

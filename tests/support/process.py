@@ -20,7 +20,6 @@ from typing import cast
 import psutil
 
 from tests.support.waiting import PATIENCE
-from tests.support.warm import Forked
 
 A2C = [sys.executable, "-m", "a2c_smcp.cli"]
 Command = list[str]
@@ -84,8 +83,9 @@ class LineProcess:
         self._reader.join(PATIENCE)
         # A process that outlives its parent keeps the pipe open. Closing our end would block until it ends.
         assert not self._reader.is_alive(), f"a process that it started outlives it and keeps its output:\n{self.text}"
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream is not None:
+                stream.close()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -99,15 +99,36 @@ class LineProcess:
 
 
 class WarmProcess(LineProcess):
-    """A running `a2c`, or a program in Python, that does not repeat the imports (see `tests.support.warm`)."""
+    """A running `a2c`, or a program in Python, that does not repeat the imports where the system can fork."""
 
     def _start(self, command: Command, env: dict[str, str], cwd: Path | None) -> subprocess.Popen[str]:
-        self._forked = Forked(command, env, cwd or Path.cwd())
-        return cast("subprocess.Popen[str]", self._forked)
+        return _start_warm(command, env, cwd or Path.cwd())
 
     def type(self, text: str = "") -> None:
         """Give the program the whole of its standard input, which is small."""
-        self._forked.type(text)
+        _type(self.process, text)
+
+
+def _start_warm(command: Command, env: dict[str, str], cwd: Path, *, is_apart: bool = False) -> subprocess.Popen[str]:
+    """Start `a2c` and its arguments, or `python`, `-c` and a program; standard error goes to standard output unless it
+    `is_apart`."""
+    if sys.platform == "win32":
+        program = A2C if command[0] == "a2c" else [sys.executable]
+        return subprocess.Popen(
+            [*program, *command[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE if is_apart else subprocess.STDOUT,
+            text=True, encoding="utf-8", errors="replace", cwd=cwd, env=env,
+        )  # fmt: skip
+    from tests.support.warm import Forked
+
+    return cast("subprocess.Popen[str]", Forked(command, env, cwd, is_apart=is_apart))
+
+
+def _type(process: subprocess.Popen[str], text: str) -> None:
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError):  # the program does not have to read it
+        process.stdin.write(text)
+        process.stdin.close()
 
 
 class ServerProcess(WarmProcess):
@@ -143,12 +164,13 @@ def a2c(
 ) -> subprocess.CompletedProcess[str]:
     """Run a command that ends by itself."""
     command = ["a2c", *arguments]
-    process = Forked(command, environment(env), cwd or Path.cwd(), is_apart=True)
+    process = _start_warm(command, environment(env), cwd or Path.cwd(), is_apart=True)
+    assert process.stdout is not None
     assert process.stderr is not None
     with process.stdout, process.stderr, ThreadPoolExecutor(1) as reader:
         try:
             errors = reader.submit(process.stderr.read)
-            process.type(typed)
+            _type(process, typed)
             output = process.stdout.read()
             return subprocess.CompletedProcess(command, process.wait(PATIENCE), output, errors.result())
         finally:

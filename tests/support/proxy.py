@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 
 class Network:
-    """Leads to `target`. While it is `down`, nobody gets through. Until it `listens`, what clients send does not."""
+    """Leads to `target`. While it is `down`, it rejects connections. Until it `listens`, it holds what clients send."""
 
     def __init__(self, target: str) -> None:
         self.target = target
@@ -18,16 +18,16 @@ class Network:
         self.listens = asyncio.Event()
         self.listens.set()
         self.is_holding = False
-        """Whether it has something that it does not pass on."""
+        """Whether it holds data of a client."""
         self._wires: set[asyncio.StreamWriter] = set()
 
     def cut(self) -> None:
-        """Drop every connection, at once and without a farewell."""
+        """Abort every connection."""
         for wire in list(self._wires):
             wire.transport.abort()
 
     def freeze(self) -> None:
-        """Have every connection there is pass nothing on any more; new ones do."""
+        """Stop passing on what open connections send; new connections work."""
         self.listens.clear()
         self.listens = asyncio.Event()
         self.listens.set()

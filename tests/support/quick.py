@@ -1,7 +1,8 @@
 """`pytest --quick`: the tests that start no process and open no connection.
 
 A test module is quick unless it imports one of `NEEDED`, directly or through other modules of `tests/`. A module that
-is not quick is not even imported. In a quick module, `@pytest.mark.process` marks a test that is not quick.
+is not quick is not even imported. Where only some tests start processes, `@pytest.mark.process` marks those, and the
+others are quick.
 
 The guard keeps the selection honest: a quick test that starts a process or opens a connection fails.
 """
@@ -30,6 +31,7 @@ NEEDED = {
     "websockets.asyncio",
 }
 """Modules and packages that are imported for the sake of processes and connections."""
+MARK = "@pytest.mark.process\n"
 _FORBIDDEN = {
     "os.exec",
     "os.fork",
@@ -45,7 +47,9 @@ _FORBIDDEN = {
 
 
 def is_quick(path: Path) -> bool:
-    """Whether no test of a module needs processes or connections."""
+    """Whether the tests of a module need no processes and no connections, except those that are marked."""
+    if MARK in path.read_text("utf-8"):
+        return True
     return not any(f"{name}.".startswith(tuple(f"{needed}." for needed in NEEDED)) for name in _reached(path))
 
 

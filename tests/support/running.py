@@ -1,4 +1,4 @@
-"""Real Servers on real sockets, in both forms, for as long as a test needs them."""
+"""Real Servers on real sockets, asynchronous and in threads, for the duration of a test."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def running(kind: Kind, auth_provider: Any = None, **options: Any) -> Generator[
 
 @contextlib.contextmanager
 def serving_asgi(asgi: Any, app: SMCPApp) -> Generator[tuple[str, asyncio.AbstractEventLoop | None]]:
-    """Serve any ASGI application that has `app` inside, with the options the command uses."""
+    """Serve an ASGI application that contains `app`, with the options of `a2c server`."""
     config = uvicorn_config(app, ServerSettings.load({"max_message_bytes": app.namespace.limits.message_bytes}))
     config.app = asgi
     server = _Server(config)
@@ -92,7 +92,7 @@ class _QuietHandler(WSGIRequestHandler):
 @contextlib.contextmanager
 def serving_wsgi(app: SyncSMCPApp) -> Generator[str]:
     """Serve a WSGI application in threads."""
-    behind_proxy = ProxyFix(app)  # as uvicorn: loopback is believed about who it forwards
+    behind_proxy = ProxyFix(app)  # like uvicorn, believe what loopback says about the client that it forwards
     server = make_server("127.0.0.1", 0, behind_proxy, threaded=True, request_handler=_QuietHandler)
     server.daemon_threads = True  # pyright: ignore[reportAttributeAccessIssue]  # of socketserver.ThreadingMixIn
     thread = threading.Thread(target=server.serve_forever, args=[0.05], daemon=True)

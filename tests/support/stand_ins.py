@@ -1,4 +1,4 @@
-"""What may stand where a Server is expected, or before it: another web server, or a proxy that meddles."""
+"""Programs in the place of a Server or in front of it: another web server, a proxy that changes what passes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Change = Callable[[bytes], bytes]
 
 @contextlib.contextmanager
 def web_server(status: int = 404, headers: dict[str, str] | None = None) -> Generator[str]:
-    """A web server that gives one answer to everything; its address."""
+    """The address of a web server that gives every request the same answer."""
 
     class Handler(BaseHTTPRequestHandler):
         server_version = "Elsewhere/1.0"
@@ -37,7 +37,7 @@ def web_server(status: int = 404, headers: dict[str, str] | None = None) -> Gene
 
 @contextlib.contextmanager
 def meddler(target: str, *, request: Change = bytes, response: Change = bytes) -> Generator[str]:
-    """A proxy before the Server at `target` that changes what passes; its address."""
+    """The address of a proxy in front of `target` that changes what passes."""
     place = urlsplit(target)
 
     class Handler(BaseRequestHandler):
@@ -56,12 +56,12 @@ def meddler(target: str, *, request: Change = bytes, response: Change = bytes) -
 
 
 def without_upgrade(request: bytes) -> bytes:
-    """A request as a proxy passes it on that knows nothing of WebSocket."""
+    """A request as passed on by a proxy that does not support WebSocket."""
     return re.sub(rb"(?im)^(?:upgrade|connection): [^\r\n]*\r\n", b"", request)
 
 
 def dated(date: str) -> Change:
-    """A change of the time that a response says it is."""
+    """A change that sets the date of a response."""
     return lambda response: re.sub(rb"(?im)^date: [^\r\n]*", b"Date: " + date.encode(), response)
 
 

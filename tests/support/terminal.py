@@ -30,14 +30,14 @@ IN_THE_TERMINAL = [
     "-c",
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])",
 ]
-"""Makes the terminal the one whose Ctrl-C interrupts the program."""
+"""Makes the terminal the controlling one, so that its Ctrl-C interrupts the program."""
 _SEQUENCE = re.compile(
     r"\x1b(?:\[(?P<params>[?>0-9;]*)(?P<final>[@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()].|[=>78cDEM])"
 )
 
 
 class Screen:
-    """What a terminal shows: as much of one as prompt_toolkit and rich make use of."""
+    """The screen of a terminal, with the control sequences that prompt_toolkit and rich use."""
 
     def __init__(self, width: int) -> None:
         self._width = width
@@ -48,7 +48,7 @@ class Screen:
 
     @property
     def lines(self) -> list[str]:
-        """Everything that was ever above, and what stands now; the last line is the one with the cursor."""
+        """All lines that scrolled out, and those on the screen; the last is the line with the cursor."""
         shown = ["".join(row).rstrip() for row in self._rows]
         return [*self.scrolled, *shown[: self._row + 1]]
 
@@ -57,7 +57,7 @@ class Screen:
         return "\n".join(self.lines)
 
     def feed(self, text: str) -> str:
-        """Take output in; what the terminal answers to it."""
+        """Show output; what the terminal answers to it."""
         text, answers, position = self._rest + text, "", 0
         self._rest = ""
         while position < len(text):

@@ -1,30 +1,26 @@
 """`a2c` and Python programs as processes of their own that do not repeat the imports.
 
 Imports take most of the time of a short program: 0.5 s for a Server, 0.7 s for an Agent's command and 1.6 s for a
-Computer, of the 2 ms to 50 ms that most of them work. A fork server of `multiprocessing` imports everything once. Each
-process that it forks then gets the streams, the environment, the folder and the arguments of a new program.
+Computer, while most of them work for less than 50 ms. A fork server of `multiprocessing` imports everything once. Each
+process that it forks gets the streams, the environment, the folder and the arguments of a new program. Windows cannot
+fork: there, `tests.support.process` starts a new interpreter instead.
 
-Some tests must not use this: those of what is imported, of `PYTHON…` variables, of terminals, and of command lines as
-other processes see them. They start a new interpreter, and so does at least one test of every command.
+Tests of imports, of `PYTHON…` variables, of terminals and of command lines as other processes see them do not use this:
+they start a new interpreter.
 """
 
 from __future__ import annotations
 
-from tests.support.systems import need_posix
-
-need_posix("a fork server")
-
 import atexit
-import contextlib
 import multiprocessing
 import os
 import shutil
 import signal
 import subprocess
 import sys
-from io import TextIOWrapper
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import IO
 
 from a2c_smcp.cli.main import main
 
@@ -58,23 +54,18 @@ class Forked:
     """
 
     def __init__(self, command: list[str], env: dict[str, str], cwd: Path, *, is_apart: bool = False) -> None:
-        given, self.stdin = _FORKS.Pipe(duplex=False)
+        given, typed = _FORKS.Pipe(duplex=False)
         printed, output = _FORKS.Pipe(duplex=False)
         complained, errors = _FORKS.Pipe(duplex=False) if is_apart else (None, output)
         self._process = _FORKS.Process(target=_act, args=(command, env, cwd, given, output, errors))
         self._process.start()
         for end in {given, output, errors}:
             end.close()
+        self.stdin = _opened(typed, "w")
         self.stdout = _opened(printed)
         self.stderr = _opened(complained) if complained is not None else None
         assert self._process.pid is not None
         self.pid = self._process.pid
-
-    def type(self, text: str = "") -> None:
-        """Give the program the whole of its standard input, which is small."""
-        with contextlib.suppress(BrokenPipeError):  # the program does not have to read it
-            os.write(self.stdin.fileno(), text.encode())
-        self.stdin.close()
 
     def wait(self, timeout: float | None = None) -> int:
         self._process.join(timeout)
@@ -94,13 +85,12 @@ class Forked:
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        self.stdin.close()
         self.send_signal(signal.SIGKILL)
 
 
-def _opened(end: Connection) -> TextIOWrapper:
+def _opened(end: Connection, mode: str = "r") -> IO[str]:
     """The end of a pipe as a stream of text."""
-    stream = os.fdopen(os.dup(end.fileno()), encoding="utf-8", errors="replace")
+    stream = os.fdopen(os.dup(end.fileno()), mode, encoding="utf-8", errors="replace")
     end.close()
     return stream
 

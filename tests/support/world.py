@@ -1,4 +1,4 @@
-"""A world in memory: rooms that deliver, peers that answer, and a record of who heard what."""
+"""A world in memory for flows: rooms that deliver, peers that answer, and a record of both."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class MemoryWorld:
         self.limits = Limits()
         self.reply: Callable[[Call], Any] = lambda call: {"from": call.target}
 
-    # What a flow may ask for.
+    # Effects that a flow may request.
 
     def grant(self, sid: str) -> Grant:
         return self.grants[sid]
@@ -54,7 +54,7 @@ class MemoryWorld:
         self.asked.append((call.target, call.event, call.data))
         return self.reply(call)
 
-    # What a test does.
+    # Actions of a test.
 
     def connect(self, sid: str, grant: Grant = EVERYTHING) -> str:
         self.grants[sid] = grant
