@@ -129,12 +129,16 @@ def _section(command: Command) -> str:
 
 
 def _options(title: str, options: list[Option]) -> str:
-    heading = title if title[:2].isupper() else title[0].lower() + title[1:]
     columns = {
-        heading: ["<br>".join(map(code, option.flags)) for option in options],
+        _uncapitalized(title): ["<br>".join(map(code, option.flags)) for option in options],
         "meaning": [option.help for option in options],
         "default": [option.default for option in options],
         "environment": [code(option.variable) for option in options],
     }
     filled = {name: cells for name, cells in columns.items() if any(cells)}
     return table(list(filled), zip(*filled.values(), strict=True))
+
+
+def _uncapitalized(title: str) -> str:
+    """A title as the header of a table; an abbreviation such as MCP keeps its case."""
+    return title if title[:2].isupper() else title[0].lower() + title[1:]
