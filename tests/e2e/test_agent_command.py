@@ -589,7 +589,7 @@ def test_the_prompt_outlives_the_server(tmp_path: Path) -> None:
         shell.type("compu")
         shell.see_prompt("compu")
         first.stop(signal.SIGTERM)
-        shell.see("the connection to the Server is lost")
+        shell.see("lost the connection to the Server")
         shell.see_prompt("compu")
         with server_process("--port", port):
             shell.see("back in office office as a2c-agent")

@@ -224,7 +224,7 @@ def test_ctrl_c_ends_the_command_that_runs_and_not_the_computer(config: Path, tm
         shell.see_prompt()
         start = shell.mark()
         shell.type("call sleep seconds=60" + ENTER)
-        shell.see(r"progress\s+1 of 2", start)
+        shell.see("1 of 2", start)  # the line may be broken anywhere before this
         shell.type(CTRL_C)
         shell.see(r"^pc>\Z", start + 1)
         shell.run("call echo text=still", "^still$")

@@ -102,7 +102,7 @@ async def test_a_body_that_is_no_payload_is_refused_at_once_and_nothing_is_kept(
         answer = await http.post(session, content=body)
         assert answer.status_code in (400, 413)
         assert "Traceback" not in caplog.text
-        assert len([record for record in caplog.records if "ends" in record.getMessage()]) == 1
+        assert len([record for record in caplog.records if " closed: " in record.getMessage()]) == 1
         assert sum(len(record.getMessage()) for record in caplog.records) < 2_000
         assert len(guarded.app.sio.clients) == 2, "the session is forgotten"
         after = await http.post(session, content=b"40/smcp,")

@@ -224,7 +224,7 @@ async def test_what_breaks_the_protocol_ends_the_connection_with_its_code_and_on
         async with served(echo) as (url, _), connect(url) as socket:
             socket.transport.write(b"\x83\x80\0\0\0\0")  # an opcode that does not exist
             assert await code_of(socket) == 1002
-    assert [record.message for record in caplog.records if "not allowed" in record.message]
+    assert [record.message for record in caplog.records if "invalid WebSocket frame" in record.message]
 
 
 async def test_uvicorn_closes_what_is_open_when_it_stops() -> None:

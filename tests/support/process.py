@@ -112,7 +112,8 @@ class WarmProcess(LineProcess):
 def _start_warm(command: Command, env: dict[str, str], cwd: Path, *, is_apart: bool = False) -> subprocess.Popen[str]:
     """Start `a2c` and its arguments, or `python`, `-c` and a program; standard error goes to standard output unless it
     `is_apart`."""
-    if sys.platform == "win32":
+    # aiohttp reads the certificates that it trusts when it is imported, which the fork server has done.
+    if sys.platform == "win32" or "SSL_CERT_FILE" in env:
         program = A2C if command[0] == "a2c" else [sys.executable]
         return subprocess.Popen(
             [*program, *command[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -103,9 +103,10 @@ def _act(
         os.dup2(end.fileno(), number)
     for end in {given, output, errors}:
         end.close()
-    # New objects: those of the fork server have its encoding, and are buffered as its own output is.
+    # New objects: those of the fork server have its encoding, and are buffered as its own output is. A line is sent
+    # when it is printed, because tests wait for it.
     sys.stdin = sys.__stdin__ = os.fdopen(0, encoding="utf-8", closefd=False)
-    sys.stdout = sys.__stdout__ = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stdout = sys.__stdout__ = os.fdopen(1, "w", encoding="utf-8", buffering=1, closefd=False)
     sys.stderr = sys.__stderr__ = os.fdopen(
         2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False
     )
