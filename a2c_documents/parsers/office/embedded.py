@@ -140,8 +140,8 @@ def _open_object(package: Package, part: str) -> _Object:
     name, data = _unpacked(streams.get(_PACKED, b""))
     if name:
         return _Object("Package", name, data)
-    # A stream named "contents" holds whatever the program of the object likes. Only the start of a zip archive or of a
-    # PDF shows that it is a file that other programs can open.
+    # A stream named “contents” can hold data that only the program of the object reads. The start of a zip archive or
+    # of a PDF shows that it is a complete file.
     whole = next((data for data in map(streams.get, _WHOLE) if data and data.startswith((b"PK", b"%PDF"))), b"")
     return _Object(_program(streams.get(_DESCRIBED, b"")), data=whole)
 

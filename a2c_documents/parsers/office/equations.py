@@ -112,7 +112,8 @@ _Parts = list[tuple[str, str]]
 def latex_of(equation: Node) -> str:
     """An Office equation as one line of LaTeX."""
     said: dict[Node, str] = {}
-    # In reversed document order, children come before their parents: no recursion, whatever the depth of the equation.
+    # In reversed document order, children come before their parents. So the walk needs no recursion, however deep the
+    # equation is.
     for node in reversed(list(equation.iter())):
         name = tag(node)
         if name == "m:t" or name == "w:t":
@@ -154,14 +155,14 @@ def _scripts(node: Node, parts: _Parts) -> str:
 
 
 def _root(node: Node, parts: _Parts) -> str:
-    # A square root keeps an empty degree with a switch that hides it.
+    # Word writes a degree for a square root as well, and hides it with this switch.
     degree = "" if is_on(node, "m:radPr", "m:degHide") else _get(parts, "m:deg")
     return f"\\sqrt{f'[{degree}]' if degree else ''}{{{_get(parts, 'm:e')}}}"
 
 
 def _big(node: Node, parts: _Parts) -> str:
     """A large operator, such as a sum or an integral."""
-    # The default of the format is the integral.
+    # Word omits the sign of an integral, which is the default.
     sign = value(node, "m:naryPr", "m:chr") or "∫"
     below, above = _get(parts, "m:sub"), _get(parts, "m:sup")
     bounds = (f"_{{{below}}}" if below else "") + (f"^{{{above}}}" if above else "")

@@ -95,7 +95,7 @@ def _properties(stream: bytes) -> dict[int, str]:
         elif kind == _TIME:
             (ticks,) = struct.unpack_from("<Q", stream, place)
             if ticks:
-                # Windows counts tenths of a microsecond since 1601.
+                # As everywhere in Windows, the time counts tenths of a microsecond since 1601.
                 moment = datetime(1601, 1, 1) + timedelta(microseconds=ticks // 10)
                 found[name] = moment.isoformat(timespec="seconds") + "Z"
     return found

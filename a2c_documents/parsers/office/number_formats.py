@@ -53,7 +53,8 @@ class _Section:
         kinds = [kind for kind, _ in self.parts]
         self.exponent = "exponent" in kinds and "digit" in kinds
         self.fraction = "slash" in kinds and "digit" in kinds
-        # Whether a comma groups or divides depends on the digits after it, so commas wait for the other parts.
+        # A comma between digits groups thousands, a comma after the last digit divides by a thousand. Which of them it
+        # is shows only when all tokens are read.
         self.thousands, self.scale = self._commas()
 
     def _take(self, match: re.Match[str]) -> None:
@@ -278,8 +279,8 @@ def dated(
         return ""
     if clock and not day:
         return _clock(moment, "s" in known)
-    # Dates are shown in ISO form whatever the format says. A format without a day is different: an invented day would
-    # claim more than the cell.
+    # Dates are shown in ISO form instead of the format of the file. A format without a day is an exception: an invented
+    # day would claim more than the cell shows.
     if known <= {"y", "m"}:
         return _month(moment, parts)
     # Day 60 does not exist, but Excel shows it: it took over the error of Lotus 1-2-3 that 1900 was a leap year.

@@ -96,7 +96,7 @@ def own_text(element: Node) -> str:
 def chosen(alternatives: Node) -> list[Node]:
     """The content of an `mc:AlternateContent`: its first choice. The fallback repeats it for older programs."""
     first = child(alternatives, "mc:Choice")
-    # A choice says more than the fallback: it has a shape instead of VML, an equation instead of its picture.
+    # A choice holds more than the fallback: a shape instead of VML, an equation instead of its picture.
     if first is None:
         first = child(alternatives, "mc:Fallback")
     return list(first) if first is not None else []

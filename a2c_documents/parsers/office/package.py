@@ -126,8 +126,8 @@ class Package:
     def is_encrypted(self) -> bool:
         """Whether an OpenDocument file needs a password: its manifest describes the encryption of each part."""
         manifest = self.optional("META-INF/manifest.xml")
-        # OpenDocument encrypts each part for itself. The archive stays readable and has no encryption flag, so that
-        # only the manifest tells; without this check, the encrypted bytes would be reported as damaged XML.
+        # OpenDocument encrypts the parts, not the archive: the archive has no encryption flag, and only the manifest
+        # states it. Without this check, the encrypted bytes would be reported as damaged XML.
         return manifest is not None and next(manifest.iter("{*}encryption-data"), None) is not None
 
     def size(self, name: str) -> int:

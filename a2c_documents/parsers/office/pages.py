@@ -120,7 +120,7 @@ def _at_headings(steps: list[Step], *, must: bool) -> list[_Draft]:
     # A single top heading is the title of the document in all but name.
     if levels[top] == 1:
         top = min((level for level in levels if level > top), default=0) if long else 0
-    # With page breaks, the author has divided the text already.
+    # Where the author set page breaks, headings divide only a page that is too long to read at once.
     if not (must or long):
         top = 0
     drafts = [_Draft()]

@@ -61,8 +61,8 @@ class OdfBody:
             elif name == "forms":
                 self._form(node)
             elif name and not name.endswith(("-source", "-decls")):
-                # The entries of a table of contents are ordinary paragraphs; only the element around them tells.
-                # A `…-source` is skipped above: it holds templates for the entries, which look like entries.
+                # The entries of a table of contents are ordinary paragraphs; the element around them marks them as
+                # entries. A `…-source` is skipped above: it holds templates that look like entries.
                 inner = replace(place, contents=True) if name in _CONTENTS else place
                 stack.extend((part, inner) for part in reversed(node))
         self.story.end_list()

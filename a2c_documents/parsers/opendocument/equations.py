@@ -13,7 +13,8 @@ _Parts = list[str]
 def latex_of(formula: Node) -> str:
     """A formula as one line of LaTeX."""
     said: dict[Node, str] = {}
-    # In reversed document order, children come before their parents: no recursion, whatever the depth of the formula.
+    # In reversed document order, children come before their parents. So the walk needs no recursion, however deep the
+    # formula is.
     for node in reversed(list(formula.iter())):
         name = local(node)
         # The annotation repeats the formula in StarMath, the language that LibreOffice edits. An empty script must keep

@@ -96,7 +96,7 @@ class Objects:
         elif root is not None and (chart := chart_of(root, **_where(frame))) is not None:
             yield chart.element()
         else:
-            # Of an object that cannot be shown, the preview is the only thing to see.
+            # The preview picture is the only visible content of an object that cannot be converted.
             picture = next((part for part in frame if local(part) == "image" and attribute(part, "href")), None)
             if picture is not None:
                 yield self._picture(frame, picture)

@@ -71,7 +71,8 @@ class OdfReader:
                 elif name and name not in _LEFT_OUT:
                     self._into(node)
         self._remarks.hear("\n")
-        # Comments follow their paragraph. One that is still open gets the text that it refers to later.
+        # Comments follow their paragraph. A comment whose range is still open receives the text that it refers to when
+        # the range ends.
         said.parts.extend(self._remarks.take())
         return said
 

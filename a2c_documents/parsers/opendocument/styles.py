@@ -77,7 +77,8 @@ class OdfStyles:
     def shown_name(self, name: str) -> str:
         """The display name of a style; for an automatic style, that of its parent."""
         chain = list(self._chain(name))
-        # Any direct formatting makes an automatic style with a name such as P12, which says nothing.
+        # Direct formatting creates an automatic style with a name such as P12. Its parent has the name that the author
+        # chose.
         styles = [style for style in chain if not _is_automatic(style)] or chain
         shown = attribute(styles[0], "display-name") or attribute(styles[0], "name") if styles else name
         return shown.replace("_20_", " ")

@@ -21,7 +21,7 @@ MAX_BINARY = 400_000_000
 
 
 def open_sheets(path: Path) -> Source:
-    """Open a workbook by its content, whatever its suffix.
+    """Open a workbook. Its content decides about the format, not its suffix.
 
     Raises:
         UnreadableFileError: it is damaged, encrypted or not a workbook.
@@ -37,7 +37,7 @@ def open_sheets(path: Path) -> Source:
 
 
 def _book(path: Path, start: bytes) -> Book:
-    # The content decides, not the suffix: exports of web applications named .xls are often web pages or xlsx archives.
+    # Web applications export web pages and xlsx archives with the suffix .xls.
     if start.startswith(MAGIC):
         return CalamineBook(path)
     if not start.startswith(b"PK"):

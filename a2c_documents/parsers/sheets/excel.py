@@ -154,7 +154,7 @@ class ExcelBook:
 def _is_likely(declared: tuple[int, int], size: int) -> bool:
     """Whether the declared size of a sheet is plausible: some programs write "A1", others count all formatted cells."""
     # A sheet that declares fewer cells than its bytes suggest would lose rows, one that declares more would have empty
-    # pages. In doubt, the rows are counted. Up to 2,000 cells fit on a page anyway.
+    # pages. In doubt, the rows are counted. Up to 2,000 cells fit on one page in any case.
     cells = declared[0] * declared[1]
     return size / _BYTES_OF_A_CELL[1] <= cells and cells <= max(size / _BYTES_OF_A_CELL[0], 2_000)
 
@@ -204,7 +204,7 @@ class Around:
             if rows.top <= row <= rows.bottom
         ]
         region.comments = [one for one in self.comments if rows.top <= one[0] <= rows.bottom]
-        # These are about the whole sheet: the first page says them once.
+        # Headers, footers and problems concern the whole sheet, so only its first page shows them.
         if rows.top == 0:
             region.edges = self.edges
             region.problems.extend(self.problems)

@@ -110,7 +110,7 @@ def _frame(package: Package, drawing: str, shape: Node, alt: str) -> Element | C
     if kind == "relIds":
         return diagram_of(root)
     chart = chart_of(root)
-    # An alternative text says what a chart is about where its author gave it no title.
+    # A chart without a title can have a description, which names its subject.
     chart.title = chart.title or alt
     return chart
 

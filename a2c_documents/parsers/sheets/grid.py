@@ -13,7 +13,7 @@ from a2c_documents.parsers.office.tables import column_of, letters
 CELLS_OF_A_PAGE = 4_000
 """At 50 bytes of JSON for a cell, a page stays under 200 kB."""
 MAX_CELLS = 100_000
-"""Limit for the cells of a page, whatever size a file declares."""
+"""Limit for the cells of a page. The size that a file declares is not trusted."""
 MAX_ROWS, MAX_COLUMNS = 1_048_576, 16_384
 # Pages with a round number of rows are easy to cite and to find again: rows 401 to 800.
 _NICE = (1, 2, 5, 10, 20, 50, 100, 200, 250, 400, 500, 1_000, 2_000, 4_000)
@@ -174,7 +174,7 @@ def spans(numbers: Iterable[int], name: str = "") -> list[str]:
     def shown(number: int) -> str:
         return letters(number) if name == "columns" else str(number + 1)
 
-    # Every second row can be hidden. The list is metadata and must not outgrow the table.
+    # If every second row is hidden, each of them is a range of its own. The metadata must not outgrow the table.
     return [shown(a) if a == b else f"{shown(a)}-{shown(b)}" for a, b in found[:100]]
 
 

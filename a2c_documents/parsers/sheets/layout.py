@@ -138,7 +138,7 @@ def _continued(cells: dict[tuple[int, int], Cell], first: int, continued: Contin
         return None
     rows: dict[int, set[int]] = {}
     for row, column in cells:
-        # One column more on each side, to see whether something touches the table.
+        # One more column on each side shows whether other cells touch the table.
         if continued.left - 1 <= column <= continued.right + 1:
             rows.setdefault(row, set()).add(column)
     last = first - 1

@@ -92,7 +92,7 @@ def _parts(element: Node) -> Iterator[Node]:
 
 def _bullet(properties: Node | None, level: int, chain: list[Node]) -> str:
     # Bullets are inherited: from the paragraph, the shape, the placeholder of the layout, the one of the master, and
-    # the styles of the master. The nearest that says anything decides, also if it says "none".
+    # the styles of the master. The nearest one with a mark decides, even if the mark is `buNone`.
     steps = [properties] + [style.find(f"{{*}}lvl{level + 1}pPr") for style in chain]
     for step in steps:
         for mark in step if step is not None else ():

@@ -246,7 +246,8 @@ class WordBody:
             if not (look.kind == "caption" and self._story.is_caption(shown, own)):
                 self._put_text(words, shown, said, look)
         if said.fields:
-            # A paragraph with a break or formula in it comes here once for each part; its fields must come once.
+            # A break or formula divides a paragraph into parts, and each part passes here. Only the first one adds the
+            # form.
             fields, said.fields = said.fields, []
             self._story.put_form(shown, fields)
         for other in others:

@@ -51,7 +51,7 @@ class Drawings:
         """The content of a drawing, in order. Several boxes in one group are a diagram."""
         found = list(self._walk(drawing))
         boxes = [part for part in found if isinstance(part, Box)]
-        # The boxes of a flow chart are words without order. As separate paragraphs, they would look like a text.
+        # The boxes of a flow chart have no reading order. As separate paragraphs, they would look like continuous text.
         if len(boxes) < 2 or next(inside(drawing, "wpg:wgp", "wpc:wpc", "v:group"), None) is None:
             return found
         words = "\n".join(filter(None, (self._plain(box.content) for box in boxes)))

@@ -249,7 +249,7 @@ class WordReader:
     def _note(self, node: Node) -> None:
         kind = tag(node).removeprefix("w:").removesuffix("Reference")
         note_id = attribute(node, "id")
-        # Word numbers footnotes 1, 2, 3 and endnotes i, ii, iii unless told otherwise.
+        # These are the default numerals of Word. Footnotes and endnotes count separately.
         self._say(f"[^{self.asides.mark(kind, note_id, str if kind == 'footnote' else _roman)}]")
         self._said.parts.append(Aside(kind, note_id))
 
