@@ -55,6 +55,7 @@ class Chart:
         made = chart(kind, self.title, _summary(names, self.series, shared), **self.metadata)
         rows: list[dict[str, Any]] = []
         for name, one in zip(names, self.series, strict=True):
+            # Series usually share their categories; repeating a thousand of them for each series would fill the detail.
             own = {"categories": one.categories.shown} if one.categories.shown not in ([], shared) else {}
             source = {"source": one.values.source} if one.values.source else {}
             rows.append({"name": name, "values": one.values.values, **own, **source})
@@ -129,6 +130,7 @@ def _classic(root: Node) -> tuple[list[str], list[Series]]:
     series: list[Series] = []
     for plot in plots:
         codes = _axis_codes(area, plot)
+        # A chart can combine plots, such as columns and a line, each with axes of its own.
         series.extend(_series(one, codes) for one in plot.iterfind("{*}ser"))
     return [_kind(plot) for plot in plots], series
 
@@ -192,6 +194,7 @@ def _values(holder: Node | None, axis_code: str) -> Values:
     code = axis_code if is_plain else code
     points = {index: words for index, words in _points(holder) if 0 <= index < MAX_POINTS}
     result = Values(source=_source(holder), is_plain=is_plain)
+    # Empty cells have no point. The positions between the others stay, so that values and categories match.
     for index in range(max(points, default=-1) + 1):
         words = points.get(index, "")
         value = number(words, float("nan"))
@@ -203,6 +206,7 @@ def _values(holder: Node | None, axis_code: str) -> Values:
 
 def _points(holder: Node) -> Iterator[tuple[int, str]]:
     """Index and value of each point. Categories with several levels give the innermost level."""
+    # The innermost level is the first in the file. The outer ones have a point only where a group begins.
     level = holder.find(".//{*}lvl")
     for count, point in enumerate((level if level is not None else holder).iterfind(".//{*}pt")):
         if count >= MAX_POINTS:

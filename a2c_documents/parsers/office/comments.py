@@ -43,6 +43,7 @@ def threads(comments: Sequence[Comment]) -> Iterator[list[Comment]]:
     """The comments grouped into threads, in the order of the file: each comment is followed by all its replies."""
     by_id = {comment.id: comment for comment in comments if comment.id}
     found: dict[int, list[Comment]] = {}
+    # The key is the object: comments of older formats have no id, and an empty id would make them one thread.
     for comment in comments:
         found.setdefault(id(_root(comment, by_id)), []).append(comment)
     for thread in found.values():

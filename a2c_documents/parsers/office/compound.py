@@ -1,6 +1,6 @@
 """Compound files (OLE): the file system inside files before 2007 and inside embedded objects.
 
-A chain of sectors that leads into itself or out of the file would keep a library busy for ever.
+Reads the streams that a caller names. It writes nothing, and rejects a file with a broken chain of sectors.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _HEADER = 512
 _LAST_SECTOR = 0xFFFFFFFA
 """From this number on, an entry is not a sector but a mark (end of chain, free)."""
+# Version 3 has sectors of 512 bytes, version 4 of 4096 bytes.
 _SECTOR_SHIFTS = (9, 12)
 _ENTRY, _SMALL_SECTOR = 128, 64
 _STREAM, _ROOT = 2, 5
@@ -45,6 +46,8 @@ def streams_of(raw: bytes, *names: str) -> dict[str, bytes]:
     small_stream = b""
     found: dict[str, bytes] = {}
     for place in range(0, len(entries) - _ENTRY + 1, _ENTRY):
+        # An entry has its name in the first 64 bytes, its type at 66, its first sector at 116 and its size at 120. Of
+        # the size, only the lower half is read: version 3 leaves the upper half undefined.
         kind = entries[place + 66]
         name = entries[place : place + 64].decode("utf-16-le", "replace").partition("\0")[0].lower()
         start, size = struct.unpack_from("<II", entries, place + 116)
@@ -71,12 +74,15 @@ def _table(raw: bytes, sector: int) -> list[int]:
     sectors = len(raw) // sector
     # The header has room for 109 sectors of the table, enough for 7 MB. Larger files list the others in a chain of
     # sectors.
+    # The last number of such a sector is the next one of the chain. Counting the rounds ends a chain that leads into
+    # itself.
     for _ in range(min(more, sectors)):
         if first_more >= _LAST_SECTOR:
             break
         words = _sector(raw, first_more, sector)
         numbers.extend(number for number in words[:-1] if number < _LAST_SECTOR)
         first_more = words[-1]
+    # The count also bounds the table: a chain that repeats its sectors would make it many times as long as the file.
     if count > sectors or len(numbers) < count:
         raise DamagedPartError(_DAMAGED)
     return [word for number in numbers[:count] for word in _sector(raw, number, sector)]

@@ -57,10 +57,12 @@ def embedded_element(
     program = program or packed.program
     name = packed.name or ("" if _GENERIC.issuperset(re.findall(r"[^\W\d_]+", called.lower())) else called)
     size = packed.size or package.size(part)
+    # The name of the part (oleObject1.bin) is all that distinguishes two objects without names.
     about = ", ".join(filter(None, ("" if packed.name else posixpath.basename(part), size_words(size) if size else "")))
     words = f"Embedded {_what(program)}{f' “{name}”' if name else ''}{f' ({about})' if about else ''}"
     told = {"kind": "embedded", "program": program, "name": name or posixpath.basename(part), "bytes": size}
     shown = link(words, "", **metadata, **{key: value for key, value in told.items() if value})
+    # Like a picture, the file can be requested after the package is closed, so it is read from the path again.
     if 0 < size <= MAX_OBJECT:
         shown.file = partial(_read_file, package.path, part)
     return shown
@@ -138,13 +140,16 @@ def _open_object(package: Package, part: str) -> _Object:
     name, data = _unpacked(streams.get(_PACKED, b""))
     if name:
         return _Object("Package", name, data)
+    # A stream named “contents” can hold data that only the program of the object reads. The start of a zip archive or
+    # of a PDF shows that it is a complete file.
     whole = next((data for data in map(streams.get, _WHOLE) if data and data.startswith((b"PK", b"%PDF"))), b"")
     return _Object(_program(streams.get(_DESCRIBED, b"")), data=whole)
 
 
 def _unpacked(stream: bytes) -> tuple[str, bytes]:
     """Name and bytes of a wrapped file."""
-    # Size and flag, label and path (each ends with a zero), eight bytes, the path where the file was, the file.
+    # Four bytes of size and two of flags; label and path, each with a zero at its end; four bytes; the path of a
+    # temporary copy and the file, each with its length in front.
     label, _, rest = stream[6:].partition(b"\0")
     path, _, rest = rest.partition(b"\0")
     _, rest = _counted(rest[4:])
@@ -156,6 +161,7 @@ def _program(stream: bytes) -> str:
     """The program of an object, from the texts for its type and clipboard format; or the display name of its type."""
     kind, rest = _counted(stream[28:])
     size = int.from_bytes(rest[:4], "little")
+    # The clipboard format is a text with its length in front, or a mark and a number if it is one of Windows.
     rest = rest[8:] if size >= 0xFFFFFFFE else rest[4 + size :]
     return _words(_counted(rest)[0]) or _words(kind)
 
@@ -168,6 +174,7 @@ def _counted(raw: bytes) -> tuple[bytes, bytes]:
 
 def _words(raw: bytes) -> str:
     raw = raw.partition(b"\0")[0][:_MAX_COUNTED]
+    # The format does not state an encoding. Bytes that are not ASCII are hardly ever valid UTF-8 by accident.
     try:
         return raw.decode()
     except UnicodeDecodeError:

@@ -35,6 +35,7 @@ _SYMBOLS: dict[str, str] = {
     "⊗": "\\otimes", "⊥": "\\perp", "∥": "\\parallel", "∠": "\\angle", "°": "^{\\circ}", "…": "\\ldots",
     "⋯": "\\cdots", "⋮": "\\vdots", "⋱": "\\ddots", "ℏ": "\\hbar", "ℓ": "\\ell", "′": "'", "−": "-", "‖": "\\|",
     "⟨": "\\langle", "⟩": "\\rangle", "〈": "\\langle", "〉": "\\rangle", "⌊": "\\lfloor", "⌋": "\\rfloor",
+    # U+2061 to U+2063 are invisible: they mark a function call, a product and a list. LaTeX has no such signs.
     "⌈": "\\lceil", "⌉": "\\rceil", "{": "\\{", "}": "\\}", "\u2061": "", "\u2062": "", "\u2063": "", "\xa0": " ",
     "❑": "",  # Office shows this sign where an operand is missing
 }  # fmt: skip
@@ -73,6 +74,7 @@ def join(parts: Iterable[str]) -> str:
 
 def grouped(words: str) -> str:
     """The base of a power: in braces unless it is a single sign."""
+    # Without braces, `ab^2` would raise only the b.
     return words if len(words) == 1 or re.fullmatch(r"\\[A-Za-z]+", words) else f"{{{words}}}"
 
 
@@ -93,6 +95,8 @@ def accent(sign: str, words: str) -> str:
 
 def _unstyled(words: str) -> str:
     """Replace italic and bold mathematical letters by plain letters."""
+    # Word stores the variable x as U+1D465. As LaTeX and in a search, it is the letter x; the normalization is kept to
+    # this block, because it would also turn ² into 2.
     if words.isascii():
         return words
     styled = ("\U0001d400", "\U0001d7ff")
@@ -108,7 +112,8 @@ _Parts = list[tuple[str, str]]
 def latex_of(equation: Node) -> str:
     """An Office equation as one line of LaTeX."""
     said: dict[Node, str] = {}
-    # In reversed document order, children come before their parents: no recursion, whatever the depth of the equation.
+    # In reversed document order, children come before their parents. So the walk needs no recursion, however deep the
+    # equation is.
     for node in reversed(list(equation.iter())):
         name = tag(node)
         if name == "m:t" or name == "w:t":
@@ -150,12 +155,14 @@ def _scripts(node: Node, parts: _Parts) -> str:
 
 
 def _root(node: Node, parts: _Parts) -> str:
+    # Word writes a degree for a square root as well, and hides it with this switch.
     degree = "" if is_on(node, "m:radPr", "m:degHide") else _get(parts, "m:deg")
     return f"\\sqrt{f'[{degree}]' if degree else ''}{{{_get(parts, 'm:e')}}}"
 
 
 def _big(node: Node, parts: _Parts) -> str:
     """A large operator, such as a sum or an integral."""
+    # Word omits the sign of an integral, which is the default.
     sign = value(node, "m:naryPr", "m:chr") or "∫"
     below, above = _get(parts, "m:sub"), _get(parts, "m:sup")
     bounds = (f"_{{{below}}}" if below else "") + (f"^{{{above}}}" if above else "")
@@ -164,6 +171,8 @@ def _big(node: Node, parts: _Parts) -> str:
 
 def _fence(node: Node, parts: _Parts) -> str:
     shape = child(node, "m:dPr")
+    # An absent sign is a parenthesis or bar by default; a sign that is present but empty is no sign, as on the open
+    # side of a case distinction.
     start, middle, end = (
         value(shape, name) if child(shape, name) is not None else usual
         for name, usual in (("m:begChr", "("), ("m:sepChr", "|"), ("m:endChr", ")"))

@@ -87,6 +87,7 @@ def _properties(stream: bytes) -> dict[int, str]:
     for name, (kind, place) in kinds.items():
         if kind in (_WORDS, _WIDE_WORDS):
             (size,) = struct.unpack_from("<I", stream, place)
+            # The size counts characters in one type of text and bytes in the other, and it comes from the file.
             size = min(size * (2 if kind == _WIDE_WORDS else 1), _MAX_WORDS)
             raw = stream[place + 4 : place + 4 + size]
             words = raw.decode("utf-16-le" if kind == _WIDE_WORDS else encoding, "replace").partition("\0")[0]
@@ -94,6 +95,7 @@ def _properties(stream: bytes) -> dict[int, str]:
         elif kind == _TIME:
             (ticks,) = struct.unpack_from("<Q", stream, place)
             if ticks:
+                # As everywhere in Windows, the time counts tenths of a microsecond since 1601.
                 moment = datetime(1601, 1, 1) + timedelta(microseconds=ticks // 10)
                 found[name] = moment.isoformat(timespec="seconds") + "Z"
     return found
@@ -121,6 +123,7 @@ def opendocument_facts(package: Package) -> Facts:
             known.setdefault(name, words_of(node))
     return Facts(
         title=title_of(known.get("title", "")),
+        # `creator` is the person that saved the file last.
         author=known.get("initial-creator", "") or known.get("creator", ""),
         keywords=keywords,
         summary=summary_of(known.get("subject", ""), known.get("description", "")),

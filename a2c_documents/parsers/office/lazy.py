@@ -21,6 +21,7 @@ class LazySource:
 
     def __init__(self, facts: Facts, pages: Iterable[Page | Later], close: Callable[[], None]) -> None:
         self.facts = facts
+        # A document always has a page, so that a client that reads page 1 of an empty presentation gets an answer.
         self._pages = list(pages) or [Page("")]
         self._close = close
 
@@ -32,6 +33,7 @@ class LazySource:
     def page(self, index: int) -> Page:
         """Read one page."""
         page = self._pages[index]
+        # The page is not kept here: the store keeps pages, and a worker has several files open.
         return page.read() if isinstance(page, Later) else page
 
     def close(self) -> None:

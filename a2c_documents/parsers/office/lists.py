@@ -40,6 +40,7 @@ def numeral(number: int, style: str) -> str:
     if style in ("lowerLetter", "upperLetter") and 0 < number < 10_000:
         # After z comes aa, and then bb: lists repeat the letter, unlike the columns of a sheet.
         letter = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+        # A number from an untrusted file must not become a label of hundreds of letters.
         return letter[:50] if style == "lowerLetter" else letter[:50].upper()
     if style in ("lowerRoman", "upperRoman") and 0 < number < 5_000:
         roman = ""
@@ -76,6 +77,7 @@ class Items:
         # an item starts a new list; deeper items always belong to the item above them.
         if depth > self._top or self._last is None:
             return True
+        # A lower number on the top level is a list that starts again with the same numbering, as "1." after "3.".
         counts_on = not mark.ordered or depth < self._top or mark.number > self._last.number
         return self._last.list_id == mark.list_id and counts_on
 

@@ -10,6 +10,8 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import groupby
 
+# Built-in dates look different in each country: 14 is 3/14/2026 for one user and 14.03.2026 for another, and 27 to 36
+# and 50 to 58 are East Asian. The ISO form means the same day to every reader.
 BUILT_IN: dict[int, str] = {
     1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 5: '"$"#,##0', 6: '"$"#,##0', 7: '"$"#,##0.00', 8: '"$"#,##0.00',
     9: "0%", 10: "0.00%", 11: "0.00E+00", 12: "# ?/?", 13: "# ??/??", 14: "yyyy-mm-dd", 15: "yyyy-mm-dd",
@@ -51,9 +53,13 @@ class _Section:
         kinds = [kind for kind, _ in self.parts]
         self.exponent = "exponent" in kinds and "digit" in kinds
         self.fraction = "slash" in kinds and "digit" in kinds
+        # A comma between digits groups thousands, a comma after the last digit divides by a thousand. Which of them it
+        # is shows only when all tokens are read.
         self.thousands, self.scale = self._commas()
 
     def _take(self, match: re.Match[str]) -> None:
+        # The two tokens without a group are about width: `_)` leaves room for a character and `*-` fills the cell. A
+        # space stands for both; at the ends, it is stripped with the others.
         kind, words = match.lastgroup, match[match.lastgroup] if match.lastgroup else " "
         if kind == "bracket":
             self._bracket(words)
@@ -74,6 +80,8 @@ class _Section:
     def _bracket(self, words: str) -> None:
         condition = _CONDITION.match(words)
         if words.startswith("$"):
+            # `[$€-407]` is a currency with the country whose rules apply. Colours such as `[Red]` fall through and are
+            # left out.
             self.parts.append(("text", words[1:].partition("-")[0]))
         elif words and not words.lower().strip("hms"):
             self.elapsed = True
@@ -154,6 +162,7 @@ def plain(value: float) -> str:
     """A number without a format: no ".0", and no noise in the last digits."""
     if value == int(value) and abs(value) < 1e15:
         return str(int(value))
+    # Ten digits hide the noise of binary fractions: 0.1 + 0.2 is 0.3, as a cell shows it.
     return format(value, ".10g").replace("e", "E")
 
 
@@ -170,6 +179,7 @@ def _number(value: float, section: _Section) -> str:
     if section.fraction:
         return sign + _fraction(size, section)
     digits = [place for place, (kind, _) in enumerate(section.parts) if kind in ("digit", "point", "exponent")]
+    # Text between digits is part of the pattern, as in 000-00-0000; text around them is a unit or a sign.
     first, last = digits[0], digits[-1]
     before = "".join(words for kind, words in section.parts[:first] if kind == "text")
     after = "".join(words for kind, words in section.parts[last + 1 :] if kind == "text")
@@ -196,6 +206,7 @@ def _decimal(size: float, parts: list[tuple[str, str]], thousands: bool) -> str:
         return plain(size)
     number, _, decimals = f"{exact:f}".partition(".")
     decimals = decimals.rstrip("0").ljust(len("".join(places).rstrip("#?")), "0")
+    # `#` shows a digit only if there is one, `0` always: "#.00" shows .50 where "0.00" shows 0.50.
     number = number.lstrip("0").rjust(sum(letter == "0" for letter in whole), "0")
     if thousands and number:
         number = f"{int(number):,}".rjust(len(number), "0")
@@ -222,6 +233,7 @@ def _fraction(size: float, section: _Section) -> str:
     else:
         rest = Fraction(size - whole).limit_denominator(10 ** max(1, min(4, len(fixed))) - 1)
         above, under = rest.numerator, rest.denominator
+    # Rounding can fill the fraction: 0.99 in quarters is 4/4.
     if above and above == under:
         whole, above = whole + 1, 0
     parts = [str(whole)] if whole or not above else []
@@ -267,6 +279,8 @@ def dated(
         return ""
     if clock and not day:
         return _clock(moment, "s" in known)
+    # Dates are shown in ISO form instead of the format of the file. A format without a day is an exception: an invented
+    # day would claim more than the cell shows.
     if known <= {"y", "m"}:
         return _month(moment, parts)
     # Day 60 does not exist, but Excel shows it: it took over the error of Lotus 1-2-3 that 1900 was a leap year.
@@ -307,11 +321,13 @@ def _elapsed(value: float, seconds: bool) -> str:
 
 def _moment_of(value: float, from_1904: bool) -> datetime | None:
     """The date and time of a day number."""
+    # Day 2,958,465 is 9999-12-31, where Excel and `datetime` end. Counted from 1904, the last years overflow earlier.
     if not 0 <= value < 2_958_466:
         return None
     # For the same reason, days before the 60th count from one day later.
     start = datetime(1904, 1, 1) if from_1904 else datetime(1899, 12, 30 if value >= 60 else 31)
     try:
+        # A time is a fraction of a day that has no exact binary form. Without rounding, 8:00:00 can become 7:59:59.
         return start + timedelta(seconds=round(value * 86_400))
     except OverflowError:
         return None

@@ -81,6 +81,7 @@ def value(element: Node | None, *path: str) -> str:
 def is_on(element: Node | None, *path: str) -> bool:
     """Whether a switch is present and not turned off."""
     node = child(element, *path)
+    # `<w:b/>` without a value turns a switch on. `<w:b w:val="0"/>` turns off what a style turned on.
     return node is not None and attribute(node, "val", "1").lower() not in ("0", "false", "off")
 
 
@@ -88,12 +89,14 @@ def own_text(element: Node) -> str:
     """The text of an element, without entity references."""
     if not len(element):
         return element.text or ""
+    # References to entities are nodes among the text, and the text behind them is their tail.
     return (element.text or "") + "".join(node.tail or "" for node in element)
 
 
 def chosen(alternatives: Node) -> list[Node]:
     """The content of an `mc:AlternateContent`: its first choice. The fallback repeats it for older programs."""
     first = child(alternatives, "mc:Choice")
+    # A choice holds more than the fallback: a shape instead of VML, an equation instead of its picture.
     if first is None:
         first = child(alternatives, "mc:Fallback")
     return list(first) if first is not None else []

@@ -24,6 +24,7 @@ from a2c_documents.parsers.office.xml import MAX_XML, DamagedPartError, Node, at
 
 # Text compresses to a tenth or a twentieth of its size. An archive with a better ratio than this is a zip bomb.
 MAX_RATIO = 100
+# A small sheet of equal rows has such a ratio too. A ratio alone does not make a bomb.
 HARMLESS = 400_000_000
 """Unpacked bytes that are accepted at any compression ratio: unpacking them takes a second or two."""
 MAX_MEMBERS = 50_000
@@ -39,6 +40,8 @@ def open_archive(path: Path, what: str) -> zipfile.ZipFile:
         archive = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, struct.error) as error:
         with path.open("rb") as file:
+            # With a password, Office stores the encrypted archive as a stream of a compound file. Files of Office
+            # 97-2003 are compound files too, and some have the suffix of the current format.
             if file.read(len(MAGIC)) == MAGIC:
                 problem = f"this {what} is protected by a password, or saved in the format of Office 97-2003"
                 raise UnreadableFileError(f"{problem}; save it in the current format without a password") from None
@@ -60,6 +63,8 @@ def _problem(archive: zipfile.ZipFile, packed: int) -> str:
         return "is protected by a password"
     if len(members) > MAX_MEMBERS:
         return f"has {len(members):,} parts; the limit is {MAX_MEMBERS:,}"
+    # zipfile never unpacks more of a member than the size that the archive states for it, so that a bomb cannot hide
+    # behind small numbers.
     unpacked = unpacked_size(archive)
     if unpacked > max(HARMLESS, MAX_RATIO * packed):
         return f"unpacks to {unpacked // 1_000_000:,} MB, which is more than {MAX_RATIO} times its size"
@@ -71,6 +76,8 @@ def _problem(archive: zipfile.ZipFile, packed: int) -> str:
 
 MAX_PART = 60_000_000
 """Limit for the bytes of a part that is read in one piece."""
+# A damaged archive fails in the module that happens to read the damaged byte: the container, one of the decompressors,
+# or the file below them.
 DAMAGE = (
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, NotImplementedError, RuntimeError,
 )  # fmt: skip
@@ -100,6 +107,8 @@ class Package:
     def __init__(self, path: Path, what: str) -> None:
         self.path = path
         self._archive = open_archive(path, what)
+        # If a name occurs twice, the last entry counts, as in zipfile itself: it is the one that was appended by an
+        # update of the archive.
         self._members = {_plain(member.filename): member for member in self._archive.infolist()}
         self._relations: dict[str, dict[str, Relation]] = {}
         self.lost: dict[str, str] = {}
@@ -117,6 +126,8 @@ class Package:
     def is_encrypted(self) -> bool:
         """Whether an OpenDocument file needs a password: its manifest describes the encryption of each part."""
         manifest = self.optional("META-INF/manifest.xml")
+        # OpenDocument encrypts the parts, not the archive: the archive has no encryption flag, and only the manifest
+        # states it. Without this check, the encrypted bytes would be reported as damaged XML.
         return manifest is not None and next(manifest.iter("{*}encryption-data"), None) is not None
 
     def size(self, name: str) -> int:
@@ -187,6 +198,7 @@ class Package:
             return found
         for entry in root:
             target, external = attribute(entry, "Target"), attribute(entry, "TargetMode").lower() == "external"
+            # The type is an address that differs between strict and transitional files except for its last word.
             kind = attribute(entry, "Type").rpartition("/")[2]
             found[attribute(entry, "Id")] = Relation(kind, target if external else resolve(name, target), external)
         return found
@@ -214,6 +226,8 @@ class Package:
 
 def resolve(base: str, target: str) -> str:
     """The part that a path in the part `base` refers to."""
+    # Targets are relative to the folder of the part, or absolute with a slash in front. Joining with "/" and
+    # normalizing keeps a target with too many ".." inside the archive.
     target = unquote(target.partition("#")[0])
     if not target:
         return base

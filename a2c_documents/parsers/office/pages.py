@@ -103,6 +103,7 @@ def _at_breaks(steps: Sequence[Step]) -> list[list[Step]]:
     for step in steps:
         if step.what != "break":
             parts[-1].append(step)
+        # Two breaks in a row, or a break at the start, would give an empty page.
         elif any(known.what == "flow" for known in parts[-1]):
             parts.append([])
     if len(parts) > 1 and not any(step.what == "flow" for step in parts[-1]):
@@ -119,6 +120,7 @@ def _at_headings(steps: list[Step], *, must: bool) -> list[_Draft]:
     # A single top heading is the title of the document in all but name.
     if levels[top] == 1:
         top = min((level for level in levels if level > top), default=0) if long else 0
+    # Where the author set page breaks, headings divide only a page that is too long to read at once.
     if not (must or long):
         top = 0
     drafts = [_Draft()]
@@ -172,5 +174,6 @@ def _around(drafts: list[_Draft], index: int, furniture: Callable[[int], Furnitu
 def _unrepeated(section: int, furniture: Callable[[int], Furniture]) -> Furniture:
     """The headers and footers of a section, without those that the section before has too."""
     own, before = furniture(section), furniture(section - 1) if section else Furniture()
+    # Some programs repeat the headers in each section instead of letting it inherit them.
     known = [*before.first, *before.others]
     return Furniture(*([element for element in part if element not in known] for part in (own.first, own.others)))

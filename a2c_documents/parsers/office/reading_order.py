@@ -21,6 +21,8 @@ def in_reading_order(
     The order of placeholders is intended: heading and text of one column, then of the next. The order of other shapes
     only states which of them was added last.
     """
+    # Only the order of the other shapes is judged by position. Sorting the placeholders as well would read two columns
+    # line by line: both headings first, then both texts.
     merged: list[tuple[Extent, Thing]] = []
     waiting = list(reversed(_by_place(free)))
     for one in filled:
@@ -41,6 +43,8 @@ def around(extents: Sequence[Extent]) -> Extent:
 def _by_place(things: Sequence[tuple[Extent, Thing]]) -> list[tuple[Extent, Thing]]:
     """Row by row, and from left to right in a row."""
     rows: list[list[tuple[Extent, Thing]]] = []
+    # A row is measured from its first shape. Compared with its neighbour, each shape of a staircase would be in the
+    # same row as the next, and the whole staircase one row.
     for one in sorted(things, key=lambda one: (one[0][1], one[0][0])):
         if not rows or one[0][1] - rows[-1][0][0][1] > _SAME_ROW:
             rows.append([])
@@ -50,7 +54,8 @@ def _by_place(things: Sequence[tuple[Extent, Thing]]) -> list[tuple[Extent, Thin
 
 def _is_before(one: Extent, other: Extent) -> bool:
     """Whether a shape is read before another: it is higher, or it is to the left in the same row."""
-    # Shapes are side by side if they do not overlap horizontally and share more than half of the smaller height.
+    # Shapes are side by side if they do not overlap horizontally and share more than half of the smaller height. The
+    # point of tolerance is for edges that touch after rounding.
     overlap = min(one[3], other[3]) - max(one[1], other[1])
     beside = one[2] <= other[0] + 1 or other[2] <= one[0] + 1
     if abs(one[1] - other[1]) <= _SAME_ROW or (beside and overlap * 2 > min(one[3] - one[1], other[3] - other[1])):

@@ -39,6 +39,8 @@ def _outline(root: Node) -> list[tuple[int, str]]:
         if point in seen:
             continue
         seen.add(point)
+        # The document point at the root and unfilled points have no text. Their children move up a level instead of
+        # hanging below an empty line.
         if points[point]:
             rows.append((depth, points[point]))
             depth = min(depth + 1, _DEEPEST)

@@ -141,6 +141,7 @@ class Story:
         if self._list is None:
             self._list = Items()
         self._list.add(depth, words, mark)
+        # A table of contents links to headings of the same document: hundreds of links that lead nowhere else.
         self._list.links.extend(links[: MAX_LINKS - len(self._list.links)] if mark is not CONTENTS else ())
 
     def extends_item(self, words: str) -> bool:

@@ -23,6 +23,8 @@ _CONTENTS = re.compile(r"toc ([1-9])")
 
 def kind_of(name: str) -> tuple[str, int]:
     """The kind and level that the name of a style stands for."""
+    # The whole name must match. A style of the author, such as “heading 1 numbered”, is judged by its parent and its
+    # outline level.
     if found := _HEADING.fullmatch(name):
         return "heading", int(found[1])
     if name == "toc heading":

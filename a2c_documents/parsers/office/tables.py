@@ -44,6 +44,7 @@ class Grid:
             for column, cell in enumerate(row):
                 # A header that spans columns belongs to each of them.
                 over = any(top <= index <= bottom and left < column <= right for top, left, bottom, right in wide)
+                # `words` still holds the text of the cell to the left, which is the merged one.
                 words = words if over else cell
                 if words and words not in names[column]:
                     names[column].append(words)
@@ -68,6 +69,7 @@ def letters(column: int) -> str:
     return name
 
 
+# Every cell of a sheet states its column by letters. The cache has room for all columns of Excel.
 @lru_cache(maxsize=16_384)
 def column_of(name: str) -> int:
     """The number of a column: A is 0."""
@@ -110,4 +112,5 @@ def turns(cells: Iterable[tuple[bool, Node]]) -> list[Node | bool]:
 
     The flag of each cell marks the first cell of a row.
     """
+    # The last step ends the row, so that text after the inner table starts on a line of its own.
     return [step for first, cell in cells for step in (not first, *cell)] + [False]

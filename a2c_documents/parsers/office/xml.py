@@ -19,6 +19,7 @@ Nodes = Reversible[Node]
 """An element as the sequence of its children, or a list of elements."""
 MAX_XML = 60_000_000
 """Limit for the bytes of one XML document."""
+# The five entities that XML defines itself stay: they are escaped text, not declarations.
 _ENTITY = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z_:][A-Za-z0-9_:.-]{0,100};")
 
 
@@ -40,6 +41,7 @@ def parse_xml(raw: bytes, *, recover: bool = False) -> Node:
         raise DamagedPartError(f"invalid XML: {getattr(error, 'msg', error)}") from None
     if root is None:
         raise DamagedPartError("invalid XML: it is empty")
+    # Only a document type can declare entities. Without one, there is nothing to search the tree for.
     if root.getroottree().docinfo.doctype:
         etree.strip_elements(root, etree.Entity, with_tail=False)
     return root
@@ -57,6 +59,8 @@ def _parser(recover: bool) -> etree.XMLParser:
 
 def without_entities(raw: bytes) -> tuple[bytes, bool]:
     """A document without the entities that it declares, and whether it declares any. Office programs never do."""
+    # A document type must precede the root element, so the first bytes are enough to find it. It is cut out before the
+    # parser sees a declaration. The references to its entities must go as well: the parser rejects undeclared ones.
     start = raw[:2_000].find(b"<!DOCTYPE")
     if start < 0:
         return raw, False
@@ -86,6 +90,8 @@ def attribute(element: Node | None, name: str, default: str = "") -> str:
 def found(element: Node | None, *names: str) -> Iterator[Node]:
     """All elements below an element with one of these names, in any namespace, except in fallbacks for older
     programs."""
+    # `iter` of lxml cannot leave out a subtree, and a fallback repeats the content of its choice: texts and pictures
+    # would appear twice.
     waiting = list(reversed(element)) if element is not None else []
     while waiting:
         one = waiting.pop()
@@ -112,6 +118,8 @@ def number(value: Any, default: float = 0) -> float:
         result = float(value)
     except (TypeError, ValueError):
         return default
+    # The comparison is false for NaN as well. Infinity and NaN would make `int` fail in `whole`; above 1e15, a float
+    # does not hold every integer.
     return result if abs(result) < 1e15 else default
 
 

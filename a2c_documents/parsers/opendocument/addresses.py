@@ -10,6 +10,8 @@ _TOKEN = re.compile(r"""("(?:[^"]|"")*")|\[([^\]]*)\]|([;|{}])""")
 def reference_of(address: str) -> str:
     """`$Plan.$A$1:$Plan.$B$2` or `.A1:.B2` as `Plan!$A$1:$B$2` or `A1:B2`."""
     first, *rest = (end.rpartition(".") for end in address.split(":"))
+    # The sheet of the second cell is repeated, or left out with its dot kept. It is only shown where the range spans
+    # sheets.
     sheet = first[0].lstrip("$")
     ends = [first[2], *(cell if name.lstrip("$") in ("", sheet) else _named(name, cell) for name, _, cell in rest)]
     return _named(sheet, ":".join(ends))
@@ -21,6 +23,7 @@ def _named(sheet: str, cells: str) -> str:
 
 def formula_of(words: str) -> str:
     """`of:=SUM([.A1:.A3];2)` as `=SUM(A1:A3,2)`."""
+    # The prefix names the language of the formula: `of:` is OpenFormula, `oooc:` its predecessor.
     _, equals, rule = words.partition("=")
     if not equals:
         return words

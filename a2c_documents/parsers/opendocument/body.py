@@ -46,6 +46,7 @@ class OdfBody:
             elif name == "list":
                 stack.extend(reversed(self._numbering.entries(node, place)))
             elif name == "table":
+                # A table with a single cell is a frame around a text: headings and lists in it stay what they are.
                 frame = only_cell(node)
                 if frame is not None:
                     stack.extend((part, place) for part in reversed(frame))
@@ -55,11 +56,13 @@ class OdfBody:
                 boxes = self._shape(node)
                 stack.extend((part, Place()) for box in reversed(boxes) for part in reversed(box.content))
             elif name == "tracked-changes":
+                # Deleted text is kept here, in front of the body, and not at its former place.
                 self.deletions += sum(1 for _ in node.iterfind(".//{*}deletion"))
             elif name == "forms":
                 self._form(node)
             elif name and not name.endswith(("-source", "-decls")):
-                # The entries of a table of contents are ordinary paragraphs; only the element around them tells.
+                # The entries of a table of contents are ordinary paragraphs; the element around them marks them as
+                # entries. A `…-source` is skipped above: it holds templates that look like entries.
                 inner = replace(place, contents=True) if name in _CONTENTS else place
                 stack.extend((part, inner) for part in reversed(node))
         self.story.end_list()
@@ -97,6 +100,7 @@ class OdfBody:
 
     def _say(self, said: Said, style: str, place: Place) -> None:
         formulas = [part for part in said.parts if is_formula(part)]
+        # A formula alone in its paragraph is displayed. Inside a sentence it stays part of the text.
         if formulas and not said.words().strip():
             for shown in formulas:
                 self.story.put(shown)
@@ -166,6 +170,7 @@ class OdfBody:
             kind = local(control)
             if kind in ("properties", "form", "hidden", "button", "generic-control", "event-listeners"):
                 continue
+            # `value` is the default of the form, `current-value` is the answer.
             shown = attribute(control, "current-state" if kind == "checkbox" else "current-value")
             value: Any = shown == "checked" if kind == "checkbox" else shown or attribute(control, "value")
             name = attribute(control, "label") or attribute(control, "name")

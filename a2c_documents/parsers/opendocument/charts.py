@@ -17,12 +17,14 @@ _LOCAL = re.compile(r"local-table\.\$?([A-Z]{1,3})\$?\d")
 
 def chart_of(root: Node, **metadata: Any) -> Chart | None:
     """Read the chart in the content of an embedded object; None if there is none."""
+    # `office:chart` around the chart has the same local name, but no class.
     drawn = next((node for node in root.iter("{*}chart") if attribute(node, "class")), None)
     if drawn is None:
         return None
     title = " ".join(words_of(line) for line in drawn.iterfind("{*}title/{*}p"))
     table = _Table(drawn)
     told = list(drawn.iterfind(".//{*}plot-area/{*}series"))[:MAX_SERIES]
+    # Column 0 has the categories, so that the first series has column 1 unless it names another one.
     series = [table.series(one, drawn, place) for place, one in enumerate(told, 1)] or table.all_series()
     return Chart(_kinds(root, drawn, told), title, series, metadata)
 
@@ -108,6 +110,7 @@ def _kind(name: str, said: dict[str, str]) -> str:
         "100% stacked " if said.get("percentage") == "true" else "stacked " if said.get("stacked") == "true" else ""
     )
     if name == "bar":
+        # The property means that the axes are swapped, so that "vertical" bars are horizontal.
         name = "bar" if said.get("vertical") == "true" else "column"
         stacked = stacked or "clustered "
     return ("3-D " if said.get("three-dimensional") == "true" else "") + stacked + name

@@ -54,6 +54,8 @@ def _open(path: Path, what: str, kind: str) -> Source:
             raise UnreadableFileError(f"this {what} is protected by a password")
         if package.size("content.xml") > MAX_XML:
             raise UnreadableFileError(f"this {what} is too large: its text has more than {MAX_XML // 1_000_000} MB")
+        # As in Word files: office programs never declare entities, and files that do try to make the parser expand or
+        # fetch something.
         raw, entities = without_entities(package.read("content.xml"))
         content = parse_xml(raw)
         body = content.find(f"{{*}}body/{{*}}{kind}")
@@ -88,6 +90,7 @@ def _text_pages(body: Node, common: Node | None, styles: OdfStyles, reader: OdfR
         for step in steps:
             step.section += 1
         steps.insert(0, Step("section"))
+        # This is the name in every language; only its display name is translated.
         text.masters.insert(0, "Standard")
     if text.deletions:
         text.story.put_beside(deletions_remark(text.deletions), is_note=True)
@@ -119,6 +122,8 @@ class OdfMargins:
         """The headers and footers of a page style, and of the style that follows it after the first page."""
         master = self._masters.get(name)
         following = attribute(master, "next-style-name")
+        # A page style for a title page names the style of the pages after it. A style that follows itself is the usual
+        # case.
         after = self._masters.get(following) if following != name else None
         result = Furniture()
         for kind, element in self._elements(master, "first page" if after is not None else "all pages"):
@@ -139,5 +144,6 @@ class OdfMargins:
                     pages = "odd pages"
                 elif not variant and f"{category}-first" in kinds:
                     pages = "all pages but the first"
+                # Without a header for the first page, the usual one is on the first page too.
                 is_first = variant == "first" or (not variant and f"{category}-first" not in kinds)
                 yield "first" if is_first else "others", note(category, words, pages=pages)

@@ -13,15 +13,19 @@ _Parts = list[str]
 def latex_of(formula: Node) -> str:
     """A formula as one line of LaTeX."""
     said: dict[Node, str] = {}
-    # In reversed document order, children come before their parents: no recursion, whatever the depth of the formula.
+    # In reversed document order, children come before their parents. So the walk needs no recursion, however deep the
+    # formula is.
     for node in reversed(list(formula.iter())):
         name = local(node)
+        # The annotation repeats the formula in StarMath, the language that LibreOffice edits. An empty script must keep
+        # its place, because `msubsup` and others know their parts by position.
         if not name or name in ("annotation", "annotation-xml", "mspace", "none", "mprescripts"):
             if name in ("none", "mspace"):
                 said[node] = ""
             continue
         if name in ("mi", "mn", "mo", "ms", "mtext"):
             words = letters((node.text or "").strip())
+            # Only an identifier can be the name of a function: “sin” is a function in `mi` and a word in `mtext`.
             said[node] = f"\\text{{{words}}}" if name == "mtext" and words else named(words) if name == "mi" else words
             continue
         parts = [said.pop(part) for part in node if part in said]
@@ -64,6 +68,7 @@ def _under(node: Node, parts: _Parts) -> str:
 
 
 def _accented(node: Node, parts: _Parts) -> str:
+    # MathML writes an accent and a limit with the same element. A single sign as an operator is an accent.
     sign = (node[1].text or "").strip() if len(node) > 1 and local(node[1]) == "mo" else ""
     return accent(sign, _get(parts, 0)) if len(sign) == 1 else ""
 

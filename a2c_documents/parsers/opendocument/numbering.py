@@ -85,6 +85,7 @@ class OdfNumbering:
 
     def _count(self, node: Node, style: str) -> _Count:
         if self._joined:
+            # Impress writes an item on the third level as three lists around it, and the next item as three others.
             return self._by_style.setdefault("", _Count("joined"))
         # A list continues another one by its id, or the last list with the same style. Otherwise it starts again.
         count = self._by_id.get(attribute(node, "continue-list", "none"))
@@ -93,12 +94,14 @@ class OdfNumbering:
         if count is None:
             self._made += 1
             count = _Count(str(self._made))
+        # Other lists can continue this one by either name, also after it has continued another.
         self._by_style[style] = self._by_id[attribute(node, "id", str(self._made))] = count
         return count
 
     def _step(self, count: _Count, style: str, depth: int, start: str) -> int:
         usual = count.numbers[depth] + 1 if depth in count.numbers else self._styles.start(style, depth)
         count.numbers[depth] = whole(start or usual, usual)
+        # A new item starts the levels below it again.
         for deeper in [known for known in count.numbers if known > depth]:
             del count.numbers[deeper]
         return count.numbers[depth]

@@ -40,6 +40,7 @@ class Objects:
                 stack.extend(reversed(node))
             elif name == "frame":
                 yield from self._frame(node)
+            # Lines and arrows are drawings without words in most files, and would be empty boxes.
             elif name in _WITH_WORDS and any(local(part) in ("p", "list") for part in node):
                 yield node
 
@@ -68,6 +69,7 @@ class Objects:
     def _picture(self, frame: Node, node: Node) -> Element:
         target = attribute(node, "href")
         alt = words_of(frame.find("{*}desc")) or words_of(frame.find("{*}title"))
+        # Programs write paths inside the archive with and without `./` in front.
         part = posixpath.normpath(target) if target else ""
         inside = part in self._package
         shown = image(alt, url="" if inside else target, **_where(frame))
@@ -80,6 +82,7 @@ class Objects:
         """A formula or chart; for other objects, the embedded file and its preview picture."""
         target = posixpath.normpath(attribute(node, "href") or ".").lstrip("/")
         content = f"{target}/content.xml"
+        # An object is a folder of the archive with a content of its own, or its XML is inside the frame.
         own = next((part for part in node if local(part) in ("math", "document")), None)
         root = own
         if own is None and content in self._package:
@@ -93,6 +96,7 @@ class Objects:
         elif root is not None and (chart := chart_of(root, **_where(frame))) is not None:
             yield chart.element()
         else:
+            # The preview picture is the only visible content of an object that cannot be converted.
             picture = next((part for part in frame if local(part) == "image" and attribute(part, "href")), None)
             if picture is not None:
                 yield self._picture(frame, picture)

@@ -15,6 +15,8 @@ from a2c_documents.parsers.opendocument.objects import SHAPES, Objects
 from a2c_documents.parsers.opendocument.styles import OdfStyles
 
 MAX_BLANKS = 200
+# A soft page break is where the last program happened to end a page, with its fonts and its printer. Ruby text is the
+# reading above East Asian characters, which would repeat them.
 _LEFT_OUT = frozenset((
     "tracked-changes", "change", "bookmark", "bookmark-start", "bookmark-end", "soft-page-break", "ruby-text",
     "sequence-decls", "forms", "event-listeners", "note-citation", "title", "desc", "fieldmark-separator", "label",
@@ -69,6 +71,8 @@ class OdfReader:
                 elif name and name not in _LEFT_OUT:
                     self._into(node)
         self._remarks.hear("\n")
+        # Comments follow their paragraph. A comment whose range is still open receives the text that it refers to when
+        # the range ends.
         said.parts.extend(self._remarks.take())
         return said
 
@@ -137,6 +141,7 @@ class OdfReader:
     def _note(self, node: Node) -> None:
         kind = attribute(node, "note-class") or "footnote"
         self._counts[kind] = self._counts.get(kind, 0) + 1
+        # The file keeps the mark that was shown, also one that the author chose (*).
         mark = words_of(node.find("{*}note-citation")) or str(self._counts[kind])
         body = node.find("{*}note-body")
         self._say(f"[^{mark}]")
@@ -147,6 +152,7 @@ class OdfReader:
         self._begin_comment(node, len(self._said.words()))
 
     def _begin_comment(self, node: Node, place: int) -> None:
+        # Author and date are elements beside the paragraphs of a comment, and not part of its text.
         words = self.plain([part for part in node if local(part) in ("p", "list")])
         author, date = (words_of(node.find(f"{{*}}{name}")) for name in ("creator", "date"))
         parent, resolved = attribute(node, "parent-name"), attribute(node, "resolved") == "true"
@@ -170,6 +176,7 @@ class OdfReader:
             self._said.fields.append(entry)
 
     def _mark_start(self, node: Node) -> None:
+        # A field that is not a form is pushed too, as None: its end must not close another one.
         self._marks.append((field_mark(node), len(self._said.parts)))
 
     def _mark_end(self, node: Node) -> None:
@@ -239,6 +246,7 @@ class Remarks:
     def begin(self, comment: Comment, place: int) -> None:
         """Start a comment at a position in its paragraph."""
         self.new.append(_Remark(comment, place))
+        # A comment without a name has no end: it refers to a point in the text.
         if comment.id and len(self._open) < MAX_OPEN:
             self._open[comment.id] = self.new[-1]
 
@@ -299,6 +307,7 @@ def field_mark(node: Node) -> FormEntry | None:
         for part in node
         if local(part) == "param" and attribute(part, "name").lower().startswith("dropdown_listentry")
     ]
+    # LibreOffice gives this name to fields that had none in Word.
     name = "" if attribute(node, "name").startswith("__Fieldmark__") else attribute(node, "name")
     entry: FormEntry = {"name": name, "type": kind, "value": ""}
     if kind == "checkbox":

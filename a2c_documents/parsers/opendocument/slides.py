@@ -32,6 +32,8 @@ class Slides:
 
     def read(self, presentation: Node) -> list[Page]:
         """Read all slides."""
+        # The text of headers, footers and dates is declared once, in front of the slides, and each slide names the one
+        # that it uses.
         for node in presentation:
             if local(node).endswith("-decl"):
                 self._told[local(node).removesuffix("-decl"), attribute(node, "name")] = words_of(node)
@@ -51,6 +53,7 @@ class Slides:
             if role == "title" and (words := " ".join(self._reader.plain(shape).split())):
                 titles.append(heading(words, 1, shape=attribute(shape, "name") or role))
             else:
+                # A shape with a role fills a place of the design, in the order that the design intends.
                 (filled if role else free).append((_extent(shape), shape))
         elements = list(titles)
         if style.get("visibility") == "hidden":
@@ -65,6 +68,7 @@ class Slides:
         return Page(shortened(title, MAX_TITLE) or f"Slide {number}", elements)
 
     def _shape(self, shape: Node, extent: Extent) -> list[Element]:
+        # Each shape has a body of its own, because numbering starts again in each.
         body = OdfBody(self._reader, self._styles, joined=True)
         body.read((shape,))
         elements = [step.element for step in body.story.steps if step.element is not None]
@@ -97,6 +101,7 @@ class Slides:
 def _extent(shape: Node) -> Extent:
     """The area of a shape; a group covers the area of its shapes."""
     if local(shape) in ("g", "a"):
+        # A group has no position of its own in the file.
         inner = [_extent(node) for node in found(shape, *SHAPES - {"g", "a"})]
         return around([extent for extent in inner if extent != NOWHERE])
     left, top, width, height = (points(attribute(shape, name)) for name in ("x", "y", "width", "height"))

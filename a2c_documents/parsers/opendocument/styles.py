@@ -38,6 +38,7 @@ class OdfStyles:
                     self._styles[name] = node
 
     def _chain(self, name: str) -> Iterable[Node]:
+        # Styles of a damaged file can be the parents of each other in a circle.
         seen: set[str] = set()
         while name in self._styles and name not in seen:
             seen.add(name)
@@ -47,6 +48,8 @@ class OdfStyles:
     def kind(self, name: str) -> str:
         """title, subtitle, caption, code, or empty."""
         for style in self._chain(name):
+            # Names are XML names. LibreOffice writes a space in them as `_20_`, and has the display name only where the
+            # two differ.
             shown = (attribute(style, "display-name") or attribute(style, "name")).replace("_20_", " ").casefold()
             if shown in ("illustration", "figure", "drawing") or shown.endswith("caption"):
                 return "caption"
@@ -58,6 +61,7 @@ class OdfStyles:
         """Whether a page begins before and after a paragraph."""
         before = after = ""
         for style in self._chain(name):
+            # Another page style can only begin on another page, so it implies a break.
             if attribute(style, "master-page-name") and not before:
                 before = "page"
             for node in style:
@@ -73,6 +77,8 @@ class OdfStyles:
     def shown_name(self, name: str) -> str:
         """The display name of a style; for an automatic style, that of its parent."""
         chain = list(self._chain(name))
+        # Direct formatting creates an automatic style with a name such as P12. Its parent has the name that the author
+        # chose.
         styles = [style for style in chain if not _is_automatic(style)] or chain
         shown = attribute(styles[0], "display-name") or attribute(styles[0], "name") if styles else name
         return shown.replace("_20_", " ")
@@ -92,6 +98,7 @@ class OdfStyles:
         for style in self._chain(name):
             for node in style:
                 drawn = attribute(node, "border-bottom") or attribute(node, "border-top")
+                # LibreOffice has a style for horizontal lines: empty paragraphs with a border.
                 if local(node) == "paragraph-properties" and drawn:
                     return drawn != "none"
         return False
@@ -99,6 +106,7 @@ class OdfStyles:
     def ordered(self, list_style: str, depth: int) -> bool:
         """Whether a level of a list is numbered."""
         level = self._lists.get(list_style, {}).get(depth + 1)
+        # A numbered level with an empty format shows no number.
         return level is not None and local(level) in _NUMBERED and bool(attribute(level, "num-format"))
 
     def start(self, list_style: str, depth: int) -> int:
@@ -110,6 +118,7 @@ class OdfStyles:
         """The label of an item, from the numbers of all levels."""
         levels = self._lists.get(list_style, {})
         level = levels.get(depth + 1)
+        # A label shows the numbers of this many levels, its own and those above it: 3 of them give "1.2.3".
         shown = max(1, min(depth + 1, whole(attribute(level, "display-levels") or 1, 1)))
         parts: list[str] = []
         for above in range(depth - shown + 1, depth + 1):

@@ -13,6 +13,7 @@ from a2c_documents.parsers.opendocument.numbering import OdfNumbering, Place
 from a2c_documents.parsers.opendocument.paragraphs import OdfReader
 
 MAX_COLUMNS = 256
+# Counts are numbers in the file: without these limits, one row with one cell could become millions of cells.
 MAX_REPEATED = 100
 _AROUND = ("table-rows", "table-row-group")
 
@@ -68,6 +69,8 @@ def _cells(row: Node, grid: Grid, words: Callable[[Node], str]) -> list[str]:
         wide = max(1, min(room, whole(attribute(cell, "number-columns-spanned") or 1, 1)))
         high = max(1, whole(attribute(cell, "number-rows-spanned") or 1, 1))
         if wide > 1 or high > 1:
+            # The cells that a merged cell covers are in the file as `covered-table-cell`, so the columns need no
+            # correction.
             grid.merged.append((top, len(cells), top + high - 1, len(cells) + wide - 1))
         cells.extend([words(cell) if name == "table-cell" else ""] * repeated)
     # Programs fill a row with empty cells up to the width of the page. They must not widen the table.
@@ -106,6 +109,7 @@ class OdfCells:
             elif name == "list":
                 stack.extend(reversed(self._numbering.entries(node, place)))
             elif name == "table":
+                # An inner table inside a list item has a place of its own: its texts are not items.
                 stack.extend((step, Place()) for step in reversed(turns(inner_cells(node))))
             elif name:
                 stack.extend((part, place) for part in reversed(node))

@@ -41,6 +41,7 @@ class Records:
             if kind == _BEGIN:
                 self._modern = struct.unpack_from("<H", data)[0] >= _MODERN
             elif kind == _FILEPASS:
+                # All records after this one are encrypted; reading on would give random facts.
                 raise UnreadableFileError("this workbook is protected by a password")
             elif kind == _STYLE:
                 self._styles.append(struct.unpack_from("<H", data, 2)[0])
@@ -61,6 +62,8 @@ class Records:
     def _check_size(self, place: int) -> None:
         for kind, data in self._walk(place):
             if kind == _SIZE:
+                # Row numbers have four bytes since Excel 97 and two before. calamine reserves memory for the rectangle
+                # that the record states, so an impossible one must not reach it.
                 shape = "<IIHH" if len(data) >= struct.calcsize("<IIHH") else "<HHHH"
                 top, rows, left, columns = struct.unpack_from(shape, data)
                 if not (top <= rows <= _MAX_ROWS and left <= columns <= _MAX_COLUMNS):
@@ -90,6 +93,7 @@ class Records:
             for kind, data in self._walk(self._sheets[name]) if name in self._sheets else ():
                 found.take(kind, data)
         except (struct.error, IndexError):
+            # These facts only add to the values that calamine reads. A damaged record ends them, and costs no cell.
             return found
         return found
 
@@ -118,6 +122,7 @@ def words_at(data: bytes, place: int, width: int, *, is_modern: bool) -> str:
 
 def _letters(raw: bytes, count: int) -> str:
     """Characters after a byte that states their width."""
+    # A text is stored with one byte for each character if all of them fit, which is Latin-1 and not the code page.
     wide = raw[0] & 1
     return raw[1 : 1 + count * (2 if wide else 1)].decode("utf-16-le" if wide else "latin-1", "replace")
 
@@ -168,12 +173,15 @@ class SheetRecords:
 
     def _numbers(self, data: bytes) -> None:
         row, column = struct.unpack_from("<HH", data)
+        # A style and a value for each cell, six bytes together; the last column is in the two bytes after them.
         for number, at in enumerate(range(4, len(data) - 2, 6)):
             self._set_style(row, column + number, struct.unpack_from("<H", data, at)[0])
 
     def _formula(self, data: bytes) -> None:
         row, column, style, kind, error, is_number = struct.unpack_from("<HHHBxBxxxH", data)
         self._set_style(row, column, style)
+        # The result is a float of eight bytes. If its last two bytes are FFFF, it is not a number, and its first bytes
+        # hold a type and a code instead.
         if is_number == _NO_NUMBER and kind == _IS_ERROR:
             self.errors[row, column] = _ERRORS.get(error, "#ERROR")
 
@@ -194,6 +202,7 @@ class SheetRecords:
     def _columns(self, data: bytes) -> None:
         first, last, flags = struct.unpack_from("<HH4xH", data)
         if flags & _HIDDEN_COLUMN:
+            # The last column of a range can be 256, one more than a sheet has.
             self._hidden_columns.append((first, min(last, 255) + 1))
 
     def _header(self, data: bytes) -> None:
@@ -226,6 +235,7 @@ class SheetRecords:
             self._missing -= len(words)
 
     def _note(self, data: bytes) -> None:
+        # Before Excel 97, the record held the text itself, in another layout.
         if self._is_modern and len(self._notes) < MAX_COMMENTS:
             row, column, shape = struct.unpack_from("<HHxxH", data)
             self._notes.append(((row, column), shape, words_at(data, 8, 2, is_modern=True).strip()))

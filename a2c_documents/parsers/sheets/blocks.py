@@ -41,6 +41,7 @@ class Block:
 
     def narrowed(self) -> Block:
         """The first column, if only merged cells make the block wider; otherwise the block itself."""
+        # A merged title covers many columns with one text. Without this, it would look like a wide, empty table.
         if any(filled(row[1:]) for row in self.rows):
             return self
         return Block(self.area._replace(right=self.area.left), [row[:1] for row in self.rows], self.merged)
@@ -65,6 +66,7 @@ def is_sparse(area: Area, cells: dict[tuple[int, int], Cell]) -> bool:
     size = (area.bottom - area.top + 1) * (area.right - area.left + 1)
     if size <= _SMALL:
         return False
+    # A table is a full rectangle in the result. One cell in A1 and one in XFD1048576 would make 17 billion empty ones.
     return size > 20 * sum(area.holds(place) for place in cells)
 
 
@@ -77,6 +79,8 @@ def areas_of(
     """
     if not cells:
         return []
+    # A merged area can reach to the last row of the sheet. It is cut to the cells that exist before its places are
+    # counted one by one.
     bounds = _bounds(list(cells))
     places = set(cells)
     for area in merged:
@@ -138,6 +142,7 @@ def _bounds(places: list[tuple[int, int]]) -> Area:
 
 def header_rows(block: Block) -> int:
     """The number of header rows at the top: none, one, or more for grouped or multi-line headers."""
+    # A header over several columns is merged, so most cells of its row are empty, and a second row has the names.
     grouped = bool(_groups(block))
     if len(block.rows) < 2 or not _is_header(block.rows[0], block.width, grouped=grouped):
         return 0
@@ -183,6 +188,8 @@ def _is_row_of_years(row: list[Cell]) -> bool:
     times = [cell for cell in present if cell.kind == DATE or (cell.kind == NUMBER and _YEAR.match(cell.text))]
     if len(times) < 2 or any(cell.kind != TEXT for cell in present if cell not in times):
         return False
+    # Years alone could be data. Without a name in front, only three or more are headers, in order or as names of
+    # months.
     if row[0].kind == TEXT or not row[0].text:
         return True
     texts = [cell.text for cell in times]
@@ -196,6 +203,7 @@ def headers_of(block: Block, count: int) -> list[str]:
     rows = [_spread(block, number) for number in range(count)]
     if not rows:
         return []
+    # Rows under a merged header are levels: "2025 / Q1". Other rows are lines of one header: "Unit" and "price".
     between = " / " if _groups(block) else " "
     return [between.join(dict.fromkeys(part.strip() for part in parts if part)) for parts in zip(*rows, strict=True)]
 

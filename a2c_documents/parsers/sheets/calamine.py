@@ -85,6 +85,8 @@ class CalamineBook:
         numbers = [row for row in rows if first <= row <= last] if len(rows) < last - first else range(first, last + 1)
         for number in numbers:
             for column, value in rows.get(number, ()):
+                # calamine turns dates into objects and drops all other formats. The records still have them: 0.25 is
+                # shown as 25%.
                 region.cells[number, column] = _cell(value, told.formats.get((number, column), ""))
         for place, words in told.errors.items():
             if first <= place[0] <= last:
@@ -99,6 +101,7 @@ class CalamineBook:
 
     def _records_of(self, sheet: int) -> SheetRecords:
         if self._records is None:
+            # The records of an xlsb have another layout, which only calamine reads.
             return SheetRecords((), is_modern=True)
         if self._told is None or self._told[0] != sheet:
             self._told = (sheet, self._records.sheet(self.sheets[sheet].name))
@@ -154,8 +157,10 @@ def _filled(sheet: CalamineSheet) -> _Rows:
     """The cells of a sheet that are not empty."""
     if sheet.start is None or sheet.end is None:
         return {}
+    # `iter_rows` makes a row for each number up to the end, and a damaged file can state billions.
     if sheet.end[0] >= MAX_ROWS or sheet.end[1] >= MAX_COLUMNS:
         raise UnreadableFileError("it states an impossible size")
+    # `iter_rows` begins with the first row of the sheet, even if it is empty, but with the first column that is used.
     left, found = sheet.start[1], _Rows()
     for number, row in enumerate(sheet.iter_rows()):
         cells = [(column, value) for column, value in enumerate(row, left) if value != ""]

@@ -26,6 +26,7 @@ def comments_of(package: Package, name: str) -> Iterator[tuple[int, int, Element
     for node in islice(found(tree, "comment"), MAX_COMMENTS):
         author = node.get("authorId", "")
         words = unescaped(runs_of(first(node, "text"))).strip()
+        # Comments of this kind have no replies, and no id that replies could name.
         comment = Comment("", words, people.get(int(author), "") if author.isdigit() else "")
         yield from comment_elements([comment], node.get("ref", ""))
 
@@ -36,6 +37,7 @@ def threaded_comments_of(package: Package, name: str) -> Iterator[tuple[int, int
     Raises:
         DamagedPartError: the part is damaged.
     """
+    # Comments name their author by an id. Without the list of persons, they are shown without authors.
     people = package.optional("xl/persons/person.xml")
     names = {node.get("id", ""): node.get("displayName", "") for node in found(people, "person")}
     by_cell: dict[str, list[Comment]] = {}

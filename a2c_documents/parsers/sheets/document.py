@@ -21,7 +21,7 @@ MAX_BINARY = 400_000_000
 
 
 def open_sheets(path: Path) -> Source:
-    """Open a workbook by its content, whatever its suffix.
+    """Open a workbook. Its content decides about the format, not its suffix.
 
     Raises:
         UnreadableFileError: it is damaged, encrypted or not a workbook.
@@ -37,6 +37,7 @@ def open_sheets(path: Path) -> Source:
 
 
 def _book(path: Path, start: bytes) -> Book:
+    # Web applications export web pages and xlsx archives with the suffix .xls.
     if start.startswith(MAGIC):
         return CalamineBook(path)
     if not start.startswith(b"PK"):
@@ -47,6 +48,7 @@ def _book(path: Path, start: bytes) -> Book:
     except DamagedPartError as error:
         package.close()
         raise UnreadableFileError(f"this workbook is damaged: {error}") from None
+    # Without this, an archive that is no workbook would stay open in the worker, and on Windows could not be deleted.
     except BaseException:
         package.close()
         raise
@@ -69,6 +71,7 @@ def _what_it_is(start: bytes) -> str:
         return "this file is a web page, not a workbook"
     if words.startswith(b"<?xml"):
         return "this file is XML, not a workbook"
+    # Before Excel 5, a workbook was a bare sequence of records, which begins with 09 and the version.
     if start[:1] == b"\x09" and start[1:2] in b"\x00\x02\x04\x08":
         return "this workbook has a format from before Excel 97, which is not supported; save it as xlsx"
     if b"\x00" not in start:
@@ -115,6 +118,8 @@ class SheetsSource:
     def _continued(self, number: int) -> Continued | None:
         if self._last_table is None or self._last_table[0] != number:
             last = self._book.sheets[number].pages[0][1]
+            # Every later page of a sheet needs the headers. Finding them means reading the first page again, so the
+            # result is kept, also if it is None.
             self._last_table = (number, last_table(self._first_region(number), last))
         return self._last_table[1]
 

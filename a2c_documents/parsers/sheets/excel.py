@@ -68,6 +68,7 @@ class ExcelBook:
             self._parts.append(relation.target if relation is not None else "")
         if not self.sheets:
             raise UnreadableFileError("this workbook has no sheets")
+        # The number of pages of every sheet must be known on opening, but no cell is parsed for it.
         for number, sheet in enumerate(self.sheets):
             sheet.pages = self._pages(number)
         self.facts = core_facts(package)
@@ -100,6 +101,8 @@ class ExcelBook:
             if declared is not None and _is_likely(declared, size):
                 return even_pages(*declared)
             pages = pages_of(stream.lengths())
+            # The search has reached the end of the sheet. Keeping its last bytes saves unpacking the sheet again for
+            # merged cells and links.
             self._tails[number] = stream.tail
             return pages
         except DamagedPartError:
@@ -123,6 +126,7 @@ class ExcelBook:
         if sheet not in self._around:
             tail = self._tails.pop(sheet, None)
             self._around[sheet] = read_around(self._package, self._parts[sheet], stream, tail)
+        # Comments and pictures can be below the last row with a value: the last page takes them.
         rows = Area(first, 0, MAX_ROWS if is_last else last, MAX_COLUMNS)
         self._around[sheet].lay_over(region, rows, self.sheets[sheet].name)
         return region
@@ -133,6 +137,7 @@ class ExcelBook:
         if self._stream is None or self._stream_of != sheet:
             if self._stream is not None:
                 self._stream.close()
+            # If opening fails, no closed stream must be left for the next request.
             self._stream = None
             self._stream = RowStream(self._package, self._parts[sheet])
             self._stream_of = sheet
@@ -148,6 +153,8 @@ class ExcelBook:
 
 def _is_likely(declared: tuple[int, int], size: int) -> bool:
     """Whether the declared size of a sheet is plausible: some programs write "A1", others count all formatted cells."""
+    # A sheet that declares fewer cells than its bytes suggest would lose rows, one that declares more would have empty
+    # pages. In doubt, the rows are counted. Up to 2,000 cells fit on one page in any case.
     cells = declared[0] * declared[1]
     return size / _BYTES_OF_A_CELL[1] <= cells and cells <= max(size / _BYTES_OF_A_CELL[0], 2_000)
 
@@ -157,6 +164,8 @@ def _is_likely(declared: tuple[int, int], size: int) -> bool:
 
 MAX_SCANNED = 1_000_000_000
 """Limit for the bytes of a sheet that is read to its end: that takes two or three seconds."""
+# The part after the rows can have megabytes of merged cells and links. Patterns on the bytes read them without a tree,
+# with any prefix and either kind of quotes.
 _MERGED = re.compile(rb"""<(?:[\w.-]+:)?mergeCell\b[^>]*?\bref\s*=\s*["']([A-Z0-9:$]+)["']""")
 _LINK = re.compile(rb"<(?:[\w.-]+:)?hyperlink\b([^>]*)>")
 _COLUMN = re.compile(rb"<(?:[\w.-]+:)?col\b([^>]*)>")
@@ -189,11 +198,13 @@ class Around:
             if area.meets(rows) and (area.top, area.left) in region.cells
         }
         region.floating = [
+            # A chart is completed for each page, because its values come from the cells of that page.
             (row, column, filled_chart(one, region.cells, sheet) if isinstance(one, Chart) else one)
             for row, column, one in self.floating
             if rows.top <= row <= rows.bottom
         ]
         region.comments = [one for one in self.comments if rows.top <= one[0] <= rows.bottom]
+        # Headers, footers and problems concern the whole sheet, so only its first page shows them.
         if rows.top == 0:
             region.edges = self.edges
             region.problems.extend(self.problems)

@@ -57,6 +57,7 @@ class SharedStrings:
         """Whether the limit for texts was reached."""
 
     def __getitem__(self, number: int) -> str:
+        # Most programs number texts in the order of the cells, so the first page needs only the first of them.
         while number >= len(self._ends) and self._more():
             pass
         if not 0 <= number < len(self._ends):
@@ -116,6 +117,7 @@ class CellStyles:
         for node in styles if styles is not None else ():
             number = attribute(node, "numFmtId", "0")
             code = own.get(number)
+            # A file can redefine a built-in number; its own format counts.
             self._codes.append(code if code is not None else BUILT_IN.get(int(number), "") if number.isdigit() else "")
 
     def code(self, style: str) -> str:
@@ -151,6 +153,8 @@ class CellReader:
             if local(node) != "row":
                 continue
             number = node.get("r", "")
+            # The number is optional, and the rows of a damaged file can repeat it: rows never go backwards, as in
+            # `RowStream`.
             row = max(row + 1, int(number) - 1) if number.isdigit() else row + 1
             if len(region.cells) > MAX_CELLS:
                 region.problems.append(f"Only the rows up to {row} of this page are shown: it has too many cells.")
@@ -160,6 +164,7 @@ class CellReader:
             column = -1
             for cell in node:
                 name = cell.get("r", "").rstrip("0123456789")
+                # Some programs leave out references: a cell without one follows the cell before it.
                 column = column_of(name) if name.isascii() and name.isalpha() else column + 1
                 if column < MAX_COLUMNS:
                     read = self._cell(cell, (row, column), shared)
@@ -191,12 +196,14 @@ class CellReader:
         if kind == "s":
             words = self._strings[int(value)] if value.strip().isdigit() else ""
             code = self._styles.code(style)
+            # Only a fourth section formats texts, so that a format without semicolons need not be parsed.
             return Cell(shown_text(words, code) if ";" in code else words, formula=rule)
         if kind == "b":
             return Cell("TRUE" if is_on(value) else "FALSE", BOOLEAN, rule)
         if kind == "e":
             return Cell(value, ERROR, rule)
         if kind == "d":
+            # Strict files can have ISO dates; other files have numbers with a date format.
             return Cell(value.replace("T00:00:00", "").replace("T", " ").removesuffix("Z"), DATE, rule)
         if kind in ("str", "inlineStr"):
             return Cell(unescaped(value), formula=rule)

@@ -37,6 +37,8 @@ def drawn_things(package: Package, name: str) -> Iterator[tuple[int, int, Elemen
     anchors = [node for node in package.xml(name) if local(node).endswith("Anchor")]
     for anchor in anchors[:MAX_SHAPES]:
         area = area_of_anchor(anchor)
+        # `found` also looks into groups. Every shape of a group has the place of the group: its own position is in
+        # units of the group.
         for shape in found(anchor, "pic", "graphicFrame", "sp", "cxnSp"):
             thing = _shape(package, name, shape)
             if thing is not None:
@@ -83,6 +85,7 @@ def _picture(package: Package, drawing: str, shape: Node, alt: str) -> Element:
     relation = package.relations(drawing).get(attribute(first(shape, "blip"), "embed"))
     element = image(alt)
     if (size := first(first(first(shape, "spPr"), "xfrm"), "ext")) is not None:
+        # Step by step, because `ext` below other elements is an extension and not a size.
         element.metadata["size"] = _size(size)
     if relation is not None and relation.target in package:
         element.picture = package.picture(relation.target)
@@ -107,6 +110,7 @@ def _frame(package: Package, drawing: str, shape: Node, alt: str) -> Element | C
     if kind == "relIds":
         return diagram_of(root)
     chart = chart_of(root)
+    # A chart without a title can have a description, which names its subject.
     chart.title = chart.title or alt
     return chart
 
@@ -149,6 +153,8 @@ Cells = dict[tuple[int, int], Cell]
 def filled_chart(chart: Chart, cells: Cells, sheet: str) -> Element:
     """A chart with values from the cells of its sheet, where the chart itself keeps none."""
     series = [
+        # Excel keeps a copy of the values in the chart. Libraries such as openpyxl write only the ranges, and the
+        # values come from the cells.
         _looking_alike(one, cells, sheet) if any(one.values.shown) else _filled(one, cells, sheet)
         for one in chart.series
     ]
@@ -185,6 +191,8 @@ def _as_in_cells(kept: Values, cells: Cells, sheet: str) -> Values:
 def _cells_at(ref: str, cells: Cells, sheet: str) -> list[Cell]:
     named, _, _ = ref.rpartition("!")
     area = area_of(ref)
+    # Only the cells of this page are at hand, so a range on another sheet has no values. A name in quotes has its own
+    # quotes doubled.
     if area is None or (named and named.strip("'").replace("''", "'") != sheet):
         return []
     places = ((row, column) for row in range(area.top, area.bottom + 1) for column in range(area.left, area.right + 1))
@@ -194,6 +202,7 @@ def _cells_at(ref: str, cells: Cells, sheet: str) -> list[Cell]:
 def _from_cells(ref: str, cells: Cells, sheet: str) -> Values:
     result = Values(source=ref)
     for cell in _cells_at(ref, cells, sheet):
+        # The text of a cell is formatted. A percentage or a currency is not a number again, and stays a text.
         value = number(cell.text.replace(",", ""), float("nan")) if cell.kind == NUMBER else float("nan")
         result.values.append(value if value == value else cell.text or None)
         result.shown.append(cell.text)
@@ -249,6 +258,7 @@ def _below(tree: Node | None, name: str) -> list[Node]:
 
 def _field(fields: list[str], node: Node, key: str) -> str:
     number = node.get(key, "")
+    # With several values, Excel adds a field for their names, with this number.
     if number == "-2":
         return "Values"
     return fields[int(number)] if number.isdigit() and int(number) < len(fields) else f"Field {number}"

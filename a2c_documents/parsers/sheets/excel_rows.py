@@ -56,11 +56,14 @@ class RowStream:
         while len(head) < MAX_HEAD:
             chunk = self._read(self._file)
             head += chunk
+            # The search starts nine bytes before the new chunk: the name can be divided between two chunks.
             cut = head.find(b"sheetData", max(0, len(head) - len(chunk) - 9))
             if cut >= 0 or not chunk:
                 break
         else:
             cut = -1
+        # The tree of a page has only the start tag of the sheet and some rows. A reference to an entity that is
+        # declared here would be an obscure error in one of the rows, so the sheet is rejected with the reason.
         if b"<!DOCTYPE" in head[:CHUNK] or b"<!ENTITY" in head[:CHUNK]:
             raise DamagedPartError("it declares XML entities, which spreadsheet programs never do")
         root = _ROOT.search(head)
@@ -112,6 +115,8 @@ class RowStream:
         found: list[bytes] = []
         size = 0
         for number, raw in self._until(stop):
+            # Rows before the page are not parsed, but their shared formulas are needed on it. The test of the bytes
+            # skips rows without any.
             if b"shared" in raw and len(self.shared) < MAX_SHARED:
                 self._remember(raw)
             if number >= start:
@@ -128,6 +133,7 @@ class RowStream:
         for number, raw in self._walk:
             # Rows with formatted but empty cells are common, and make no page longer.
             if value in raw or inline in raw or rule in raw:
+                # Counting start tags is an estimate: formatted empty cells count too. It only decides where pages end.
                 yield number, raw.count(begin) or 1
 
     def read_tail(self) -> bytes:

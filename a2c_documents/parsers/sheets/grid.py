@@ -13,15 +13,18 @@ from a2c_documents.parsers.office.tables import column_of, letters
 CELLS_OF_A_PAGE = 4_000
 """At 50 bytes of JSON for a cell, a page stays under 200 kB."""
 MAX_CELLS = 100_000
-"""Limit for the cells of a page, whatever size a file declares."""
+"""Limit for the cells of a page. The size that a file declares is not trusted."""
 MAX_ROWS, MAX_COLUMNS = 1_048_576, 16_384
 # Pages with a round number of rows are easy to cite and to find again: rows 401 to 800.
 _NICE = (1, 2, 5, 10, 20, 50, 100, 200, 250, 400, 500, 1_000, 2_000, 4_000)
 _REF = re.compile(r"\$?([A-Za-z]{1,3})\$?([0-9]{1,7})$")
 
 TEXT, NUMBER, DATE, BOOLEAN, ERROR = "text", "number", "date", "boolean", "error"
+# Files without types, such as CSV, have numbers as people write them: with a currency, grouping, a percent sign, or
+# negative in parentheses.
 _NUMBER_LIKE = re.compile(r"[-+(]?\s?[$€£¥]?\s?[-+]?(?:[0-9][0-9.,'\u00a0]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s?[%€$£)]?$")
 _DATE_LIKE = re.compile(r"[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}(?:[ T][0-9:.+Z-]*)?$")
+# The longest number or date that is worth checking; the patterns then never run over a long text.
 _LONGEST = 40
 
 
@@ -150,6 +153,8 @@ def area_of(ref: str) -> Area | None:
 def columns_in(ranges: Iterable[tuple[int, int]]) -> list[int]:
     """The columns in half-open ranges, each once."""
     columns: list[int] = []
+    # The ranges come from a file and can overlap. Remembering the last column bounds the result by the columns of a
+    # sheet, however many ranges there are.
     done = 0
     for first, last in sorted(ranges):
         columns.extend(range(max(first, done), min(last, MAX_COLUMNS)))
@@ -169,6 +174,7 @@ def spans(numbers: Iterable[int], name: str = "") -> list[str]:
     def shown(number: int) -> str:
         return letters(number) if name == "columns" else str(number + 1)
 
+    # If every second row is hidden, each of them is a range of its own. The metadata must not outgrow the table.
     return [shown(a) if a == b else f"{shown(a)}-{shown(b)}" for a, b in found[:100]]
 
 
@@ -203,6 +209,8 @@ def pages_of(filled: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         on_page += cells
         total += cells
         last, columns = max(last, row), max(columns, cells)
+    # A sheet that is at least a quarter full gets round numbers of rows. In an emptier one, such pages would be mostly
+    # empty, and there could be hundreds of them.
     if total * 4 >= (last + 1) * columns:
         return even_pages(last + 1, columns)
     return list(zip(starts, [start - 1 for start in starts[1:]] + [last], strict=True))

@@ -90,10 +90,12 @@ def elements_of(region: Region, first: int, continued: Continued | None = None) 
 def last_table(region: Region, last: int) -> Continued | None:
     """The table that reaches the last row of a page and continues on the next page."""
     cells = visible(region)
+    # A named table brings its own headers to each page.
     for named in region.tables:
         _take(cells, named.area)
     for area in areas_of(cells, region.merged, (region.hidden_rows, region.hidden_columns)):
         if area.bottom >= last and area.right > area.left and not is_sparse(area, cells):
+            # The same steps as in `_block`, so that later pages have the headers that the first page shows.
             _, block = _titled(block_of(cells, area, region.merged).narrowed(), region)
             count = header_rows(block) if block.width > 1 else 0
             if count:
@@ -116,10 +118,13 @@ def _named(cells: dict[tuple[int, int], Cell], named: NamedTable, region: Region
         return
     rows = [row for row, _ in inside]
     area = named.area._replace(top=min(rows), bottom=max(rows))
+    # The declared range can be far larger than its cells. They are left to the search for blocks.
     if is_sparse(area, cells):
         return
     block = block_of(cells, area, region.merged)
     count = max(0, named.area.top + named.header_rows - area.top) if area.top == named.area.top else 0
+    # A later page has no header row, but the file names the columns. The names are only used if there is one for each
+    # column.
     headers = list(named.headers) if len(named.headers) == block.width else headers_of(block, count)
     element = _table(block, headers, count, region, continued=area.top > named.area.top)
     element.metadata["table"] = named.name
@@ -133,6 +138,7 @@ def _continued(cells: dict[tuple[int, int], Cell], first: int, continued: Contin
         return None
     rows: dict[int, set[int]] = {}
     for row, column in cells:
+        # One more column on each side shows whether other cells touch the table.
         if continued.left - 1 <= column <= continued.right + 1:
             rows.setdefault(row, set()).add(column)
     last = first - 1
@@ -207,6 +213,7 @@ def _is_title_row(block: Block) -> bool:
     present = filled(block.rows[0])
     if block.width < 2 or len(present) != 1 or present[0].kind not in (TEXT, DATE) or present[0].formula:
         return False
+    # A single text above single texts is the first line of a list, not a title.
     return any(len(filled(row)) > 1 for row in block.rows[1:4])
 
 
@@ -239,6 +246,7 @@ def _single(block: Block, row: list[Cell], region: Region, *, is_title: bool) ->
     if (merged := [area.ref for area in block.merged if (area.top, area.left) == (top, left)]) != []:
         where["merged"] = merged
     if cell.formula:
+        # A formula that was never calculated has itself as its text.
         element = formula(cell.formula, cell.text if cell.text != cell.formula else "", **where)
     elif (top, left) in region.links:
         element = link(cell.text, region.links[top, left], **where)
@@ -252,6 +260,7 @@ def _single(block: Block, row: list[Cell], region: Region, *, is_title: bool) ->
 def _table(block: Block, headers: list[str], count: int, region: Region, *, continued: bool = False) -> Element:
     """A block as a table; metadata holds formulas, links, merged and hidden cells."""
     area = block.area
+    # Every table has headers in the result. The letters of the sheet say where a column is.
     names = headers or [letters(column) for column in range(area.left, area.right + 1)]
     body = block.rows[count:]
     element = table(names, [[cell.text for cell in row] for row in body], source_range=area.ref)
@@ -306,6 +315,7 @@ def fitted(elements: list[Element]) -> list[Element]:
         if sum(sizes) <= MAX_PAGE_BYTES:
             break
         for number, element in enumerate(elements):
+            # Elements that are short already gain nothing from a cut.
             if sizes[number] > 4 * longest and element.category in ("table", "text"):
                 _shorten(element, longest)
                 sizes[number] = size_of(element)
@@ -313,6 +323,7 @@ def fitted(elements: list[Element]) -> list[Element]:
 
 
 def _shorten(element: Element, longest: int) -> None:
+    # The detail is the full text since the first cut; `content` is already shortened in later rounds.
     full = element.detail or dict(element.content)
     if element.category == "text":
         element.content = {"text": _cut(full["text"], longest)}

@@ -10,6 +10,7 @@ from a2c_documents.model import Element, note
 from a2c_documents.parsers.office.xml import Node, found
 
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
+# Both kinds of quotes are valid XML. Excel writes double quotes, some libraries single ones.
 _ATTRIBUTE = re.compile(rb"""([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 
 
@@ -39,6 +40,7 @@ def is_on(value: str) -> bool:
 # -------------------------------------------------------------------------------------------------- headers and footers
 
 
+# The header for odd pages is the one for all pages, unless a sheet has others for even pages or for the first.
 _EDGE = re.compile(rb"<(?:[\w.-]+:)?odd(Header|Footer)\b[^>]*>([^<]*)<")
 _CODE = re.compile(r'&(?:"[^"]*"|K[0-9A-F]{6}|K[0-9]{2}[+-][0-9]{3}|[0-9]{1,3}|[BIUESXYOHG])')
 _WORDS = {"&P": "[page]", "&N": "[pages]", "&D": "[date]", "&T": "[time]", "&F": "[file]", "&A": "[sheet]"}
@@ -52,6 +54,7 @@ def edges_of(tail: bytes) -> list[Element]:
 
 def edge_elements(category: str, words: str) -> Iterator[Element]:
     """A header or footer; bars separate its left, middle and right part."""
+    # `&L`, `&C` and `&R` begin the three parts. A doubled `&&` is a plain ampersand, so that `&&L` begins no part.
     shown = " | ".join(filter(None, map(_part, re.split(r"(?<!&)&[LCR]", words))))
     if shown:
         yield note(category, shown)

@@ -140,6 +140,7 @@ class OpenDocumentBook:
         before_rows = rows[0].start if rows else end
         shapes = _SHAPES.search(raw, start, before_rows)
         hidden_columns = _hidden_columns(raw[start:before_rows])
+        # The headers are read here once, because a later page does not contain them.
         tables = [self._headed(table, kept) for table in named_tables(raw, self.sheets[-1].name)]
         return _Sheet(kept, shapes[0] if shapes else b"", hidden_columns, tables, master)
 
@@ -179,6 +180,7 @@ class OpenDocumentBook:
         region = Region(hidden_columns=inner.hidden_columns, tables=tables)
         if first == 0:
             self._add_beside(sheet, region)
+        # Pictures and comments can be below the last row with a value.
         if (first, last) == self.sheets[sheet].pages[-1]:
             last = MAX_ROWS
         for group in inner.rows:
@@ -196,6 +198,7 @@ class OpenDocumentBook:
         except (DamagedPartError, ValueError) as error:
             region.problems.append(f"Row {group.first + 1} cannot be read: {error}.")
             return True
+        # A group of equal rows can have a million rows in a few bytes, and each of them makes cells.
         for row in rows:
             if len(region.cells) > MAX_CELLS:
                 region.problems.append(f"Only the rows up to {row} of this page are shown: it has too many cells.")
@@ -252,6 +255,7 @@ def read_row(node: Node, row: int, region: Region, objects: Objects) -> None:
         if local(cell) not in ("table-cell", "covered-table-cell") or column >= MAX_COLUMNS:
             continue
         repeated = _count(cell, "number-columns-repeated")
+        # The cell after the last value is often empty and repeated 16,000 times.
         if len(cell) or cell.get(_OFFICE + "value-type"):
             read = _cell(cell)
             for place in range(column, min(column + repeated, MAX_COLUMNS)):
@@ -270,6 +274,7 @@ def _cell(cell: Node) -> Cell:
     kind = _KINDS.get(cell.get(_OFFICE + "value-type", ""), TEXT)
     words = "\n".join(words_of_line(line) for line in cell if line.tag == _TEXT + "p")
     date = cell.get(_OFFICE + "date-value", "")
+    # The shown text depends on the language of the author. The value is the same date in ISO form.
     if date:
         words = date.replace("T00:00:00", "").replace("T", " ").partition(".")[0]
     elif not words:
@@ -317,6 +322,7 @@ def _add_over(cell: Node, row: int, column: int, region: Region, objects: Object
         if name == "annotation":
             region.comments.extend(comment_elements([_comment(child)], ref_of(row, column)))
         elif name in SHAPES:
+            # A shape is anchored in the cell of its upper left corner, and names the cell of the other corner.
             end = cell_of(attribute(child, "end-cell-address").rpartition(".")[2])
             area = Area(row, column, *(end or (row, column)))
             for element in shape_elements(child, objects):
@@ -363,6 +369,7 @@ def edges_of(styles: Node | None, master: str) -> list[Element]:
     edges: list[Element] = []
     for node in page if page is not None else ():
         if local(node) in ("header", "footer") and attribute(node, "display") != "false":
+            # A header has up to three regions, or paragraphs of its own.
             regions = [part for part in node if local(part).startswith("region-")] or [node]
             said = ("\n".join(words_of_line(line, _FIELDS) for line in found(part, "p")).strip() for part in regions)
             if words := " | ".join(filter(None, said)):
@@ -399,6 +406,7 @@ def pivot_elements(raw: bytes, root: bytes, end: bytes, sheet: str) -> Iterator[
     except DamagedPartError:
         return
     for node in found(tree, "data-pilot-table"):
+        # Addresses are `Sheet.A1:Sheet.B2`, and the name of a sheet can contain dots as well.
         ends = [part.rpartition(".") for part in attribute(node, "target-range-address").split(":")]
         area = area_of(":".join(cell for _, _, cell in ends))
         if area is None or ends[0][0].strip("$'") != sheet:

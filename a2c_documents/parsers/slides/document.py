@@ -58,6 +58,7 @@ class _Deck:
         listed = [self.relations.get(_relation_id(one)) for one in root.iterfind("{*}sldIdLst/{*}sldId")]
         self.slides = [one.target if one is not None else "" for one in listed][:MAX_SLIDES]
         size = root.find("{*}sldSz")
+        # Files measure in English Metric Units, 12,700 to a point.
         self.size = [number(size.get(key)) / 12_700 for key in ("cx", "cy")] if size is not None else []
         self._designs: dict[str, Design] = {}
         self._trees: dict[int, Node] = {}
@@ -65,6 +66,8 @@ class _Deck:
 
     def pages(self, slide: int, name: str) -> list[Page | Later]:
         """The page of a slide. It is read later, unless it is so long that it may become several pages."""
+        # The number of pages must be known on opening. A slide with less XML than that fits on one page, because the
+        # XML of a shape is longer than its element.
         if self.package.size(name) > MAX_PAGE_BYTES:
             return list(paginate([self.page(slide, name)]))
         try:
@@ -84,6 +87,7 @@ class _Deck:
     def page(self, slide: int, name: str) -> Page:
         """Read a slide."""
         try:
+            # Each tree is used once: a page that was read is in the store, and its tree can go.
             tree = self._trees.pop(slide, None)
             tree = self.package.xml(name) if tree is None else tree
         except DamagedPartError as error:
@@ -100,6 +104,7 @@ class _Deck:
         for shape in shapes:
             if shape.placeholder not in _FOOTERS and shape.placeholder != "sldNum":
                 elements.extend(_elements(shape, part, design, slide))
+        # Footers are last wherever they are on the slide, and the number of the slide is left out: the page has it.
         elements.extend(element for shape in shapes for element in _footer(shape, slide))
         elements.extend(self._remarks(part))
         for element in elements:
@@ -127,6 +132,7 @@ class _Deck:
 
 def _relation_id(entry: Node) -> str:
     """The id of the relation, not the plain `id` that an entry has too."""
+    # An entry has `id="256"` and `r:id="rId2"`, and `attribute` would find the first.
     return next((str(value) for key, value in entry.items() if key.endswith("}id")), "")
 
 
@@ -138,6 +144,7 @@ def _notes(package: Package, name: str) -> list[Element]:
     found: list[str] = []
     for shape in root.iterfind(".//{*}sp"):
         mark = shape.find("{*}nvSpPr/{*}nvPr/{*}ph")
+        # A notes page also has the picture of the slide, the date and the page number as placeholders.
         if mark is not None and attribute(mark, "type") == "body":
             found.append(plain(shape.find("{*}txBody")))
     words = "\n".join(filter(None, found))
@@ -150,6 +157,7 @@ def _title(shapes: list[Shape], slide: int) -> str:
     for shape in ordered:
         if shape.placeholder not in _FOOTERS and shape.placeholder != "sldNum" and shape.kind == "sp":
             words = plain(shape.element.find("{*}txBody"))
+            # A title of two lines is one title. Of another text, the first line is enough to name the slide.
             words = " ".join((words if shape.placeholder in TITLES else words.partition("\n")[0]).split())
             if words:
                 return shortened(words, _MAX_TITLE)
@@ -189,6 +197,7 @@ def _elements(shape: Shape, part: SlidePart, design: Design, slide: int) -> list
         elements += text_elements(list(paragraphs_of(body, _styles(shape, design), part.relations)), metadata)
     mark = shape.element.find("{*}*/{*}cNvPr/{*}hlinkClick")
     target = part.relations.get(attribute(mark, "id")) if mark is not None else None
+    # Internal links lead to another slide, such as the buttons “next” and “back”.
     if target is not None and target.external:
         elements.append(link(shape.alt or " ".join(plain(body).split()) or shape.name, target.target, **metadata))
     return elements
@@ -225,6 +234,8 @@ def _authors(package: Package, relations: dict[str, Relation]) -> dict[str, str]
 def _comments(entry: Node, authors: dict[str, str]) -> Iterator[Comment]:
     """A comment and the replies inside it. Comments of the older kind have no id; author and number identify them."""
     own = attribute(entry, "id") or _older_id(entry)
+    # The newer kind has replies inside the comment. The older kind has them beside it, and names the comment that a
+    # reply answers in an extension.
     yield _comment(entry, own, _older_id(entry.find(".//{*}parentCm")), authors)
     for reply in entry.iterfind("{*}replyLst/{*}reply"):
         yield _comment(reply, attribute(reply, "id"), own, authors)

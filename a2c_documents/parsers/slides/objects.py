@@ -39,6 +39,8 @@ def frame_elements(shape: Shape, part: SlidePart, metadata: dict[str, Any]) -> l
     if data is None:
         return []
     try:
+        # The content of a frame can be below an `AlternateContent`. The first thing that is known decides; the others
+        # are fallbacks for it.
         for child in data.iter():
             match local(child):
                 case "tbl":
@@ -128,6 +130,8 @@ def _media(shape: Shape, part: SlidePart) -> Element | None:
     for mark in properties.iter() if properties is not None else ():
         name = local(mark)
         if name in ("audioFile", "wavAudioFile", "audioCd", "videoFile", "quickTimeFile"):
+            # Sound and film are relations of type "link" even if the file is inside the archive. Only short sounds of
+            # the older kind are `embed`.
             relation = part.relations.get(attribute(mark, "link") or attribute(mark, "embed"))
             category = "video" if name in ("videoFile", "quickTimeFile") else "audio"
             url = relation.target if relation is not None and relation.external else ""

@@ -53,10 +53,12 @@ def _paragraph(element: Node, relations: dict[str, Relation]) -> Paragraph:
         name = local(part)
         if name in ("r", "fld"):
             run = "".join(piece.text or "" for piece in part.iterfind("{*}t"))
+            # A paragraph that is only a formula becomes a formula element. Blank runs around it do not make it a text.
             other = other or bool(run.strip())
             words.append(run)
             mark = part.find("{*}rPr/{*}hlinkClick")
             target = relations.get(attribute(mark, "id")) if mark is not None else None
+            # A change of font or colour divides a link into runs, each with the same target.
             if target is not None and target.external and run.strip():
                 _add_link(result.links, run, target.target)
         elif name == "br":
@@ -90,7 +92,7 @@ def _parts(element: Node) -> Iterator[Node]:
 
 def _bullet(properties: Node | None, level: int, chain: list[Node]) -> str:
     # Bullets are inherited: from the paragraph, the shape, the placeholder of the layout, the one of the master, and
-    # the styles of the master. The nearest that says anything decides, also if it says "none".
+    # the styles of the master. The nearest one with a mark decides, even if the mark is `buNone`.
     steps = [properties] + [style.find(f"{{*}}lvl{level + 1}pPr") for style in chain]
     for step in steps:
         for mark in step if step is not None else ():
@@ -119,11 +121,14 @@ def text_elements(paragraphs: list[Paragraph], metadata: dict[str, Any]) -> list
     for paragraph in paragraphs:
         if paragraph.bullet and not paragraph.only_formula:
             first = waiting[0] if waiting else paragraph
+            # Bullets below a numbered item belong to it. On the level where the list began, another kind of mark is
+            # another list.
             if paragraph.level <= first.level and paragraph.bullet != first.bullet:
                 flush()
             waiting.append(paragraph)
             continue
         flush()
+        # The link that follows has the same words; a text in front of it would repeat them.
         is_link = [" ".join(words.split()) for words, _ in paragraph.links] == [paragraph.words]
         if not paragraph.only_formula and not is_link:
             elements.append(text(paragraph.words, **metadata))

@@ -45,6 +45,8 @@ class Design:
         """The shapes that a placeholder inherits from, nearest first."""
         found: list[Node] = []
         for _, mark, shape in _placeholders(self._layout):
+            # A slide has one title. It matches the title of its layout also if their types differ: a title on a layout
+            # with a centred title.
             if attribute(mark, "idx", "0") == index or (kind in TITLES and attribute(mark, "type") in TITLES):
                 found.append(shape)
                 kind = attribute(mark, "type") or kind
@@ -81,6 +83,7 @@ def shapes_of(slide: Node, design: Design) -> list[Shape]:
         group = list(_flat(child, design))
         if not group:
             continue
+        # A group is placed as a whole: its parts belong together, wherever they are on the slide.
         placeholder = group[0].placeholder if local(child) != "grpSp" else None
         if placeholder in TITLES:
             titles.extend(group)
@@ -134,6 +137,7 @@ def _shape(element: Node, kind: str, transform: Transform, design: Design) -> Sh
     alt = (attribute(properties, "descr") or attribute(properties, "title")) if properties is not None else ""
     frame = _frame(element)
     if frame is None and placeholder is not None:
+        # A placeholder that was not moved has no position of its own.
         frame = next(filter(None, map(_frame, design.placeholders(placeholder, index))), None)
     return Shape(element, kind, name, alt.strip(), _box(frame, transform) if frame else None, placeholder, index)
 
@@ -164,6 +168,7 @@ def _inside(group: Node, outer: Transform) -> Transform:
     if frame is None or start is None or size is None:
         return outer
     wide, high = number(size.get("cx")), number(size.get("cy"))
+    # A line has no height, and a group of lines can have none either.
     scale_x, scale_y = (frame[2] / wide if wide else 1.0), (frame[3] / high if high else 1.0)
     shift_x, shift_y = frame[0] - number(start.get("x")) * scale_x, frame[1] - number(start.get("y")) * scale_y
     return (

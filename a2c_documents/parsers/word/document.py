@@ -66,6 +66,8 @@ def open_word(path: Path) -> Source:
         main = package.main_part("word/document.xml")
         if main not in package:
             raise UnreadableFileError("this file is not a valid Word document: its main part is missing")
+        # All pages are read on opening: numbers of lists and notes, and open fields and comments, run through the whole
+        # text, so that no page can be read without those before it.
         return PagesSource(_facts(package), paginate(_pages(package, main)))
     except DamagedPartError as error:
         raise UnreadableFileError(f"this Word document is damaged: {error}") from None
@@ -181,17 +183,20 @@ class WordBody:
         properties = child(element, "w:pPr")
         style_id = value(properties, "w:pStyle")
         look = self._styles.look(style_id)
+        # The paragraph decides before its style: it can turn off the break of a heading style.
         before = child(properties, "w:pageBreakBefore")
         if look.breaks_before if before is None else attribute(before, "val", "1") not in ("0", "false", "off"):
             self._story.break_page()
         said = self._reader.paragraph(element)
         self._say(said, self._look(look, properties, said), style_id, properties)
+        # The properties of a section are in its last paragraph, which is still part of it.
         if child(properties, "w:sectPr") is not None:
             self._next_section()
         return said.boxes
 
     def _look(self, look: Look, properties: Node | None, said: Said) -> Look:
         outline = value(properties, "w:outlineLvl")
+        # An outline level on a long paragraph is for the navigation pane of Word. Readers see a text.
         if look.kind or not outline or not 0 <= whole(outline, 9) < 9 or len(said.words()) > _LONGEST_HEADING:
             return look
         return Look(look.name, "heading", whole(outline) + 1, look.list_id, look.list_level)
@@ -205,6 +210,7 @@ class WordBody:
             if isinstance(part, str):
                 words.append(part)
             elif isinstance(part, PageBreak):
+                # The rest of the paragraph is on the next page. It has no mark of its own: the item was counted above.
                 self._words("".join(words), said, look, mark, depth, others)
                 self._story.break_page()
                 words, others, mark = [], [], None
@@ -235,10 +241,13 @@ class WordBody:
         elif shown and mark is not None:
             self._story.put_item(shown, said.links, mark, depth)
         elif shown and not (look.kind == "continued" and self._story.extends_item(shown)):
+            # The picture of this paragraph is not in the story yet: it follows the words.
             own = next((one for one in others if isinstance(one, Element) and one.category == "image"), None)
             if not (look.kind == "caption" and self._story.is_caption(shown, own)):
                 self._put_text(words, shown, said, look)
         if said.fields:
+            # A break or formula divides a paragraph into parts, and each part passes here. Only the first one adds the
+            # form.
             fields, said.fields = said.fields, []
             self._story.put_form(shown, fields)
         for other in others:
@@ -253,6 +262,7 @@ class WordBody:
         elif shown.startswith("$") and shown.endswith("$") and said.parts == [words] and shown.count("$") == 2:
             # Some authors type LaTeX instead of inserting an equation.
             self._story.put(formula(shown.strip("$")))
+        # The form that follows has this text as its own, unless the text is long.
         elif not (said.fields and len(shown) <= MAX_SUMMARY):
             self._story.put_text(shown, said.links)
 
@@ -277,6 +287,7 @@ class WordBody:
 
     def _put_beside(self, other: Element | Aside) -> None:
         for shown in self._notes.elements(other) if isinstance(other, Aside) else [other]:
+            # Notes go to the end of the page, as in print. A comment follows the paragraph that it is about.
             self._story.put_beside(shown, is_note=isinstance(other, Aside) and other.kind != "comment")
 
     def _next_section(self) -> None:
@@ -321,7 +332,9 @@ class WordMargins:
         }
         result = Furniture()
         different_first = is_on(properties, "w:titlePg")
+        # In reversed alphabetical order, headers come before footers, and the first page before the others.
         for (category, kind), node in sorted(references.items(), key=lambda entry: entry[0], reverse=True):
+            # Word keeps these headers in the file when their switch is turned off, and does not show them.
             if (kind == "first" and not different_first) or (kind == "even" and not self._even):
                 continue
             pages = {"first": "first page", "even": "even pages"}.get(kind, "odd pages" if self._even else "all pages")

@@ -51,6 +51,7 @@ class Drawings:
         """The content of a drawing, in order. Several boxes in one group are a diagram."""
         found = list(self._walk(drawing))
         boxes = [part for part in found if isinstance(part, Box)]
+        # The boxes of a flow chart have no reading order. As separate paragraphs, they would look like continuous text.
         if len(boxes) < 2 or next(inside(drawing, "wpg:wgp", "wpc:wpc", "v:group"), None) is None:
             return found
         words = "\n".join(filter(None, (self._plain(box.content) for box in boxes)))
@@ -93,6 +94,7 @@ class Drawings:
         elif name == "w:control":
             yield note("form", attribute(node, "name"), fields=[{"name": attribute(node, "name"), "type": "control"}])
         elif name == "v:textpath" and (words := attribute(node, "string")):
+            # WordArt of the older kind: its text is only in this attribute.
             yield text(words, shape=frame.name) if frame.name else text(words)
         elif name in ("v:rect", "v:shape") and attribute(node, "hr") in ("t", "true"):
             yield note("separator", "---")
@@ -102,6 +104,8 @@ class Drawings:
         shape = next(inside(node, "wp:docPr", "pic:cNvPr", "wps:cNvPr"), None)
         extent = child(node, "wp:extent")
         if extent is None:
+            # `wp:extent` is the size on the page. The size of a picture in a group is in units of the group, and is
+            # only used where nothing else is known.
             extent = next(inside(node, "a:ext"), None) if tag(node) == "pic:pic" and not any(outer.size) else None
         size = (
             outer.size
@@ -119,6 +123,7 @@ class Drawings:
         names = ("embed", "id", "link", "href") if blip is not None else ()
         relation = next((found for name in names if (found := self._relations.get(attribute(blip, name)))), None)
         shown = image(frame.alt, url=relation.target if relation and relation.external else "", **frame.metadata)
+        # The element stays even without its picture: it has an alternative text, and the reader sees the gap.
         if relation is None or (not relation.external and relation.target not in self._package):
             shown.metadata["missing"] = True
         elif not relation.external:

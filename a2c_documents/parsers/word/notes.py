@@ -28,6 +28,8 @@ class Notes:
         replies; a missing note returns nothing."""
         if aside.kind == "comment":
             if self._threads is None:
+                # Every comment of a thread leads to it, because the first reference in the text need not be the one of
+                # the comment that began it.
                 self._threads = {one.id: thread for thread in threads(self._comments()) for one in thread}
             thread = self._threads.get(aside.id, [])
             for one in thread:
@@ -51,6 +53,7 @@ class Notes:
         by_paragraph: dict[str, str] = {}
         found: list[tuple[Comment, Node | None]] = []
         for key, entry in entries.items():
+            # A comment can have several paragraphs, each with an id.
             last = next((attribute(line, "paraId") for line in reversed(list(inside(entry, "w:p")))), "")
             by_paragraph[last] = key
             author, date = attribute(entry, "author"), attribute(entry, "date")

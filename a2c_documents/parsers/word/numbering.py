@@ -44,6 +44,7 @@ class WordNumbering:
             return CONTENTS, look.level
         numbered = child(properties, "w:numPr")
         list_id = value(numbered, "w:numId") or look.list_id
+        # Number 0 takes a paragraph out of the list that its style belongs to.
         if not list_id or list_id == "0":
             return None, 0
         depth = value(numbered, "w:ilvl")
@@ -71,10 +72,13 @@ class WordNumbering:
         # A new item restarts the numbering below it, unless the list says otherwise.
         for deeper in [number for number in counts if number > depth and levels.get(number, Level()).restarts]:
             del counts[deeper]
+        # Such a level is counted, but shows nothing: the paragraph is text, often a heading.
         if level.style == "none" and not level.pattern.strip():
             return None
         ordered = level.style not in ("bullet", "none")
         label = self._label(level, levels, counts) if ordered else ""
+        # Lists that count on together are one list. Bullets and numbers of the same numbering are two, because a list
+        # element is either ordered or not.
         return Mark(label, counts[depth], ordered, f"{shared}/{ordered}")
 
     def _label(self, level: Level, levels: dict[int, Level], counts: dict[int, int]) -> str:

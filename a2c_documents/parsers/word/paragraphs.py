@@ -20,10 +20,14 @@ from a2c_documents.parsers.word.drawings import Drawings
 MAX_OPEN = 200
 """Limit for the comments that are open at the same time."""
 MAX_FIELDS = 100
+# `w:rt` is the reading above East Asian characters, which would repeat them. `w:moveFrom` is text at its former place;
+# the same text is in `w:moveTo`.
 _LEFT_OUT = frozenset((
     "w:pPr", "w:rPr", "w:sdtPr", "w:sdtEndPr", "w:moveFrom", "w:delText", "w:delInstrText", "w:rt", "w:fldData",
     "w:tblPr", "w:tcPr", "w:trPr", "w:tblGrid", "w:sectPr", "w:smartTagPr", "w:customXmlPr",
 ))  # fmt: skip
+# A soft hyphen shows only at the end of a line, and the lines of a printed page are not those of the text. The page
+# number is not known.
 _SIGNS = {
     "w:tab": "\t", "w:ptab": "\t", "w:cr": "\n", "w:noBreakHyphen": "\u2011", "w:softHyphen": "", "w:pgNum": "#",
 }  # fmt: skip
@@ -140,6 +144,7 @@ class WordReader:
 
     def _say(self, words: str) -> None:
         if words and not self._in_code:
+            # Words stay separate parts, because links and fields refer to them by number.
             self._said.parts.append(words)
             self._hear(words)
 
@@ -184,7 +189,8 @@ class WordReader:
     def _field_mark(self, node: Node) -> None:
         kind = attribute(node, "fldCharType")
         # A field is begin, code, separate, result, end, each in a run of its own, and fields can be nested: a link in a
-        # table of contents holds a page number. Only the result of the innermost open field is text.
+        # table of contents holds a page number. Words are text only if every open field is in its result. A field in
+        # the code of another one is an argument of it.
         if kind == "begin" and len(self._fields) < MAX_FIELDS:
             self._fields.append(Field(entry=entry_of(child(node, "w:ffData"))))
             self._in_code += 1
@@ -220,6 +226,7 @@ class WordReader:
         self._stack.extend(reversed(node))
 
     def _control(self, node: Node) -> None:
+        # The text of a control is also part of the sentence around it.
         self._said.fields.extend(controls(node))
         self._stack.extend(reversed(node))
 
@@ -242,6 +249,7 @@ class WordReader:
     def _note(self, node: Node) -> None:
         kind = tag(node).removeprefix("w:").removesuffix("Reference")
         note_id = attribute(node, "id")
+        # These are the default numerals of Word. Footnotes and endnotes count separately.
         self._say(f"[^{self.asides.mark(kind, note_id, str if kind == 'footnote' else _roman)}]")
         self._said.parts.append(Aside(kind, note_id))
 
@@ -250,6 +258,8 @@ class WordReader:
             self._comments[attribute(node, "id")] = ""
 
     def _comment(self, node: Node) -> None:
+        # Word puts the reference right after the end of the range, so that the range needs no end of its own here. A
+        # comment without a range has no text that it refers to.
         about = self._comments.pop(attribute(node, "id"), "")
         self._said.parts.append(Aside("comment", attribute(node, "id"), " ".join(about.split())[:MAX_ABOUT]))
 
@@ -329,6 +339,7 @@ def entry_of(data: Node | None) -> dict[str, Any] | None:
         return None
     entry: dict[str, Any] = {"name": value(data, "w:name"), "type": "text", "value": ""}
     if (box := child(data, "w:checkBox")) is not None:
+        # `w:checked` is absent until a person clicks the box.
         told = "w:checked" if child(box, "w:checked") is not None else "w:default"
         return {**entry, "type": "checkbox", "value": is_on(box, told)}
     if (drop := child(data, "w:ddList")) is not None:
@@ -352,6 +363,7 @@ def controls(control: Node) -> Iterator[dict[str, Any]]:
         yield {"name": name, "type": kind, "value": is_on(found, "w14:checked")}
         return
     words = ""
+    # A placeholder ("Click to enter text") is in the content like an answer.
     if not is_on(properties, "w:showingPlcHdr") and (content := child(control, "w:sdtContent")) is not None:
         words = "".join(own_text(node) for node in inside(content, "w:t"))[:MAX_VALUE]
     entry: dict[str, Any] = {"name": name, "type": kind, "value": words}
@@ -379,6 +391,8 @@ def symbol(font: str, code: str) -> str:
         number = int(code, 16)
     except ValueError:
         return ""
+    # Symbol fonts have their characters in the private use area, at F000 plus the code in the font. Some programs write
+    # the code itself.
     low = number & 0xFF if 0xF000 <= number <= 0xF0FF else number
     if font.lower().startswith("wingdings"):
         return _WINGDINGS.get(low, "•")

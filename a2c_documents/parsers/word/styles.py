@@ -61,6 +61,7 @@ class WordStyles:
         outline = whole(_first(chain, "w:outlineLvl") or 9, 9)
         if not kind and 0 <= outline < 9:
             kind, level = "heading", outline + 1
+        # Each property has its own nearest style: a style can set the level and inherit the list.
         list_id = _first(chain, "w:numPr", "w:numId")
         depth = _first(chain, "w:numPr", "w:ilvl")
         breaking = next((style for style in chain if child(style, "w:pPr", "w:pageBreakBefore") is not None), None)

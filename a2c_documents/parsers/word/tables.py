@@ -52,6 +52,7 @@ def _row(
     row: Node, properties: Node | None, grid: Grid, spans: dict[int, _Span], words: Callable[[Node], str]
 ) -> list[str]:
     index = len(grid.rows)
+    # A row can begin further right than the others, without cells for the columns before it.
     cells = [""] * max(0, min(MAX_COLUMNS, whole(value(properties, "w:gridBefore"))))
     for cell in _inside(row, "w:tc"):
         shape = child(cell, "w:tcPr")
@@ -71,6 +72,7 @@ def _row(
             continue
         _close(grid, spans, column)
         spans[column] = _Span(index, index, width)
+        # Only the first column has the text. `Grid` repeats it where it is a header.
         cells += [words(cell)] + [""] * (width - 1)
     return cells
 
