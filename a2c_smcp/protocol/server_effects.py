@@ -1,4 +1,4 @@
-"""The effects of the Server's flows, and what a backend and its registry must offer to perform them.
+"""The effects of the Server's flows, and the interfaces of the backend and the registry that perform them.
 
 A Server of several processes plugs in here: a registry that its nodes share, and a backend that knows on which node a
 connection is. The flows stay as they are.
@@ -16,7 +16,7 @@ from a2c_smcp.protocol.office import Member, Move, Office
 
 
 class Registry(Protocol):
-    """Where members and offices are kept. Its methods may return awaitables if the backend is asynchronous."""
+    """Keeps members and offices. Its methods may return awaitables if the backend is asynchronous."""
 
     def member(self, sid: str) -> MaybeAwaitable[Member | None]:
         """The member of a connection; None if it never joined."""
@@ -40,7 +40,7 @@ class Registry(Protocol):
 
 
 class ServerBackend(Protocol):
-    """What performs the effects of the Server's flows."""
+    """Performs the effects of the Server's flows."""
 
     @property
     def registry(self) -> Registry: ...
