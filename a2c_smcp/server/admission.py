@@ -31,6 +31,9 @@ class Guesses:
     def delay(self, address: str, now: float) -> float:
         """Count one more rejection; the seconds that its answer has to wait."""
         with self._lock:
+            # Removed and added again, so that the dict stays in the order of the last rejections, and the oldest
+            # address is found without a search. A search through all of them, at each rejection, would help an
+            # attacker.
             count, last = self._counts.get(address, (0, now))
             count = 1 if now - last > FORGIVEN_AFTER else count + 1
             self._counts.pop(address, None)
@@ -43,8 +46,7 @@ class Guesses:
 class GrantWatch:
     """Checks the credentials of open connections from time to time, while one of them can expire. Safe in threads.
 
-    `grants` returns the grant of each open connection by its sid; `on_end` gets the sid of each that is not valid any
-    more.
+    `grants` returns the grant of each open connection by its sid. `on_end` gets the sid of each expired one.
     """
 
     def __init__(
@@ -70,11 +72,14 @@ class GrantWatch:
         self._set_timer(self._interval, self._check)
 
     def _check(self) -> None:
+        # Cleared before the grants are read. A connection that is accepted after they were read starts the next check
+        # itself; cleared afterwards, its `begin` could fall into the gap and do nothing.
         with self._lock:
             self._is_watching = False
         ending = {sid: grant for sid, grant in self._grants().items() if grant.holds is not None}
         if ending:
-            self.begin()  # first: a provider that raises below must not end the checks
+            # First: `holds` may be a function of the host program. If it raises, the checks must go on.
+            self.begin()
         for sid, grant in ending.items():
             if grant.holds is not None and not grant.holds():
                 self._on_end(sid)
