@@ -149,8 +149,7 @@ def client_of(environ: dict[str, Any]) -> tuple[str | None, Headers]:
 
 def countable(host: str | None) -> str | None:
     """The address that connections are counted under; None for loopback and for sockets without an address."""
-    # Loopback is exempt: behind a proxy on the same machine that sends no X-Forwarded-For, all clients have its
-    # address.
+    # Loopback is exempt, because a proxy on the same machine may carry all clients.
     if not host:
         return None
     try:

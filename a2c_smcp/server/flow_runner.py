@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from a2c_smcp.protocol.flow import Flow
 from a2c_smcp.server.reply import Reply
 
+# The event loop has only weak references to its tasks. Without this set, one that waits could be collected.
 _tasks: set[asyncio.Future[Any]] = set()
 
 
@@ -47,6 +48,7 @@ class _Run:
         self._on_end = on_end
 
     def go(self, advance: Callable[[Any], Any], value: Any) -> None:
+        # A loop, not recursion: a flow whose effects all answer at once would otherwise need a stack frame for each.
         flow, backend = self._flow, self._backend
         while True:
             try:
@@ -63,6 +65,7 @@ class _Run:
                 advance, value = flow.throw, error
                 continue
             if type(answer) is Reply:
+                # If the reply is settled between the two lines, by another thread, `then` calls `_resume` at once.
                 if not answer.done():
                     answer.then(self._resume)
                     return

@@ -62,6 +62,8 @@ class Reply:
 
     def wait(self, seconds: float | None = None) -> bool:
         """Block until the reply is settled, at most so long; whether it is."""
+        # The event exists only while a thread waits. Most replies are never waited for, and a condition variable in
+        # each would cost more than the reply.
         settled = threading.Event()
         self.then(lambda _: settled.set())
         return settled.wait(seconds)
@@ -71,6 +73,8 @@ class Reply:
             loop = asyncio.get_running_loop()
             waiting = loop.create_future()
 
+            # The reply may be settled in any thread, and a future only on its loop. The task may be cancelled
+            # meanwhile, which settles the future.
             def wake(_: Reply) -> None:
                 loop.call_soon_threadsafe(lambda: waiting.done() or waiting.set_result(None))
 
@@ -84,5 +88,6 @@ class Reply:
                 return
             self._value, self._error, self._is_done = value, error, True
             callbacks, self._callbacks = self._callbacks, []
+        # Outside the lock: a callback may resume a whole flow, which may call `then` on this reply.
         for callback in callbacks:
             callback(self)

@@ -39,6 +39,7 @@ class WebSocket:
         self._unsent = NOTHING
         self._is_closing = False
         self.is_open = True
+        # For `wake`. A socket pair and not a pipe, because `select` accepts only sockets on Windows.
         self._woken, self._waker = socket.socketpair()
         for end in (self._woken, self._waker):
             end.setblocking(False)
@@ -94,6 +95,8 @@ class WebSocket:
                     self.is_open = False
                 else:
                     found.append(message)
+            # A short read means that the socket is empty, and saves the next `recv`, which would only say so. TLS
+            # returns one record at a time and may hold more, which a selector does not see: read until it asks to wait.
             if len(data) < READ_BYTES and not isinstance(self._socket, ssl.SSLSocket):
                 break
         return found
@@ -106,6 +109,8 @@ class WebSocket:
         try:
             while self._unsent:
                 self._unsent = self._unsent[self._socket.send(self._unsent) :]  # a view: nothing is copied
+        # The caller may be the thread of another client, which must not wait. The client's own thread sends the rest:
+        # it is woken to wait until the socket takes more.
         except _NOT_NOW:
             self.wake()
         except OSError:
@@ -126,6 +131,7 @@ class WebSocket:
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._unsent else 0)
         with contextlib.suppress(OSError, ValueError):  # one of them is closed: there is something to do
             _wait_for({self._socket: events, self._woken: selectors.EVENT_READ}, seconds)
+            # All bytes that were sent by `wake` at once; it is empty if the client's socket was ready.
             self._woken.recv(READ_BYTES)
 
     def shut(self) -> None:
