@@ -19,7 +19,7 @@ MaybeAwaitable: TypeAlias = AnswerT | Awaitable[AnswerT]
 
 
 class Effect(Generic[BackendT, AnswerT]):
-    """An operation that a flow asks for: `answer = yield from effect`. What performs it is the flow's backend."""
+    """An operation that a flow asks for: `answer = yield from effect`. The backend of the flow performs it."""
 
     __slots__ = ()
 

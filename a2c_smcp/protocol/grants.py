@@ -1,4 +1,4 @@
-"""What a credential allows: decided when a client connects, enforced when it joins an office."""
+"""Grants: what a credential allows. It is decided when a client connects, and enforced at each join."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Limits:
     grant_interval: float = 2
     """Seconds between two checks of the credentials of open connections."""
     timeout_grace: float = 5
-    """Seconds the Server waits beyond a request's time-out, so that the Computer's own answer comes first."""
+    """Seconds the Server waits beyond a request's timeout, so that the Computer's own answer comes first."""
 
 
 class TokenBucket:

@@ -52,7 +52,7 @@ LARGEST_LIMIT = 100
 def call_tool(
     agent: str, computer: str, tool_name: str, params: Mapping[str, Any], timeout: float
 ) -> Flow[ClientBackend, CallToolResult]:
-    """Call a tool. After `timeout` seconds, or when the caller is interrupted, the Computer is told to cancel it.
+    """Call a tool. After `timeout` seconds, or when the caller is interrupted, the Computer gets a cancellation.
 
     Raises:
         MalformedRequestError: `timeout` is not a positive number of seconds.

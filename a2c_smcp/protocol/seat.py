@@ -136,7 +136,7 @@ def rejoin() -> Flow[ClientBackend, bool]:
 
 
 def come_back(first_delay: float, longest_delay: float, jitter: float, attempts: int) -> Flow[ClientBackend, bool]:
-    """Reconnect with growing delays; False when no connection is wanted, or after so many attempts (0: no limit)."""
+    """Reconnect with growing delays; False when no connection is wanted, or after `attempts` (0: no limit)."""
     # The first attempt waits as well. When a Server restarts, all its clients lose their connections at the same
     # moment, and the jitter of the first delay keeps them from coming back at the same moment.
     backoff = Backoff(first_delay, longest_delay, jitter=jitter)

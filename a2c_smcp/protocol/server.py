@@ -4,11 +4,11 @@ is closed.
 `answer` is the entry: it finds the flow of an event and turns every `SMCPError` into the ack that carries it.
 
 Every flow first reads and decides, then commits the new state in one compare-and-set, then acts (enters the room,
-sends). Until the commit nothing has happened, so a rejected request changes nothing and no member hears of it. If
+sends). Until the commit nothing has happened, so a rejected request changes nothing and no member is notified. If
 another request was faster, the commit fails and the flow starts again with what it reads now.
 
-A newcomer is announced after the commit and a leaver before it. Otherwise the office could hear that "pc" entered
-before it hears that the old "pc" left: the name is free from the commit on.
+A newcomer is announced after the commit and a leaver before it. Otherwise the office could learn that "pc" entered
+before it learns that the old "pc" left: the name is free from the commit on.
 
 The sender of a request is the member of its connection. The name in a payload proves nothing; it is replaced before the
 request is forwarded.
@@ -140,7 +140,7 @@ def join(request: Request) -> ServerFlow:
         except SMCPError:
             if farewell is not None:
                 # Another client took the place after the leave was announced. The sender stays where it was, so its
-                # office has to hear that it is back.
+                # office has to learn that it is back.
                 yield from _announce(farewell, smcp.ENTER_OFFICE_NOTIFICATION)
             raise
         if move is None:

@@ -76,7 +76,7 @@ class ServerBackend(Protocol):
 
 
 class Written:
-    """An ack as it came: its value, as far as it was read, and its text, which is passed on unchanged."""
+    """An ack as it was received: its value, as far as it was read, and its text, which is passed on unchanged."""
 
     __slots__ = ("text", "value")
 
@@ -86,7 +86,7 @@ class Written:
 
 
 class CallerGone(Exception):
-    """The caller disconnected before the answer came."""
+    """The caller disconnected before there was an answer."""
 
 
 @dataclass(frozen=True, slots=True)

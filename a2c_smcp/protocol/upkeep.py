@@ -1,7 +1,7 @@
 """Keeps an Agent's view of its office current: receives notifications, and decides what to fetch and report.
 
 It does no I/O and waits for nothing; the client fetches. For each Computer and kind (tools, config, …) at most one
-fetch runs at a time. A notification that comes meanwhile leads to one more fetch afterwards, and fetches are at least
+fetch runs at a time. A notification that arrives meanwhile leads to one more fetch afterwards, and fetches are at least
 `INTERVAL` seconds apart: a thousand notifications cost a handful of requests. A fetch that failed is retried if a retry
 can help.
 """
@@ -100,7 +100,7 @@ class Upkeep:
         # for one Computer that is broken.
         return not any(job.is_wanted and not job.failures for job in self._jobs.values())
 
-    # ----------------------------------------------------------------------------------------------------- what happens
+    # ----------------------------------------------------------------------------------------------------------- events
 
     def join(self, office_id: str, now: float) -> Actions:
         """The Agent is in an office: fetch its roster."""
@@ -119,7 +119,7 @@ class Upkeep:
         self._heard = None
 
     def lose(self) -> Actions:
-        """The connection broke. What is known stays until the Agent is back and fetches the roster again."""
+        """The connection broke. The offers are kept until the Agent is back and fetches the roster again."""
         # Without its job, a fetch that is running is ignored when it ends: after the Agent is back, its result could be
         # older than that of a new fetch.
         self._jobs = {}
@@ -127,7 +127,7 @@ class Upkeep:
         return [Change("disconnected")]
 
     def hear(self, event: str, data: Any, now: float) -> Actions:
-        """A notification came."""
+        """Receive a notification."""
         if self._office_id is None or not isinstance(data, dict):
             return []
         notice = cast("dict[str, Any]", data)

@@ -1,6 +1,6 @@
-"""Rejected credentials are answered more and more slowly, and accepted ones are checked again from time to time.
+"""Delays the answers to rejected credentials more and more, and checks accepted credentials again from time to time.
 
-The hub accepts and rejects clients; this module counts, checks and says when.
+The hub accepts, rejects and disconnects clients. This module only counts, checks and sets the times.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Guesses:
         self._lock = threading.Lock()
 
     def delay(self, address: str, now: float) -> float:
-        """Count one more rejection; the seconds that its answer has to wait."""
+        """Count one more rejection; the seconds by which to delay its answer."""
         with self._lock:
             # Removed and added again, so that the dict stays in the order of the last rejections, and the oldest
             # address is found without a search. A search through all of them, at each rejection, would help an

@@ -179,7 +179,8 @@ class SMCPApp(_Application[SMCPNamespace]):
         """For the application that this one is mounted in: `FastAPI(lifespan=smcp.lifespan)`, or within a lifespan of
         its own `async with smcp.lifespan(): …`.
 
-        A signal first shuts the Server down, and then whatever serves it: until then, running calls have connections.
+        On a signal, the Server shuts down first and the ASGI server afterwards, so that running calls keep their
+        connections.
         """
         try:
             async with signals.after(self.shutdown):

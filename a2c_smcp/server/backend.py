@@ -73,11 +73,11 @@ class Backend(ABC):
 
     @abstractmethod
     def _set_timer(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
-        """Have a function called later; the function that cancels that."""
+        """Call a function later; the returned function cancels that."""
 
     @abstractmethod
     def _ask(self, call: Call, reply: Reply) -> Any:
-        """Send the event, whose ack settles the reply; the reply, or something that waits for it."""
+        """Send the event, whose ack settles the reply; returns the reply, or an awaitable that waits for it."""
 
 
 class AsyncBackend(Backend):
@@ -168,7 +168,7 @@ class ThreadHubBackend(ThreadBackend, HubBackend):
         return reply
 
     def call_handler(self, handler: Callable[..., Any], *args: Any) -> Reply:
-        """Call it in a thread of its own: it may wait, and the thread that reads the connection must not."""
+        """Call the handler in a new thread: it may wait, and the thread that reads the connection must not."""
         reply = Reply()
 
         def call() -> None:

@@ -59,7 +59,7 @@ class CallsInFlight:
         return reply
 
     def drop(self, sid: str) -> None:
-        """End every call that a connection was to answer, or that it waited for: it disconnected."""
+        """End every call from or to a connection that disconnected."""
         with self._lock:
             orphaned = self._by_target.pop(sid, set[Reply]())
             abandoned = self._by_caller.pop(sid, set[Reply]())

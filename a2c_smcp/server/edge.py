@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 EdgeFlow: TypeAlias = Flow[EdgeBackend, Any]
 
 SHORTEST_WAIT = 0.01
-"""The least number of seconds that a client over its rate limit is told to wait."""
+"""The shortest `retry_after`, in seconds, of a client over its rate limit."""
 BUCKET = "a2c.bucket"
 """The key in a connection's environ under which a shell puts the token bucket of the transport."""
 _MOVES = frozenset((smcp.JOIN_OFFICE_EVENT, smcp.LEAVE_OFFICE_EVENT))
@@ -95,7 +95,7 @@ class Edge(ABC, BaseServerNamespace):
         self.draining = False
         self._turn: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
         """Held while a member joins or leaves, in threads. A leave is announced before it is committed: without the
-        lock, a client that hears of it could ask for the name before it is free, and be rejected. On an event loop both
+        lock, a client that receives it could ask for the name before it is free, and be rejected. On an event loop both
         happen before any client can react."""
         self._handlers = self._collect_handlers()
 
@@ -315,7 +315,7 @@ class Edge(ABC, BaseServerNamespace):
 
     @property
     def is_extended(self) -> bool:
-        """Whether a subclass has its own handlers; then events start in the order in which they came."""
+        """Whether a subclass has its own handlers; then events start in the order of their arrival."""
         return bool(self._handlers.keys() - _LIFECYCLE)
 
     def _is_own(self, method: str) -> bool:

@@ -1,4 +1,4 @@
-"""HTTP on the Socket.IO path, without I/O: what a request asks for, its responses, and which web origins may ask."""
+"""HTTP on the Socket.IO path, without I/O: the query of a request, the responses, and the allowed web origins."""
 
 from __future__ import annotations
 

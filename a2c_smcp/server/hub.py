@@ -132,7 +132,7 @@ class Hub(Sender[ClientT]):
             return bool(self._clock)
 
     def set_timer(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
-        """Have a function called later; the function that cancels that."""
+        """Call a function later; the returned function cancels that."""
         with self._lock:
             timer = self._clock.at(self.now() + seconds, callback)
         self.keep_time()
@@ -149,7 +149,7 @@ class Hub(Sender[ClientT]):
     # ---------------------------------------------------------------------------------------------------------- clients
 
     def route(self, request: Request) -> tuple[Response | ClientT, list[Header]]:
-        """The response to a request, or the client whose poll, post or WebSocket it is; and headers to add."""
+        """The response to a request, or the client that its poll, POST or WebSocket belongs to; and headers to add."""
         shared = cors(self._origins, request)
         if shared is None:
             return FOREIGN, []

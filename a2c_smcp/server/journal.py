@@ -52,7 +52,7 @@ class Journal:
             logger.debug("connection from %s accepted%s", *_origin(connection), extra=_fields(connection))
 
     def rejected_connection(self, error: SMCPError, address: str | None) -> None:
-        """A connection was rejected. A credential that is known and no longer valid has a `subject`."""
+        """A connection was rejected. An expired key has a `subject`."""
         # A client over a limit repeats its attempt at once. One line a second says all; a rejected credential is rarer,
         # and each of its lines may be the trace of an attack.
         throttle = self._too_many if isinstance(error, RateLimitedError) else self._rejections
@@ -75,7 +75,7 @@ class Journal:
             logger.info("connection from %s closed: %s%s", _address(address), reason, _more(left_out), extra=fields)
 
     def expired(self, connection: Connection) -> None:
-        """A connection is closed because its credential is not valid any more."""
+        """A connection is closed because its credential expired, was changed or was removed."""
         address, key = _origin(connection)
         logger.warning(
             "connection from %s%s closed: its credential expired, was changed or was removed", address, key,

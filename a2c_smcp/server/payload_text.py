@@ -13,7 +13,7 @@ from a2c_smcp.protocol.server_effects import Call, Written
 from a2c_smcp.wire.packets import UNREAD, arguments, read_array, unwrap
 
 MAX_NESTING = 1_000
-"""Levels that are read of a text whose nesting was checked when it came."""
+"""Levels to read of a text whose nesting was checked on arrival."""
 
 
 def write(value: Any) -> str:

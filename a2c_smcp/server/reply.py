@@ -1,4 +1,4 @@
-"""An answer that comes later, for a flow, a task or a thread that waits for it.
+"""An answer that arrives later, for a flow, a task or a thread that waits for it.
 
 Unlike an `asyncio.Future` it belongs to no loop and can be settled in any thread; unlike a `concurrent.futures.Future`
 it makes no condition variable. A Server creates one for every relayed call.
@@ -53,7 +53,7 @@ class Reply:
         self._settle(None, error)
 
     def then(self, callback: Callable[[Reply], None]) -> None:
-        """Have a function called when the reply is settled; at once if it is."""
+        """Call a function when the reply is settled; at once if it is settled already."""
         with self._lock:
             if not self._is_done:
                 self._callbacks.append(callback)
@@ -61,7 +61,7 @@ class Reply:
         callback(self)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Block until the reply is settled, at most so long; whether it is."""
+        """Block until the reply is settled or `seconds` have passed; whether it is settled."""
         # The event exists only while a thread waits. Most replies are never waited for, and a condition variable in
         # each would cost more than the reply.
         settled = threading.Event()

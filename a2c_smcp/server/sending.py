@@ -139,7 +139,7 @@ class Sender(ABC, Generic[ClientT]):
         return None
 
     def forget(self, sid: str, number: int) -> None:
-        """The ack of something that a client was asked is not wanted any more."""
+        """Ignore the ack of an event that `ask` sent."""
         client = self.members.get(sid)
         if client is not None:
             with client.lock:

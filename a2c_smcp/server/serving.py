@@ -177,7 +177,7 @@ class GracefulServer(uvicorn.Server):
         self._draining: asyncio.Future[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and say so."""
+        """Start, then call `on_ready`."""
         await super().startup(sockets)
         self._loop = asyncio.get_running_loop()
         self._on_ready()

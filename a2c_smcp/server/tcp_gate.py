@@ -108,7 +108,7 @@ class TcpGate:
             oldest.abort()
 
     def arrive(self, transport: Transport) -> None:
-        """The head has arrived, or is not awaited any more."""
+        """The head has arrived, or the connection is closed."""
         stop = self._waiting.pop(transport, None)
         if stop is not None:
             stop()

@@ -126,7 +126,7 @@ class WebSocket(asyncio.Protocol):
         """Whether the application has accepted or rejected it."""
         self._refused_with: tuple[int, Any] | None = None
         self._is_closing = False
-        """Whether a close frame was sent, or is not needed any more."""
+        """Whether a close frame was sent, or the connection is closed."""
         self._lost_with: int | None = None
         """The close code; None while the client is connected."""
         self._is_paused = False
@@ -278,7 +278,7 @@ class WebSocket(asyncio.Protocol):
 
     def _begin(self, head: bytes) -> None:
         # uvicorn has parsed and validated the head, and hands over a copy that it writes itself: one line for each
-        # header, separated by ": ", without folded lines.
+        # header, with ": " between name and value.
         request, *lines = head.decode("latin-1").rstrip("\r\n").split("\r\n")
         headers = [(name.lower(), value) for name, _, value in (line.partition(": ") for line in lines)]
         fields = dict(headers)
@@ -323,7 +323,7 @@ class WebSocket(asyncio.Protocol):
             self._close(NORMAL)
 
     def _deliver(self) -> None:
-        """Hand over the messages that came, a few at a time."""
+        """Hand over the messages in the inbox, a few at a time."""
         # Backpressure towards the client: while messages wait, nothing more is read from the socket. TCP then slows the
         # client down, and its unread messages stay in its own memory instead of the Server's.
         inbox, on_frame = self._inbox, self._on_frame

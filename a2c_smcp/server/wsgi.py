@@ -71,7 +71,7 @@ class ThreadClient(Client):
                 self._websocket.wake()
 
     def carry(self, websocket: WebSocket, frames: Iterable[str | bytes] = ()) -> None:
-        """Carry the session until it ends; `frames` came during the upgrade."""
+        """Carry the session until it ends; `frames` were read during the upgrade."""
         with self.lock:
             self._websocket = websocket
             self.fit()

@@ -131,7 +131,7 @@ class WebSocket:
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._unsent else 0)
         with contextlib.suppress(OSError, ValueError):  # one of them is closed: there is something to do
             _wait_for({self._socket: events, self._woken: selectors.EVENT_READ}, seconds)
-            # All bytes that were sent by `wake` at once; it is empty if the client's socket was ready.
+            # Read the bytes of all `wake` calls at once. If only the client's socket is ready, there are none.
             self._woken.recv(READ_BYTES)
 
     def shut(self) -> None:

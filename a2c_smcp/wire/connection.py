@@ -23,13 +23,13 @@ class Connection:
         self._limits = limits
         self._outside_since: float | None = now
         self._attachments = 0
-        """Binary messages that follow a packet which was rejected: they are ignored."""
+        """Binary messages to ignore, because they belong to a packet that was rejected."""
 
     def limit(self, limits: WireLimits) -> None:
         """Change the limits."""
         self._limits = self.session.limits = self.namespace.limits = limits
 
-    # ---------------------------------------------------------------------------------------------------- what comes in
+    # -------------------------------------------------------------------------------------------------------- receiving
 
     @property
     def largest_input(self) -> int:
@@ -79,7 +79,7 @@ class Connection:
             self._outside_since = now
         return value
 
-    # --------------------------------------------------------------------------------------------------- what goes out
+    # ---------------------------------------------------------------------------------------------------------- sending
 
     def admit(self, sid: str) -> Fault | None:
         """Accept the client, under this id."""
@@ -105,7 +105,7 @@ class Connection:
         if asked is None:
             return None
         # If the outbox is full, the number is not returned and cannot be forgotten. That is not a leak: the fault ends
-        # the session, and the leave returns every token that is pending.
+        # the session, and all its pending acks with it.
         number, packet = asked
         return self.session.send(packet) or number
 
@@ -131,7 +131,7 @@ class Connection:
         return at if self._outside_since is None else min(at, self._outside_since + self._limits.entry_seconds)
 
     def wake(self, now: float) -> Fault | None:
-        """Time has passed."""
+        """Send a ping that is due, or end a session that exceeded a time limit."""
         if self._outside_since is not None and now >= self._outside_since + self._limits.entry_seconds:
             if self.namespace.is_entering:  # the authentication provider is slow, which is not the client's fault
                 self._outside_since = now

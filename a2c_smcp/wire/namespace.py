@@ -124,7 +124,7 @@ class Namespace:
         """Whether the client waits for `admit` or `reject`."""
         return self._is_entering
 
-    # ---------------------------------------------------------------------------------------------------- what comes in
+    # -------------------------------------------------------------------------------------------------------- receiving
 
     def receive(self, message: str) -> Value | str | None:
         """Receive a message: what it means, a packet to send back, or None."""
@@ -203,7 +203,7 @@ class Namespace:
             return BadAnswer(token, Problem.NOT_JSON, size)
         return Answer(token, args, packet.payload)
 
-    # --------------------------------------------------------------------------------------------------- what goes out
+    # ---------------------------------------------------------------------------------------------------------- sending
 
     def admit(self, sid: str) -> str:
         """The packet that accepts the client, under this id."""
@@ -236,7 +236,7 @@ class Namespace:
         return number, write_packet(EVENT, self.name, text, number)
 
     def forget(self, number: int) -> None:
-        """No ack is wanted any more: one that comes all the same is ignored."""
+        """Ignore the ack of this number, if it still comes."""
         if self._pending is not None:
             self._pending.pop(number, None)
 
@@ -249,7 +249,7 @@ class Namespace:
         return write_packet(DISCONNECT, self.name), self.leave()
 
     def leave(self) -> Leave | None:
-        """The client left, for whatever reason; None if it was not in the namespace."""
+        """Take the client out of the namespace; None if it was not in it."""
         self._is_entering = False
         sid, self.sid = self.sid, None
         pending, self._pending = self._pending, None

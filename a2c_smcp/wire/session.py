@@ -87,7 +87,7 @@ class Session:
         }
         self._put(OPEN + json.dumps(handshake, separators=(",", ":")))
 
-    # ---------------------------------------------------------------------------------------------------- what comes in
+    # -------------------------------------------------------------------------------------------------------- receiving
 
     def receive_frame(self, frame: str | bytes, now: float) -> Message | Fault | None:
         """Receive a WebSocket frame: a message, nothing to do (None), or the end."""
@@ -153,7 +153,7 @@ class Session:
         """The WebSocket closed before it took over: polling goes on."""
         self._is_probed = False
 
-    # --------------------------------------------------------------------------------------------------- what goes out
+    # ---------------------------------------------------------------------------------------------------------- sending
 
     def send(self, packet: str) -> Fault | None:
         """Put a packet into the outbox; a client that leaves too much unread gets a `Fault`."""
