@@ -31,11 +31,10 @@ class Guesses:
     def delay(self, address: str, now: float) -> float:
         """Count one more rejection; the seconds by which to delay its answer."""
         with self._lock:
-            # Removed and added again, so that the dict stays in the order of the last rejections, and the oldest
-            # address is found without a search. A search through all of them, at each rejection, would help an
-            # attacker.
             count, last = self._counts.get(address, (0, now))
             count = 1 if now - last > FORGIVEN_AFTER else count + 1
+            # Removed and added again, so that the dict stays in the order of the last rejections: the oldest address is
+            # found without a search, which would be slowest while the Server is attacked.
             self._counts.pop(address, None)
             self._counts[address] = count, now
             if len(self._counts) > MOST_ADDRESSES:

@@ -149,8 +149,8 @@ class AsgiClient(Client):
             task = asyncio.current_task()
             if not self.is_ended or task is None:
                 raise
-            # `_hang_up` cancelled the task, because `receive` may never return if the client does not close. That is a
-            # regular end; any other cancellation, such as that of the ASGI server, is passed on.
+            # The session ended and `_hang_up` cancelled the task, because `receive` may never return if the client does
+            # not close. While the session is open, the ASGI server cancels the task, and that is passed on.
             task.uncancel()
         finally:
             self._reader = None

@@ -195,8 +195,7 @@ class Hub(Sender[ClientT]):
 
     def post(self, client: ClientT, body: bytes | Response) -> Response:
         """Act on the body of a POST, or on the reason why it was not read."""
-        # A body that is lost or too large may contain several packets. The order of events cannot be kept without them,
-        # so the session ends.
+        # The packets of a body that was not read are missing. Engine.IO cannot ask for them again, so the session ends.
         if isinstance(body, Response):
             self._note(client, Fault(body.refusal))
             self.end(client, End.FAULT)
@@ -352,7 +351,7 @@ class Hub(Sender[ClientT]):
         with self._lock:
             sid = client.wire.session.sid
             self.clients.pop(sid, None)
-            # A poll that is on its way must find the last packets, such as the reason of the end, and not an unknown
+            # The client's next poll must find the last packets, such as the reason of a rejection, and not an unknown
             # session.
             if client.wire.session.carrier == "polling":
                 self._ended[sid] = client
