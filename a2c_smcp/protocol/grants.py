@@ -15,7 +15,7 @@ ROLES: frozenset[Role] = frozenset(("agent", "computer"))
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a credential allows. The default allows everything."""
+    """The permissions of a credential. The default allows everything."""
 
     offices: tuple[str, ...] = ("*",)
     """Patterns of offices, such as `acme-*`."""

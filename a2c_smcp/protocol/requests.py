@@ -243,7 +243,7 @@ def list_computers(agent: str, office_id: str, timeout: float) -> Flow[ClientBac
 
 
 def new_id() -> str:
-    """A random id for a request: other members must not be able to guess it, for they could cancel the request."""
+    """A random id for a request: other members must not be able to guess it, because they could cancel the request."""
     return os.urandom(16).hex()
 
 

@@ -46,7 +46,7 @@ class ServerBackend(Protocol):
     def registry(self) -> Registry: ...
 
     def grant(self, sid: str) -> Grant:
-        """What the credential of a connection allows."""
+        """The grant of a connection's credential."""
         ...
 
     def is_connected(self, sid: str) -> bool:

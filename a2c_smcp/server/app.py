@@ -93,7 +93,7 @@ def create_wsgi_app(
 
 
 class _Application(ABC, Generic[NamespaceT]):
-    """What both applications share: their parts, and the pages."""
+    """The base of both applications: their parts, and the pages."""
 
     def __init__(
         self, sio: Any, namespace: NamespaceT, metrics: Metrics | None, socketio_path: str, grace: float

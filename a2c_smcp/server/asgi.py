@@ -73,7 +73,7 @@ class AsgiClient(Client):
         self._reader: asyncio.Task[Any] | None = None
         self._goodbye: asyncio.Future[None] | None = None
 
-    # ------------------------------------------------------------------------------------------------------- websocket
+    # -------------------------------------------------------------------------------------------------------- websocket
 
     def attach(self, send: Send, frames: Frames | None) -> None:
         """Let a WebSocket carry the session."""

@@ -19,7 +19,7 @@ LAST_SECONDS = 5.0
 
 @dataclass(slots=True)
 class Connection:
-    """What the Server keeps of one connection. Its place in an office is in the registry, which nodes may share."""
+    """One open connection. Its place in an office is in the registry, which several processes may share."""
 
     address: str | None
     grant: Grant

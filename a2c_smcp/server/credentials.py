@@ -20,7 +20,7 @@ class Verifier(Protocol):
     """Checks one kind of credential."""
 
     def verify(self, credential: str) -> Grant | None:
-        """What the credential allows, or None if it is not valid.
+        """The grant of a credential; None if it is not valid.
 
         Raises:
             NotAuthenticatedError: it was valid once; the client receives the message.
@@ -70,7 +70,8 @@ class JWTVerifier:
 
     def verify(self, credential: str) -> Grant | None:
         """Return what a token allows; None if its signature, times, audience or issuer are not valid."""
-        # Imported here: only Servers that use tokens need it. A key that is no token is passed over without a log line.
+        # Imported here: only Servers that use tokens need it. An API key, which has no dots, is passed over without a
+        # log line.
         import jwt
 
         if credential.count(".") != 2:

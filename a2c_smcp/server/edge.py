@@ -109,7 +109,7 @@ class Edge(ABC, BaseServerNamespace):
 
     @cached_property
     def backend(self) -> EdgeBackend:
-        """What performs the effects of the flows, on the server that this namespace is registered on."""
+        """Performs the effects of the flows, on the server that this namespace is registered on."""
         return self._make_backend()
 
     @abstractmethod

@@ -107,7 +107,7 @@ class Hub(Sender[ClientT]):
                 client.wire.limit(wire_limits)
                 client.fit()
 
-    # ------------------------------------------------------------------------------------------- what a shell provides
+    # -------------------------------------------------------------------------------------------- what a shell provides
 
     @abstractmethod
     def keep_time(self) -> None:

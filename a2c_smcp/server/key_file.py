@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 KEY_PREFIX = "a2c_"
 LOOK_SECONDS = 1.0
-"""How often the file is checked for changes while connections are open."""
+"""Seconds between two checks of the file for changes, while connections are open."""
 MOST_NAMES = 10
 """Ids in the description of a change."""
 _FIELDS = {"id", "hash", "offices", "roles", "name", "created", "expires"}
@@ -193,7 +193,7 @@ def read_time(value: object) -> datetime:
     """A time in UTC, from a date or time or its text; a date means the end of that day.
 
     Raises:
-        ValueError: it is no date or time.
+        ValueError: the value is not a date or time.
     """
     try:
         if isinstance(value, str):
@@ -235,7 +235,7 @@ def _line_of(text: str, number: int) -> str:
 
 
 def _describe(before: Mapping[str, Key], after: Mapping[str, Key]) -> str:
-    """What differs between two sets of keys, by their ids."""
+    """The differences between two sets of keys, by their ids."""
     changed = {hashed for hashed in before.keys() & after.keys() if before[hashed] != after[hashed]}
     parts = [
         f"{verb} {_names(keys[hashed].grant.subject for hashed in hashes)}"

@@ -62,8 +62,7 @@ class Reply:
 
     def wait(self, seconds: float | None = None) -> bool:
         """Block until the reply is settled or `seconds` have passed; whether it is settled."""
-        # The event exists only while a thread waits. Most replies are never waited for, and a condition variable in
-        # each would cost more than the reply.
+        # The event exists only while a thread waits: most replies resume a flow, and no thread waits for them.
         settled = threading.Event()
         self.then(lambda _: settled.set())
         return settled.wait(seconds)

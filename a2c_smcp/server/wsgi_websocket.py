@@ -46,7 +46,7 @@ class WebSocket:
         self._socket.setblocking(False)
         self._transmit(write_acceptance(environ.get("HTTP_SEC_WEBSOCKET_KEY", "")))
 
-    # --------------------------------------------------------------------------------- under the lock of the client
+    # ------------------------------------------------------------------------------------- under the lock of the client
 
     @property
     def is_idle(self) -> bool:
@@ -118,7 +118,7 @@ class WebSocket:
             self.is_open = False
             self.wake()
 
-    # ------------------------------------------------------------------------------------------------------- elsewhere
+    # -------------------------------------------------------------------------------------------------------- elsewhere
 
     def wake(self) -> None:
         """Make `wait` return in the client's own thread. It takes a byte in a socket pair, because a selector cannot

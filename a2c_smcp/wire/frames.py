@@ -47,7 +47,7 @@ class Closed:
 
     code: int
     fault: str = ""
-    """What the client did wrong; empty for a regular close."""
+    """The violation of the protocol; empty for a regular close."""
 
 
 Message: TypeAlias = str | bytes | Ping | Closed

@@ -31,7 +31,7 @@ from a2c_smcp.wire.session import Fault
 
 
 class Problem(Enum):
-    """Why a message cannot be read."""
+    """The reason why a message cannot be read."""
 
     NOT_JSON = "payload: not valid JSON, or nested too deep"
     NO_EVENT = "an array that begins with an event name is expected"

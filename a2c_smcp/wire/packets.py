@@ -32,7 +32,7 @@ _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 LARGE = 4_000
 """Characters from which on a message is read one level deep. Below, reading all of it costs no more."""
 SMALL = 1_000
-"""Bytes up to which an object or array inside a large message is read all the same."""
+"""Bytes up to which an object or array inside a large message is read as well."""
 MANY = 100
 """Values of an array, or fields of an object, that are read one by one; an attacker could send millions."""
 
@@ -92,7 +92,7 @@ def read_json(text: str) -> Any:
     """A value from JSON.
 
     Raises:
-        ValueError: it is no JSON.
+        ValueError: the text is not JSON.
     """
     return orjson.loads(text)
 
@@ -106,7 +106,7 @@ UNREAD = Unread()
 
 
 def read_array(text: str, nesting: int, *, in_full: bool = False) -> list[Any] | None:
-    """The JSON array in a message; None if it is no array, or is nested too deep.
+    """The JSON array in a message; None if it is not an array, or is nested too deep.
 
     A large message is read one level deep, unless it is wanted `in_full`: larger values in its objects are `UNREAD`.
     """

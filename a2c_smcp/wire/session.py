@@ -68,7 +68,7 @@ class Session:
         self.sid = sid
         self.carrier = carrier
         self.end: End | None = None
-        """Why the session ended; None while it is open."""
+        """The reason of the end; None while the session is open."""
         self.unread = 0
         """Characters in the outbox."""
         self.limits = limits
@@ -150,7 +150,7 @@ class Session:
         return self._is_probed and self.carrier == "polling"
 
     def give_up_probe(self) -> None:
-        """The WebSocket closed before it took over: polling goes on."""
+        """The WebSocket closed before it took over: polling continues."""
         self._is_probed = False
 
     # ---------------------------------------------------------------------------------------------------------- sending
