@@ -1,8 +1,8 @@
 """The Server's driver of flows: it runs a flow until it has to wait, and resumes it when the answer arrives.
 
 A flow that waits for a `Reply` keeps no task and no thread meanwhile, only its generator: ten thousand calls in flight
-cost ten thousand small objects. The thread that settles the reply resumes the flow at once. Only a flow that waits for a
-coroutine of the host program gets a task on the event loop.
+cost ten thousand small objects. The thread that settles the reply resumes the flow at once. Only a flow that waits
+for a coroutine of the host program gets a task on the event loop.
 """
 
 from __future__ import annotations
