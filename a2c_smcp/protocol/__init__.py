@@ -1,1 +1,1 @@
-"""The rules of A2C-SMCP, without I/O: what must happen, as generators; who does it is a shell's business."""
+"""The rules of A2C-SMCP as generators, without I/O. The Server and the clients perform what the generators yield."""

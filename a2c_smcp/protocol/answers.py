@@ -28,6 +28,8 @@ from a2c_smcp.errors import (
 
 logger = logging.getLogger(__name__)
 
+# The protocol answers a join and a leave with two ack arguments, "whether" and "why not", and any other event with an
+# object. Two arguments have no field for a code, so the code is appended to the reason; `seat` reads it from there.
 _TWO_VALUE_EVENTS = frozenset((smcp.JOIN_OFFICE_EVENT, smcp.LEAVE_OFFICE_EVENT))
 _SUMMARY_FIELDS = ("doc_ref", "uri", "file_uri", "file_type", "title", "server")
 
@@ -39,7 +41,9 @@ def refusal(event: object, error: SMCPError) -> Any:
     payload = to_payload(error)
     if event != smcp.TOOL_CALL_EVENT:
         return payload
-    return {  # an error envelope and a valid CallToolResult at once: clients may look for either
+    # An error envelope and a valid CallToolResult at once: some clients look for `error`, others read every ack of a
+    # tool call as an MCP result.
+    return {
         **payload,
         "content": [{"type": "text", "text": f"{error.message} (error {error.code})"}],
         "structuredContent": {"error": error.message, "error_type": type_name(error)},
@@ -49,7 +53,7 @@ def refusal(event: object, error: SMCPError) -> Any:
 
 
 def timed_out(seconds: float) -> dict[str, Any]:
-    """The result of a tool call that the Agent gave up after so many seconds, in the form of a Computer's answer."""
+    """The result of a tool call that timed out in the Agent after `seconds`, in the form of a Computer's answer."""
     return {
         "content": [{"type": "text", "text": "Tool call timeout"}],
         "isError": True,
@@ -68,6 +72,7 @@ def failure_in(ack: Any) -> SMCPError | None:
     meta, structured = answer.get("meta"), answer.get("structuredContent")
     code = cast("dict[str, Any]", meta).get("error_code") if isinstance(meta, dict) else None
     reason = cast("dict[str, Any]", structured).get("error") if isinstance(structured, dict) else None
+    # `type(…) is int` and not `isinstance`: JSON's `true` is an `int` in Python, and would become the code 1.
     return error_for(code if type(code) is int else ToolFailedError.code, reason if isinstance(reason, str) else None)
 
 
@@ -78,12 +83,14 @@ def was_cancelled(ack: Any) -> bool:
 
 
 def retry_after(ack: Any) -> float | None:
-    """Seconds after which a request that was one too many may be sent again; None for any other answer."""
+    """Seconds after which a request that exceeded the rate limit may be retried; None for any other answer."""
     error: Any = cast("dict[str, Any]", ack).get("error") if isinstance(ack, dict) else None
     if not isinstance(error, dict) or cast("dict[str, Any]", error).get("code") != RateLimitedError.code:
         return None
     details: Any = cast("dict[str, Any]", error).get("details")
     seconds: Any = cast("dict[str, Any]", details).get("retry_after") if isinstance(details, dict) else None
+    # The value decides how long a client sleeps. Zero or less would make it retry in a tight loop, and 1e999, which is
+    # valid JSON, is infinity in Python.
     is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
     return float(seconds) if is_number and 0 < seconds < math.inf else None
 
@@ -95,9 +102,9 @@ def read_object(ack: Any, req_id: str | None = None) -> dict[str, Any]:
     """The object in an ack.
 
     Raises:
-        SMCPError: of the class that owns the code, when the ack is an error: nested, flat, or a mere text.
-        NotSupportedError: it is null, as of a peer that does not know the event.
-        InvalidAnswerError: it is no object, or answers another request.
+        SMCPError: the ack is an error (nested, flat, or only a text); the class is the one that owns the code.
+        NotSupportedError: the ack is null: the peer does not know the event.
+        InvalidAnswerError: the ack is not an object, or answers another request.
     """
     if ack is None:
         raise NotSupportedError
@@ -107,6 +114,8 @@ def read_object(ack: Any, req_id: str | None = None) -> dict[str, Any]:
     error = _any_error(answer)
     if error is not None:
         raise error
+    # A missing req_id is accepted: the ack number of Socket.IO already ties the answer to its request. A wrong one
+    # means that the peer mixed up two requests.
     if req_id is not None and answer.get("req_id", req_id) != req_id:
         raise InvalidAnswerError("the answer belongs to another request: its req_id is not ours")
     return answer
@@ -176,14 +185,17 @@ def read_roster(ack: Any, req_id: str) -> list[smcp.SessionInfo]:
 
 
 def read_two_values(ack: Any) -> str | None:
-    """The reason of a refusal; None when the answer is yes. Two arguments, or one array of two; or an error after all.
+    """The reason why a join or leave was rejected; None if it was accepted.
+
+    Servers send two ack arguments, one array of two values, or an error object.
 
     Raises:
         NotSupportedError: the answer is null.
-        InvalidAnswerError: it says neither yes nor no.
+        InvalidAnswerError: the answer says neither yes nor no.
     """
     if ack is None:
         raise NotSupportedError
+    # python-socketio hands over two ack arguments as a tuple, and one array as a list.
     values = tuple(cast("list[Any]", ack)) if isinstance(ack, list | tuple) else (ack,)
     if values and values[0] is True:
         return None
@@ -198,7 +210,7 @@ def read_two_values(ack: Any) -> str | None:
 
 
 def _any_error(answer: dict[str, Any]) -> SMCPError | None:
-    """The error in an answer, also if it is not written as it should be: `{code, message}`, or `{error: text}`."""
+    """The error in an answer, also in the forms that other implementations send: `{code, message}`, `{error: text}`."""
     if (error := from_payload(answer)) is not None:
         return error
     code, message, text = answer.get("code"), answer.get("message"), answer.get("error")
@@ -217,10 +229,12 @@ def _items(answer: dict[str, Any], field: str, check: Callable[[Any], Any]) -> l
         try:
             found.append(check(item))
         except _Unusable as problem:
+            # Position and problem, never the item itself: it may be large, or contain a secret.
             logger.warning("an answer's %s.%d is left out: %s", field, position, problem)
     return found
 
 
+# Not a ValueError, so that `_items` leaves out invalid items only, and does not hide a mistake in a check.
 class _Unusable(Exception):
     pass
 
@@ -243,6 +257,8 @@ def _tool(item: Any) -> dict[str, Any]:
     tool = _fields(item, "name")
     if not isinstance(tool.get("params_schema"), dict):
         _fail("params_schema: an object is expected")
+    # MCP makes both fields optional, and simple Computers pass tools on as they are. They are required here: programs
+    # may index them.
     description, returned = tool.get("description"), tool.get("return_schema")
     if isinstance(description, str) and "return_schema" in tool:
         return tool

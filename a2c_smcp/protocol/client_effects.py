@@ -1,4 +1,4 @@
-"""What a client's flows may ask for, and what performs it: the client's backend."""
+"""The effects of a client's flows, and the interface of the backend that performs them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """A place in an office: under which name, and as what."""
+    """A place in an office, with the name and the role of the client in it."""
 
     office_id: str
     name: str
@@ -23,7 +23,7 @@ class Seat:
 
 
 class ClientBackend(Protocol):
-    """What performs the effects of a client's flows: its connection, and what it knows of its place in an office."""
+    """Performs the effects of a client's flows, with its connection and its place in an office."""
 
     @property
     def seat(self) -> Seat | None:

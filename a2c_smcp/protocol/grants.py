@@ -1,4 +1,4 @@
-"""What a credential allows: decided when a client connects, enforced when it joins an office."""
+"""Grants: what a credential allows. It is decided when a client connects, and enforced at each join."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROLES: frozenset[Role] = frozenset(("agent", "computer"))
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a credential allows. The default allows everything."""
+    """The permissions of a credential. The default allows everything."""
 
     offices: tuple[str, ...] = ("*",)
     """Patterns of offices, such as `acme-*`."""
@@ -24,7 +24,7 @@ class Grant:
     name: str | None = None
     """The only name that a client with it may take; None allows any."""
     subject: str | None = None
-    """Who it was issued to, for logs."""
+    """The id of the holder, for logs."""
     holds: Callable[[], bool] | None = field(default=None, compare=False, repr=False)
     """Returns whether it is still valid; None if it never expires."""
 
@@ -41,6 +41,7 @@ class Grant:
         roles = set(_strings(entry, "roles")) if "roles" in entry else set[str](ROLES)
         if not roles <= ROLES:
             raise ValueError("roles: agent and computer are the roles")
+        # `roles` and `name` may be missing, `offices` may not: an entry that forgets it must not allow every office.
         return cls(
             offices=tuple(_strings(entry, "offices")),
             roles=frozenset(cast("set[Role]", roles)),
@@ -50,6 +51,7 @@ class Grant:
 
     def covers(self, office_id: str) -> bool:
         """Whether the grant allows an office."""
+        # Not `fnmatch`, which ignores case on Windows: office ids are case-sensitive everywhere.
         return any(fnmatchcase(office_id, pattern) for pattern in self.offices)
 
     def require(self, *, role: Role, name: str, office_id: str) -> None:

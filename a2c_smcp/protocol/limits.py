@@ -34,7 +34,7 @@ class Limits:
     grant_interval: float = 2
     """Seconds between two checks of the credentials of open connections."""
     timeout_grace: float = 5
-    """Seconds the Server waits beyond a request's time-out, so that the Computer's own answer comes first."""
+    """Seconds the Server waits beyond a request's timeout, so that the Computer's own answer comes first."""
 
 
 class TokenBucket:
@@ -48,6 +48,7 @@ class TokenBucket:
 
     def __init__(self, rate: float, burst: int) -> None:
         self._rate = rate
+        # At least 1: the bucket never holds more than the burst, and a request needs a whole token.
         self._burst = float(max(burst, 1))
         self._tokens = self._burst
         self._then = 0.0
@@ -64,6 +65,8 @@ class TokenBucket:
         tokens = min(self._burst, self._tokens + (now - self._then) * self._rate)
         self._then = now
         if tokens < 1:
+            # Keep the fraction. Otherwise a client that retries faster than tokens arrive would discard its progress
+            # each time, and would never get a token again.
             self._tokens = tokens
             return False
         self._tokens = tokens - 1

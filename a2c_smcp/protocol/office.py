@@ -82,14 +82,19 @@ def admit(sender: Member | None, newcomer: Member, office: Office) -> Move | Non
         if sender.role != newcomer.role:
             raise ForbiddenError(f"this connection joined as {sender.role}, it cannot become {newcomer.role}")
         if sender.office_id == office.id:
+            # Joining again is a success and changes nothing. A change of name is not: members address a Computer by its
+            # name, and a notification that it changed does not exist.
             if sender.name != newcomer.name:
                 raise ForbiddenError(f"already in this office as {sender.name!r}: leave before changing the name")
             return None
         if sender.role == "agent" and sender.office_id is not None:
             raise ForbiddenError(f"an Agent is in one office at a time: leave {sender.office_id!r} first")
+    # The error names the Agent. The flow has checked the grant for this office by now, so only a client that may join
+    # the office learns the name.
     if newcomer.role == "agent" and office.agent is not None:
         incumbent = office.agent.name
         raise OfficeFullError(f"office {office.id!r} already has an Agent: {incumbent!r}", details={"agent": incumbent})
+    # Agents and Computers share the names of an office.
     if office.namesake is not None:
         raise ForbiddenError(f"the name {newcomer.name!r} is taken in office {office.id!r}")
     return Move(sender, newcomer, office)

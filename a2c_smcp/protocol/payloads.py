@@ -35,6 +35,8 @@ _SHAPES: dict[str, Any] = {
 }
 KNOWN_EVENTS = frozenset(_SHAPES)
 _validators = {event: TypeAdapter[Any](shape).validator for event, shape in _SHAPES.items()}
+# The Server relays `client:*` events that it does not know, so that Agents and Computers can add events without it. It
+# needs the three routing fields for that.
 _any_client_event = TypeAdapter(smcp.AgentCallData).validator
 
 _ROUTING = ("agent", "computer", "req_id")
@@ -42,6 +44,8 @@ _IDENTIFIERS = {
     event: tuple(field for field in (*_ROUTING, "name", "office_id", "tool_name") if field in shape.__required_keys__)
     for event, shape in _SHAPES.items()
 }
+# Names appear in logs and on terminals, where control characters (C0, C1) could forge lines and colours. A lone
+# surrogate passes Python's own JSON parser, and cannot be written as UTF-8.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -51,6 +55,8 @@ def check_payload(event: str, data: Any, limits: Limits) -> dict[str, Any]:
     Raises:
         MalformedRequestError: naming each field that is wrong, never its value.
     """
+    # Strict: otherwise pydantic accepts "5" for a number and returns 5 in a copy. The copy is not used, since the
+    # request is forwarded as it came, and the Computer would get the string.
     try:
         _validators.get(event, _any_client_event).validate_python(data, strict=True)
     except ValidationError as error:
@@ -67,6 +73,8 @@ def check_timeout(event: str, data: dict[str, Any], limits: Limits) -> int:
     Raises:
         MalformedRequestError: the `timeout` of a tool call is not within the limits.
     """
+    # For any other event, `timeout` is an addition of ours. A value that is not usable is ignored: in an event that the
+    # Server does not know, the field may mean something else.
     timeout = data.get("timeout")
     if type(timeout) is int and 1 <= timeout <= limits.tool_timeout:
         return timeout
@@ -85,5 +93,6 @@ def _check_identifier(field: str, value: Any, max_length: int) -> None:
 
 
 def _explain(error: ValidationError) -> list[str]:
+    # Without the input, which may contain secrets, and at most eight problems: a large payload can have thousands.
     problems = error.errors(include_url=False, include_context=False, include_input=False)
     return [f"{'.'.join(map(str, problem['loc'])) or 'payload'}: {problem['msg']}" for problem in problems[:8]]

@@ -1,4 +1,4 @@
-"""The Agent's requests, as flows: what is sent, how the answer is read, and what happens without one.
+"""The Agent's requests, as flows: they send a request, read its answer, and cancel or retry where that helps.
 
 A request that the Server or the Computer rejects raises the error of the rejection. A tool that fails raises nothing:
 its failure is the result of the call.
@@ -52,7 +52,7 @@ LARGEST_LIMIT = 100
 def call_tool(
     agent: str, computer: str, tool_name: str, params: Mapping[str, Any], timeout: float
 ) -> Flow[ClientBackend, CallToolResult]:
-    """Call a tool. After `timeout` seconds, or when the caller is interrupted, the Computer is told to cancel it.
+    """Call a tool. After `timeout` seconds, or when the caller is interrupted, the Computer gets a cancellation.
 
     Raises:
         MalformedRequestError: `timeout` is not a positive number of seconds.
@@ -68,6 +68,8 @@ def call_tool(
         computer=computer,
         tool_name=tool_name,
         params=dict(params),
+        # The protocol wants whole seconds. Rounded up: 0 would be rejected, and the Computer must not stop the tool
+        # while the caller still waits.
         timeout=math.ceil(seconds),
     )
     logger.debug("calling %s of %s", tool_name, computer, extra={"req_id": req_id})
@@ -87,6 +89,7 @@ def call_tool(
             raise
         answer = read_object(ack)
         result = yield from ReadResult(answer)
+    # A tool that failed is a result for the model to read, not an error. It is logged all the same, like a rejection.
     if (failure := failure_in(answer)) is not None:
         place = f"{tool_name} of {computer}"
         log_failure(logger, smcp.TOOL_CALL_EVENT, req_id, failure.code, f"{place}: {failure.message}")
@@ -127,6 +130,7 @@ def _ask_patiently(event: str, request: Mapping[str, Any], timeout: float) -> Fl
     while True:
         ack = yield from Ask(event, request, remaining)
         seconds = retry_after(ack)
+        # If the longest pause would use up the timeout, the program gets the 429 now instead of a timeout later.
         if seconds is None or seconds * _LONGER >= remaining:
             return ack
         seconds *= random.uniform(1, _LONGER)  # so that waiting clients do not all retry at once
@@ -170,6 +174,7 @@ def get_finder(
     """A page of the catalogue of a Computer. Filters that are not set, and defaults, are not sent."""
     request = smcp.GetFinderReq(agent=agent, req_id=new_id(), computer=computer)
     if keywords is not None:
+        # A string is a sequence, too: without this, each of its letters would be a keyword.
         request["keywords"] = [keywords] if isinstance(keywords, str) else list(keywords)
     if file_type is not None:
         request["file_type"] = file_type
@@ -238,7 +243,7 @@ def list_computers(agent: str, office_id: str, timeout: float) -> Flow[ClientBac
 
 
 def new_id() -> str:
-    """A random id for a request: other members must not be able to guess it, for they could cancel the request."""
+    """A random id for a request: other members must not be able to guess it, because they could cancel the request."""
     return os.urandom(16).hex()
 
 
@@ -276,14 +281,16 @@ def page_count(document: Mapping[str, Any]) -> int:
 
 
 def read_body(uri: str, answer: smcp.ReadResourceRet) -> dict[str, Any]:
-    """What a `dpe://` address holds, as an object; of any other address the answer as it came.
+    """The body of a `dpe://` resource, as an object; for any other resource, the answer as it came.
 
-    Plain markdown or text, as simple MCP servers answer, is put into the envelope of the protocol.
+    Plain markdown or text is put into the envelope of the protocol.
     """
     contents = answer["contents"]
     text = contents[0].get("text") if len(contents) == 1 else None
     if text is None or not is_dpe_uri(uri):
         return cast("dict[str, Any]", answer)
+    # Text that is not JSON is no error: it is the markdown of a simple MCP server. Neither is JSON that is not an
+    # object, such as a page that consists of a number.
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):

@@ -42,6 +42,7 @@ logger = logging.getLogger(__name__)
 ASK_SECONDS = 15.0
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 30.0
+# Below the smallest limit, that of locks on Windows: they wait at most 2**32 milliseconds (`threading.TIMEOUT_MAX`).
 LONGEST_WAIT = 1e6
 """Seconds. Some ways to wait overflow with a larger number."""
 
@@ -104,6 +105,8 @@ def leave(office_id: str) -> Flow[ClientBackend, None]:
     Raises:
         OfficeRefusedError: the Server rejects the request, or does not answer.
     """
+    # The office is cleared in `finally`: the program wants to be out. If the ack is lost, a Computer that still counted
+    # itself as a member would go on sending its updates.
     try:
         yield from _request(LEAVE_OFFICE_EVENT, LeaveOfficeReq(office_id=office_id))
     except OfficeRefusedError as error:
@@ -118,6 +121,7 @@ def rejoin() -> Flow[ClientBackend, bool]:
 
     The Server may still count the broken connection as the owner of the name, until its heartbeat times out.
     """
+    # The wanted seat is read again for each attempt: during a pause, the program may leave or choose another office.
     backoff = Backoff(FIRST_DELAY, LONGEST_DELAY)
     while (seat := (yield from ReadSeat())) is not None:
         try:
@@ -132,7 +136,9 @@ def rejoin() -> Flow[ClientBackend, bool]:
 
 
 def come_back(first_delay: float, longest_delay: float, jitter: float, attempts: int) -> Flow[ClientBackend, bool]:
-    """Reconnect with growing delays; False when no connection is wanted, or after so many attempts (0: no limit)."""
+    """Reconnect with growing delays; False when no connection is wanted, or after `attempts` (0: no limit)."""
+    # The first attempt waits as well. When a Server restarts, all its clients lose their connections at the same
+    # moment, and the jitter of the first delay keeps them from coming back at the same moment.
     backoff = Backoff(first_delay, longest_delay, jitter=jitter)
     tried = 0
     while (yield from Rest(backoff.next())):
@@ -159,6 +165,8 @@ def _entering(seat: Seat) -> EnterOfficeReq:
 def _request(event: str, request: EnterOfficeReq | LeaveOfficeReq) -> Flow[ClientBackend, None]:
     try:
         reason = read_two_values((yield from Ask(event, request, ASK_SECONDS)))
+    # Not answered, also if an answer came that says neither yes nor no: the client cannot know whether it is in, so
+    # `enter` has to undo the join.
     except SMCPError as error:
         silence = "" if isinstance(error, InvalidAnswerError) else "no answer from the Server: "
         raise OfficeRefusedError(f"{silence}{error.message}", code=error.code, is_answered=False) from error

@@ -4,11 +4,11 @@ is closed.
 `answer` is the entry: it finds the flow of an event and turns every `SMCPError` into the ack that carries it.
 
 Every flow first reads and decides, then commits the new state in one compare-and-set, then acts (enters the room,
-sends). Until the commit nothing has happened, so a rejected request changes nothing and no member hears of it. If
+sends). Until the commit nothing has happened, so a rejected request changes nothing and no member is notified. If
 another request was faster, the commit fails and the flow starts again with what it reads now.
 
-A newcomer is announced after the commit and a leaver before it. Otherwise the office could hear that "pc" entered
-before it hears that the old "pc" left: the name is free from the commit on.
+A newcomer is announced after the commit and a leaver before it. Otherwise the office could learn that "pc" entered
+before it learns that the old "pc" left: the name is free from the commit on.
 
 The sender of a request is the member of its connection. The name in a payload proves nothing; it is replaced before the
 request is forwarded.
@@ -95,6 +95,8 @@ def answer(request: Request) -> Flow[ServerBackend, Answer]:
 
 def depart(sid: str) -> Flow[ServerBackend, None]:
     """Let a connection that is closed leave its office, and forget it."""
+    # The commit fails if a join or leave of this connection, which was running when it closed, moved the member. Then
+    # the next round reads where the member is now.
     while (member := (yield from ReadMember(sid))) is not None:
         if (yield from _vacate(member, Move(member, None))):
             return
@@ -108,9 +110,11 @@ def _flow_for(event: str) -> Callable[[Request], ServerFlow]:
 
 
 def _refuse_event(request: Request) -> ServerFlow:
+    # Makes this function a flow, like the others: without a `yield`, the call itself would raise.
     yield from ()
     if request.event.startswith(NOTIFY_PREFIX):
         raise ForbiddenError("notify:* events come from the Server alone")
+    # Shortened: the name comes from the client, and may be as long as a message.
     raise MalformedRequestError(f"unknown event {request.event[:80]!r}")
 
 
@@ -121,6 +125,8 @@ def join(request: Request) -> ServerFlow:
     """Enter an office; a Computer leaves the one it was in."""
     data = check_payload(request.event, request.data, request.limits)
     newcomer = Member(request.sid, data["name"], data["role"], data["office_id"])
+    # The grant is checked before the office is read. A client whose credential does not cover the office gets the same
+    # error whether or not the office exists, is full, or has a member of that name.
     grant = yield from ReadGrant(request.sid)
     grant.require(role=newcomer.role, name=newcomer.name, office_id=newcomer.office)
     if not (yield from CanBeRoom(newcomer.sid, newcomer.office)):
@@ -134,7 +140,7 @@ def join(request: Request) -> ServerFlow:
         except SMCPError:
             if farewell is not None:
                 # Another client took the place after the leave was announced. The sender stays where it was, so its
-                # office has to hear that it is back.
+                # office has to learn that it is back.
                 yield from _announce(farewell, smcp.ENTER_OFFICE_NOTIFICATION)
             raise
         if move is None:
@@ -146,12 +152,16 @@ def join(request: Request) -> ServerFlow:
             yield from _announce(farewell, smcp.LEAVE_OFFICE_NOTIFICATION)
         if (yield from Commit(move)):
             break
+    # After the commit, not before: until then the Computer is a member of its old office, and a rejected move must not
+    # cost it a notification.
     if farewell is not None:
         yield from LeaveRoom(farewell.sid, farewell.office)
     try:
         yield from EnterRoom(newcomer.sid, newcomer.office)
         yield from _announce(newcomer, smcp.ENTER_OFFICE_NOTIFICATION)
     except Exception:
+        # A member that receives nothing of its office is of no use, so the join is undone. If the connection is closed,
+        # that is why entering the room failed, and the lines below clean up.
         if (yield from IsConnected(newcomer.sid)):
             yield from _vacate(newcomer, dismiss(newcomer))
             raise
@@ -165,6 +175,8 @@ def join(request: Request) -> ServerFlow:
 
 def leave(request: Request) -> ServerFlow:
     """Leave the office the sender is in."""
+    # Here and in all flows below, the sender is checked before the payload: the protocol rejects any event of a client
+    # outside an office with 4103, whatever the payload is.
     sender = yield from _sender(request)
     data = check_payload(request.event, request.data, request.limits)
     if data["office_id"] != sender.office:
@@ -220,6 +232,8 @@ def cancel(request: Request) -> ServerFlow:
     """Tell the office that the Agent cancels a call; the Computer that runs the call stops it."""
     sender = yield from _sender(request, "agent")
     data = check_payload(request.event, request.data, request.limits)
+    # To the whole office: the Server does not read the results that it relays, and keeps no table of which Computer
+    # runs which `req_id`. A Computer ignores the id of a call that it does not run.
     notice = {"agent": sender.name, "req_id": data["req_id"]}
     yield from Notify(sender.office, smcp.CANCEL_TOOL_CALL_NOTIFICATION, notice, skip=sender.sid)
 
@@ -241,15 +255,18 @@ def forward(request: Request) -> ServerFlow:
         data = {**data, "agent": sender.name}
     timeout = check_timeout(request.event, data, request.limits)
     target = (yield from ReadOffice(sender.office, data["computer"])).namesake
+    # The error path may search other offices; a call that succeeds reads only its own.
     if target is None or target.role != "computer":
         offices = yield from OfficesWith(data["computer"], _OTHER_OFFICES)
         raise (yield from _elsewhere(sender, offices, f"no Computer {data['computer']!r} in this office"))
     try:
+        # The text may be passed on only if it is still what was decided on: `is` fails after `agent` was replaced.
         text = request.text if data is request.data else None
         seconds = timeout + request.limits.timeout_grace
         return (yield from Call(sender.sid, target.sid, request.event, data, seconds, text, request.text))
     except (TimedOutError, CallerGone):
-        # The caller does not wait any more, so the Computer can stop working on it.
+        # The caller does not wait any more, so the Computer can stop working on it. Only the target is notified: the
+        # other members have nothing to cancel.
         notice = {"agent": sender.name, "req_id": data["req_id"]}
         yield from Notify(target.sid, smcp.CANCEL_TOOL_CALL_NOTIFICATION, notice)
         raise

@@ -1,4 +1,4 @@
-"""The effects of the Server's flows, and what a backend and its registry must offer to perform them.
+"""The effects of the Server's flows, and the interfaces of the backend and the registry that perform them.
 
 A Server of several processes plugs in here: a registry that its nodes share, and a backend that knows on which node a
 connection is. The flows stay as they are.
@@ -16,7 +16,7 @@ from a2c_smcp.protocol.office import Member, Move, Office
 
 
 class Registry(Protocol):
-    """Where members and offices are kept. Its methods may return awaitables if the backend is asynchronous."""
+    """Keeps members and offices. Its methods may return awaitables if the backend is asynchronous."""
 
     def member(self, sid: str) -> MaybeAwaitable[Member | None]:
         """The member of a connection; None if it never joined."""
@@ -40,13 +40,13 @@ class Registry(Protocol):
 
 
 class ServerBackend(Protocol):
-    """What performs the effects of the Server's flows."""
+    """Performs the effects of the Server's flows."""
 
     @property
     def registry(self) -> Registry: ...
 
     def grant(self, sid: str) -> Grant:
-        """What the credential of a connection allows."""
+        """The grant of a connection's credential."""
         ...
 
     def is_connected(self, sid: str) -> bool:
@@ -76,7 +76,7 @@ class ServerBackend(Protocol):
 
 
 class Written:
-    """An ack as it came: its value, as far as it was read, and its text, which is passed on unchanged."""
+    """An ack as it was received: its value, as far as it was read, and its text, which is passed on unchanged."""
 
     __slots__ = ("text", "value")
 
@@ -86,7 +86,7 @@ class Written:
 
 
 class CallerGone(Exception):
-    """The caller disconnected before the answer came."""
+    """The caller disconnected before there was an answer."""
 
 
 @dataclass(frozen=True, slots=True)

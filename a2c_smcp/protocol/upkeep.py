@@ -1,7 +1,7 @@
-"""Keeps an Agent's picture of its office current: gets notifications, and says what to fetch and what has changed.
+"""Keeps an Agent's view of its office current: receives notifications, and decides what to fetch and report.
 
 It does no I/O and waits for nothing; the client fetches. For each Computer and kind (tools, config, …) at most one
-fetch runs at a time. A notification that comes meanwhile leads to one more fetch afterwards, and fetches are at least
+fetch runs at a time. A notification that arrives meanwhile leads to one more fetch afterwards, and fetches are at least
 `INTERVAL` seconds apart: a thousand notifications cost a handful of requests. A fetch that failed is retried if a retry
 can help.
 """
@@ -31,6 +31,8 @@ _UPDATES: dict[str, tuple[Kind, ...]] = {
     smcp.UPDATE_DESKTOP_NOTIFICATION: ("desktop",),
     smcp.UPDATE_FINDER_NOTIFICATION: ("finder",),
 }
+# A timeout, the rate limit, a fault inside the Computer: all of these pass. Any other error is the answer to this
+# request and would come again; the next notification of a change starts a new fetch anyway.
 _WORTH_RETRYING = frozenset((408, 429, 500))
 _NO_WONDER = frozenset((404, 503))
 """Codes that need no warning: the Computer left, or the connection broke, which is reported anyway."""
@@ -94,9 +96,11 @@ class Upkeep:
     @property
     def is_settled(self) -> bool:
         """Whether every fetch has ended or has failed at least once."""
+        # A fetch that fails counts as settled: a program that waits for the first tools of all Computers must not wait
+        # for one Computer that is broken.
         return not any(job.is_wanted and not job.failures for job in self._jobs.values())
 
-    # ----------------------------------------------------------------------------------------------------- what happens
+    # ----------------------------------------------------------------------------------------------------------- events
 
     def join(self, office_id: str, now: float) -> Actions:
         """The Agent is in an office: fetch its roster."""
@@ -115,16 +119,19 @@ class Upkeep:
         self._heard = None
 
     def lose(self) -> Actions:
-        """The connection broke. What is known stays until the Agent is back and fetches the roster again."""
+        """The connection broke. The offers are kept until the Agent is back and fetches the roster again."""
+        # Without its job, a fetch that is running is ignored when it ends: after the Agent is back, its result could be
+        # older than that of a new fetch.
         self._jobs = {}
         self._heard = None
         return [Change("disconnected")]
 
     def hear(self, event: str, data: Any, now: float) -> Actions:
-        """A notification came."""
+        """Receive a notification."""
         if self._office_id is None or not isinstance(data, dict):
             return []
         notice = cast("dict[str, Any]", data)
+        # Notifications of updates name no office. Those that do may belong to the office that the Agent has just left.
         computer = notice.get("computer")
         if not isinstance(computer, str) or notice.get("office_id", self._office_id) != self._office_id:
             return []
@@ -146,11 +153,14 @@ class Upkeep:
 
     def begin(self, fetch: Fetch, now: float) -> bool:
         """The delay of a fetch has passed; whether the fetch is still wanted."""
+        # Compared by identity: if the Computer left and entered again during the delay, there is a new job for the same
+        # key, with a fetch of its own.
         if self._jobs.get((fetch.computer, fetch.kind)) is not fetch.job:
             return False
         fetch.job.started = now
         fetch.job.is_running = True
         fetch.job.is_outdated = False
+        # Before the request is sent: a notification that arrives from here on may be newer than the roster.
         if fetch.computer is None:
             self._heard = []
         return True
@@ -190,6 +200,8 @@ class Upkeep:
             job.is_outdated = job.is_running
             return []
         job.is_wanted = True
+        # Counted from the start of the last fetch, so that the first notification after a quiet time is fetched at
+        # once, and a flood of them at most ten times a second.
         return [Fetch(computer, kind, max(0.0, job.started + INTERVAL - now), job)]
 
     def _failed(self, fetch: Fetch, error: SMCPError) -> Fetch | None:
@@ -208,6 +220,7 @@ class Upkeep:
     def _store(self, fetch: Fetch, outcome: Any, now: float) -> Actions:
         if fetch.computer is None or fetch.kind is None:
             return self._compare(cast("list[str]", outcome), now)
+        # It left while the fetch ran. Storing the value would bring it back into the view.
         if fetch.computer not in self.offers:
             return []
         self.offers[fetch.computer][fetch.kind] = outcome
@@ -229,7 +242,9 @@ class Upkeep:
         for computer in [known for known in self.offers if known not in here]:
             actions += self._dismiss(computer, self._notice(computer))
         for computer in here:
-            is_news = self._has_roster and computer not in self.offers  # it entered while the Agent was disconnected
+            # Computers of the first roster were there before the Agent, and did not "enter". One that is missing from a
+            # known view entered while the Agent was disconnected, when no notification could tell.
+            is_news = self._has_roster and computer not in self.offers
             actions += self._greet(
                 computer, now, Change("enter", computer, self._notice(computer)) if is_news else None
             )

@@ -12,6 +12,7 @@ from a2c_smcp.utils import light_socketio as _  # isort: skip  # noqa: F401  # b
 
 from a2c_smcp.lazy import lazily
 
+# For type checkers and editors. A program imports each name when it uses it, through the table at the end.
 if TYPE_CHECKING:
     from a2c_smcp.protocol.grants import Grant
     from a2c_smcp.protocol.limits import Limits

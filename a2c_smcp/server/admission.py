@@ -1,6 +1,6 @@
-"""Rejected credentials are answered more and more slowly, and accepted ones are checked again from time to time.
+"""Delays the answers to rejected credentials more and more, and checks accepted credentials again from time to time.
 
-The hub accepts and rejects clients; this module counts, checks and says when.
+The hub accepts, rejects and disconnects clients. This module only counts, checks and sets the times.
 """
 
 from __future__ import annotations
@@ -29,10 +29,12 @@ class Guesses:
         self._lock = threading.Lock()
 
     def delay(self, address: str, now: float) -> float:
-        """Count one more rejection; the seconds that its answer has to wait."""
+        """Count one more rejection; the seconds by which to delay its answer."""
         with self._lock:
             count, last = self._counts.get(address, (0, now))
             count = 1 if now - last > FORGIVEN_AFTER else count + 1
+            # Removed and added again, so that the dict stays in the order of the last rejections: the oldest address is
+            # found without a search, which would be slowest while the Server is attacked.
             self._counts.pop(address, None)
             self._counts[address] = count, now
             if len(self._counts) > MOST_ADDRESSES:
@@ -43,8 +45,7 @@ class Guesses:
 class GrantWatch:
     """Checks the credentials of open connections from time to time, while one of them can expire. Safe in threads.
 
-    `grants` returns the grant of each open connection by its sid; `on_end` gets the sid of each that is not valid any
-    more.
+    `grants` returns the grant of each open connection by its sid. `on_end` gets the sid of each expired one.
     """
 
     def __init__(
@@ -70,11 +71,14 @@ class GrantWatch:
         self._set_timer(self._interval, self._check)
 
     def _check(self) -> None:
+        # Cleared before the grants are read. A connection that is accepted after they were read starts the next check
+        # itself; cleared afterwards, its `begin` could fall into the gap and do nothing.
         with self._lock:
             self._is_watching = False
         ending = {sid: grant for sid, grant in self._grants().items() if grant.holds is not None}
         if ending:
-            self.begin()  # first: a provider that raises below must not end the checks
+            # First: `holds` may be a function of the host program. If it raises, the checks must go on.
+            self.begin()
         for sid, grant in ending.items():
             if grant.holds is not None and not grant.holds():
                 self._on_end(sid)

@@ -93,7 +93,7 @@ def create_wsgi_app(
 
 
 class _Application(ABC, Generic[NamespaceT]):
-    """What both applications share: their parts, and the pages."""
+    """The base of both applications: their parts, and the pages."""
 
     def __init__(
         self, sio: Any, namespace: NamespaceT, metrics: Metrics | None, socketio_path: str, grace: float
@@ -117,6 +117,7 @@ class _Application(ABC, Generic[NamespaceT]):
         """Let running calls end within `grace` seconds, then disconnect all clients."""
 
     def _is_socketio(self, path: str) -> bool:
+        # With the slash, so that "/socket.iox" is a page and "/socket.io" is not.
         return (path + "/").startswith(self._prefix)
 
     def _page(self, method: str, path: str) -> Response:
@@ -126,6 +127,8 @@ class _Application(ABC, Generic[NamespaceT]):
         if path == "/healthz":
             return Response(HTTPStatus.OK, b'{"status":"ok"}\n', "application/json")
         if path == "/readyz":
+            # Not ready, while /healthz stays OK: a load balancer sends new clients elsewhere, and a supervisor does not
+            # kill a Server that is finishing its calls.
             if self.namespace.draining:
                 return Response(HTTPStatus.SERVICE_UNAVAILABLE, b'{"status":"shutting down"}\n', "application/json")
             return Response(HTTPStatus.OK, b'{"status":"ready"}\n', "application/json")
@@ -153,6 +156,7 @@ class SMCPApp(_Application[SMCPNamespace]):
         if scope["type"] == "lifespan":
             await self._live(receive, send)
             return
+        # ASGI's `path` contains the prefix under which the application is mounted (`root_path`).
         path: str = scope["path"].removeprefix(scope.get("root_path", "").rstrip("/")) or "/"
         if self._is_socketio(path):
             self._carried += 1
@@ -163,6 +167,7 @@ class SMCPApp(_Application[SMCPNamespace]):
                 self._carried -= 1
                 if not self._carried:
                     self._is_quiet.set()
+        # A WebSocket that is closed before it is accepted is answered with 403.
         elif scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close", "code": 1000})
@@ -174,7 +179,8 @@ class SMCPApp(_Application[SMCPNamespace]):
         """For the application that this one is mounted in: `FastAPI(lifespan=smcp.lifespan)`, or within a lifespan of
         its own `async with smcp.lifespan(): …`.
 
-        A signal first shuts the Server down, and then whatever serves it: until then, running calls have connections.
+        On a signal, the Server shuts down first and the ASGI server afterwards, so that running calls keep their
+        connections.
         """
         try:
             async with signals.after(self.shutdown):
@@ -185,6 +191,8 @@ class SMCPApp(_Application[SMCPNamespace]):
     async def shutdown(self, grace: float | None = None) -> None:
         """Let running calls end within `grace` seconds, then disconnect all clients. A second call waits for the same
         shutdown."""
+        # The lifespan, a signal and the program itself may all ask for it. The first caller owns the task: cancelling
+        # it (a second Ctrl-C) ends the shutdown. Others are shielded, and only stop waiting.
         if self._ending is None:
             self._ending = asyncio.ensure_future(self._end(self.grace if grace is None else grace))
             await self._ending
@@ -200,6 +208,7 @@ class SMCPApp(_Application[SMCPNamespace]):
                 await self.sio.emptied()
                 if self._carried:
                     await self._is_quiet.wait()
+        # Clients that are still there do not read, or do not close.
         for client in list(self.sio.clients.values()):
             self.sio.close(client)
 
@@ -242,6 +251,8 @@ def wire_limits(limits: Limits, ping_interval: float, ping_timeout: float) -> Wi
     return WireLimits(
         message_bytes=limits.message_bytes,
         transport_bytes=transport_limit(limits),
+        # A few of the largest messages, so that a client may be behind for a moment. More would let clients that never
+        # read take the memory of the Server.
         unread=4 * limits.message_bytes,
         entry_seconds=limits.entry_timeout,
         ping_interval=ping_interval,

@@ -73,13 +73,15 @@ class AsgiClient(Client):
         self._reader: asyncio.Task[Any] | None = None
         self._goodbye: asyncio.Future[None] | None = None
 
-    # ------------------------------------------------------------------------------------------------------- websocket
+    # -------------------------------------------------------------------------------------------------------- websocket
 
     def attach(self, send: Send, frames: Frames | None) -> None:
         """Let a WebSocket carry the session."""
         self._send = send
         self._frames = frames
         self.fit()
+        # `begin` runs `send` at once in this turn of the loop, and makes a task only if it has to wait. With a function
+        # that does not allow that, each frame gets a task.
         self._begin = begin if can_begin(send) else asyncio.ensure_future
         self._reader = asyncio.current_task()
 
@@ -91,10 +93,12 @@ class AsgiClient(Client):
             while self._frames.is_writable and (frame := session.take_frame()) is not None:
                 self._frames.post(frame)
             return
+        # Long-polling: the packets stay in the outbox, and the poll that waits is woken to take them.
         if self._send is None:
             if self._poll is not None and not self._poll.done() and (session.has_output() or session.is_probed):
                 self._poll.set_result(None)
             return
+        # One `send` at a time: ASGI does not promise an order of concurrent ones. `_sent` continues here.
         while self._late is None and (frame := session.take_frame()) is not None:
             try:
                 late = self._begin(self._send({"type": "websocket.send", "text": frame}))
@@ -135,6 +139,8 @@ class AsgiClient(Client):
                     if frame is None:
                         break
                 self._take(frame)
+                # `receive` of some servers returns without waiting while messages are there: without this turn of the
+                # loop, one client that floods would stop all others.
                 in_a_row += 1
                 if in_a_row == IN_A_ROW or len(frame) > LARGE:
                     in_a_row = 0
@@ -143,10 +149,13 @@ class AsgiClient(Client):
             task = asyncio.current_task()
             if not self.is_ended or task is None:
                 raise
-            task.uncancel()  # the cancellation came from `_hang_up`: there is nothing more to read
+            # The session ended and `_hang_up` cancelled the task, because `receive` may never return if the client does
+            # not close. While the session is open, the ASGI server cancels the task, and that is passed on.
+            task.uncancel()
         finally:
             self._reader = None
             self.hub.end(self)
+        # An ASGI server closes the connection when the application returns, and would cut off the last frames.
         if self._goodbye is not None:
             await asyncio.wait([self._goodbye])
 
@@ -168,6 +177,7 @@ class AsgiClient(Client):
     async def _hang_up(self, send: Send) -> None:
         try:
             async with asyncio.timeout(GOODBYE_SECONDS):
+                # The callback of a frame that was sent may begin the next one. It runs in the turn after the wait.
                 while self._late is not None:
                     await asyncio.wait([self._late])
                     await asyncio.sleep(0)
@@ -196,11 +206,14 @@ class AsgiClient(Client):
                 await asyncio.wait({waiting, gone}, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 gone.cancel()
+            # Replaced by a newer poll. Its answer still has to be a valid payload, since the client may be reading it.
             if self._poll is not waiting:
                 return NOOP
             self._poll = None
             if not waiting.done():
                 return None
+        # During an upgrade the answer is empty: the packets are for the WebSocket. If it fails, the next poll gets
+        # them.
         with self.lock:
             return NOOP if session.is_probed else session.take_payload() or NOOP
 
@@ -231,6 +244,7 @@ class AsyncHub(Hub[AsgiClient]):
         if not self.namespace.is_extended:
             super().start(flow, on_end)
             return
+        # Kept in a set: the event loop has only a weak reference to a task, which could be collected while it runs.
         task = asyncio.ensure_future(run_async(flow, self.namespace.backend))
         self._tasks.add(task)
         task.add_done_callback(partial(self._end_task, on_end))
@@ -270,6 +284,7 @@ class AsyncHub(Hub[AsgiClient]):
         is_upgrade = client.wire.session.carrier == "polling"
         try:
             await send({"type": "websocket.accept"})
+        # The client hung up during the handshake. A new session ends with it; one that polls lives on.
         except BaseException:
             if not is_upgrade:
                 self.end(client)
@@ -394,6 +409,8 @@ async def _gone(receive: Receive) -> None:
 
 async def _read_body(headers: Mapping[str, str], most: int, seconds: float, receive: Receive) -> bytes | Response:
     length = headers.get("content-length", "0")
+    # A body that announces its size is rejected before it is read. The first 18 digits are enough to compare, and `int`
+    # raises for texts of thousands of digits. `isascii`, because `isdigit` accepts digits that `int` does not.
     if length.isascii() and length.isdigit() and int(length[:18]) > most:
         return TOO_LARGE
     parts: list[bytes] = []

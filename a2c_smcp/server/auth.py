@@ -72,6 +72,8 @@ class _Credentials:
             for verifier in self.verifiers:
                 try:
                     grant = verifier.verify(credential)
+                # An expired key is remembered, not reported at once: the client may present a second credential, which
+                # is valid.
                 except NotAuthenticatedError as error:
                     problem = error
                     continue
@@ -82,6 +84,7 @@ class _Credentials:
         return None
 
     def _presented(self, auth: Any, headers: Iterable[tuple[bytes, bytes]]) -> Iterator[str]:
+        # Both places: a browser cannot set headers on a WebSocket, and uses the `auth` object.
         for name, value in headers:
             name = name.lower()
             if name == self._header:
@@ -94,8 +97,8 @@ class _Credentials:
 
 
 class CredentialAuthenticationProvider(_Credentials, AuthenticationProvider):
-    """Accepts whatever one of its verifiers accepts, from the HTTP header `api_key_name`, an `Authorization: Bearer`
-    header, or the Socket.IO `auth` object under `api_key_name`, `token` or `api_key`."""
+    """Accepts a credential that one of its verifiers accepts, from the HTTP header `api_key_name`, an `Authorization:
+    Bearer` header, or the Socket.IO `auth` object under `api_key_name`, `token` or `api_key`."""
 
     async def authenticate(self, sio: Any, environ: dict[str, Any], auth: Any, headers: Headers) -> bool:
         return self.check(auth, headers) is not None

@@ -1,4 +1,4 @@
-"""What performs the effects of the Server's flows: for connections on our own hub, and the part that is the same for
+"""Performs the effects of the Server's flows for connections on our own hub, and contains the part that is the same for
 connections on a server of python-socketio (`library_backend`)."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from a2c_smcp.server.reply import Reply
 
 
 class Backend(ABC):
-    """What every backend does in the same way, with what the edge knows."""
+    """The part of every backend that needs only the edge: its registry, connections and calls in flight."""
 
     def __init__(self, edge: Edge) -> None:
         self._edge = edge
@@ -39,6 +39,7 @@ class Backend(ABC):
         return sid in self._edge.connections
 
     def can_be_room(self, sid: str, office_id: str) -> bool:
+        # Its own id is allowed: what is sent to that room reaches the connection anyway.
         return office_id == sid or office_id not in self._edge.connections
 
     def notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> MaybeAwaitable[None]:
@@ -72,15 +73,15 @@ class Backend(ABC):
 
     @abstractmethod
     def _set_timer(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
-        """Have a function called later; the function that cancels that."""
+        """Call a function later; the returned function cancels that."""
 
     @abstractmethod
     def _ask(self, call: Call, reply: Reply) -> Any:
-        """Send the event, whose ack settles the reply; the reply, or something that waits for it."""
+        """Send the event, whose ack settles the reply; returns the reply, or an awaitable that waits for it."""
 
 
 class AsyncBackend(Backend):
-    """What every backend on an event loop does in the same way."""
+    """The part that all backends on an event loop share."""
 
     async def authenticate(self, environ: dict[str, Any], auth: Any, headers: Headers) -> Grant | None:
         async with asyncio.timeout(self._edge.limits.authentication_timeout):
@@ -100,7 +101,7 @@ class AsyncBackend(Backend):
 
 
 class ThreadBackend(Backend):
-    """What every backend in threads does in the same way."""
+    """The part that all backends in threads share."""
 
     def authenticate(self, environ: dict[str, Any], auth: Any, headers: Headers) -> Any:
         return self.call_handler(self._edge.auth_provider.grant, self._edge.server, environ, auth, headers)
@@ -112,7 +113,7 @@ class ThreadBackend(Backend):
 
 
 class HubBackend(Backend):
-    """Clients on our own hub, which is told directly: nothing here has to be awaited."""
+    """For clients on our own hub. It calls the hub directly, and nothing has to be awaited."""
 
     def __init__(self, edge: Edge, hub: Hub[Any]) -> None:
         super().__init__(edge)
@@ -134,7 +135,7 @@ class HubBackend(Backend):
         return self._hub.set_timer(seconds, callback)
 
     def _ask(self, call: Call, reply: Reply) -> Reply:
-        # The fast path of a relayed call: a request that nobody changed goes to the Computer as the text that came,
+        # The fast path of a relayed call: a request that was not changed goes to the Computer as the text that came,
         # and is never written again. Only a request whose `agent` was corrected is.
         text = call.text if call.text is not None else rewrite(call)
         number = self._hub.ask(call.target, text, reply)
@@ -143,7 +144,9 @@ class HubBackend(Backend):
         return reply
 
     def _forget(self, target: str, number: int, reply: Reply) -> None:
-        if reply.has_failed:  # an ack that came has been forgotten already
+        # After a timeout the Computer may never answer. Without this, its table of pending acks would grow until it is
+        # full, and reject calls. An ack that came has been removed already.
+        if reply.has_failed:
             self._hub.forget(target, number)
 
 
@@ -155,6 +158,8 @@ class ThreadHubBackend(ThreadBackend, HubBackend):
     """On a `ThreadHub`."""
 
     def authenticate(self, environ: dict[str, Any], auth: Any, headers: Headers) -> Reply:
+        # A thread cannot be cancelled. After the time limit the client is rejected, and the thread of the provider goes
+        # on by itself; its decision comes too late to settle the reply.
         reply: Reply = super().authenticate(environ, auth, headers)
         stop = self._hub.set_timer(
             self._edge.limits.authentication_timeout, partial(reply.set_exception, TimedOutError())
@@ -163,7 +168,7 @@ class ThreadHubBackend(ThreadBackend, HubBackend):
         return reply
 
     def call_handler(self, handler: Callable[..., Any], *args: Any) -> Reply:
-        """Call it in a thread of its own: it may wait, and the thread that reads the connection must not."""
+        """Call the handler in a new thread: it may wait, and the thread that reads the connection must not."""
         reply = Reply()
 
         def call() -> None:

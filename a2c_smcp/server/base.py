@@ -1,4 +1,4 @@
-"""Where the architecture document puts the base namespaces. `edge.py` has what they share."""
+"""The import path of the base namespaces in the protocol's documents. `edge.py` contains what they share."""
 
 from __future__ import annotations
 

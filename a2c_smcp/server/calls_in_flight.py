@@ -13,6 +13,7 @@ from a2c_smcp.server.reply import Reply
 class CallsInFlight:
     """The table of running calls. A call settles once: by its ack, its timeout, or the loss of a peer."""
 
+    # Two tables, so that a disconnect finds its calls without a search, whichever side it is on.
     def __init__(self, most: int) -> None:
         self.most = most  # per caller; 0 allows any number
         self._by_target: dict[str, set[Reply]] = {}
@@ -58,10 +59,11 @@ class CallsInFlight:
         return reply
 
     def drop(self, sid: str) -> None:
-        """End every call that a connection was to answer, or that it waited for: it disconnected."""
+        """End every call from or to a connection that disconnected."""
         with self._lock:
             orphaned = self._by_target.pop(sid, set[Reply]())
             abandoned = self._by_caller.pop(sid, set[Reply]())
+        # Outside the lock: settling a reply resumes its flow in this thread, which calls `_remove`.
         for reply in orphaned:
             reply.set_exception(NotFoundError("the Computer disconnected"))
         for reply in abandoned:
@@ -75,6 +77,7 @@ class CallsInFlight:
     def _add(self, call: Call, reply: Reply) -> None:
         with self._lock:
             waiting = self._by_caller.setdefault(call.caller, set())
+            # The flow of a call keeps its request in memory while it waits: up to `message_bytes`, for up to an hour.
             if 0 < self.most <= len(waiting):
                 raise RateLimitedError(f"more than {self.most} requests wait for an answer")
             waiting.add(reply)

@@ -19,7 +19,7 @@ LAST_SECONDS = 5.0
 
 @dataclass(slots=True)
 class Connection:
-    """What the Server keeps of one connection. Its place in an office is in the registry, which nodes may share."""
+    """One open connection. Its place in an office is in the registry, which several processes may share."""
 
     address: str | None
     grant: Grant
@@ -54,6 +54,7 @@ class AddressCounter:
         if address is None:
             return
         with self._lock:
+            # Deleted at zero: otherwise the table would keep every address that ever connected.
             self._counts[address] -= 1
             if self._counts[address] <= 0:
                 del self._counts[address]
@@ -99,6 +100,7 @@ class Connections:
 
     def grants(self) -> dict[str, Grant]:
         """The grant of each open connection."""
+        # `copy` is one operation of the interpreter: other threads may add connections while this one iterates.
         return {sid: connection.grant for sid, connection in self._open.copy().items()}
 
     def reserve(self, address: str | None) -> None:
@@ -107,6 +109,8 @@ class Connections:
         Raises:
             RateLimitedError: the address has reached its limit.
         """
+        # Before the provider decides, because it may take seconds: otherwise one address could have any number of
+        # undecided connections.
         self._addresses.reserve(address)
 
     def release(self, address: str | None) -> None:
@@ -145,6 +149,7 @@ def client_of(environ: dict[str, Any]) -> tuple[str | None, Headers]:
 
 def countable(host: str | None) -> str | None:
     """The address that connections are counted under; None for loopback and for sockets without an address."""
+    # Loopback is exempt, because a proxy on the same machine may carry all clients.
     if not host:
         return None
     try:

@@ -20,7 +20,7 @@ class Verifier(Protocol):
     """Checks one kind of credential."""
 
     def verify(self, credential: str) -> Grant | None:
-        """What the credential allows, or None if it is not valid.
+        """The grant of a credential; None if it is not valid.
 
         Raises:
             NotAuthenticatedError: it was valid once; the client receives the message.
@@ -38,6 +38,8 @@ class SharedSecret:
 
     def verify(self, credential: str) -> Grant | None:
         """Return what the secret allows; None if the credential differs from it."""
+        # The comparison takes the same time wherever the two differ, so that the secret cannot be guessed letter by
+        # letter. "surrogatepass", because a credential from JSON may contain lone surrogates, and must not raise.
         presented = credential.encode("utf-8", "surrogatepass")
         return EVERYTHING if hmac.compare_digest(presented, self._secret) else None
 
@@ -68,6 +70,8 @@ class JWTVerifier:
 
     def verify(self, credential: str) -> Grant | None:
         """Return what a token allows; None if its signature, times, audience or issuer are not valid."""
+        # Imported here: only Servers that use tokens need it. An API key, which has no dots, is passed over without a
+        # log line.
         import jwt
 
         if credential.count(".") != 2:
@@ -80,6 +84,7 @@ class JWTVerifier:
                 audience=self._audience,
                 issuer=self._issuer,
                 leeway=self._leeway,
+                # PyJWT rejects a token that names an audience if none is configured; here, that means "not checked".
                 options={"require": ["exp"], "verify_aud": self._audience is not None},
             )
             offices, roles, name = self._claims
@@ -98,6 +103,7 @@ def _algorithm_of(key: str) -> str:
     Raises:
         ValueError: the key cannot be used.
     """
+    # RFC 7518 (section 3.2) requires a key as long as the hash: a weak secret can be guessed offline, from one token.
     if "-----BEGIN" not in key:
         if len(key.encode()) < 32:
             raise ValueError("an HS256 secret needs at least 32 bytes")

@@ -1,4 +1,4 @@
-"""The edge of the Server: what happens to an event before and after the protocol's rules, as flows.
+"""The edge of the Server: the steps before and after the protocol's rules, as flows.
 
 It authenticates connections, enforces limits, calls the handlers of a host program, keeps the log and the metrics, and
 shuts down. Rules about offices are in `protocol.server`. Nothing here waits: the flows yield effects, which a backend
@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 EdgeFlow: TypeAlias = Flow[EdgeBackend, Any]
 
 SHORTEST_WAIT = 0.01
-"""The least number of seconds that a client over its rate limit is told to wait."""
+"""The shortest `retry_after`, in seconds, of a client over its rate limit."""
 BUCKET = "a2c.bucket"
 """The key in a connection's environ under which a shell puts the token bucket of the transport."""
 _MOVES = frozenset((smcp.JOIN_OFFICE_EVENT, smcp.LEAVE_OFFICE_EVENT))
@@ -95,7 +95,7 @@ class Edge(ABC, BaseServerNamespace):
         self.draining = False
         self._turn: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
         """Held while a member joins or leaves, in threads. A leave is announced before it is committed: without the
-        lock, a client that hears of it could ask for the name before it is free, and be rejected. On an event loop both
+        lock, a client that receives it could ask for the name before it is free, and be rejected. On an event loop both
         happen before any client can react."""
         self._handlers = self._collect_handlers()
 
@@ -109,7 +109,7 @@ class Edge(ABC, BaseServerNamespace):
 
     @cached_property
     def backend(self) -> EdgeBackend:
-        """What performs the effects of the flows, on the server that this namespace is registered on."""
+        """Performs the effects of the flows, on the server that this namespace is registered on."""
         return self._make_backend()
 
     @abstractmethod
@@ -128,6 +128,7 @@ class Edge(ABC, BaseServerNamespace):
         Raises:
             ConnectionRefusedError: with a message and a code.
         """
+        # Only `False` rejects, as in python-socketio: a handler that returns nothing accepts the client.
         accepted: Any = False
         try:
             if self._is_own("on_connect"):
@@ -139,10 +140,13 @@ class Edge(ABC, BaseServerNamespace):
         except Exception:
             logger.exception("connect of %s failed", sid)
             raise _refused_connection(InternalError()) from None
+        # A subclass may call `super()`, which adds the connection, and then raise or return False.
         finally:
             if accepted is False:
                 self.connections.remove(sid)
-        if accepted is not False and sid not in self.connections:  # a subclass decided without `super()`
+        # A subclass may also decide on its own, without `super()`. Then no provider gave a grant, and its decision is
+        # the only one.
+        if accepted is not False and sid not in self.connections:
             self.connections.add(sid, None, EVERYTHING, self._make_lock(), self._bucket(environ))
         return accepted is not False
 
@@ -151,6 +155,7 @@ class Edge(ABC, BaseServerNamespace):
     ) -> EdgeFlow:
         """Answer an event of a client; whatever happens, the sender gets an ack. `text` is the event as it came, and
         `unreadable` the reason why it could not be read."""
+        # Screened first: events that cannot be read count towards the rate limit, too.
         error = self._screen(event, sid, args) or unreadable
         if error is None:
             handler = self._handlers.get(event)
@@ -171,8 +176,10 @@ class Edge(ABC, BaseServerNamespace):
         if event == "connect" and self._is_connecting(sid, args):
             return (yield from self.connecting(sid, *args))
         if event == "disconnect" and sid in self.connections and self._is_reason(args):
+            # A client can send an event of this name with a text, which looks like the reason. It is then disconnected:
+            # the Server has removed it from its office, and it must not stay connected without being known.
             yield from self.leaving(sid, *args)
-            return (yield from Disconnect(sid))  # a client may have sent the event itself; that is a disconnect as well
+            return (yield from Disconnect(sid))
         return (yield from self.dispatch(event if isinstance(event, str) else "", sid, args))
 
     def leaving(self, sid: str, *reason: Any) -> EdgeFlow:
@@ -180,6 +187,8 @@ class Edge(ABC, BaseServerNamespace):
         if self._is_own("on_disconnect"):
             yield from self._let_go(sid, *reason)
             return
+        # `on_disconnect(sid)` without a reason is the older form, which python-socketio supports as well. It calls the
+        # handler and retries on a TypeError; that would run a handler twice that raises one itself.
         handler = self._handlers["disconnect"]
         try:
             inspect.signature(handler).bind(sid, *reason)
@@ -190,9 +199,9 @@ class Edge(ABC, BaseServerNamespace):
         except Exception:
             logger.exception("disconnect of %s failed", sid)
         finally:
-            yield from self._let_go(
-                sid, *reason
-            )  # also if the subclass did not call `super()`; a second time does nothing
+            # Also if the subclass did not call `super()`, or raised before it: the name must become free. A second time
+            # does nothing.
+            yield from self._let_go(sid, *reason)
 
     def _answer(self, event: str, sid: str, data: Any = None, text: str | None = None) -> EdgeFlow:
         """Run the protocol's flow of an event and return its ack."""
@@ -227,6 +236,7 @@ class Edge(ABC, BaseServerNamespace):
         try:
             if self.draining:
                 raise InternalError("the Server is shutting down")
+            # The place is released on any error, also a cancellation: otherwise an address would lose one for good.
             self.connections.reserve(address)
             try:
                 grant = yield from self._authenticate(environ, auth, headers)
@@ -248,6 +258,8 @@ class Edge(ABC, BaseServerNamespace):
 
     def _let_go(self, sid: str, reason: Any = None) -> EdgeFlow:
         """The implicit leave of a closed connection: end its calls, announce the leave, free the name."""
+        # Removed first: from here on, `is_connected` is false, so that a join that is running cleans up after itself
+        # and no new call starts. `drop` then ends those that have started.
         connection = self.connections.remove(sid)
         self.in_flight.drop(sid)
         with self._turn:
@@ -258,6 +270,8 @@ class Edge(ABC, BaseServerNamespace):
 
     def _shut_down(self, grace: float) -> EdgeFlow:
         """Reject new connections, let running calls end within `grace` seconds, then disconnect all clients."""
+        # In this order: new requests are rejected, so that the running ones can only become fewer. Every caller gets an
+        # answer before the disconnect, the result of its call or an error.
         self.draining = True
         running = self.in_flight.replies()
         if running:
@@ -276,6 +290,8 @@ class Edge(ABC, BaseServerNamespace):
             grant = yield from Authenticate(environ, auth, headers)
         except (NotAuthenticatedError, ForbiddenError):
             raise
+        # A provider that fails rejects the client, and never lets it in. The client learns no details: they may contain
+        # the credential, or addresses inside the operator's network.
         except Exception:
             logger.exception("the authentication provider failed")
             raise InternalError("authentication failed") from None
@@ -299,7 +315,7 @@ class Edge(ABC, BaseServerNamespace):
 
     @property
     def is_extended(self) -> bool:
-        """Whether a subclass has its own handlers; then events start in the order in which they came."""
+        """Whether a subclass has its own handlers; then events start in the order of their arrival."""
         return bool(self._handlers.keys() - _LIFECYCLE)
 
     def _is_own(self, method: str) -> bool:
@@ -336,6 +352,7 @@ class Edge(ABC, BaseServerNamespace):
             return RateLimitedError(f"more than {self.limits.requests_per_second:g} requests a second", details=details)
         if not event or event in _LIFECYCLE:
             return MalformedRequestError("not an event of the protocol")
+        # Only requests that start something are rejected. A cancellation, for example, must still reach the Computer.
         if self.draining and (event.startswith(CLIENT_PREFIX) or event == smcp.JOIN_OFFICE_EVENT):
             return InternalError("the Server is shutting down")
         if len(args) > 1:
@@ -352,6 +369,8 @@ class Edge(ABC, BaseServerNamespace):
             outcome = OK if failure is None else str(failure.code)
         is_rejected, observer = answer.error is not None, self.observer
         is_logged = self.journal.wants(failure, is_rejected=is_rejected)
+        # The member is read only if something uses it: this runs for every request, and most are neither logged nor
+        # counted by office.
         member: Member | None = None
         if is_logged or (observer is not None and observer.wants_office):
             member = yield from ReadMember(request.sid)

@@ -1,5 +1,5 @@
-"""What the flows of the edge may ask for, beyond the effects of the protocol: everything that involves the host program
-or a connection rather than an office."""
+"""The effects of the edge's flows, beyond those of the protocol: they involve the host program or a connection, rather
+than an office."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from a2c_smcp.server.reply import Reply
 
 
 class EdgeBackend(ServerBackend, Protocol):
-    """What performs the effects of the edge, and those of the protocol."""
+    """Performs the effects of the edge, and those of the protocol."""
 
     def authenticate(self, environ: dict[str, Any], auth: Any, headers: Headers) -> MaybeAwaitable[Grant | None]:
-        """What the authentication provider decides, within a time limit."""
+        """The decision of the authentication provider, within a time limit."""
         ...
 
     def call_handler(self, handler: Callable[..., Any], *args: Any) -> MaybeAwaitable[Any]:
@@ -31,7 +31,7 @@ class EdgeBackend(ServerBackend, Protocol):
         ...
 
     def wait_for(self, replies: Sequence[Reply], seconds: float) -> MaybeAwaitable[None]:
-        """Wait until all replies are settled and acknowledged, at most so long."""
+        """Wait until all replies are settled and acknowledged, at most `seconds`."""
         ...
 
 
@@ -82,7 +82,7 @@ class Disconnect(Effect[EdgeBackend, None]):
 
 @dataclass(frozen=True, slots=True)
 class WaitForReplies(Effect[EdgeBackend, None]):
-    """Wait until all replies are settled and acknowledged, at most so long."""
+    """Wait until all replies are settled and acknowledged, at most `seconds`."""
 
     replies: Sequence[Reply]
     seconds: float

@@ -1,8 +1,8 @@
-"""The Server's driver of flows: it runs a flow until it has to wait, and goes on when the answer comes.
+"""The Server's driver of flows: it runs a flow until it has to wait, and resumes it when the answer arrives.
 
 A flow that waits for a `Reply` keeps no task and no thread meanwhile, only its generator: ten thousand calls in flight
-cost ten thousand small objects. It is resumed by whatever settles the reply, in the same thread and at once. Only a
-flow that waits for a coroutine of the host program gets a task on the event loop.
+cost ten thousand small objects. The thread that settles the reply resumes the flow at once. Only a flow that waits
+for a coroutine of the host program gets a task on the event loop.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from a2c_smcp.protocol.flow import Flow
 from a2c_smcp.server.reply import Reply
 
+# The event loop has only weak references to its tasks. Without this set, one that waits could be collected.
 _tasks: set[asyncio.Future[Any]] = set()
 
 
@@ -47,6 +48,7 @@ class _Run:
         self._on_end = on_end
 
     def go(self, advance: Callable[[Any], Any], value: Any) -> None:
+        # A loop, not recursion: a flow whose effects all answer at once would otherwise need a stack frame for each.
         flow, backend = self._flow, self._backend
         while True:
             try:
@@ -63,6 +65,7 @@ class _Run:
                 advance, value = flow.throw, error
                 continue
             if type(answer) is Reply:
+                # If the reply is settled between the two lines, by another thread, `then` calls `_resume` at once.
                 if not answer.done():
                     answer.then(self._resume)
                     return

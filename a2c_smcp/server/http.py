@@ -1,4 +1,4 @@
-"""HTTP on the Socket.IO path, without I/O: what a request asks for, its responses, and which web origins may ask."""
+"""HTTP on the Socket.IO path, without I/O: the query of a request, the responses, and the allowed web origins."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl
 
+# `parse_qsl` makes a pair of strings for every "&": the query is parsed before a client is known, so it must be short.
 MAX_QUERY = 4_000
 
 Header: TypeAlias = tuple[str, str]
@@ -89,6 +90,8 @@ def cors(origins: Origins, request: Request) -> list[Header] | None:
 
     Without a setting, only pages of this host are allowed; an empty list allows every page.
     """
+    # Browsers send `Origin` with WebSockets as well, but do not apply CORS to them: a page of any origin may open one
+    # to a Server on the user's machine. The Server itself has to reject it. Programs send no `Origin`.
     headers = request.headers
     origin = headers.get("origin")
     if origin is None or origins == []:
@@ -103,6 +106,8 @@ def cors(origins: Origins, request: Request) -> list[Header] | None:
         is_allowed = origin in ([origins] if isinstance(origins, str) else origins)
     if not is_allowed:
         return None
+    # The origin itself, never "*": browsers reject "*" for requests with credentials. `Vary` keeps caches from giving
+    # the response to another origin.
     return [
         ("Access-Control-Allow-Origin", origin),
         ("Access-Control-Allow-Credentials", "true"),
@@ -117,6 +122,8 @@ def cors(origins: Origins, request: Request) -> list[Header] | None:
 
 
 def _own_origins(headers: Mapping[str, str], scheme: str) -> set[str]:
+    # Behind a proxy, the browser knows the Server by the name and scheme of the proxy. A page of another origin cannot
+    # forge these headers: on a WebSocket it can set none, and before other requests the browser asks, without them.
     scheme = {"ws": "http", "wss": "https"}.get(scheme, scheme)
     host = headers.get("host", "")
     forwarded_scheme = headers.get("x-forwarded-proto", scheme).split(",")[0].strip()

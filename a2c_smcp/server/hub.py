@@ -85,6 +85,8 @@ class Hub(Sender[ClientT]):
         """By the id of their session."""
         self._ended: dict[str, ClientT] = {}
         """Long-polling sessions that ended a moment ago: their last packets wait for one more poll."""
+        # Transports, of which an address may have twice as many as members. A client over the limit can thus still open
+        # a transport, over which it gets the error; only a flood is rejected without one.
         self._addresses = AddressCounter(2 * limits.connections_per_ip)
         self._guesses = Guesses()
         self._watch = GrantWatch(
@@ -105,7 +107,7 @@ class Hub(Sender[ClientT]):
                 client.wire.limit(wire_limits)
                 client.fit()
 
-    # ------------------------------------------------------------------------------------------- what a shell provides
+    # -------------------------------------------------------------------------------------------- what a shell provides
 
     @abstractmethod
     def keep_time(self) -> None:
@@ -120,6 +122,7 @@ class Hub(Sender[ClientT]):
         # Outside the lock: a timer may end a client, which takes locks of its own and may set other timers.
         with self._lock:
             due = self._clock.advance(self.now())
+        # One failing callback must not stop the others: all timeouts of the Server depend on this loop.
         for callback in due:
             try:
                 callback()
@@ -129,7 +132,7 @@ class Hub(Sender[ClientT]):
             return bool(self._clock)
 
     def set_timer(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
-        """Have a function called later; the function that cancels that."""
+        """Call a function later; the returned function cancels that."""
         with self._lock:
             timer = self._clock.at(self.now() + seconds, callback)
         self.keep_time()
@@ -146,7 +149,7 @@ class Hub(Sender[ClientT]):
     # ---------------------------------------------------------------------------------------------------------- clients
 
     def route(self, request: Request) -> tuple[Response | ClientT, list[Header]]:
-        """The response to a request, or the client whose poll, post or WebSocket it is; and headers to add."""
+        """The response to a request, or the client that its poll, POST or WebSocket belongs to; and headers to add."""
         shared = cors(self._origins, request)
         if shared is None:
             return FOREIGN, []
@@ -164,6 +167,7 @@ class Hub(Sender[ClientT]):
             return BAD_METHOD
         if wanted.sid is None:
             return self._open(request.environ, wanted.carrier)
+        # A session that ended can still be polled once, for its last packets, but not upgraded.
         client = self.clients.get(wanted.sid)
         if client is None and not request.is_websocket:
             client = self._ended.get(wanted.sid)
@@ -179,16 +183,19 @@ class Hub(Sender[ClientT]):
         except RateLimitedError as error:
             self.namespace.reject_connection(error, address)
             return TOO_MANY
+        # The id is the only proof that a request belongs to a session: it must not be guessable.
         wire = Connection(secrets.token_urlsafe(15), self.namespace.namespace, self.wire_limits, self.now(), carrier)
         client = cast("ClientT", self.client_class(self, wire, environ, address))
         environ[BUCKET] = client.bucket  # see `Edge._bucket`
         with self._lock:
             self.clients[wire.session.sid] = client
+        # A client that never sends its second request is removed by this timer, like one that does not enter.
         self._schedule(client)
         return client if carrier == "websocket" else Response(body=wire.session.take_payload().encode())
 
     def post(self, client: ClientT, body: bytes | Response) -> Response:
         """Act on the body of a POST, or on the reason why it was not read."""
+        # The packets of a body that was not read are missing. Engine.IO cannot ask for them again, so the session ends.
         if isinstance(body, Response):
             self._note(client, Fault(body.refusal))
             self.end(client, End.FAULT)
@@ -215,8 +222,9 @@ class Hub(Sender[ClientT]):
             case Event():
                 sid = client.wire.namespace.sid
                 if sid is not None:
+                    # The wire read a large event only one level deep. A handler of the host program gets all of it.
                     args = value.args
-                    if self.namespace.handles(value.name):  # a handler of the host program gets all of the data
+                    if self.namespace.handles(value.name):
                         args = (read_array(value.text, self.wire_limits.nesting, in_full=True) or [""])[1:]
                     flow = self.namespace.dispatch(value.name, sid, args, value.text)
                     self.start(flow, partial(self._ack, client, sid, value.id, value.name))
@@ -248,15 +256,15 @@ class Hub(Sender[ClientT]):
             return
         text = ack.text if isinstance(ack, Written) else write_ack(event, ack)
         with client.lock:
-            # The client may have left and entered again meanwhile, as somebody else and with other numbers.
+            # The client may have left and entered again meanwhile, under another id and with other ack numbers.
             if client.wire.namespace.sid != sid:
                 return
             fault = client.wire.ack(number, text)
         self._sent(client, fault)
 
     def _sent(self, client: ClientT, fault: Fault | int | None) -> None:
-        # Backpressure: a client that does not read fills its outbox. Up to a limit the Server keeps the packets, beyond
-        # it ends the session. Waiting for one slow client would stall all who talk to it.
+        # Backpressure: a client that does not read fills its outbox. The Server keeps its packets up to a limit, and
+        # then ends the session. Waiting for one slow client would stall all clients that send to it.
         if isinstance(fault, Fault):
             self._note(client, fault)
             self.end(client)
@@ -269,6 +277,8 @@ class Hub(Sender[ClientT]):
     # ------------------------------------------------------------------------------------------------- coming and going
 
     def _let_in(self, client: ClientT, auth: Any) -> None:
+        # Not the id of the session: members of the office see this one (`server:list_room`), and with the other they
+        # could send requests as this client.
         sid = secrets.token_urlsafe(15)
         arguments = (auth,) if auth is not None else ()
         flow = self.namespace.connecting(sid, client.environ, *arguments)
@@ -278,6 +288,9 @@ class Hub(Sender[ClientT]):
         if error is not None or not is_accepted:
             self._reject(client, error)
             return
+        # The provider may take seconds, during which the client may disconnect. Check and entry are one step under the
+        # lock, so that `end` finds either no member or a complete one. The room comes first: as soon as `admit` is
+        # sent, the client may be addressed.
         with client.lock:
             is_there = client.wire.session.end is None and client.wire.namespace.is_entering
             fault = None
@@ -315,6 +328,8 @@ class Hub(Sender[ClientT]):
                 fault = client.wire.reject(str(problem.get("message", "refused")), problem.get("data"))
             self._sent(client, fault)
 
+        # Clients without an address (loopback, Unix sockets) share one counter: they are on this machine, or behind a
+        # proxy that does not forward addresses.
         delay = self._guesses.delay(client.address or "", self.now())
         if delay:
             self.set_timer(delay, reject)
@@ -322,6 +337,7 @@ class Hub(Sender[ClientT]):
             reject()
 
     def _leave(self, leave: Leave, reason: str) -> None:
+        # At once: the flow may have to wait, and a client that has left must receive nothing more of its office.
         self.rooms.remove(leave.sid)
         self.start(self.namespace.leaving(leave.sid, reason), _log_failure)
 
@@ -335,6 +351,8 @@ class Hub(Sender[ClientT]):
         with self._lock:
             sid = client.wire.session.sid
             self.clients.pop(sid, None)
+            # The client's next poll must find the last packets, such as the reason of a rejection, and not an unknown
+            # session.
             if client.wire.session.carrier == "polling":
                 self._ended[sid] = client
                 self.set_timer(LAST_SECONDS, lambda: _drop(self._ended, sid))
@@ -357,6 +375,7 @@ class Hub(Sender[ClientT]):
         client = self.members.get(sid)
         if client is None:
             return
+        # The id is compared again under the lock: the client may have left, and entered again under another one.
         with client.lock:
             leave = client.wire.disconnect(self.now()) if client.wire.namespace.sid == sid else None
         if leave is not None:

@@ -52,7 +52,9 @@ class Journal:
             logger.debug("connection from %s accepted%s", *_origin(connection), extra=_fields(connection))
 
     def rejected_connection(self, error: SMCPError, address: str | None) -> None:
-        """A connection was rejected. A credential that is known and no longer valid has a `subject`."""
+        """A connection was rejected. An expired key has a `subject`."""
+        # A client over a limit repeats its attempt at once. One line a second says all; a rejected credential is rarer,
+        # and each of its lines may be the trace of an attack.
         throttle = self._too_many if isinstance(error, RateLimitedError) else self._rejections
         left_out = throttle.admit(address or "")
         if left_out is None or not logger.isEnabledFor(logging.WARNING):
@@ -73,7 +75,7 @@ class Journal:
             logger.info("connection from %s closed: %s%s", _address(address), reason, _more(left_out), extra=fields)
 
     def expired(self, connection: Connection) -> None:
-        """A connection is closed because its credential is not valid any more."""
+        """A connection is closed because its credential expired, was changed or was removed."""
         address, key = _origin(connection)
         logger.warning(
             "connection from %s%s closed: its credential expired, was changed or was removed", address, key,
@@ -124,7 +126,8 @@ class Journal:
             "left_out": left_out or None,
         }
         if request.event == smcp.JOIN_OFFICE_EVENT and failure is not None:
-            fields |= {field: _text(data.get(key)) for key, field in _ASKED.items()}  # what it asked for
+            # A rejected client is no member, so the line names the place that it asked for.
+            fields |= {field: _text(data.get(key)) for key, field in _ASKED.items()}
         if request.event.startswith(smcp.CLIENT_PREFIX):
             fields |= {"computer": _text(data.get("computer")), "tool": _text(data.get("tool_name"))}
         sender, req_id = _sender(fields) + _target(fields), data.get("req_id")
@@ -145,6 +148,8 @@ class Journal:
 def _level(failure: SMCPError | None, is_rejected: bool) -> int:
     if failure is None:
         return logging.DEBUG
+    # A warning is for the operator: a client tried what its credential does not allow. Other errors are between an
+    # Agent and a Computer; so are these codes if the Computer sent them.
     return logging.WARNING if is_rejected and isinstance(failure, _SECURITY_ERRORS) else logging.INFO
 
 

@@ -25,10 +25,11 @@ logger = logging.getLogger(__name__)
 
 KEY_PREFIX = "a2c_"
 LOOK_SECONDS = 1.0
-"""How often the file is checked for changes while connections are open."""
+"""Seconds between two checks of the file for changes, while connections are open."""
 MOST_NAMES = 10
 """Ids in the description of a change."""
 _FIELDS = {"id", "hash", "offices", "roles", "name", "created", "expires"}
+# tomllib gives no line numbers. This finds the line of a key for error messages, and only for them.
 _TABLE = re.compile(r"^[ \t]*\[\[[ \t]*keys[ \t]*\]\]", re.MULTILINE)
 
 
@@ -61,6 +62,7 @@ class KeyFile:
     def __init__(self, path: str | Path, look_seconds: float = LOOK_SECONDS) -> None:
         self.path = Path(path)
         self._keys: Mapping[str, Key] = {}
+        # Read before the file: a change between the two is found by the next look. After the file, it would be missed.
         self._stamp: tuple[int, int] | None = self._read_stamp()
         """Time and size of the file when it was last read; None if that failed."""
         self._problem = ""
@@ -80,6 +82,8 @@ class KeyFile:
         self._refresh()
         hashed = hash_key(credential)
         key = self._keys.get(hashed)
+        # Found by its hash, in a dict. How long that takes says nothing about the key: an attacker cannot choose the
+        # hash.
         if key is None:
             return None
         if key.is_expired and key.expires is not None:
@@ -109,9 +113,12 @@ class KeyFile:
 
     def _holds(self, hashed: str, grant: Grant) -> bool:
         """Whether a key is in the file, allows the same as before, and has not expired."""
+        # `GrantWatch` asks for every open connection, one after another. One look at the file is enough for all of
+        # them.
         if time.monotonic() - self._looked_at > self._look_seconds:
             self._refresh()
         key = self._keys.get(hashed)
+        # A changed grant ends the connection, too: the client reconnects, and gets what the key allows from then on.
         if key is None or key.grant != grant or key.is_expired:
             return False
         self._last_used.note(hashed)
@@ -186,7 +193,7 @@ def read_time(value: object) -> datetime:
     """A time in UTC, from a date or time or its text; a date means the end of that day.
 
     Raises:
-        ValueError: it is no date or time.
+        ValueError: the value is not a date or time.
     """
     try:
         if isinstance(value, str):
@@ -228,7 +235,7 @@ def _line_of(text: str, number: int) -> str:
 
 
 def _describe(before: Mapping[str, Key], after: Mapping[str, Key]) -> str:
-    """What differs between two sets of keys, by their ids."""
+    """The differences between two sets of keys, by their ids."""
     changed = {hashed for hashed in before.keys() & after.keys() if before[hashed] != after[hashed]}
     parts = [
         f"{verb} {_names(keys[hashed].grant.subject for hashed in hashes)}"

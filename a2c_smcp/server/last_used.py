@@ -42,6 +42,8 @@ class LastUsed:
 
     def note(self, hashed: str) -> None:
         """Note that a key is used now."""
+        # Checked without the lock: this runs for each open connection every few seconds, and two threads that pass it
+        # at once only note the same use twice.
         now = time.time()
         if now - self._noted.get(hashed, 0.0) < WRITE_SECONDS or self._is_closed.is_set():
             return
@@ -61,12 +63,14 @@ class LastUsed:
         while True:
             with self._lock:
                 uses, self._unwritten = self._unwritten, {}
+                # The thread ends under the lock under which `note` starts one, so that no use is left without a thread.
                 if not uses:
                     self._writer = None
                     return
             try:
                 self._write(uses)
             except OSError as error:
+                # A read-only folder, for example. One line, and no more attempts: keys work without this file.
                 logger.warning("%s cannot be written: %s; the last use of keys is not recorded", self._path, error)
                 self._is_closed.set()
             self._is_closed.wait(WRITE_SECONDS)
@@ -108,6 +112,8 @@ def write_privately(path: Path, text: str) -> None:
     The text goes into a new file, which is then renamed: a reader sees the old file or the new one, never a part of it,
     and a crash leaves the old one.
     """
+    # O_EXCL makes sure that the file is new and therefore has these permissions from the start; one that a crash left
+    # behind, or that another user put there, is removed first.
     partial = path.with_name(path.name + ".new")
     partial.unlink(missing_ok=True)
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:

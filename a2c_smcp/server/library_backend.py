@@ -1,5 +1,7 @@
-"""What performs the effects of the Server's flows on a Socket.IO server of python-socketio that a host program brings,
-through its documented interface."""
+"""Performs the effects of the Server's flows on a Socket.IO server of python-socketio that a host program brings.
+
+It uses only the documented interface of python-socketio.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from a2c_smcp.wire.packets import unwrap
 
 
 class LibraryBackend(Backend):
-    """Clients of a server of python-socketio. What its methods return, awaitable or not, is what the flow gets."""
+    """For clients of a server of python-socketio, whose results, awaitable or not, are passed on to the flow."""
 
     def enter(self, sid: str, office_id: str) -> MaybeAwaitable[None]:
         return self._edge.server.enter_room(sid, office_id, namespace=self._edge.namespace)
@@ -31,6 +33,8 @@ class LibraryBackend(Backend):
         return self._edge.server.emit(event, data, room=to, skip_sid=skip, namespace=self._edge.namespace)
 
     def _emit(self, call: Call, reply: Reply) -> MaybeAwaitable[None]:
+        # Not `server.call`, which waits by itself: it would neither end when a peer disconnects nor count towards the
+        # calls in flight.
         def on_ack(*args: Any) -> None:
             reply.set_result(unwrap(args))
 
@@ -53,6 +57,7 @@ class ThreadLibraryBackend(ThreadBackend, LibraryBackend):
     """On a `socketio.Server`."""
 
     def _set_timer(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
+        # A daemon, so that a call that waits for an hour does not keep the process from ending.
         timer = threading.Timer(seconds, callback)
         timer.daemon = True
         timer.start()

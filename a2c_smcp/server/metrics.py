@@ -21,6 +21,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 MOST_OFFICES = 1_000
 """Offices that are counted separately."""
 OTHER = "other"
+# From a relayed call on the same machine to a tool that runs for half an hour.
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
 
 
@@ -55,6 +56,8 @@ class Metrics:
 
     def answered(self, event: str, outcome: str, seconds: float, office_id: str | None) -> None:
         """Count one answered request."""
+        # `labels` validates and looks up its arguments under a lock, at every call. The table skips that for pairs that
+        # occurred before.
         children = self._children.get((event, outcome)) or self._bind(event, outcome)
         children[0].inc()
         children[1].observe(seconds)
@@ -76,6 +79,7 @@ class Metrics:
     def _bind(self, event: str, outcome: str) -> tuple[Any, Any]:
         labels = _event(event), _outcome(outcome)
         children = self._requests.labels(*labels), self._seconds.labels(labels[0])
+        # Names that clients invented are not kept: the table would grow without limit.
         if labels == (event, outcome):
             self._children[event, outcome] = children
         return children

@@ -62,6 +62,7 @@ class BaseNamespace(Edge, socketio.AsyncNamespace):
         """Reject new connections, let running calls end within `grace` seconds, then disconnect all clients."""
         await run_async(self._shut_down(grace), self.backend)
 
+    # asyncio's lock wakes its waiters in the order in which they came, so that joins and leaves run in that order.
     def _make_lock(self) -> asyncio.Lock:
         return asyncio.Lock()
 

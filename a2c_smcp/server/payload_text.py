@@ -13,7 +13,7 @@ from a2c_smcp.protocol.server_effects import Call, Written
 from a2c_smcp.wire.packets import UNREAD, arguments, read_array, unwrap
 
 MAX_NESTING = 1_000
-"""Levels that are read of a text whose nesting was checked when it came."""
+"""Levels to read of a text whose nesting was checked on arrival."""
 
 
 def write(value: Any) -> str:
@@ -24,6 +24,7 @@ def write(value: Any) -> str:
     """
     try:
         return orjson.dumps(value).decode()
+    # A value that is nested too deep is not retried: `json` would exhaust the stack, or write what no client can read.
     except TypeError as error:
         if "ecursion" in str(error):
             raise
@@ -52,6 +53,7 @@ def rewrite(call: Call) -> str:
     """A request whose fields were changed on the way; fields that were not read are taken from the original text."""
     data = call.data
     if isinstance(data, dict) and any(value is UNREAD for value in cast("dict[str, Any]", data).values()):
+        # The wire read the large fields only as `UNREAD`. Writing these would replace the parameters of a tool by {}.
         came: dict[str, Any] = (read_array(call.original or "[]", MAX_NESTING, in_full=True) or ["", {}])[1]
         data = {key: came[key] if value is UNREAD else value for key, value in cast("dict[str, Any]", data).items()}
     return write([call.event, data])

@@ -29,6 +29,7 @@ class MemoryRegistry:
 
     def member(self, sid: str) -> Member | None:
         """The member of a connection; None if it never joined."""
+        # Without the lock, here and in `office`: a decision on values that change meanwhile is rejected by `commit`.
         return self._members.get(sid)
 
     def office(self, office_id: str, name: str) -> Office:
@@ -94,5 +95,6 @@ class MemoryRegistry:
             del offices[office_id]
             if not offices:
                 del self._computers[member.name]
+        # Empty offices are deleted: their ids are chosen by clients, and would accumulate.
         if not seats.by_name:
             del self._offices[office_id]

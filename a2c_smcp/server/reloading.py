@@ -46,6 +46,8 @@ class Reload:
 
     def __call__(self) -> None:
         """Reload, and log one line."""
+        # Everything is read and checked before anything is applied. A mistake in one file leaves all of them as they
+        # were: a Server with half of its new settings would be harder to understand than one with the old.
         try:
             settings = self._load()
             settings.check_tls()
@@ -77,6 +79,7 @@ class Reload:
             fixed = set[str]()
         updates = {name: getattr(settings, name) for name in names if name in RELOADABLE - fixed}
         changes = [f"{name} {_text(getattr(before, name))} → {_text(value)}" for name, value in updates.items()]
+        # Only what is in force is remembered: a setting that needs a restart is reported again at the next reload.
         self._settings = after = before.model_copy(update=updates)
         if after.limits != before.limits:
             self._app.limit(after.limits)

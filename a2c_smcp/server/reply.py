@@ -1,4 +1,4 @@
-"""An answer that comes later, for a flow, a task or a thread that waits for it.
+"""An answer that arrives later, for a flow, a task or a thread that waits for it.
 
 Unlike an `asyncio.Future` it belongs to no loop and can be settled in any thread; unlike a `concurrent.futures.Future`
 it makes no condition variable. A Server creates one for every relayed call.
@@ -53,7 +53,7 @@ class Reply:
         self._settle(None, error)
 
     def then(self, callback: Callable[[Reply], None]) -> None:
-        """Have a function called when the reply is settled; at once if it is."""
+        """Call a function when the reply is settled; at once if it is settled already."""
         with self._lock:
             if not self._is_done:
                 self._callbacks.append(callback)
@@ -61,7 +61,8 @@ class Reply:
         callback(self)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Block until the reply is settled, at most so long; whether it is."""
+        """Block until the reply is settled or `seconds` have passed; whether it is settled."""
+        # The event exists only while a thread waits: most replies resume a flow, and no thread waits for them.
         settled = threading.Event()
         self.then(lambda _: settled.set())
         return settled.wait(seconds)
@@ -71,6 +72,8 @@ class Reply:
             loop = asyncio.get_running_loop()
             waiting = loop.create_future()
 
+            # The reply may be settled in any thread, and a future only on its loop. The task may be cancelled
+            # meanwhile, which settles the future.
             def wake(_: Reply) -> None:
                 loop.call_soon_threadsafe(lambda: waiting.done() or waiting.set_result(None))
 
@@ -84,5 +87,6 @@ class Reply:
                 return
             self._value, self._error, self._is_done = value, error, True
             callbacks, self._callbacks = self._callbacks, []
+        # Outside the lock: a callback may resume a whole flow, which may call `then` on this reply.
         for callback in callbacks:
             callback(self)

@@ -1,4 +1,4 @@
-"""The members of the namespace by their id, and the rooms that each of them hears."""
+"""The members of the namespace by their id, and the rooms that each of them is in."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ClientT = TypeVar("ClientT")
 
 
 class Rooms(Generic[ClientT]):
-    """Who hears what. Every member also has a room of its own, under its id. Safe in threads."""
+    """The members and their rooms. Every member also has a room of its own, under its id. Safe in threads."""
 
     def __init__(self) -> None:
         self.members: dict[str, ClientT] = {}
@@ -32,7 +32,7 @@ class Rooms(Generic[ClientT]):
                 self._forget(sid, room)
 
     def join(self, sid: str, room: str) -> None:
-        """Let a member hear a room.
+        """Let a member receive what is sent to a room.
 
         Raises:
             KeyError: there is no such member.
@@ -42,7 +42,7 @@ class Rooms(Generic[ClientT]):
             self._entered.setdefault(sid, set()).add(room)
 
     def quit(self, sid: str, room: str) -> None:
-        """Let a member no longer hear a room."""
+        """Stop sending a member what is sent to a room."""
         with self._lock:
             entered = self._entered.get(sid)
             if entered is not None:
@@ -52,7 +52,8 @@ class Rooms(Generic[ClientT]):
             self._forget(sid, room)
 
     def listeners(self, to: str | None) -> Mapping[str, ClientT]:
-        """The members that hear what is sent to a room, to one member, or to everybody (None)."""
+        """The members that receive what is sent to a room, to one member, or to all members (None)."""
+        # Copies: the caller sends without the lock, and sending may end clients, which leave their rooms.
         with self._lock:
             if to is None:
                 return dict(self.members)

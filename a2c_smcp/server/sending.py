@@ -115,6 +115,8 @@ class Sender(ABC, Generic[ClientT]):
         packet = write_packet(EVENT, self._namespace_name, write_event(event, data))
         for sid, client in self.rooms.listeners(to).items():
             if sid not in skipped:
+                # Compared again under the lock, here and in `ask`: since the list was made, the client may have left
+                # the namespace, and entered it again under another id.
                 with client.lock:
                     fault = client.wire.emit(packet) if client.wire.namespace.sid == sid else None
                 self._sent(client, fault)
@@ -126,6 +128,7 @@ class Sender(ABC, Generic[ClientT]):
             with client.lock:
                 is_there = client.wire.namespace.sid == sid
                 asked = client.wire.ask(text, reply) if is_there else None
+            # If the outbox is full, `_sent` ends the session, and the leave ends the calls that wait for this client.
             if asked is not None:
                 self._sent(client, asked)
                 return asked if isinstance(asked, int) else None
@@ -136,7 +139,7 @@ class Sender(ABC, Generic[ClientT]):
         return None
 
     def forget(self, sid: str, number: int) -> None:
-        """The ack of something that a client was asked is not wanted any more."""
+        """Ignore the ack of an event that `ask` sent."""
         client = self.members.get(sid)
         if client is not None:
             with client.lock:

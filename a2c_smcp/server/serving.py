@@ -58,6 +58,7 @@ def serve(
     cors: Any = None
     if settings.cors_origins is not None:
         cors = [origin.strip() for origin in settings.cors_origins.split(",")]
+    # Without authentication, the origin is the only protection against a web page that the user happens to open.
     elif auth_provider is None and settings.is_local:
         cors = is_local_origin
     app = create_app(
@@ -75,6 +76,7 @@ def serve(
     config.lifespan = "off"  # `GracefulServer` shuts the application down itself
     if listener is not None:
         config.loop = LOOP_OF_SHARED_LISTENER
+    # Loaded and bound here, so that the caller can report a mistake. uvicorn logs that it cannot bind, and exits.
     config.load()
     with contextlib.closing(listener or bind(settings.host, settings.port)) as listener:
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -124,6 +126,8 @@ def transport_options(limits: Limits, forwarded_allow_ips: str | list[str] | Non
         "ws_ping_interval": None,
         "ws_per_message_deflate": False,
         "server_header": False,
+        # By then all calls have ended and all clients are disconnected (`GracefulServer.shutdown`). This bounds clients
+        # that do not close their connections.
         "timeout_graceful_shutdown": 5,
     }
 
@@ -137,6 +141,8 @@ def is_local_origin(origin: str | None, environ: Any = None) -> bool:
 def _protocols(limits: Limits, forwarded_allow_ips: str | list[str] | None) -> dict[str, Any]:
     """The protocol classes for uvicorn, with the `TcpGate` that all connections of one Server share."""
     is_proxy = proxies(forwarded_allow_ips or os.environ.get("FORWARDED_ALLOW_IPS"))  # as uvicorn has it
+    # Half of the files may be connections without a request; the other half stays for clients. uvicorn creates a
+    # protocol for each connection, so the gate is an attribute of a class that is made for this Server.
     gate = TcpGate(limits.connections_per_ip, raise_file_limit() // 2, is_proxy)
     shared = {"gate": gate, "__slots__": ()}
     return {"http": type("Http", (Http,), {"gate": gate}), "ws": type("WebSocket", (WebSocket,), shared)}
@@ -171,13 +177,15 @@ class GracefulServer(uvicorn.Server):
         self._draining: asyncio.Future[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and say so."""
+        """Start, then call `on_ready`."""
         await super().startup(sockets)
         self._loop = asyncio.get_running_loop()
         self._on_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop listening, drain, then close; a second Ctrl-C ends the draining."""
+        # uvicorn would close every connection first and tell the application afterwards, so that running calls would
+        # lose their answers.
         for server in self.servers:
             server.close()
         self._draining = asyncio.ensure_future(self._app.shutdown())
@@ -187,11 +195,13 @@ class GracefulServer(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """A first signal stops gracefully, a second Ctrl-C at once."""
+        # A signal handler runs between any two instructions of the main thread. It must not touch tasks itself.
         super().handle_exit(sig, frame)
         if self.force_exit and self._draining is not None:
             self._draining.get_loop().call_soon_threadsafe(self._draining.cancel)
 
     def _hang_up(self, hangup: Hangup, reload: Callable[[], None], sig: int, frame: FrameType | None) -> None:
+        # SIGHUP means "reload" for a service, and "the terminal was closed" for a Server in a shell.
         if hangup.ends_the_program:
             self.handle_exit(sig, frame)
         elif self._loop is not None:

@@ -60,6 +60,7 @@ def problems_of(error: ValueError, flags: Mapping[str, Any], config: Path | None
 def _problems(error: ValidationError, flags: Mapping[str, Any], text: str) -> Iterator[Problem]:
     data, lines = tomllib.loads(text), lines_of(text)
     for path, message in mistakes_in(data, error, ServerSettings):
+        # In the order of precedence: the source that set the value is the one to correct.
         name = str(path[0]) if path else ""
         if name in flags:
             yield Problem("--" + name.replace("_", "-"), message)
@@ -72,6 +73,7 @@ def _problems(error: ValidationError, flags: Mapping[str, Any], text: str) -> It
 
 
 def _syntax_problem(error: tomllib.TOMLDecodeError, text: str) -> Problem:
+    # Python 3.11 gives the position only in the text of the error.
     message = str(error)
     place = _PLACE.search(message)
     line = int(place[1]) if place is not None and place[1] else len(text.splitlines())

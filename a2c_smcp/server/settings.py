@@ -39,6 +39,7 @@ class ServerSettings(SettingDefinitions, BaseSettings):
             return cls(**flags)
         config.stat()  # a missing file is an error, not an empty one
 
+        # pydantic-settings reads the path of the file from the class, not from the instance.
         class FromFile(cls):
             model_config: ClassVar[SettingsConfigDict] = SettingsConfigDict(
                 env_prefix="A2C_", extra="forbid", toml_file=config
@@ -79,6 +80,7 @@ class ServerSettings(SettingDefinitions, BaseSettings):
     @property
     def is_local(self) -> bool:
         """Whether only this machine can reach the Server."""
+        # Other names are not resolved: what they resolve to can change, and the safe answer is that they are not local.
         if self.host == "localhost":
             return True
         try:
@@ -99,6 +101,7 @@ class ServerSettings(SettingDefinitions, BaseSettings):
             verifiers.append(KeyFile(self.keys_file))
         jwt_key = self.jwt_key.get_secret_value() if self.jwt_key else None
         if self.jwt_key_file is not None:
+            # Stripped: editors end a file with a line break, which would become part of an HS256 secret.
             jwt_key = self.jwt_key_file.read_text("utf-8").strip()
         if jwt_key is not None:
             verifiers.append(JWTVerifier(jwt_key, audience=self.jwt_audience, issuer=self.jwt_issuer))

@@ -61,10 +61,12 @@ class _Gate:
     def open(self) -> None:
         """Give the signals back, unless other code has set its own handler meanwhile."""
         for number, before in self._before.items():
+            # `==`, because each access to a bound method makes a new object.
             if signal.getsignal(number) == self._hear:
                 signal.signal(number, before)
 
     def _hear(self, number: int, frame: FrameType | None) -> None:
+        # `call_soon` would not wake a loop that waits for the network.
         self._loop.call_soon_threadsafe(self._hold, number)
 
     def _hold(self, number: int) -> None:
@@ -87,6 +89,7 @@ class _Gate:
             before = self._before[number]
             if callable(before):
                 before(number, None)
+            # SIG_DFL cannot be called. The signal is raised again, with the default action restored.
             else:
                 signal.signal(number, before)
                 signal.raise_signal(number)

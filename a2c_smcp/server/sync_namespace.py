@@ -37,6 +37,8 @@ class SyncBaseNamespace(Edge, socketio.Namespace):
     ) -> None:
         super().__init__(namespace, registry, limits, observer)
         self.auth_provider = auth_provider if auth_provider is not None else AnonymousSyncAuthenticationProvider()
+        # Reentrant: the announcement of a leave may find a client that does not read, and end it in the same thread.
+        # Its own leave then takes the lock again.
         self._turn = threading.RLock()
 
     def _make_backend(self) -> EdgeBackend:

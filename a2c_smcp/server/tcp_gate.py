@@ -91,6 +91,7 @@ class TcpGate:
         except RateLimitedError as error:
             if self._refusals.admit(address or "") is not None:
                 logger.info("connection from %s rejected: %s", address, error, extra={"address": address, "code": 429})
+            # Aborted, not closed: nothing was sent, and waiting for the peer would keep the file descriptor.
             transport.abort()
             return False
         self._open[transport] = address
@@ -100,13 +101,14 @@ class TcpGate:
         """The head of a request is awaited; `stop` cancels its time limit."""
         self.arrive(transport)
         self._waiting[transport] = stop
+        # The dict is in the order of insertion, so that the first one has waited longest.
         if len(self._waiting) > self._most_waiting:
             oldest = next(iter(self._waiting))
             self.arrive(oldest)
             oldest.abort()
 
     def arrive(self, transport: Transport) -> None:
-        """The head has arrived, or is not awaited any more."""
+        """The head has arrived, or the connection is closed."""
         stop = self._waiting.pop(transport, None)
         if stop is not None:
             stop()

@@ -1,4 +1,4 @@
-"""Types of the Server's public face."""
+"""Types of the Server's public interface."""
 
 from __future__ import annotations
 

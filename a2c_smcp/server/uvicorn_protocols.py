@@ -61,12 +61,15 @@ class Http(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection was closed."""
+        # Not called for a WebSocket: its transport has another protocol by then, which calls `leave` itself.
         self.gate.leave(self.transport)
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
         """A request begins."""
         super().on_message_begin()
+        # Again for each request of a connection that is kept alive. Between two requests, uvicorn's own timeout
+        # applies.
         self._await_head()
 
     def on_headers_complete(self) -> None:
@@ -123,7 +126,7 @@ class WebSocket(asyncio.Protocol):
         """Whether the application has accepted or rejected it."""
         self._refused_with: tuple[int, Any] | None = None
         self._is_closing = False
-        """Whether a close frame was sent, or is not needed any more."""
+        """Whether a close frame was sent, or the connection is closed."""
         self._lost_with: int | None = None
         """The close code; None while the client is connected."""
         self._is_paused = False
@@ -139,12 +142,14 @@ class WebSocket(asyncio.Protocol):
     def connection_made(self, transport: Any) -> None:
         """Take over the transport from the HTTP protocol."""
         self._transport: asyncio.Transport = transport
+        # uvicorn calls `shutdown` on the members of this set when it stops, and waits until it is empty.
         self._server.connections.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection was closed."""
         self.gate.leave(self._transport)
         self._server.connections.discard(self)
+        # An application that waits in `send` for room in the buffer is woken, and gets a ConnectionError.
         self._is_answered = self._is_closing = True
         self._lose(1006)
         self.resume_writing()
@@ -170,6 +175,7 @@ class WebSocket(asyncio.Protocol):
             return
         for message in self._reader.receive(data):
             if isinstance(message, Ping):
+                # A client that sends pings and reads nothing would otherwise fill asyncio's buffer with pongs.
                 if self.is_writable:
                     self._transport.write(write_frame(PONG, message.data))
             elif isinstance(message, Closed):
@@ -179,6 +185,8 @@ class WebSocket(asyncio.Protocol):
                     self._close(message.code)
                 self._lose(message.code)
                 self._transport.close()
+            # After the Server's close frame, messages may still arrive that the client sent before it read the frame.
+            # The application has finished by then.
             elif not self._is_closing:
                 self._inbox.append(message)
         self._deliver()
@@ -197,6 +205,8 @@ class WebSocket(asyncio.Protocol):
     def listen(self, on_frame: Callable[[str | bytes], None], on_writable: Callable[[], None]) -> None:
         """Have every frame handed over at once; `receive` then waits only for the end. `on_writable` is called when the
         write buffer has room again."""
+        # Frames may have arrived between the handshake and this call. They are delivered in the next turn of the loop:
+        # the caller is not ready before it returns.
         self._on_frame, self._on_writable = on_frame, on_writable
         self._loop.call_soon(self._deliver)
 
@@ -217,6 +227,8 @@ class WebSocket(asyncio.Protocol):
         if self._is_connecting:
             self._is_connecting = False
             return {"type": "websocket.connect"}
+        # With the extension, the inbox is emptied by `_deliver`. Messages that came before the end are handed over
+        # first.
         while self._on_frame is not None or not self._inbox:
             if self._lost_with is not None and not self._inbox:
                 return {"type": "websocket.disconnect", "code": self._lost_with}
@@ -265,10 +277,13 @@ class WebSocket(asyncio.Protocol):
     # --------------------------------------------------------------------------------------------------------- the rest
 
     def _begin(self, head: bytes) -> None:
+        # uvicorn has parsed and validated the head, and hands over a copy that it writes itself: one line for each
+        # header, with ": " between name and value.
         request, *lines = head.decode("latin-1").rstrip("\r\n").split("\r\n")
         headers = [(name.lower(), value) for name, _, value in (line.partition(": ") for line in lines)]
         fields = dict(headers)
         self._key = fields.get("sec-websocket-key", "")
+        # The header names the version that the Server supports, as RFC 6455 requires (section 4.4).
         if not request.startswith("GET ") or not self._key or fields.get("sec-websocket-version") != "13":
             self._respond(HTTPStatus.BAD_REQUEST, [(b"Sec-WebSocket-Version", b"13")])
             return
@@ -308,7 +323,7 @@ class WebSocket(asyncio.Protocol):
             self._close(NORMAL)
 
     def _deliver(self) -> None:
-        """Hand over the messages that came, a few at a time."""
+        """Hand over the messages in the inbox, a few at a time."""
         # Backpressure towards the client: while messages wait, nothing more is read from the socket. TCP then slows the
         # client down, and its unread messages stay in its own memory instead of the Server's.
         inbox, on_frame = self._inbox, self._on_frame
@@ -353,6 +368,7 @@ class WebSocket(asyncio.Protocol):
         """Send a close frame. A client that does not answer it is disconnected after a while."""
         self._is_closing = True
         self._transport.write(write_close(code))
+        # Reading must go on, or the client's own close frame would never be seen.
         self._inbox.clear()
         self._resume()
         self._loop.call_later(LAST_SECONDS, self._transport.abort)

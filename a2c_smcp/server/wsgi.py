@@ -42,6 +42,8 @@ class ThreadClient(Client):
     def __init__(self, hub: Hub[Any], wire: Connection, environ: dict[str, Any], address: str | None) -> None:
         super().__init__(hub, wire, environ, address)
         self._websocket: WebSocket | None = None
+        # On the lock of the client: a poll checks the outbox and starts to wait in one step, so that no packet is
+        # missed.
         self._news = threading.Condition(self.lock)
         self._polls = 0
 
@@ -69,16 +71,19 @@ class ThreadClient(Client):
                 self._websocket.wake()
 
     def carry(self, websocket: WebSocket, frames: Iterable[str | bytes] = ()) -> None:
-        """Carry the session until it ends; `frames` came during the upgrade."""
+        """Carry the session until it ends; `frames` were read during the upgrade."""
         with self.lock:
             self._websocket = websocket
             self.fit()
         self.flush()
+        # The frames that followed the upgrade packet in the same read. They are lost if they are not handled here.
         came = list(frames)
         while websocket.is_open and not self.is_ended:
             with self.lock:
                 frames, came = came + websocket.take(), []
             for frame in frames:
+                # Released between the two: `receive` runs flows, which take the locks of other clients. Two threads
+                # that each held the lock of their own client could wait for each other.
                 with self.lock:
                     value = self.wire.receive_frame(frame, self.hub.now())
                 self.hub.receive(self, (value,))
@@ -98,6 +103,8 @@ class ThreadClient(Client):
 
     def _see_off(self, websocket: WebSocket) -> None:
         """Give the client some time to read the rest and to close."""
+        # Two time limits: one to send what is left, one for the client to answer the close frame. Without them, a
+        # client that does not read would keep this thread for ever.
         deadline = time.monotonic() + GOODBYE_SECONDS
         while websocket.is_open and time.monotonic() < deadline:
             self._push(websocket)
@@ -152,6 +159,8 @@ class ThreadHub(Hub[ThreadClient]):
         while True:
             time.sleep(SLOT)
             if not self.tick():
+                # Checked again under the lock under which `keep_time` starts a thread. A timer that was set since
+                # `tick` would otherwise be left without one.
                 with self._lock:
                     if not self._clock:
                         self._timekeeper = None
@@ -184,8 +193,9 @@ class ThreadHub(Hub[ThreadClient]):
             with client.lock:
                 websocket.close()
             websocket.shut()
+        # gunicorn would write an HTTP response to the socket. It takes StopIteration as the end of the connection.
         if environ.get("gunicorn.socket") is not None:
-            raise StopIteration  # tells gunicorn that the connection is not its own any more
+            raise StopIteration
         start_response("200 OK", [])
         return []
 
@@ -193,6 +203,8 @@ class ThreadHub(Hub[ThreadClient]):
         length = environ.get("CONTENT_LENGTH") or "0"
         if not (length.isascii() and length.isdigit()) or int(length[:18]) > most:
             return TOO_LARGE
+        # `wsgi.input` blocks, without a time limit. The timer closes the reading side of the socket, which ends the
+        # read; the response can still be written.
         stop = self.set_timer(self.limits.body_timeout, partial(_stop_reading, _socket_of(environ)))
         try:
             body = environ["wsgi.input"].read(int(length))
@@ -245,6 +257,7 @@ class ThreadHub(Hub[ThreadClient]):
         reply = self.request(event, data, to, sid)
         if not reply.wait(timeout):
             reply.set_exception(TimedOutError())
+        # The ack may have come between the two lines above. Then it has settled the reply, and is the result.
         try:
             return read_ack(reply.result())
         except TimedOutError:

@@ -39,13 +39,14 @@ class WebSocket:
         self._unsent = NOTHING
         self._is_closing = False
         self.is_open = True
+        # For `wake`. A socket pair and not a pipe, because `select` accepts only sockets on Windows.
         self._woken, self._waker = socket.socketpair()
         for end in (self._woken, self._waker):
             end.setblocking(False)
         self._socket.setblocking(False)
         self._transmit(write_acceptance(environ.get("HTTP_SEC_WEBSOCKET_KEY", "")))
 
-    # --------------------------------------------------------------------------------- under the lock of the client
+    # ------------------------------------------------------------------------------------- under the lock of the client
 
     @property
     def is_idle(self) -> bool:
@@ -94,6 +95,8 @@ class WebSocket:
                     self.is_open = False
                 else:
                     found.append(message)
+            # A short read means that the socket is empty, and saves the next `recv`, which would only say so. TLS
+            # returns one record at a time and may hold more, which a selector does not see: read until it asks to wait.
             if len(data) < READ_BYTES and not isinstance(self._socket, ssl.SSLSocket):
                 break
         return found
@@ -106,6 +109,8 @@ class WebSocket:
         try:
             while self._unsent:
                 self._unsent = self._unsent[self._socket.send(self._unsent) :]  # a view: nothing is copied
+        # The caller may be the thread of another client, which must not wait. The client's own thread sends the rest:
+        # it is woken to wait until the socket takes more.
         except _NOT_NOW:
             self.wake()
         except OSError:
@@ -113,7 +118,7 @@ class WebSocket:
             self.is_open = False
             self.wake()
 
-    # ------------------------------------------------------------------------------------------------------- elsewhere
+    # -------------------------------------------------------------------------------------------------------- elsewhere
 
     def wake(self) -> None:
         """Make `wait` return in the client's own thread. It takes a byte in a socket pair, because a selector cannot
@@ -126,6 +131,7 @@ class WebSocket:
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._unsent else 0)
         with contextlib.suppress(OSError, ValueError):  # one of them is closed: there is something to do
             _wait_for({self._socket: events, self._woken: selectors.EVENT_READ}, seconds)
+            # Read the bytes of all `wake` calls at once. If only the client's socket is ready, there are none.
             self._woken.recv(READ_BYTES)
 
     def shut(self) -> None:

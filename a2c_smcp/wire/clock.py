@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 SLOT = 0.1
-"""Seconds. A timer fires up to so much later than it was set for, and never earlier."""
+"""Seconds. A timer fires up to this much later than it was set for, and never earlier."""
 
 
 class Timer:
@@ -27,6 +27,7 @@ class Clock:
     """The timers of one Server. Its owner passes the time, with `advance`."""
 
     def __init__(self, now: float) -> None:
+        # The inner dict is a set that keeps its order: timers of one slot fire in the order in which they were set.
         self._slots: dict[int, dict[Timer, None]] = {}
         self._reached = int(now / SLOT)
 
@@ -36,6 +37,8 @@ class Clock:
 
     def at(self, when: float, callback: Callable[[], None]) -> Timer:
         """Set a timer: `callback` is due at `when`."""
+        # Rounded up, because a timeout must not fire early. At least the next slot, because `advance` does not return
+        # to slots that it has passed: a timer in one of them would never fire.
         slot = max(int(when / SLOT) + 1, self._reached + 1)
         timer = Timer(slot, callback)
         self._slots.setdefault(slot, {})[timer] = None
@@ -46,11 +49,13 @@ class Clock:
         waiting = self._slots.get(timer.slot)
         if waiting is not None:
             waiting.pop(timer, None)
+            # An empty slot would keep `__bool__` true, and an idle Server would tick for nothing.
             if not waiting:
                 del self._slots[timer.slot]
 
     def advance(self, now: float) -> list[Callable[[], None]]:
         """The callbacks that are due, in order; the caller calls them."""
+        # Returned, not called: the owner calls this under its lock, and callbacks must run outside it.
         reached, self._reached = self._reached, int(now / SLOT)
         if not self._slots:
             return []

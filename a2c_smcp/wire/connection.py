@@ -23,13 +23,13 @@ class Connection:
         self._limits = limits
         self._outside_since: float | None = now
         self._attachments = 0
-        """Binary messages that follow a packet which was rejected: they are ignored."""
+        """Binary messages to ignore, because they belong to a packet that was rejected."""
 
     def limit(self, limits: WireLimits) -> None:
         """Change the limits."""
         self._limits = self.session.limits = self.namespace.limits = limits
 
-    # ---------------------------------------------------------------------------------------------------- what comes in
+    # -------------------------------------------------------------------------------------------------------- receiving
 
     @property
     def largest_input(self) -> int:
@@ -39,6 +39,8 @@ class Connection:
 
     def receive_frame(self, frame: str | bytes, now: float) -> Value | None:
         """Receive a WebSocket frame; None when there is nothing to do."""
+        # The characters of a text are a lower bound of its bytes, and cost nothing to count. `Namespace` counts the
+        # bytes of what passes.
         if len(frame) > self.largest_input:
             return self._too_large(f"a frame of {len(frame)} characters")
         found = self.session.receive_frame(frame, now)
@@ -56,6 +58,7 @@ class Connection:
             value = self._receive(message, now)
             if value is not None:
                 values.append(value)
+            # What follows in the body is not read: a client that was just disconnected must not have events run.
             if isinstance(value, Fault):
                 break
         return values
@@ -64,6 +67,8 @@ class Connection:
         if isinstance(message, Attachment):
             self._attachments -= 1
             return None if self._attachments >= 0 else self._fault(Fault("the client sent a binary message"))
+        # Set anew by every text message, so that announced attachments which never come are not waited for: a client
+        # cannot make the connection swallow later messages.
         value = self.namespace.receive(message)
         self._attachments = value.attachments if isinstance(value, BadEvent | BadAnswer) else 0
         if isinstance(value, str):
@@ -74,7 +79,7 @@ class Connection:
             self._outside_since = now
         return value
 
-    # --------------------------------------------------------------------------------------------------- what goes out
+    # ---------------------------------------------------------------------------------------------------------- sending
 
     def admit(self, sid: str) -> Fault | None:
         """Accept the client, under this id."""
@@ -84,6 +89,7 @@ class Connection:
     def reject(self, message: str, data: Any = None) -> Fault | None:
         """Reject the client; after too many rejections the session ends."""
         packet, fault = self.namespace.reject(message, data)
+        # The packet goes out before the close, so that the client learns why it was rejected.
         full = self.session.send(packet)
         if fault is not None:
             self.session.close()
@@ -98,6 +104,8 @@ class Connection:
         asked = self.namespace.ask(text, token)
         if asked is None:
             return None
+        # If the outbox is full, the number is not returned and cannot be forgotten. That is not a leak: the fault ends
+        # the session, and all its pending acks with it.
         number, packet = asked
         return self.session.send(packet) or number
 
@@ -117,11 +125,13 @@ class Connection:
     @property
     def wake_at(self) -> float:
         """When to call `wake`."""
+        # A client outside the namespace costs a session and has shown no credential. Without a time limit, it could
+        # stay there for as long as it answers pings.
         at = self.session.wake_at
         return at if self._outside_since is None else min(at, self._outside_since + self._limits.entry_seconds)
 
     def wake(self, now: float) -> Fault | None:
-        """Time has passed."""
+        """Send a ping that is due, or end a session that exceeded a time limit."""
         if self._outside_since is not None and now >= self._outside_since + self._limits.entry_seconds:
             if self.namespace.is_entering:  # the authentication provider is slow, which is not the client's fault
                 self._outside_since = now

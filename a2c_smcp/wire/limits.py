@@ -26,7 +26,7 @@ class WireLimits:
     attempts: int = 3
     """Rejected credentials after which the connection ends."""
     entries: int = 100
-    """How often a client may enter the namespace over one connection."""
+    """Times that a client may enter the namespace over one connection."""
     entry_seconds: float = 10.0
     """Time for a client to enter the namespace."""
     ping_interval: float = 25.0

@@ -31,7 +31,7 @@ from a2c_smcp.wire.session import Fault
 
 
 class Problem(Enum):
-    """Why a message cannot be read."""
+    """The reason why a message cannot be read."""
 
     NOT_JSON = "payload: not valid JSON, or nested too deep"
     NO_EVENT = "an array that begins with an event name is expected"
@@ -113,7 +113,10 @@ class Namespace:
         self._is_entering = False
         self._attempts = 0
         self._entries = 0
+        # Never reset, also when the client leaves and enters again: an ack from an earlier stay must not match an event
+        # of this one.
         self._numbers = itertools.count(1)
+        # None until the first event that wants an ack: Agents and idle Computers never get one.
         self._pending: dict[int, Any] | None = None
 
     @property
@@ -121,18 +124,21 @@ class Namespace:
         """Whether the client waits for `admit` or `reject`."""
         return self._is_entering
 
-    # ---------------------------------------------------------------------------------------------------- what comes in
+    # -------------------------------------------------------------------------------------------------------- receiving
 
     def receive(self, message: str) -> Value | str | None:
         """Receive a message: what it means, a packet to send back, or None."""
         packet = parse_packet(message)
         if packet is None:
             return Fault("the client sent an invalid Socket.IO packet")
+        # A client that connects to another namespace gets an error; without one, it would wait until its own timeout.
+        # Its other packets have no meaning here.
         if packet.namespace != self.name:
             if packet.kind == CONNECT:
                 problem = write_json({"message": f"this Server has only the namespace {self.name}"})
                 return write_packet(CONNECT_ERROR, packet.namespace, problem)
             return None
+        # Literals, because a bare name in a `case` is a variable that is assigned, not a constant that is compared.
         match packet.kind:
             case "2" | "5":
                 return self._receive_event(packet, message)
@@ -148,6 +154,7 @@ class Namespace:
     def _receive_connect(self, packet: Packet) -> Value | None:
         if self.sid is not None or self._is_entering:
             return Fault("the client is in the namespace already")
+        # Each entry starts the authentication provider of the host program, which may ask a database.
         self._entries += 1
         if self._entries > self.limits.entries:
             return Fault(f"the client entered the namespace more than {self.limits.entries} times")
@@ -159,13 +166,17 @@ class Namespace:
         return Enter(auth)
 
     def _receive_event(self, packet: Packet, message: str) -> Value | None:
+        # An event from outside is no fault: the Server may just have disconnected the client, which has not read that
+        # yet. A binary packet is: its attachments would follow, and clients of the protocol never send one.
         if self.sid is None:
             return None if packet.kind == EVENT else Fault("the client sent a binary packet")
         size = _utf8_length(message, self.limits.message_bytes)
         if size > self.limits.message_bytes:
+            # The name is guessed from the first characters, because the form of an error ack depends on the event.
             return BadEvent(guess_event(packet.payload), packet.id, Problem.TOO_LARGE, size)
         if packet.kind == BINARY_EVENT:
             return BadEvent(guess_event(packet.payload), packet.id, Problem.BINARY, size, packet.attachments)
+        # It contains no event and asks for no ack, so there is nothing to answer.
         if not packet.payload and packet.id is None:
             return None
         data = read_array(packet.payload, self.limits.nesting)
@@ -178,6 +189,7 @@ class Namespace:
         return Event(name, data, packet.id, packet.payload)
 
     def _receive_ack(self, packet: Packet, message: str) -> Value | None:
+        # An ack that comes after its timeout has been forgotten (`forget`), and one that comes twice has been taken.
         if self._pending is None or packet.id not in self._pending:
             return None
         token = self._pending.pop(packet.id)
@@ -191,7 +203,7 @@ class Namespace:
             return BadAnswer(token, Problem.NOT_JSON, size)
         return Answer(token, args, packet.payload)
 
-    # --------------------------------------------------------------------------------------------------- what goes out
+    # ---------------------------------------------------------------------------------------------------------- sending
 
     def admit(self, sid: str) -> str:
         """The packet that accepts the client, under this id."""
@@ -224,7 +236,7 @@ class Namespace:
         return number, write_packet(EVENT, self.name, text, number)
 
     def forget(self, number: int) -> None:
-        """No ack is wanted any more: one that comes all the same is ignored."""
+        """Ignore the ack of this number, if it still comes."""
         if self._pending is not None:
             self._pending.pop(number, None)
 
@@ -237,7 +249,7 @@ class Namespace:
         return write_packet(DISCONNECT, self.name), self.leave()
 
     def leave(self) -> Leave | None:
-        """The client left, for whatever reason; None if it was not in the namespace."""
+        """Take the client out of the namespace; None if it was not in it."""
         self._is_entering = False
         sid, self.sid = self.sid, None
         pending, self._pending = self._pending, None

@@ -19,6 +19,8 @@ import orjson
 
 CONNECT, DISCONNECT, EVENT, ACK, CONNECT_ERROR, BINARY_EVENT, BINARY_ACK = "0123456"
 
+# Kind, number of attachments, namespace, ack id. The digits are bounded, because `int` takes quadratic time for long
+# texts and rejects those of more than 4,300 digits. A namespace ends with a comma, or with the packet ("0/smcp").
 _ENVELOPE = re.compile(r"([0-6])(?:([0-9]{1,10})-)?(?:(/[^,]*)(?:,|\Z))?([0-9]{1,18})?", re.ASCII)
 _STRING = re.compile(rb'"[^"]*"?')
 _NO_BRACKETS = bytes(set(range(256)) - set(b'[]{}"'))
@@ -30,7 +32,7 @@ _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 LARGE = 4_000
 """Characters from which on a message is read one level deep. Below, reading all of it costs no more."""
 SMALL = 1_000
-"""Bytes up to which an object or array inside a large message is read all the same."""
+"""Bytes up to which an object or array inside a large message is read as well."""
 MANY = 100
 """Values of an array, or fields of an object, that are read one by one; an attacker could send millions."""
 
@@ -53,6 +55,7 @@ def parse_packet(message: str) -> Packet | None:
     if found is None:
         return None
     kind, attachments, namespace, number = found.groups()
+    # Some clients append a query to the namespace, as revision 4 of the protocol did.
     place = (namespace or "/").partition("?")[0]
     rest = message[found.end() :]
     return Packet(kind, place, int(number) if number else None, rest, int(attachments) if attachments else 0)
@@ -89,7 +92,7 @@ def read_json(text: str) -> Any:
     """A value from JSON.
 
     Raises:
-        ValueError: it is no JSON.
+        ValueError: the text is not JSON.
     """
     return orjson.loads(text)
 
@@ -103,7 +106,7 @@ UNREAD = Unread()
 
 
 def read_array(text: str, nesting: int, *, in_full: bool = False) -> list[Any] | None:
-    """The JSON array in a message; None if it is no array, or is nested too deep.
+    """The JSON array in a message; None if it is not an array, or is nested too deep.
 
     A large message is read one level deep, unless it is wanted `in_full`: larger values in its objects are `UNREAD`.
     """
@@ -137,6 +140,7 @@ def _inside(value: Any) -> Iterable[Any]:
 
 
 def _read_shallow(text: str) -> list[Any]:
+    # msgspec validates all of the text and returns its items as slices, without building their values.
     items = _items.decode(text)
     read = [_fields(item) if _begins(item, b"{") else _value(item) for item in items[:MANY]]
     return read + [UNREAD] * (len(items) - len(read))
@@ -173,6 +177,8 @@ def is_deeper(text: str, limit: int) -> bool:
     if text.count("[") + text.count("{") <= limit:
         return False
     brackets = _brackets(text.encode(errors="replace"))
+    # Block by block: a block can exceed the limit only if its opening brackets would, even if all of them came first.
+    # Only such a block is read bracket by bracket, in Python; the others are counted in C.
     depth = 0
     for start in range(0, len(brackets), _BLOCK):
         block = brackets[start : start + _BLOCK]
@@ -185,6 +191,7 @@ def is_deeper(text: str, limit: int) -> bool:
 
 def _brackets(data: bytes) -> bytes:
     """The brackets outside strings, with bytes methods, which run at the speed of C."""
+    # Escaped backslashes first: in the JSON string `"\\"`, the second backslash does not escape the quote.
     if b"\\" in data:
         data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
     data = data.translate(None, _NO_BRACKETS).replace(b'""', b"")  # what is left of a string without brackets

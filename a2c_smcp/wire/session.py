@@ -1,7 +1,7 @@
 """The state machine of an Engine.IO 4 session: polling, upgrade, heartbeat, close.
 
-What a client sends is returned as messages, or as a `Fault` that says why the session ends. What it is sent waits in an
-outbox, in order, whether a WebSocket or polls carry it.
+The methods that receive return messages, or a `Fault` that says why the session ends. Packets to send wait in an
+outbox, in order, for a WebSocket or for polls.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Session:
         self.sid = sid
         self.carrier = carrier
         self.end: End | None = None
-        """Why the session ended; None while it is open."""
+        """The reason of the end; None while the session is open."""
         self.unread = 0
         """Characters in the outbox."""
         self.limits = limits
@@ -87,7 +87,7 @@ class Session:
         }
         self._put(OPEN + json.dumps(handshake, separators=(",", ":")))
 
-    # ---------------------------------------------------------------------------------------------------- what comes in
+    # -------------------------------------------------------------------------------------------------------- receiving
 
     def receive_frame(self, frame: str | bytes, now: float) -> Message | Fault | None:
         """Receive a WebSocket frame: a message, nothing to do (None), or the end."""
@@ -99,6 +99,7 @@ class Session:
 
     def receive_body(self, body: bytes, now: float) -> list[Message] | Fault:
         """Receive the body of a POST: all its messages, or the first fault in it."""
+        # Counted before the body is split: 20 MB of separators would become 20 million strings.
         if body.count(b"\x1e") >= self.limits.packets:
             return self._fault(f"the client sent more than {self.limits.packets} packets in one request")
         try:
@@ -113,6 +114,7 @@ class Session:
                 messages.append(Attachment.BINARY)
             elif (fault := self._receive_control(packet)) is not None:
                 return fault
+            # Nothing is read after a close packet.
             if self.end is not None:
                 break
         return messages
@@ -136,6 +138,7 @@ class Session:
         if frame == PING + "probe" and not self._is_probed:
             self._is_probed = True
             return False
+        # The carrier is checked as well: of two WebSockets that try to upgrade a session, only one takes over.
         if frame == UPGRADE and self._is_probed and self.carrier == "polling":
             self.carrier = "websocket"
             return True
@@ -147,15 +150,17 @@ class Session:
         return self._is_probed and self.carrier == "polling"
 
     def give_up_probe(self) -> None:
-        """The WebSocket closed before it took over: polling goes on."""
+        """The WebSocket closed before it took over: polling continues."""
         self._is_probed = False
 
-    # --------------------------------------------------------------------------------------------------- what goes out
+    # ---------------------------------------------------------------------------------------------------------- sending
 
     def send(self, packet: str) -> Fault | None:
         """Put a packet into the outbox; a client that leaves too much unread gets a `Fault`."""
         if self.end is not None:
             return None
+        # What waits already is compared with the limit, without this packet: a client that reads everything may get a
+        # packet of any size.
         if self.unread > self.limits.unread:
             return self._fault("the client does not read what it is sent")
         self._put(packet)
@@ -179,6 +184,7 @@ class Session:
         """The body that answers a poll; empty when the outbox is."""
         packets: list[str] = []
         size = 0
+        # The size is checked before a packet is added, so that a packet larger than the limit is sent all the same.
         while self._outbox and len(packets) < PACKETS_IN_ANSWER and size < self.limits.transport_bytes:
             packet = self.take_frame() or ""
             size += len(packet)
@@ -210,8 +216,11 @@ class Session:
             self.finish(End.SILENT)
         elif now >= self.ping_at:
             self.ping_at = now + self.limits.ping_interval
+            # If a pong is still due, its deadline stays: with a timeout longer than the interval, every ping would
+            # otherwise move it, and a silent client would never be noticed.
             if self.pong_by is None:
                 self.pong_by = now + self.limits.ping_timeout
+            # Not `send`: a full outbox is reported when the next packet is sent, and `wake` has no fault to return.
             self._put(PING)
 
     def close(self) -> None:
