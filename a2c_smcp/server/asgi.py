@@ -299,6 +299,7 @@ class AsyncHub(Hub[AsgiClient]):
     async def _upgrade(self, client: AsgiClient, receive: Receive, send: Send) -> bool:
         """Let a WebSocket take over from long-polling; whether it did."""
         session = client.wire.session
+        has_probed = False
         try:
             async with asyncio.timeout(self.wire_limits.entry_seconds):
                 while True:
@@ -310,12 +311,14 @@ class AsyncHub(Hub[AsgiClient]):
                         return True
                     if isinstance(is_over, Fault):
                         return False
+                    has_probed = True
                     await send({"type": "websocket.send", "text": PONG + "probe"})
                     client.flush()  # answers the waiting poll, after which the client upgrades
         except TimeoutError:
             return False
         finally:
-            if session.carrier == "polling":
+            # Only its own probe: another WebSocket may be in the middle of the same upgrade.
+            if has_probed and session.carrier == "polling":
                 session.give_up_probe()
 
     def end(self, client: AsgiClient, end: End = End.LOST) -> None:

@@ -218,6 +218,7 @@ class ThreadHub(Hub[ThreadClient]):
         """Let a WebSocket take over from long-polling: the frames that followed at once, or None if it did not."""
         session = client.wire.session
         deadline = self.now() + self.wire_limits.entry_seconds
+        has_probed = False
         try:
             while websocket.is_open and self.now() < deadline and not client.is_ended:
                 with client.lock:
@@ -229,6 +230,7 @@ class ThreadHub(Hub[ThreadClient]):
                         return frames[number:]
                     if isinstance(is_over, Fault):
                         return None
+                    has_probed = True
                     with client.lock:
                         websocket.send(PONG + "probe")
                     client.flush()  # answers the waiting poll, after which the client upgrades
@@ -236,7 +238,8 @@ class ThreadHub(Hub[ThreadClient]):
                     websocket.wait(max(0.0, deadline - self.now()))
             return None
         finally:
-            if session.carrier == "polling":
+            # Only its own probe: another WebSocket may be in the middle of the same upgrade.
+            if has_probed and session.carrier == "polling":
                 session.give_up_probe()
 
     # ----------------------------------------------------------------------------------------------------- for programs

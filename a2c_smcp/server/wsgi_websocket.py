@@ -24,6 +24,8 @@ from a2c_smcp.wire.frames import (
 logger = logging.getLogger(__name__)
 
 READ_BYTES = 65_536
+READS_AT_ONCE = 16
+"""Reads without a whole message, after which the caller gets its turn."""
 NOTHING = memoryview(b"")
 _NOT_NOW = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
@@ -73,9 +75,13 @@ class WebSocket:
         self._reader.max_bytes = max_bytes
 
     def take(self) -> list[str | bytes]:
-        """Read the messages that have arrived."""
+        """Read messages that have arrived; others may be left for the next time."""
         found: list[str | bytes] = []
-        while self.is_open:
+        # Bounded: a client that sends as fast as it is read would otherwise fill the memory, and hold the lock that
+        # other threads need to send to it.
+        for _ in range(READS_AT_ONCE):
+            if not self.is_open:
+                break
             try:
                 data = self._socket.recv(READ_BYTES)
             except _NOT_NOW:
@@ -96,8 +102,8 @@ class WebSocket:
                 else:
                     found.append(message)
             # A short read means that the socket is empty, and saves the next `recv`, which would only say so. TLS
-            # returns one record at a time and may hold more, which a selector does not see: read until it asks to wait.
-            if len(data) < READ_BYTES and not isinstance(self._socket, ssl.SSLSocket):
+            # returns one record at a time: read until there is a message, or until it asks to wait.
+            if found or (len(data) < READ_BYTES and not isinstance(self._socket, ssl.SSLSocket)):
                 break
         return found
 
@@ -128,6 +134,8 @@ class WebSocket:
 
     def wait(self, seconds: float | None = None) -> None:
         """Wait until the client sent something, the socket takes more, or another thread called `wake`."""
+        if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
+            return  # it holds decrypted bytes, which a selector does not see
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._unsent else 0)
         with contextlib.suppress(OSError, ValueError):  # one of them is closed: there is something to do
             _wait_for({self._socket: events, self._woken: selectors.EVENT_READ}, seconds)

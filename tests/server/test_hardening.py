@@ -204,6 +204,22 @@ async def test_what_is_sent_right_behind_an_upgrade_is_not_lost(server: Running)
                 assert str(await socket.recv()).startswith("43/smcp,5")
 
 
+async def test_an_upgrade_is_not_ended_by_another_attempt(server: Running) -> None:
+    async with httpx.AsyncClient(timeout=PATIENCE) as http:
+        session = Polling(server, http)
+        await session.open()
+        url = server.url.replace("http", "ws") + f"/socket.io/?EIO=4&transport=websocket&sid={session.sid}"
+        async with connect(url, close_timeout=0.2) as first, asyncio.timeout(PATIENCE):
+            await first.send("2probe")
+            assert await first.recv() == "3probe"
+            async with connect(url, close_timeout=0.2) as second:
+                await second.send("2probe")
+                await second.wait_closed()
+            await first.send("5")
+            await first.send('42/smcp,5["server:nothing",{}]')
+            assert str(await first.recv()).startswith("43/smcp,5")
+
+
 async def test_of_two_polls_the_newer_gets_what_there_is(server: Running) -> None:
     async with httpx.AsyncClient(timeout=PATIENCE) as http:
         session = Polling(server, http)
