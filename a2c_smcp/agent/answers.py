@@ -100,9 +100,11 @@ class Answers(dict[str, Answer]):
         return [{"role": "user", "content": results}] if results else []
 
     def for_openai(self) -> list[Any]:
-        """For OpenAI's Chat Completions: one message for each call, and one more for all pictures."""
-        # The API accepts text only in the answer of a tool, and no other message between the answers of one turn. The
-        # pictures are therefore numbered, and follow in a message of the user.
+        """For OpenAI's Chat Completions: one message for each call, and one more for all pictures.
+
+        The API accepts text only in the answer of a tool, and no other message between the answers of one turn. The
+        pictures are therefore numbered, and follow in a message of the user.
+        """
         messages: list[Any] = []
         shown: list[Any] = []  # two parts for each picture: its number, and the picture
         for tool_call_id, answer in self.items():

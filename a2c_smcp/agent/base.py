@@ -64,6 +64,8 @@ class AgentBase(OfficeClientBase):
         self.auth_provider = auth_provider
         self.event_handler = event_handler
         self.name = auth_provider.get_agent_id()
+        # A handler with a method for windows or documents wants their contents. A program without one may only want to
+        # know that they changed, and each fetch costs the Computer reads of its MCP servers.
         implied: list[Kind] = [kind for method, kind in _IMPLIED if hasattr(event_handler, method)]
         self._upkeep = Upkeep(("tools", *keep, *implied))
         self._listeners: WeakSet[Any] = WeakSet()

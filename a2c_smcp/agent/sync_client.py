@@ -141,8 +141,8 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         except OfficeRefusedError as error:
             raise typed(error) from None
         finally:
-            # In any case the Agent is outside. A caller of `wait_for` wakes up and gets an error, instead of waiting for
-            # a Computer that cannot appear.
+            # In any case the Agent is outside. Callers of `wait_for` wake up and get an error, instead of waiting for a
+            # Computer that cannot appear.
             with self._progress:
                 self._upkeep.leave()
                 self._progress.notify_all()
