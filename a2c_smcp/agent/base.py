@@ -1,8 +1,8 @@
 """What both forms of the Agent share: its name, what it knows of its office, and the calls of the event handler.
 
-The rules for keeping an Agent current are in `a2c_smcp.protocol.upkeep`: told what happened, it answers with actions.
-This class tells it, and performs the actions: a fetch in the background, a change to all listeners. Nothing here waits,
-except in flows, which either form runs.
+The rules for keeping an Agent current are in `a2c_smcp.protocol.upkeep`. This class reports to it what happened, and
+performs the actions that it returns: a fetch in the background, a change for all listeners. Nothing here waits, except
+in flows, which either form runs.
 """
 
 from __future__ import annotations

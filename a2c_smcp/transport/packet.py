@@ -129,8 +129,8 @@ class SMCPPacket(Packet):
         except ValueError:
             return self._give_up(error)
         self._drop_attachments()
-        # The name of the event is the first string of the payload. It only selects the form of the error ack, so 200
-        # characters are enough, and escapes in it do not matter.
+        # The name of the event is the first string of the payload. It only selects the handler that answers with the
+        # error. No name of an event is as long as 200 characters, or has escapes.
         name, quote, _ = encoded_packet[len(head) : len(head) + 200].partition('"')[2].partition('"')
         self.data = [name] if quote else None
         self._refuse(error)

@@ -61,8 +61,8 @@ class SyncOfficeClient(SyncConnection):
 
     def disconnect(self) -> None:
         """Disconnect, and do not reconnect."""
-        # First of all, the wish to be connected ends: everything below makes something end that would otherwise retry.
-        # Without an office, the end of the connection is not announced as a loss.
+        # Set first, because the end of the connection would otherwise start a reconnection. Without an office, it is
+        # not announced as a loss either.
         self._leaving = True
         self.office_id = None
         self._seat = None

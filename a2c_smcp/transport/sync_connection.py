@@ -65,8 +65,8 @@ class SyncConnection(SyncInternals):
         options.setdefault("namespaces", [self.namespace])
         seconds = options.pop("wait_timeout", CONNECT_SECONDS)
         self._dial(url, *args, seconds=seconds if options.pop("wait", True) else None, **options)
-        # The reader thread may have seen the end of the connection since. It then found no established connection and
-        # did nothing, so this thread reports the failure.
+        # The reader thread may have seen the end of the connection since. It then found no established connection to
+        # replace, so this thread reports the failure.
         with self._state_lock:
             self.connected = self._is_established = not self._is_over.is_set()
         if not self._is_established:

@@ -62,7 +62,7 @@ class SyncInternals(OfficeClientBase, socketio.Client):
         if wanted <= set(self.namespaces) and not is_over.is_set():
             self.connected = True
             return
-        # A Server that rejects a client also closes the connection, so the rejection is the reason if both happened.
+        # A Server that rejects a client may also close the connection. If both happened, the rejection is the reason.
         problem = REFUSED if self.failed_namespaces else BROKEN if is_over.is_set() else NO_ANSWER
         self._hang_up()
         raise SocketIOConnectionError(problem)

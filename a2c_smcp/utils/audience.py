@@ -44,7 +44,7 @@ class Audience:
 
 
 async def _tell(telling: Awaitable[None]) -> None:
-    # A client that has disconnected meanwhile must not keep the others from the news.
+    # A client that has disconnected must not keep the others from being notified.
     try:
         await telling
     except Exception:

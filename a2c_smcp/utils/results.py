@@ -142,7 +142,7 @@ def _decoded(data: str) -> bytes:
 
 def _write(folder: Path, name: str, data: bytes) -> Path:
     """Write a new file, under this name or a similar one."""
-    wanted = Path(name[-200:])  # file systems limit names, mostly to 255 bytes; the end has the type
+    wanted = Path(name[-200:])  # file systems limit the length of names; the end of a name has its type
     for number in itertools.count(1):
         path = folder / (wanted.name if number == 1 else f"{wanted.stem}-{number}{wanted.suffix}")
         # "x" creates the file or fails, in one step: to look first would race with other programs in the same folder.

@@ -73,7 +73,7 @@ if sys.platform == "win32":
                 self._job.add(pid)
 
         def terminate(self) -> bool:
-            """Ask all of them to end; whether there are any. Only processes that share our console hear of it."""
+            """Ask all of them that share our console to end; return whether there are any processes at all."""
             with suppress(OSError):
                 os.kill(self._pid, signal.CTRL_BREAK_EVENT)
             return self.is_alive()
@@ -87,7 +87,7 @@ if sys.platform == "win32":
             return self._job.count() > 0
 
         def close(self) -> None:
-            """Let go of it; whatever still runs ends."""
+            """Close the job. Processes that still run end."""
             self._job.close()
 
     class Guard:
@@ -132,7 +132,7 @@ else:
             self._guard = guard
 
         def terminate(self) -> bool:
-            """Ask all of them to end; whether there are any."""
+            """Ask all of them to end; return whether there are any."""
             return watchdog.send(signal.SIGTERM, {self._pid}, self._mark)
 
         def kill(self) -> None:
@@ -144,7 +144,7 @@ else:
             return watchdog.send(0, {self._pid}, self._mark)
 
         def close(self) -> None:
-            """Let go of it, once it has ended."""
+            """Stop guarding the child, after it has ended."""
             if self._guard is not None:
                 self._guard.forget(self._pid)
 
@@ -175,7 +175,8 @@ else:
             return ProcessTree(pid, mark[watchdog.MARK], self)
 
         def forget(self, pid: int) -> None:
-            """A child has ended."""
+            """Stop guarding a child that has ended."""
+            # Otherwise the watchdog could later kill another process group that gets the same number.
             self._tell(f"-{pid}\n")
 
         def close(self) -> None:

@@ -68,5 +68,5 @@ class Hangup:
 
     @property
     def ends_the_program(self) -> bool:
-        """Whether the signal came because the terminal closed, as opposed to an operator who wants a reload."""
+        """Whether the signal came because the terminal closed, and not because an operator requests a reload."""
         return self._had_terminal and not self._is_ignored and not has_terminal()
