@@ -106,6 +106,8 @@ class ToolkitBase(ABC):
     @property
     def tools(self) -> dict[str, ModelTool]:
         """All current tools, by the name that a model uses."""
+        # Made anew each time, because Computers and tools come and go between two turns of a model. The built-in tools
+        # are first: a Computer's tool with the same name gets another one, under which a model can still call it.
         found: dict[str, ModelTool] = {}
         if self.computers:
             for tool in self._builtin_tools():
@@ -170,6 +172,8 @@ class ToolkitBase(ABC):
         # unique, and the same in every process.
         others = {given for whose, given in self._names.items() if whose != fingerprint}
         if not fitting.strip("_-") or len(fitting) > LONGEST_NAME or fitting in taken or fitting in others:
+            # Seven characters are left for the underscore and the beginning of the fingerprint. Of a name in another
+            # script, such as Chinese, nothing is left.
             stem = fitting.strip("_-")[: LONGEST_NAME - 7] or "tool"
             fitting = f"{stem}_{fingerprint[:6]}"
         self._names[fingerprint] = fitting
