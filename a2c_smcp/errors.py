@@ -1,7 +1,7 @@
-"""The error tree of A2C-SMCP: one class per code, and the one place each way between exception and payload.
+"""The error tree of A2C-SMCP: one class for each code, and the conversion of exceptions to payloads and back.
 
 Errors are raised anywhere in the code and translated once, at the edge of each event. `details` travels to the
-other side: it never carries keys, tokens, addresses or stack traces.
+other side: it never contains keys, tokens, addresses or stack traces.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from a2c_smcp.smcp import ErrorBody, ErrorPayload
 
 
 class SMCPError(Exception):
-    """A request that was rejected or failed, with the protocol's code for it. Every error of this package is one."""
+    """A request that was rejected or failed, with the protocol's code. Every error of this package is a subclass."""
 
     code: int = 500
     """The protocol's code: that of the class, or any other in a plain `SMCPError` for a code without a class."""
@@ -28,6 +28,8 @@ class SMCPError(Exception):
 
     def __init_subclass__(cls, *, code: int | None = None, summary: str | None = None) -> None:
         super().__init_subclass__()
+        # The first class of a code owns it. A subclass without a code of its own, such as `HiddenOfficeError`, is never
+        # made from a payload, and has the code and the wire name of the class that it derives from.
         if code is not None:
             cls.code = code
             SMCPError._classes.setdefault(code, cls)
@@ -69,15 +71,19 @@ class RateLimitedError(SMCPError, code=429, summary="too many requests"):
 
 
 class InternalError(SMCPError, code=500, summary="internal fault"):
-    """Something broke that is not the sender's fault."""
+    """A fault of the Server or the Computer, not of the sender."""
 
 
 class NotSupportedError(SMCPError, code=501, summary="not supported by that peer"):
-    """The other side does not know this request. Never on the wire: it is how a null answer reads."""
+    """The other side does not know this request. Never on the wire: a client raises it for a null answer."""
 
 
 class InvalidAnswerError(SMCPError, code=502, summary="the answer cannot be understood"):
-    """The other side answered something that is no answer. Never on the wire."""
+    """The other side's answer is invalid. Never on the wire."""
+
+
+# Errors for which Python has a class derive from it as well, so that `except ConnectionError` or `except ValueError` in
+# a program catches them.
 
 
 class NotConnectedError(SMCPError, ConnectionError, code=503, summary="not connected to the Server"):
@@ -124,6 +130,7 @@ class HiddenOfficeError(NotFoundError):
     """The target is in another office, which the sender may not know of: to the sender, it does not exist."""
 
 
+# It owns no code: the Server rejects a join for many reasons, each with the code of another class.
 class OfficeRefusedError(SMCPError, RuntimeError, summary="refused"):
     """The Server rejects a Computer's join or leave, or gives no valid answer; `code` says why. Never on the wire."""
 
@@ -133,9 +140,9 @@ class OfficeRefusedError(SMCPError, RuntimeError, summary="refused"):
         super().__init__(message)
         self.code = code
         self.is_answered = is_answered
-        """Whether the Server said no, rather than nothing that can be understood."""
+        """Whether the Server rejected the request; False if it gave no valid answer."""
         self.is_final = is_final
-        """Whether the same request will be refused again."""
+        """Whether a retry of the same request is pointless."""
 
 
 class DocumentNotFoundError(SMCPError, code=4201, summary="document unknown"):
@@ -164,6 +171,8 @@ def to_payload(error: SMCPError) -> ErrorPayload:
 
 def from_payload(payload: object) -> SMCPError | None:
     """The exception inside an error payload, or None when the payload is not an error."""
+    # The payload may come from another implementation, so each part may have any type. Only the code is required: an
+    # error without a valid message is still an error.
     if not isinstance(payload, dict):
         return None
     body = cast("dict[str, Any]", payload).get("error")
@@ -171,7 +180,7 @@ def from_payload(payload: object) -> SMCPError | None:
         return None
     body = cast("dict[str, Any]", body)
     code, message, details = body.get("code"), body.get("message"), body.get("details")
-    if not isinstance(code, int) or isinstance(code, bool):
+    if not isinstance(code, int) or isinstance(code, bool):  # a bool is an int in Python, but not in JSON
         return None
     return error_for(
         code,
@@ -183,6 +192,7 @@ def from_payload(payload: object) -> SMCPError | None:
 def error_for(code: int, message: str | None = None, details: Mapping[str, Any] | None = None) -> SMCPError:
     """An error of the class that owns `code`; an unknown code gives a plain `SMCPError` that carries it."""
     known = SMCPError._classes.get(code)  # pyright: ignore[reportPrivateUsage]
+    # Every class that owns a code has this constructor. `OfficeRefusedError` has another, and owns none.
     if known is not None:
         return known(message, details=details)
     error = SMCPError(message, details=details)
@@ -192,6 +202,7 @@ def error_for(code: int, message: str | None = None, details: Mapping[str, Any] 
 
 def type_name(error: SMCPError) -> str:
     """The name of an error's class on the wire: that of the class that owns its code."""
+    # Not that of the class itself: `HiddenOfficeError` would tell the sender of the office that it may not know of.
     return SMCPError._classes.get(error.code, type(error)).__name__  # pyright: ignore[reportPrivateUsage]
 
 

@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first used: what a program does not need costs it no time."""
+"""Imports on first use, so that a program does not wait for modules that it does not need."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 
 def lazily(package: str, names: Mapping[str, Iterable[str]]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package; `names` says what its modules, and those of others, contribute."""
+    """Make the `__getattr__` of a package; `names` has, for each module, the names that come from it."""
+    # Python calls it only for names that the package does not have.
     homes = {name: module for module, contributed in names.items() for name in contributed}
 
     def load(name: str) -> Any:
@@ -22,10 +23,11 @@ def lazily(package: str, names: Mapping[str, Iterable[str]]) -> Callable[[str], 
 
 
 def import_soon(module: str) -> None:
-    """Import a module in a thread: by the time it is needed, it is there, or has begun to be."""
+    """Import a module in a thread, while the program does something else."""
 
+    # Code that needs the module earlier waits for this thread: Python locks each module during its import.
     def work() -> None:
-        with contextlib.suppress(ImportError):  # whoever needs it hears of that
+        with contextlib.suppress(ImportError):  # the code that needs the module gets the error
             importlib.import_module(module)
 
     threading.Thread(target=work, name=f"import {module}", daemon=True).start()

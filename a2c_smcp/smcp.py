@@ -1,13 +1,14 @@
-"""THE WIRE: the namespace, the event names and the shape of every payload of A2C-SMCP 0.2.0.
+"""The wire: the namespace, the event names and the form of every payload of A2C-SMCP 0.2.0.
 
-Shapes are written here and nowhere else. It is light, so that any program may import it.
-An optional filter that is null reads as absent; a sender omits it.
+The forms are defined only here. The module imports little, so that any program may import it. An optional filter that
+is null counts as absent; a sender omits it.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final, Literal, NotRequired, TypeAlias
 
+# pydantic, which validates these types, accepts the TypedDict of `typing` only from Python 3.12 on.
 from typing_extensions import TypedDict
 
 from a2c_smcp.types import Attributes, Role
@@ -61,7 +62,7 @@ class ErrorPayload(TypedDict):
 
 # ------------------------------------------------------------------------------------------------------ client requests
 class AgentCallData(TypedDict):
-    """What every `client:*` payload holds. `agent` is the Agent's name."""
+    """The fields of every `client:*` payload. `agent` is the Agent's name."""
 
     agent: str
     req_id: str
@@ -79,7 +80,7 @@ class GetToolsReq(AgentCallData):
 
 
 class ToolMeta(TypedDict, total=False):
-    """What a Computer's owner configured for a tool. Further keys are kept."""
+    """The settings of a Computer's owner for a tool. Further keys are kept."""
 
     auto_apply: bool | None
     alias: str | None
@@ -100,6 +101,7 @@ class GetToolsRet(TypedDict):
     req_id: str
 
 
+# The spelling of the protocol's documents, which programs import.
 class GetDeskTopReq(AgentCallData):
     desktop_size: NotRequired[int | None]
     window: NotRequired[str | None]
@@ -165,6 +167,7 @@ class ReadResourceReq(AgentCallData):
     uri: str
 
 
+# The keys in camel case are those of MCP: the Computer passes such objects on as the MCP server wrote them.
 class ResourceContents(TypedDict):
     """One part of an MCP `resources/read` answer: `text` or `blob` (base64)."""
 
@@ -204,7 +207,7 @@ class ListResourceTemplatesRet(TypedDict):
 
 
 class CompletionReference(TypedDict):
-    """What is completed: a resource template (`ref/resource` and its `uri`) or a prompt (`ref/prompt`, its `name`)."""
+    """What to complete: a resource template (`ref/resource` and its `uri`) or a prompt (`ref/prompt`, its `name`)."""
 
     type: Literal["ref/resource", "ref/prompt"]
     uri: NotRequired[str]
@@ -265,6 +268,7 @@ class UpdateComputerConfigReq(TypedDict):
     computer: str
 
 
+# Without a Computer: the Server sends the notification to the office, and the Computer that runs the call ends it.
 class CancelToolCallReq(TypedDict):
     agent: str
     req_id: str

@@ -1,4 +1,4 @@
-"""Small aliases shared by every part; nothing here does anything."""
+"""Type aliases that several parts share."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ TOOL_NAME: TypeAlias = str
 Role: TypeAlias = Literal["agent", "computer"]
 """What a member is in its office."""
 
+# A deeper value travels as a JSON text; see `utils.tool_meta`.
 AttributeValue: TypeAlias = str | bool | int | float | Sequence[str] | Sequence[bool] | Sequence[int] | Sequence[float]
 """A value that `SMCPTool.meta` may hold: a scalar or a list of scalars."""
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from a2c_smcp.utils.results import CallToolResult
 
 MODEL_IMAGES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
-"""The picture formats that models read. Of any other, the model gets the type and size as text."""
+"""The picture formats that the APIs of all vendors accept. Of any other, the model gets the type and size as text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,8 @@ class Answer:
             for part in self.parts
             if not isinstance(part, Text) or part.text.strip()  # the API rejects an empty text block
         ]
-        if self.is_error:  # the API then accepts text only, and requires some
+        # In an error, the API accepts text only, and requires some. `text` has a note for each picture.
+        if self.is_error:
             content = [{"type": "text", "text": self.text if self.text.strip() else "The tool failed."}]
         return {"type": "tool_result", "tool_use_id": tool_use_id, "content": content, "is_error": self.is_error}
 
@@ -105,7 +106,7 @@ class Answers(dict[str, Answer]):
         pictures are therefore numbered, and follow in a message of the user.
         """
         messages: list[Any] = []
-        shown: list[Any] = []
+        shown: list[Any] = []  # two parts for each picture: its number, and the picture
         for tool_call_id, answer in self.items():
             words: list[str] = []
             for part in answer.parts:
@@ -137,6 +138,7 @@ def failed_answer(message: str) -> Answer:
 def result_answer(result: CallToolResult, max_text: int) -> Answer:
     """The answer for the result of a tool."""
     parts = [part for item in result.content for part in _parts_of(item)]
+    # MCP asks tools to repeat a structured result as text. To show both would cost the model twice the tokens.
     if not parts and result.structured_content is not None:
         parts = [Text(json.dumps(result.structured_content, ensure_ascii=False))]
     return Answer(_shortened(parts, max_text), result.is_error)
@@ -180,6 +182,7 @@ def _blob(data: str, mime_type: str, uri: str) -> Part:
 
 
 def _mention(what: str, mime_type: str, data: str) -> Text:
+    # Four characters of base64 are three bytes; up to two bytes of padding do not matter here.
     return Text(f"[{what}, {mime_type}, {len(data) * 3 // 4} bytes]")
 
 
@@ -187,6 +190,8 @@ def _shortened(parts: Iterable[Part], max_text: int) -> tuple[Part, ...]:
     """Cut the texts to `max_text` characters in all, with a note of how many are left out."""
     kept: list[Part] = []
     room = max_text
+    # Texts beyond the limit become notes in their place, so that the model knows how much it does not see. Pictures do
+    # not count: a part of one shows nothing.
     for part in parts:
         if isinstance(part, Image):
             kept.append(part)

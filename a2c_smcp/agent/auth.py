@@ -43,8 +43,9 @@ class DefaultAgentAuthProvider(AgentAuthProvider):
     ) -> None:
         self._config = AgentConfig(agent=agent_id, office_id=office_id)
         key = {api_key_header: api_key} if api_key else {}
+        # The key travels twice, because a proxy may remove the header.
         self._headers: dict[str, str] = {**key, **(extra_headers or {})}
-        self._auth: dict[str, Any] = {**key, **(auth_data or {})}  # a proxy may remove the header
+        self._auth: dict[str, Any] = {**key, **(auth_data or {})}
 
     def get_agent_id(self) -> str:
         """The Agent's name."""
@@ -56,7 +57,7 @@ class DefaultAgentAuthProvider(AgentAuthProvider):
 
     def get_connection_headers(self) -> dict[str, str]:
         """The key and `extra_headers`."""
-        return dict(self._headers)
+        return dict(self._headers)  # a copy: the library adds to the headers of a connection, and removes cookies
 
     def get_agent_config(self) -> AgentConfig:
         """The name and the office that `join_office` uses by default."""

@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 IDLE_SECONDS = 5.0
 """How long a worker thread without a job lives."""
 WORKERS = 8
+"""How many jobs of a blocking Agent run at the same time."""
 
 
 class AsyncBackground:
@@ -53,11 +54,10 @@ class AsyncBackground:
 
 
 class SyncBackground:
-    """Runs background work in daemon threads, which end with the program. A few workers share the short jobs.
+    """Runs background work in daemon threads, which end with the program. A few workers share the short jobs."""
 
-    A thread for each job would be simpler. But when the Server restarts, a hundred Computers rejoin at the same moment,
-    and would start a hundred threads; and a job that waits for its retry would keep a thread asleep.
-    """
+    # A thread for each job would be simpler. But when the Server restarts, a hundred Computers rejoin at the same time,
+    # and would start a hundred threads; and a job that waits for its retry would keep a thread asleep.
 
     def __init__(self, workers: int = WORKERS) -> None:
         self._most_workers = workers
@@ -72,12 +72,13 @@ class SyncBackground:
     def start(self, work: Callable[[], None], delay: float = 0.0) -> None:
         """Start a job after `delay` seconds, or later when a worker is free."""
         with self._changed:
-            self._is_stopped = False
+            self._is_stopped = False  # an Agent that has disconnected may connect again
             heapq.heappush(self._jobs, (time.monotonic() + delay, next(self._numbers), work))
+            # Jobs with a delay count as well: several may be due at the same time, and then need a worker each.
             if self._workers - self._busy < len(self._jobs) and self._workers < self._most_workers:
                 self._workers += 1
                 threading.Thread(target=self._work, daemon=True).start()
-            self._changed.notify()
+            self._changed.notify()  # the new job may be due before the one that a worker waits for
 
     def keep_running(self, work: Callable[[], None]) -> None:
         """Start a job that runs until the Agent disconnects, in a thread of its own: it would block a worker."""
@@ -114,6 +115,7 @@ class SyncBackground:
                 if self._jobs and self._jobs[0][0] <= now:
                     self._busy += 1
                     return heapq.heappop(self._jobs)[2]
+                # A worker does not end while jobs are left, however late they are due: no other thread may be there.
                 if not self._jobs and (self._is_stopped or now >= idle_until):
                     self._workers -= 1
                     return None
@@ -127,4 +129,5 @@ async def _run_later(work: Callable[[], Coroutine[Any, Any, None]], delay: float
 
 
 async def _awaiting(outcome: Awaitable[Any]) -> None:
+    # `asyncio.run` accepts coroutines only. A handler may return any awaitable.
     await outcome

@@ -1,8 +1,8 @@
 """What both forms of the Agent share: its name, what it knows of its office, and the calls of the event handler.
 
-The rules for keeping an Agent current are in `a2c_smcp.protocol.upkeep`: told what happened, it answers with actions.
-This class tells it, and performs the actions: a fetch in the background, a change to all listeners. Nothing here waits,
-except in flows, which either form runs.
+The rules for keeping an Agent current are in `a2c_smcp.protocol.upkeep`. This class reports to it what happened, and
+performs the actions that it returns: a fetch in the background, a change for all listeners. Nothing here waits, except
+in flows, which either form runs.
 """
 
 from __future__ import annotations
@@ -64,6 +64,8 @@ class AgentBase(OfficeClientBase):
         self.auth_provider = auth_provider
         self.event_handler = event_handler
         self.name = auth_provider.get_agent_id()
+        # A handler with a method for windows or documents wants their contents. A program without one may only want to
+        # know that they changed, and each fetch costs the Computer reads of its MCP servers.
         implied: list[Kind] = [kind for method, kind in _IMPLIED if hasattr(event_handler, method)]
         self._upkeep = Upkeep(("tools", *keep, *implied))
         self._listeners: WeakSet[Any] = WeakSet()
@@ -78,6 +80,8 @@ class AgentBase(OfficeClientBase):
     @property
     def tools(self) -> Mapping[str, list[SMCPTool]]:
         """The tools of each Computer, by its name. A list is empty until the tools are known."""
+        # Copied in one step. In the blocking client, the reader thread adds and removes Computers meanwhile, and to
+        # iterate over the dictionary itself would raise.
         offers = dict(self._upkeep.offers)
         return MappingProxyType({computer: list(offer.get("tools", ())) for computer, offer in offers.items()})
 
@@ -129,11 +133,7 @@ class AgentBase(OfficeClientBase):
     # -------------------------------------------------------------------------------------------------- keeping current
 
     def _looking_around(self, office_id: str) -> Flow[ClientBackend, None]:
-        """Fetch the list of Computers, so that it is known when `join_office` returns.
-
-        A caller that is cancelled or interrupted here is in the office all the same, so the fetch goes on in the
-        background.
-        """
+        """Fetch the list of Computers, so that it is known when `join_office` returns."""
         try:
             with self._progress:
                 actions = self._upkeep.join(office_id, time.monotonic())
@@ -141,6 +141,8 @@ class AgentBase(OfficeClientBase):
                 if isinstance(action, Fetch):
                     yield from self._fetching(action)
         except BaseException:
+            # A caller that is cancelled or interrupted here is in the office all the same, so the fetch starts again in
+            # the background.
             with self._progress:
                 self._perform(self._upkeep.join(office_id, time.monotonic()))
             raise
@@ -155,6 +157,7 @@ class AgentBase(OfficeClientBase):
         except SMCPError as error:
             outcome = error
         except BaseException:
+            # The upkeep starts no second fetch of a kind while one runs. Without this, it would never start another.
             with self._progress:
                 self._upkeep.abandon(fetch)
             raise
@@ -164,6 +167,7 @@ class AgentBase(OfficeClientBase):
     def _requesting(self, fetch: Fetch) -> Flow[ClientBackend, Any]:
         computer = fetch.computer
         if computer is None:
+            # The office is None if the connection broke meanwhile. The request then fails; `_on_rejoined` repeats it.
             members = yield from requests.list_computers(self.name, self.office_id or "", REQUEST_SECONDS)
             return [member["name"] for member in members]
         match fetch.kind:
@@ -182,7 +186,9 @@ class AgentBase(OfficeClientBase):
                 return (yield from requests.get_tools(self.name, computer, REQUEST_SECONDS))["tools"]
 
     def _perform(self, actions: Actions) -> None:
-        """Start the fetches and announce the changes. The caller holds `_progress`: changes must keep their order."""
+        """Start the fetches and announce the changes. The caller holds `_progress`."""
+        # Held from the decision of the upkeep to the announcement: otherwise two threads could announce "leave" before
+        # "enter" of the same Computer.
         for action in actions:
             if isinstance(action, Fetch):
                 self._background.start(partial(self._run, self._fetching(action)), action.delay)
@@ -257,6 +263,7 @@ class AgentBase(OfficeClientBase):
 
 def typed(error: OfficeRefusedError) -> SMCPError:
     """The error class for the code with which the Server rejected a join or leave."""
+    # Where no valid answer came, the cause is the error itself, such as a timeout with its time.
     if isinstance(error.__cause__, SMCPError):
         return error.__cause__
     return error_for(error.code, error.message)

@@ -78,10 +78,13 @@ class Blueprint:
 
     def check(self, arguments: Mapping[str, Any]) -> None:
         """Raise `InvalidCall` if the arguments do not fit the parameters."""
+        # For other tools, the MCP server checks them. Here an unknown argument would be a `TypeError` of Python, which
+        # ends the program instead of telling the model what to change.
         properties = self.parameters["properties"]
         for name, value in arguments.items():
             if name not in properties:
                 raise InvalidCall(f"unknown parameter {name}; the parameters are {', '.join(properties)}")
+            # A bool is an int in Python, but not in JSON.
             if not isinstance(value, _PYTHON_TYPES[properties[name]["type"]]) or isinstance(value, bool):
                 raise InvalidCall(f"the parameter {name} must be of type {properties[name]['type']}")
         for name in self.parameters.get("required", ()):
@@ -159,6 +162,7 @@ class BuiltinTools:
 
     def read(self, computers: tuple[str, ...], arguments: dict[str, Any]) -> ModelFlow:
         """Show a document, a page or an element, from the first Computer that has it."""
+        # An address does not say which Computer has the document, and a model need not know: all are asked.
         bodies = yield from self._of_each(computers, lambda computer: self._body(computer, **arguments))
         return _shown(next(iter(bodies.values())), self._max_text)
 
@@ -168,6 +172,7 @@ class BuiltinTools:
             return self._agent.read_element(computer, uri, element)
         if page is not None:
             return self._agent.read_page(computer, uri, page, "markdown")
+        # The address of a document without anything else: with the list of pages, from which a model chooses one.
         if is_dpe_uri(uri) and parse_dpe_uri(uri).level == 1:
             return self._agent.read_document_pages(computer, uri, 0, LARGEST_LIMIT)
         return self._agent.read_resource(computer, uri)

@@ -20,6 +20,7 @@ class ChangeQueue:
     """
 
     def __init__(self) -> None:
+        # A dictionary is the queue, because changes in its middle are replaced and removed. Neither moves the others.
         self._changes: dict[int, Change] = {}
         self._latest: dict[tuple[str, str | None], int] = {}
         """The unread change of each state, which a later one replaces."""
@@ -42,6 +43,8 @@ class ChangeQueue:
         if change.kind not in _STATES:
             states = [self._latest.pop((kind, computer), None) for kind in _STATES]
             arrival = self._arrivals.pop(computer, None)
+            # The program has not heard that the Computer came, so it need not hear that it left. A Computer that comes
+            # and goes all day leaves nothing in the queue.
             if change.kind == "leave" and arrival is not None:
                 for number in (arrival, *states):
                     if number is not None:

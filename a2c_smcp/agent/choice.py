@@ -51,4 +51,5 @@ def tags_of(tool: SMCPTool) -> frozenset[str]:
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:
+    # Not `fnmatch`, which ignores case on Windows: a choice must mean the same on every system.
     return any(fnmatchcase(name, pattern) for pattern in patterns)

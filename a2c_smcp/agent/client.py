@@ -60,7 +60,7 @@ class AsyncSMCPAgentClient(AgentBase, AsyncOfficeClient):
         self._progress = AsyncCondition()
         self._background = AsyncBackground()
         self._handled: Changes | None = None
-        """The changes that the event handler is told of."""
+        """The changes for the event handler."""
 
     # ------------------------------------------------------------------------------------------- connecting and joining
 
@@ -90,6 +90,7 @@ class AsyncSMCPAgentClient(AgentBase, AsyncOfficeClient):
         try:
             await client.connect_to_server(url)
             await client.join_office()
+            # A Computer that does not answer must not keep the program from all others.
             with contextlib.suppress(TimedOutError):
                 await client.wait_for(timeout=SETTLE_SECONDS)
             yield client
@@ -139,6 +140,8 @@ class AsyncSMCPAgentClient(AgentBase, AsyncOfficeClient):
         except OfficeRefusedError as error:
             raise typed(error) from None
         finally:
+            # In any case the Agent is outside. Callers of `wait_for` wake up and get an error, instead of waiting for a
+            # Computer that cannot appear.
             with self._progress:
                 self._upkeep.leave()
                 self._progress.notify_all()
@@ -149,6 +152,8 @@ class AsyncSMCPAgentClient(AgentBase, AsyncOfficeClient):
         with self._progress:
             self._upkeep.leave()
         await super().disconnect()
+        # The hook runs at the end of a connection. A client that is reconnecting, or never connected, has none, but
+        # iterators over its changes have to end all the same.
         self._on_given_up()
         await self._background.stop()
 
@@ -348,6 +353,8 @@ class AsyncSMCPAgentClient(AgentBase, AsyncOfficeClient):
             page = await self.get_finder(computer, keywords, file_type, offset, requests.LARGEST_LIMIT)
             for document in page["documents"]:
                 yield document
+            # A page may have fewer documents than were requested. An empty one ends the iteration: documents may have
+            # been removed since the total was counted.
             offset += len(page["documents"])
             if not page["documents"] or offset >= page["total_count"]:
                 return
@@ -370,11 +377,9 @@ class AsyncSMCPAgentClient(AgentBase, AsyncOfficeClient):
         return listener
 
     async def _tell_handler_all(self, changes: Changes) -> None:
-        """Call the program's handler for one change after another.
-
-        Not where the change is noticed, in the task or thread that reads the connection: a handler may call a tool, and
-        its answer could then not be read.
-        """
+        """Call the program's handler for one change after another."""
+        # Not where the change is noticed, in the task or thread that reads the connection: a handler may call a tool,
+        # and its answer could then not be read. And not several at once: a handler relies on the order of changes.
         async for change in changes:
             try:
                 await self._background.finish(self._tell_handler(change))
@@ -382,6 +387,9 @@ class AsyncSMCPAgentClient(AgentBase, AsyncOfficeClient):
                 logger.exception("the event handler failed at %s", change.kind)
 
     def _on_admitted(self) -> None:
+        # Started here, and not by the constructor, which may run before there is an event loop. A client that has
+        # disconnected and connects again needs a new iterator. It exists before the seat is taken: the first
+        # notifications may precede the ack of the join.
         if self._handled is None or self._handled.is_closed:
             self._handled = self.changes()
             self._background.keep_running(partial(self._tell_handler_all, self._handled))

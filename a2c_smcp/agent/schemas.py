@@ -12,12 +12,11 @@ _CHOICE_NAMES = ("computer", "target_computer", "a2c_computer")
 
 
 def object_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema of type object, without alternatives (`anyOf`, …) at the top: the APIs reject those.
-
-    The properties of all alternatives are offered together, and none of them is required; the MCP server checks which
-    combinations it accepts. `$schema` and `$id` are dropped, because some APIs reject unknown keywords.
-    """
+    """A schema of type object, without alternatives (`anyOf`, …) at the top: the APIs reject those."""
+    # Some APIs reject keywords that they do not know, among them `$schema` and `$id`.
     fitting = {key: value for key, value in schema.items() if key not in ("$schema", "$id", *_COMBINATORS)}
+    # The properties of all alternatives are offered together, and none of them is required; the MCP server checks which
+    # combinations it accepts. A property outside the alternatives applies to all of them, so it wins.
     properties = as_object(fitting.get("properties"))
     for combinator in _COMBINATORS:
         branches = schema.get(combinator)
@@ -38,6 +37,7 @@ def with_choice(
     """Add a parameter that chooses a Computer; return the schema and the parameter's name (None for one Computer)."""
     if len(computers) < 2:
         return schema, None
+    # The tool may have a parameter `computer` of its own, which must reach it unchanged.
     properties = schema["properties"]
     key = next((name for name in _CHOICE_NAMES if name not in properties), _free_name(properties))
     choice = {"type": "string", "enum": list(computers), "description": "The computer to use."}

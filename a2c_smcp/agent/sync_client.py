@@ -61,7 +61,7 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         self._progress = Condition()
         self._background = SyncBackground()
         self._handled: Changes | None = None
-        """The changes that the event handler is told of."""
+        """The changes for the event handler."""
 
     # ------------------------------------------------------------------------------------------- connecting and joining
 
@@ -91,6 +91,7 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         try:
             client.connect_to_server(url)
             client.join_office()
+            # A Computer that does not answer must not keep the program from all others.
             with contextlib.suppress(TimedOutError):
                 client.wait_for(timeout=SETTLE_SECONDS)
             yield client
@@ -140,6 +141,8 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         except OfficeRefusedError as error:
             raise typed(error) from None
         finally:
+            # In any case the Agent is outside. Callers of `wait_for` wake up and get an error, instead of waiting for a
+            # Computer that cannot appear.
             with self._progress:
                 self._upkeep.leave()
                 self._progress.notify_all()
@@ -150,6 +153,8 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         with self._progress:
             self._upkeep.leave()
         super().disconnect()
+        # The hook runs at the end of a connection. A client that is reconnecting, or never connected, has none, but
+        # iterators over its changes have to end all the same.
         self._on_given_up()
         self._background.stop()
 
@@ -346,6 +351,8 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         while True:
             page = self.get_finder(computer, keywords, file_type, offset, requests.LARGEST_LIMIT)
             yield from page["documents"]
+            # A page may have fewer documents than were requested. An empty one ends the iteration: documents may have
+            # been removed since the total was counted.
             offset += len(page["documents"])
             if not page["documents"] or offset >= page["total_count"]:
                 return
@@ -368,11 +375,9 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         return listener
 
     def _tell_handler_all(self, changes: Changes) -> None:
-        """Call the program's handler for one change after another.
-
-        Not where the change is noticed, in the task or thread that reads the connection: a handler may call a tool, and
-        its answer could then not be read.
-        """
+        """Call the program's handler for one change after another."""
+        # Not where the change is noticed, in the task or thread that reads the connection: a handler may call a tool,
+        # and its answer could then not be read. And not several at once: a handler relies on the order of changes.
         for change in changes:
             try:
                 self._background.finish(self._tell_handler(change))
@@ -380,6 +385,9 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
                 logger.exception("the event handler failed at %s", change.kind)
 
     def _on_admitted(self) -> None:
+        # Started here, and not by the constructor, which may run before there is an event loop. A client that has
+        # disconnected and connects again needs a new iterator. It exists before the seat is taken: the first
+        # notifications may precede the ack of the join.
         if self._handled is None or self._handled.is_closed:
             self._handled = self.changes()
             self._background.keep_running(partial(self._tell_handler_all, self._handled))

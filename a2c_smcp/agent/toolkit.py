@@ -51,7 +51,9 @@ if TYPE_CHECKING:
 
 CALL_SECONDS = 60
 MAX_TEXT = 100_000
+"""Characters of text in an answer."""
 LONGEST_NAME = 64
+"""Characters of a tool's name; OpenAI's APIs accept no more."""
 
 Arguments: TypeAlias = Mapping[str, Any] | str | None
 """An object, or the JSON text of one."""
@@ -104,6 +106,8 @@ class ToolkitBase(ABC):
     @property
     def tools(self) -> dict[str, ModelTool]:
         """All current tools, by the name that a model uses."""
+        # Made anew each time, because Computers and tools come and go between two turns of a model. The built-in tools
+        # are first: a Computer's tool with the same name gets another one, under which a model can still call it.
         found: dict[str, ModelTool] = {}
         if self.computers:
             for tool in self._builtin_tools():
@@ -135,6 +139,7 @@ class ToolkitBase(ABC):
 
     def openai_responses(self) -> list[Any]:
         """The `tools` of OpenAI's Responses API."""
+        # This API is strict by default: it then accepts only schemas that require every parameter, as few of MCP do.
         return [{"type": "function", **tool, "strict": False} for tool in self.json_schema()]
 
     def anthropic(self) -> list[Any]:
@@ -150,6 +155,8 @@ class ToolkitBase(ABC):
         offered = self._agent.tools
         for computer in sorted(self.computers):  # not in order of arrival: names must not depend on it
             for tool in offered.get(computer, []):
+                # A document server marks the tools that do what our built-in tools do. With both, a model would have to
+                # choose between two ways to the same documents.
                 if self._choice.allows(tool) and not (self._documents and _is_in_finder(tool)):
                     groups.setdefault((tool["name"], _fingerprint(tool)), {})[computer] = tool
         return groups
@@ -165,6 +172,8 @@ class ToolkitBase(ABC):
         # unique, and the same in every process.
         others = {given for whose, given in self._names.items() if whose != fingerprint}
         if not fitting.strip("_-") or len(fitting) > LONGEST_NAME or fitting in taken or fitting in others:
+            # Seven characters are left for the underscore and the beginning of the fingerprint. Of a name in another
+            # script, such as Chinese, nothing is left.
             stem = fitting.strip("_-")[: LONGEST_NAME - 7] or "tool"
             fitting = f"{stem}_{fingerprint[:6]}"
         self._names[fingerprint] = fitting
@@ -177,6 +186,7 @@ class ToolkitBase(ABC):
         schema, key = with_choice(object_schema(tool["params_schema"]), computers)
 
         def start(arguments: dict[str, Any]) -> ModelFlow:
+            # Removed from the arguments: the tool does not know the parameter, and may reject it.
             computer = _pick(arguments.pop(key, None) if key is not None else None, computers)
             result = yield from CallTool(computer, tool["name"], arguments, self._timeout)
             return result_answer(result, self._max_text)
@@ -194,6 +204,8 @@ class ToolkitBase(ABC):
     # ---------------------------------------------------------------------------------------------------------- calling
 
     def _calling(self, name: str, arguments: Arguments) -> ModelFlow:
+        # A model reads the answer and tries again, so its mistakes and failures of the office become answers. Errors in
+        # this program, and the cancellation of the call, are raised.
         tools = self.tools
         tool = tools.get(name)
         if tool is None:
@@ -276,7 +288,7 @@ class SyncToolkit(ToolkitBase):
 def _read_arguments(arguments: Arguments) -> dict[str, Any]:
     if isinstance(arguments, str):
         try:
-            arguments = json.loads(arguments) if arguments.strip() else {}
+            arguments = json.loads(arguments) if arguments.strip() else {}  # for a tool without parameters
         except ValueError as error:
             raise InvalidCall(f"the arguments are not valid JSON: {error}") from None
     if not isinstance(arguments, Mapping | None):
@@ -305,6 +317,7 @@ def _outcome(work: Callable[[], Any]) -> Any:
 
 def _fingerprint(tool: SMCPTool) -> str:
     """A hash of name and parameters. It is the same on all Computers and in all processes."""
+    # Sorted, because the order of keys means nothing in a schema, and MCP servers write it as they like.
     schema = json.dumps([tool["name"], tool["params_schema"]], sort_keys=True, ensure_ascii=False, default=str)
     return sha256(schema.encode("utf-8", "surrogatepass")).hexdigest()
 

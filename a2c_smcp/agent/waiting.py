@@ -8,16 +8,15 @@ from types import TracebackType
 
 
 class AsyncCondition:
-    """Tasks wait until a predicate is true; `notify_all` makes them check it again.
+    """Tasks wait until a predicate is true; `notify_all` makes them check it again."""
 
-    `asyncio.Condition` can be entered and notified in coroutines only, and the client's hooks are plain functions. This
-    one locks nothing when it is entered: on an event loop, only an `await` lets another task run. The code enters it
-    all the same, because the blocking client, generated from the same source, has a `threading.Condition` in its place.
-    """
+    # `asyncio.Condition` can be entered and notified in coroutines only, and the client's hooks are plain functions.
 
     def __init__(self) -> None:
         self._changed = asyncio.Event()
 
+    # Entering locks nothing: on an event loop, only an `await` lets another task run. The code enters the condition all
+    # the same, because the blocking client, generated from the same source, has a `threading.Condition` in its place.
     def __enter__(self) -> bool:
         return True
 

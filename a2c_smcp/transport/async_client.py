@@ -53,12 +53,15 @@ class AsyncOfficeClient(AsyncConnection):
                 return
             except SocketIOConnectionError as error:
                 problems.append(error)
+                # The Server itself rejected the client. It would do so over another transport as well.
                 if (refusal := self._why_refused(url)) is not None:
                     raise refusal from None
         raise NotConnectedError(f"cannot reach {url}: {explain(problems, self.ca_file)}")
 
     async def disconnect(self) -> None:
         """Disconnect, and do not reconnect."""
+        # Set first, because the end of the connection would otherwise start a reconnection. Without an office, it is
+        # not announced as a loss either.
         self._leaving = True
         self.office_id = None
         self._seat = None
@@ -145,13 +148,13 @@ class AsyncOfficeClient(AsyncConnection):
         seat = Seat(office_id, name, self.role)
         async with self._office_lock:
             await self._run(join(seat))
-            self._seat = seat
+            self._seat = seat  # afterwards: a rejected move to another office leaves the client its seat
 
     async def _leave(self, office_id: str) -> None:
         """Leave the office, even if the Server answers an error."""
-        self._stop_rejoining()
+        self._stop_rejoining()  # it may hold the lock while it waits for the Server
         async with self._office_lock:
-            self._seat = None
+            self._seat = None  # before the request: if that fails or is interrupted, the client must not rejoin
             await self._run(leave(office_id))
 
     async def _retake(self, seat: Seat) -> bool:

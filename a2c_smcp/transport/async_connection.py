@@ -60,6 +60,7 @@ class AsyncConnection(AsyncInternals):
 
     async def connect(self, url: str, *args: Any, **options: Any) -> None:
         """Connect; see `socketio.AsyncClient.connect`."""
+        # The task that reconnects calls this method, too. Only a call of the program renews the wish to be connected.
         if asyncio.current_task() is not self._reconnecting:
             await self._stop_reconnecting()
             self._leaving = False
@@ -80,6 +81,7 @@ class AsyncConnection(AsyncInternals):
     # ------------------------------------------------------------------------------------------------------ coming back
 
     def _reconnect_or_give_up(self) -> None:
+        # An attempt that fails ends here as well. It was not established, and `connect` or `come_back` reports it.
         was_established, self._is_established = self._is_established, False
         if was_established and not (self.reconnection and not self._leaving):
             self._on_given_up()
@@ -89,12 +91,15 @@ class AsyncConnection(AsyncInternals):
     async def _reconnect(self) -> None:
         delays = self.reconnection_delay, self.reconnection_delay_max, self.randomization_factor
         is_back = await self._run(come_back(*delays, self.reconnection_attempts))
+        # After the last await of a successful attempt no other task runs until this line, so no loss comes in between
+        # and finds a task that is about to end.
         self._reconnecting = None
         if not is_back:
             self._on_given_up()
 
     async def _stop_reconnecting(self) -> None:
         reconnecting, self._reconnecting = self._reconnecting, None
+        # The reconnecting task itself gets here when a program's `connect_error` handler disconnects.
         if reconnecting is not None and reconnecting is not asyncio.current_task():
             reconnecting.cancel()
             await asyncio.gather(reconnecting, return_exceptions=True)
@@ -133,6 +138,7 @@ class AsyncConnection(AsyncInternals):
     # ------------------------------------------------------------------------------------------------- incoming packets
 
     async def _handle_event(self, namespace: str | None, id: int | None, data: list[Any]) -> None:
+        # Ours first: when a program's handler hears of a change, the client already knows it.
         if namespace == self.namespace:
             self._on_event(data[0], data[1:])
         await super()._handle_event(namespace, id, data)
@@ -145,6 +151,8 @@ class AsyncConnection(AsyncInternals):
 
     async def _read_result(self, answer: dict[str, Any]) -> CallToolResult:
         """Read a tool's result. The first one imports the types of MCP, which takes long: that runs in a thread."""
+        # Not `sys.modules`: it lists a module as soon as its import begins. Results that arrive meanwhile would use a
+        # module that is half executed; with `_loaded` they wait for the import, each in a thread.
         if _RESULTS not in _loaded:
             _loaded[_RESULTS] = await asyncio.to_thread(importlib.import_module, _RESULTS)
         return _loaded[_RESULTS].read_result(answer)

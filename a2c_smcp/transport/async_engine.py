@@ -36,18 +36,18 @@ class AsyncEngine(engineio.AsyncClient):
         return Outbox(*args, **options)
 
     async def disconnect(self, abort: bool = False, reason: Any = None) -> None:
-        """Disconnect, after the packets in the queue have been sent.
-
-        Over long-polling, the library would drop them, including the packet that says goodbye, and the Server would
-        hold the open GET request until its next heartbeat.
-        """
+        """Disconnect, after the packets in the queue have been sent."""
+        # Over long-polling, the library would drop them, including the packet that says goodbye. The Server would then
+        # hold the open GET request until its next heartbeat, and the library waits for that request to end.
         if self.state == "connected" and self.current_transport == "polling" and not abort:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self.queue.join(), FAREWELL_SECONDS)
         await super().disconnect(abort, reason)
 
     def _open_session(self) -> None:
-        """Give the library an HTTP session that uses `trust`: its options reach some of its connections only."""
+        """Give the library an HTTP session that uses `trust`."""
+        # The library's options are not enough: `ssl_verify` is on or off, and `websocket_extra_options` does not reach
+        # the requests of long-polling. Each `_reset` closes the session, so every attempt needs a new one.
         if self.trust is not None and (self.http is None or self.http.closed):
             from aiohttp import ClientSession, TCPConnector
 
@@ -59,6 +59,8 @@ class AsyncEngine(engineio.AsyncClient):
         try:
             await super()._connect_polling(url, headers, engineio_path)
         except Exception as error:
+            # The library resets itself only after failures that it expects. Otherwise the HTTP session stays open, and
+            # with a `sid` from half a handshake the next attempt would be taken for an upgrade.
             await self._reset()
             raise_understood(error, _http_answer(), self._is_answered)
 
@@ -72,13 +74,14 @@ class AsyncEngine(engineio.AsyncClient):
                 return False  # the connection goes on over long-polling
             await self._reset()
             raise_understood(error, _http_answer())
-        if is_connected:  # the reader and writer tasks have not started, so none of them holds the plain socket
+        # The library has created its reader and writer tasks, but they have not run: none holds the plain socket.
+        if is_connected:
             self.ws = FastWebSocket(self.ws, self.queue, self._trigger_event)
         return is_connected
 
     async def _send_request(self, *args: Any, **options: Any) -> Any:
         response = await super()._send_request(*args, **options)
-        self._is_answered = response is not None and not isinstance(response, str)
+        self._is_answered = response is not None and not isinstance(response, str)  # a text is an error's message
         return response
 
     async def _send_packet(self, pkt: Any) -> None:

@@ -46,7 +46,7 @@ class AsyncInternals(OfficeClientBase, socketio.AsyncClient):
         wanted = {namespaces} if isinstance(namespaces, str) else set(namespaces)
         self._refusal = None
         is_over = self._is_over = asyncio.Event()
-        # Do not let the library wait: when its time is over it calls `disconnect`, which for us means for good.
+        # Do not let the library wait: after its timeout it calls `disconnect`, which for us means for good.
         await super().connect(url, *args, wait=False, **options)
         if seconds is None:
             return
@@ -61,6 +61,7 @@ class AsyncInternals(OfficeClientBase, socketio.AsyncClient):
         if wanted <= set(self.namespaces) and not is_over.is_set():
             self.connected = True
             return
+        # A Server that rejects a client may also close the connection. If both happened, the rejection is the reason.
         problem = REFUSED if self.failed_namespaces else BROKEN if is_over.is_set() else NO_ANSWER
         await self._hang_up()
         raise SocketIOConnectionError(problem)
@@ -78,7 +79,7 @@ class AsyncInternals(OfficeClientBase, socketio.AsyncClient):
 
     async def _hang_up(self) -> None:
         """Close the connection, at whatever stage it is."""
-        for namespace in list(self.namespaces):
+        for namespace in list(self.namespaces):  # a copy: the Server may disconnect a namespace while this one is sent
             await self._send_packet(self.packet_class(DISCONNECT, namespace=namespace))
         # A handler that the reader itself runs may get here, and without `abort` the engine would wait for the reader
         # to end. The engine is closed even after a failed attempt, which leaves its HTTP session open.
@@ -111,17 +112,18 @@ class AsyncInternals(OfficeClientBase, socketio.AsyncClient):
         await self._reconnect()
 
     async def _handle_connect(self, namespace: str | None, data: Any) -> None:
-        await super()._handle_connect(namespace, data)
+        await super()._handle_connect(namespace, data)  # it enters `namespaces`, without which no request is sent
         if namespace == self.namespace:
             self._on_admitted()
 
     async def _handle_error(self, namespace: str | None, data: Any) -> None:
+        # Stored first: the library's method wakes the attempt to connect, which reads the reason.
         if namespace == self.namespace:
             self._refusal = data
         await super()._handle_error(namespace, data)
 
     async def _handle_disconnect(self, namespace: str | None) -> None:
-        is_entering = not self.connected
+        is_entering = not self.connected  # the library then ignores the packet
         await super()._handle_disconnect(namespace)
         if namespace == self.namespace and (is_entering or self.connected):
             # The library keeps the connection while other namespaces are left. Without ours they are of no use, and
@@ -136,6 +138,7 @@ class AsyncInternals(OfficeClientBase, socketio.AsyncClient):
             await super()._handle_eio_disconnect(reason)
         finally:
             self.reconnection = wanted
+        # Emptied before the hook runs, as `_ask` of the client requires. The library empties it only if `connected`.
         self.namespaces = {}
         self.connected = False
         self._stop_waiting()

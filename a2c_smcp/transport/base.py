@@ -30,6 +30,7 @@ CONNECT_SECONDS = 15.0
 FAREWELL_SECONDS = 2.0
 """How long a client that disconnects waits for its last packets to be sent over HTTP."""
 UNLIMITED = 1 << 40
+"""Bytes. More than any message has."""
 
 TRANSPORTS = (["websocket"], None)
 """The transports to try in turn. A WebSocket needs one round trip less than the library's default (None), which starts
@@ -38,6 +39,7 @@ with HTTP long-polling and upgrades; but some proxies block WebSockets."""
 FIRST_ACK_ID = 1 << 32
 """The ids of our requests start here. Those of the library, for callbacks of the program, count from 1."""
 
+# The library warns of every lost connection. `_on_disconnected` does so once, and says whether the client reconnects.
 _library_log = logging.getLogger("a2c_smcp.transport.socketio")
 _library_log.setLevel(logging.ERROR)
 
@@ -123,14 +125,14 @@ class OfficeClientBase:
         return pending is not None
 
     def _on_disconnected(self) -> None:
-        """The connection ended, for whatever reason.
-
-        The order matters. Requests fail first: their callers wait. The loss is announced before the client begins to
-        reconnect, so that a program never learns of it after it is back in its office.
-        """
+        """The connection ended, for whatever reason."""
         self._stop_rejoining()
+        # The order matters. Requests fail first: their callers wait. The loss is announced before the client begins to
+        # reconnect, so that a program never learns of it after it is back in its office.
         for pending in list(self._pending.values()):
             pending.fail(errors.NotConnectedError("the connection to the Server broke before the answer came"))
+        # The office is None if the client has not joined, or has not rejoined since the last loss: a program hears of a
+        # loss once, however many attempts to return break.
         if self.office_id is not None:
             self.office_id = None
             will_return = self.reconnection and not self._leaving
@@ -169,11 +171,10 @@ class OfficeClientBase:
 
 @dataclass(eq=False, slots=True)
 class Backend:
-    """Performs the effects of the flows of `a2c_smcp.protocol`, with the private methods of either client.
+    """Performs the effects of the flows of `a2c_smcp.protocol`, with the private methods of either client."""
 
-    An object of its own, because the clients are `socketio` clients: public methods called `ask` or `pause` would be in
-    the way of the program's.
-    """
+    # An object of its own, because programs extend the clients and complete their names in an editor: public methods
+    # called `ask` or `pause` would be in the way there.
 
     client: OfficeClientBase
     seat_of: Callable[[], Seat | None]

@@ -43,6 +43,7 @@ def raise_understood(error: Exception, http_answer: type[Exception], is_answered
     runs into, such as a `KeyError`; only its own `ConnectionError` means that the attempt failed in an expected way.
     `http_answer` is what the WebSocket library raises when an HTTP answer rejects the upgrade.
     """
+    # The library raises its `ConnectionError` inside an `except` without `from`: the answer is only its context.
     is_failure = isinstance(error, engineio.exceptions.ConnectionError)
     if is_failure and not is_answered and not isinstance(error.__context__, http_answer):
         raise error
@@ -60,6 +61,7 @@ def why_refused(refusal: Any, url: str = "") -> errors.SMCPError | None:
         return NotAuthenticatedError(message)
     if code == ForbiddenError.code:
         return ForbiddenError(message)
+    # Any other reason, such as too many connections (429), passes: a client that retries may succeed.
     error = NotConnectedError(message)
     if code is not None:
         error.code = code
@@ -76,10 +78,8 @@ def _read_refusal(data: Any) -> tuple[str, int | None] | None:
 
 
 def explain(problems: Sequence[BaseException], ca_file: str | None) -> str:
-    """Why all attempts failed, in words for a person.
-
-    It goes by the types of the errors and of their causes, because the libraries wrap them in messages of their own.
-    """
+    """Why all attempts failed, in words for a person."""
+    # The types of the errors and of their causes decide, because each library wraps them in messages of its own.
     chain = [error for problem in problems for error in _causes(problem)]
     # aiohttp wraps the error in one of the same type, which does not have the reason.
     rejected = [error for error in chain if isinstance(error, ssl.SSLCertVerificationError)]
@@ -101,6 +101,8 @@ def _causes(error: BaseException | None) -> Generator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
+# The first that occurs in any attempt is reported. An answer precedes a refused connection: where one attempt was
+# answered, it would be wrong to say that nothing is listening.
 _IN_PLAIN_WORDS: dict[type[BaseException], str] = {
     socket.gaierror: "unknown host",
     NoServerError: NOT_A_SERVER,

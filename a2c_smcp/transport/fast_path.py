@@ -76,7 +76,9 @@ class Outlet:
         self._late: asyncio.Task[None] | None = None
         """The frame that waits for room in the socket's buffer."""
         outbox.outlet = self
-        outbox.unsent = outbox.qsize()  # packets that left the queue earlier went out over another connection
+        # Count anew. Packets that long-polling has sent, or that the last connection lost, would count as unsent for
+        # ever and block the fast path. What is in the queue, such as the CONNECT packet, is for this WebSocket.
+        outbox.unsent = outbox.qsize()
 
     def close(self) -> None:
         """Stop sending over this WebSocket."""
@@ -103,6 +105,7 @@ class Outlet:
         if self._is_open:
             self._start(frame)
             await self._settle()
+        # An `OSError` is what the library's writer task catches: it stops, and the client disconnects.
         if not self._is_open:
             raise ConnectionResetError("the connection is closed")
         self._outbox.unsent -= 1
@@ -123,7 +126,7 @@ class Outlet:
 
     def _end(self, late: asyncio.Task[None]) -> None:
         self._late = None
-        if late.cancelled():
+        if late.cancelled():  # by `close`, or by an event loop that shuts down: there is no error to report
             self.close()
         elif (error := late.exception()) is not None:
             self._fail(error)
@@ -149,7 +152,11 @@ class FastWebSocket:
 
     async def receive(self) -> Any:
         """Return the next message that is for the library; handle events and acks here."""
+        # The library limits the time of this call to a heartbeat and its timeout, and cancels it when the Server is
+        # silent for longer. Events and acks do not restart that time, but each ping does: it returns to the library.
         while True:
+            # At the end of the connection the outlet closes first. The library then puts a None into the queue, which
+            # its writer task overlooks behind other packets; it stops because those packets cannot be sent any more.
             try:
                 message = await self._socket.receive()
             except BaseException:  # includes the cancellation with which the library ends a silent connection

@@ -41,9 +41,13 @@ class _Json:
         try:
             return orjson.dumps(value).decode()
         except TypeError as error:
+            # orjson reads 1,024 levels but writes only 254. The standard module writes more, which other peers may not
+            # be able to read.
             if "ecursion" in str(error):
-                raise  # over 254 levels: orjson reads them but does not write them, and other peers may not read them
-            return stdlib_json.dumps(value, separators=(",", ":"))  # such as subclasses of str in a program's payload
+                raise
+            # A program's payload may contain keys that are not plain strings, integers above 64 bits or named tuples.
+            # The standard module writes them as every program for python-socketio expects.
+            return stdlib_json.dumps(value, separators=(",", ":"))
 
 
 class SMCPPacket(Packet):
@@ -91,6 +95,8 @@ class SMCPPacket(Packet):
         """
         try:
             encoded = super().encode()
+            # Only events are checked: their error reaches the program that sends them. Nothing would catch that of an
+            # ack, and the Computer checks the size of its answers itself.
             if self.max_sent_bytes is not None and self.packet_type == EVENT and isinstance(encoded, str):
                 size = _utf8_length(encoded, self.max_sent_bytes)
                 if size > self.max_sent_bytes:
@@ -115,6 +121,7 @@ class SMCPPacket(Packet):
 
     def _decode_envelope(self, encoded_packet: str, error: SMCPError) -> int:
         """Read the type, namespace, id and event name of a packet, but not its payload, so that it can be answered."""
+        # Of a valid packet, only the payload contains brackets, so the envelope ends before the first one.
         starts = [at for at in (encoded_packet.find("["), encoded_packet.find("{")) if at >= 0]
         head = encoded_packet[: min(starts)] if starts else ""
         try:
@@ -122,6 +129,8 @@ class SMCPPacket(Packet):
         except ValueError:
             return self._give_up(error)
         self._drop_attachments()
+        # The name of the event is the first string of the payload. It only selects the handler that answers with the
+        # error. No name of an event is as long as 200 characters, or has escapes.
         name, quote, _ = encoded_packet[len(head) : len(head) + 200].partition('"')[2].partition('"')
         self.data = [name] if quote else None
         self._refuse(error)

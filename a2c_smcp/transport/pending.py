@@ -21,6 +21,8 @@ class AsyncPending:
 
     def settle(self, ack: list[Any]) -> None:
         """Hand over the values of an ack."""
+        # The request may have timed out or been cancelled in the same turn of the event loop, before its task runs and
+        # removes it from the pending requests.
         if not self._answer.done():
             try:
                 self._answer.set_result(_value_of(ack))
@@ -47,15 +49,13 @@ class AsyncPending:
 
 
 class SyncPending:
-    """A request of a thread. `_latch` is locked until the outcome is there.
-
-    It is a bare lock and not a `threading.Event`: an event is made of Python code around a lock, and a Ctrl-C in the
-    middle of it leaves the lock held, so that the reader thread would block for ever when it brings the ack.
-    """
+    """A request of a thread. `_latch` is locked until the outcome is there."""
 
     __slots__ = ("_error", "_latch", "_value")
 
     def __init__(self) -> None:
+        # A bare lock and not a `threading.Event`. An event is Python code around a lock: a Ctrl-C in the middle of it
+        # leaves the lock held, and the reader thread would then block for ever when it brings the ack.
         self._latch = threading.Lock()
         self._latch.acquire()
         self._value: Any = None

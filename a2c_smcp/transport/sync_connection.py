@@ -65,6 +65,8 @@ class SyncConnection(SyncInternals):
         options.setdefault("namespaces", [self.namespace])
         seconds = options.pop("wait_timeout", CONNECT_SECONDS)
         self._dial(url, *args, seconds=seconds if options.pop("wait", True) else None, **options)
+        # The reader thread may have seen the end of the connection since. It then found no established connection to
+        # replace, so this thread reports the failure.
         with self._state_lock:
             self.connected = self._is_established = not self._is_over.is_set()
         if not self._is_established:
@@ -73,6 +75,7 @@ class SyncConnection(SyncInternals):
 
     def _wait_for_admission(self, namespaces: set[str], is_over: threading.Event, seconds: float) -> None:
         deadline = time.monotonic() + seconds
+        # The event is cleared before the state is checked, so an answer that arrives in between is seen.
         while not is_over.is_set() and not self._has_answer(namespaces) and time.monotonic() < deadline:
             self._connect_event.wait(max(0.0, deadline - time.monotonic()))
             self._connect_event.clear()
@@ -147,11 +150,10 @@ class SyncConnection(SyncInternals):
     # ------------------------------------------------------------------------------------------------- incoming packets
 
     def _handle_eio_message(self, data: Any) -> None:
-        """Handle acks and notices in this thread, the reader; start a thread for the program's handlers.
-
-        To wake the thread that waits for an ack directly saves 37 % of the CPU time of a call. A handler needs a thread
-        of its own because it may wait for an ack, which this thread has to read.
-        """
+        """Handle acks and notices in this thread, the reader; start a thread for the program's handlers."""
+        # To wake the thread that waits for an ack directly saves 37 % of the CPU time of a call. A handler needs a
+        # thread of its own because it may wait for an ack, which this thread has to read. Id 0 is no ack; see
+        # `AsyncConnection._handle_ack`.
         packet = self.packet_class(encoded_packet=data)
         if packet.packet_type == ACK:
             if not packet.id or (packet.namespace == self.namespace and self._on_ack(packet.id, packet.data)):

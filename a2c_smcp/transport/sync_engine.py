@@ -72,12 +72,12 @@ class SyncEngine(engineio.Client):
     def disconnect(self, abort: bool = False, reason: Any = None) -> None:
         """Disconnect, after the packets in the queue have been sent; see `AsyncEngine.disconnect`."""
         if self.state == "connected" and self.current_transport == "polling" and not abort:
-            with self.queue.all_tasks_done:
+            with self.queue.all_tasks_done:  # as `Queue.join`, which has no timeout
                 self.queue.all_tasks_done.wait_for(lambda: not self.queue.unfinished_tasks, FAREWELL_SECONDS)
         super().disconnect(abort, reason)
 
     def _open_session(self) -> None:
-        """Give the library an HTTP session that uses `ca_file`: its options reach some of its connections only."""
+        """Give the library an HTTP session that uses `ca_file`; WebSockets take the file from the session, too."""
         if self.ca_file is not None and self.http is None:
             self.http = _trusting_session(self.ca_file)
 
@@ -97,7 +97,7 @@ class SyncEngine(engineio.Client):
             return super()._connect_websocket(url, headers, engineio_path)
         except Exception as error:
             if is_upgrade:
-                return False
+                return False  # the connection goes on over long-polling
             self._reset()
             raise_understood(error, _http_answer())
 
@@ -120,8 +120,10 @@ class SyncEngine(engineio.Client):
     def _trigger_event(self, event: str, *args: Any, **options: Any) -> Any:
         if event == "message":
             options["run_async"] = False
-        websocket = self.ws
+        websocket = self.ws  # read first: the handler of a disconnect starts a thread that replaces it
         outcome = super()._trigger_event(event, *args, **options)
+        # The library leaves the socket of a broken connection open until it is garbage-collected. `close` would send a
+        # close frame and wait for the answer of a peer that is gone; `shutdown` does neither.
         if event == "disconnect" and websocket is not None and args == (self.reason.TRANSPORT_ERROR,):
-            websocket.shutdown()  # the library leaves the socket open until it is garbage-collected
+            websocket.shutdown()
         return outcome

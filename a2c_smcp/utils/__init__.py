@@ -1,4 +1,4 @@
-"""Helpers that stand on nothing else of this package: URIs and logging."""
+"""Helpers below all other layers: addresses, results, logging, and the differences between operating systems."""
 
 from a2c_smcp.utils.dpe_uri import ParsedDPEUri, build_dpe_uri, is_dpe_uri, parse_dpe_uri
 from a2c_smcp.utils.window_uri import WindowURI, is_window_uri

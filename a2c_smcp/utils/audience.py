@@ -1,4 +1,4 @@
-"""Who is connected to an MCP server of ours, and which resources each wants to hear of."""
+"""The clients of an MCP server of ours, and the resources that each of them subscribed to."""
 
 from __future__ import annotations
 
@@ -13,28 +13,30 @@ logger = logging.getLogger(__name__)
 
 
 class Audience:
-    """Tells of changes, by `resources/subscribe` and, to clients of MCP 2026-07-28, by `subscriptions/listen`.
+    """Announces changes: by `resources/subscribe` and, to clients of MCP 2026-07-28, by `subscriptions/listen`.
 
-    `listener` answers the latter. A client is told that the list changed once `meet` has seen it.
+    `listener` answers the latter. A client receives changes of the list after `meet` has registered it.
     """
 
     def __init__(self) -> None:
         self._bus = InMemorySubscriptionBus()
         self.listener = ListenHandler(self._bus)
+        # Weak, so that a connection that has ended is forgotten with all its subscriptions.
         self._wishes: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 
     def meet(self, context: Any) -> set[str]:
-        """Remember who asks; what they want to hear of, to be changed."""
-        return self._wishes.setdefault(context.session._connection, set())  # a session lasts for one request only
+        """Register the client of a request; return its subscriptions, which the caller may change."""
+        # By the connection, because a session lasts for one request only.
+        return self._wishes.setdefault(context.session._connection, set())
 
     async def tell_list_changed(self) -> None:
-        """There are other resources than before."""
+        """Announce that the list of resources changed."""
         await self._bus.publish(ResourcesListChanged())
         for connection in list(self._wishes):
             await _tell(connection.send_resource_list_changed())
 
     async def tell_updated(self, uri: str, wish: str | None = None) -> None:
-        """A resource changed. Told is who has `wish` among its wishes; by default that is the address itself."""
+        """Announce that a resource changed, to clients that subscribed to `wish`; by default, that is the address."""
         await self._bus.publish(ResourceUpdated(uri=uri))
         for connection, wishes in list(self._wishes.items()):
             if (uri if wish is None else wish) in wishes:
@@ -42,7 +44,8 @@ class Audience:
 
 
 async def _tell(telling: Awaitable[None]) -> None:
+    # A client that has disconnected must not keep the others from being notified.
     try:
         await telling
-    except Exception:  # it has gone
+    except Exception:
         logger.debug("somebody cannot be told", exc_info=True)

@@ -24,7 +24,7 @@ class Backoff:
         self._failures = 0
 
     def next(self) -> float:
-        """Count one more failure; the seconds to wait after it."""
+        """Count one more failure; return the seconds to wait after it."""
         self._failures += 1
         return self.after(self._failures)
 
@@ -33,7 +33,8 @@ class Backoff:
         self._failures = 0
 
     def after(self, failures: int) -> float:
-        """The seconds to wait after so many failures in a row, for callers that count them on their own."""
-        # A float overflows at about 2 ** 1024, and a client that waits for days for its place gets there.
+        """The seconds to wait after this number of failures in a row, for callers that count them."""
+        # The exponent is limited, because 2.0 ** 1024 raises an OverflowError, and a client that retries for days gets
+        # that far.
         delay = min(self.first * self.factor ** min(failures - 1, 64), self.longest)
         return max(0.0, delay * random.uniform(1 - self.jitter, 1 + self.jitter))

@@ -120,7 +120,10 @@ def extend_dpe_uri(uri: str, sub_path: str | None = None, params: Mapping[str, s
         raise InvalidDPEUriError(f"not a valid dpe:// URI: {error}") from None
     path, _, query = uri.partition("#")[0].partition("?")
     document = "/".join(path.split("/")[:4])  # "dpe:", "", host, doc-ref
+    # Parameters that the protocol knows belong to the old address: the `limit` of a list of pages means nothing on one
+    # page. All others belong to the MCP server and may be needed everywhere in the document.
     kept = [part for part in query.split("&") if decode(part.partition("=")[0]) not in {*QUERY_KEYS, *new, ""}]
+    # The new parts are encoded behind a host that is cut off again, so that one function encodes all addresses.
     suffix = join_uri(SCHEME, "-", added, new.items()).removeprefix(f"{SCHEME}://-")
     suffix, _, pairs = suffix.partition("?")
     query = "&".join([*kept, *filter(None, [pairs])])
@@ -175,7 +178,8 @@ def _is_limit(text: str) -> bool:
     return number is not None and 1 <= number <= 100
 
 
-# An off-level parameter is validated all the same, and otherwise inert.
+# A parameter that has no meaning on its level, such as the `limit` of an element, is validated like any other, and then
+# ignored.
 _PARAMETERS: dict[str, tuple[Callable[[str], bool], str]] = {
     "format": (frozenset(("json", "markdown", "text")).__contains__, "json, markdown or text"),
     "depth": (frozenset(("metadata", "pages")).__contains__, "metadata or pages"),

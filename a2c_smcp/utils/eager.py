@@ -1,4 +1,4 @@
-"""Coroutines that are begun at once and, more often than not, end at once: no task is made for those."""
+"""Coroutines that start at once. Most of them end without waiting, and then need no task."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from typing import Any
 if sys.version_info >= (3, 12):
 
     def begin(coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
-        """Run it as far as it goes without waiting; the task that does the rest, if there is one."""
+        """Run a coroutine until it waits; return the task that runs the rest, or None if it has ended."""
         task = asyncio.Task(coroutine, loop=asyncio.get_running_loop(), eager_start=True)
         if not task.done():
             return task
-        task.result()
+        task.result()  # raises what the coroutine raised
         return None
 
 else:
 
     def begin(coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
-        """Run it as far as it goes without waiting; the task that does the rest, if there is one."""
+        """Run a coroutine until it waits; return the task that runs the rest, or None if it has ended."""
+        # Python 3.11 has no eager tasks. The first step is made by hand, as a task would make it: the coroutine either
+        # ends, or yields the future that it waits for, which goes to the task that takes over.
         try:
             awaited = coroutine.send(None)
         except StopIteration:
@@ -41,6 +43,8 @@ class _Rest:
         self._awaited = awaited
 
     def __await__(self) -> Generator[Any, Any, None]:
+        # An error that the task throws in here, such as its cancellation, belongs to the coroutine. The coroutine may
+        # catch it and wait for something else, which is the same situation once more.
         try:
             yield self._awaited
         except BaseException as error:
@@ -54,7 +58,7 @@ class _Rest:
 
 
 def can_begin(function: Any) -> bool:
-    """Whether somebody else's function gives coroutines that may be begun by one task and finished by another. On
-    Python 3.11, where a task does not begin at once, a time-out in it would hit the wrong one; the method of a server
-    is known to have none."""
+    """Whether coroutines of a function that is not ours may start in one task and end in another."""
+    # That happens on Python 3.11 only. `asyncio.timeout` cancels the task that entered it, which would be the wrong
+    # one. The bound methods in question are those of ASGI servers, which have no timeouts; a function may be anything.
     return inspect.iscoroutinefunction(function) and (sys.version_info >= (3, 12) or hasattr(function, "__self__"))

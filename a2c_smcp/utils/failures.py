@@ -25,9 +25,11 @@ def log_failure(
     sender: str = "",
     **context: Any,
 ) -> None:
-    """Log that a request failed. What a peer sent is escaped and cut; an id that is no text is left out."""
+    """Log that a request failed. Text from a peer is escaped and cut; an id that is not a string is left out."""
     if not logger.isEnabledFor(level):
         return
+    # The formatters of `a2c` escape line ends, but those of other programs need not: with a line end in the name of its
+    # event, a client could write a log line of its own.
     event, reason = one_line(event, _LONGEST_NAME), printable(reason, _LONGEST_REASON).replace("\n", " ")
     if isinstance(req_id, str):
         context["req_id"] = one_line(req_id, _LONGEST_NAME)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 
 def as_object(value: Any) -> dict[str, Any]:
-    """A copy of an object; an empty one for anything else, which a schema may hold too."""
+    """A copy of an object; an empty one for any other value, such as the schema `true`."""
     return dict(cast("dict[str, Any]", value)) if isinstance(value, dict) else {}
 
 
@@ -18,5 +18,6 @@ def referred(schema: Mapping[str, Any], root: Mapping[str, Any]) -> dict[str, An
         return None
     place: Any = root
     for step in reference[2:].split("/"):
+        # In this order (RFC 6901): the other way round, `~01`, which stands for `~1`, would become `/`.
         place = as_object(place).get(step.replace("~1", "/").replace("~0", "~"))
     return as_object(place)

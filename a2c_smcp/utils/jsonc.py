@@ -1,5 +1,7 @@
-"""JSON with comments and trailing commas, as people write configuration: the value, the line of each part of it, and
-changes of one value that leave the rest of the text as it is."""
+"""JSON with comments and trailing commas, as people write configuration.
+
+It reads the value and the line of each part, and changes one value without touching the rest of the text.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,16 @@ from typing import Any, cast
 
 Path = tuple[str | int, ...]
 
+# The byte order mark counts as space: some editors on Windows write one at the start of a file.
 _SPACE = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _REST_OF_LINE = re.compile(r"(?:[ \t]|/\*.*?\*/)*(?://[^\r\n]*)?(?=\r?\n)", re.DOTALL)
 _INDENTED = re.compile(r"^([ \t]+)\S", re.MULTILINE)
+# The numbers of JSON only. `json.loads` alone also accepts NaN and Infinity.
 _WORD = re.compile(r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<comment>//|/\*)', re.DOTALL)
 _scan_string: Callable[[str, int, bool], tuple[str, int]] = json.decoder.scanstring  # type: ignore[attr-defined]
 MAX_DEPTH = 100
+"""Levels of nesting. The reader recurses, three calls for each level, and Python allows a thousand calls."""
 WIDTH = 100
 """Characters beyond which a new value is written in several lines."""
 _STRING_MISTAKES = {
@@ -25,11 +30,11 @@ _STRING_MISTAKES = {
     "Invalid control": "a line break or another control character stands in a text; write \\n for a line break",
     "Invalid \\": 'after a \\ in a text, one of " \\ / b f n r t or u and four hexadecimal digits is expected',
 }
-"""What the standard library says of a string, and what we say."""
+"""Messages for mistakes in strings, by the start of the standard library's message."""
 
 
 class JSONCError(ValueError):
-    """Text that is no JSON, and where it stops being so."""
+    """The text is not valid JSON; `line` is the line of the mistake."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(f"line {line}: {message}")
@@ -50,7 +55,7 @@ def parse(text: str) -> tuple[Any, dict[Path, int]]:
 def with_value(text: str, path: Path, value: Any) -> str:
     """The text with this value at a path; comments, order and layout of everything else stay.
 
-    Objects that are missing on the way are made. In a list, the index after the last adds an item.
+    Objects that are missing on the path are created. In a list, the index after the last one adds an item.
 
     Raises:
         JSONCError: the text is not JSON, or an object has a key twice.
@@ -64,6 +69,7 @@ def with_value(text: str, path: Path, value: Any) -> str:
         below = _nested(path[depth + 1 :], value)
         if isinstance(found, dict) or (isinstance(found, list) and step == len(cast("list[Any]", found))):
             return _with_member(reader, path[:depth], cast("dict[str, Any] | list[Any]", found), step, below)
+        # Neither an object nor the end of a list, such as null: an object with the rest of the path replaces it.
         path, value = path[:depth], {step: below}
         break
     start, end = reader.spans[path]
@@ -71,7 +77,7 @@ def with_value(text: str, path: Path, value: Any) -> str:
 
 
 def has_comments(text: str) -> bool:
-    """Whether there are comments in a text that can be read."""
+    """Whether a valid text has comments."""
     return any(found["comment"] for found in _STRING_OR_COMMENT.finditer(text))
 
 
@@ -95,10 +101,12 @@ def _with_member(
     unit = found[1] if found is not None else "  "
     start, end = reader.spans[path]
     at, comma, trailing_comma = start + 1, "", ""
+    # An `indent` of None means that the container is written in one line. The new member then stays on that line.
     if container:
         last = (*path, next(reversed(container)) if isinstance(container, dict) else len(container) - 1)
         indent = reader.indent(reader.keys.get(last, reader.spans[last][0]))
         at, comma = reader.spans[last][1], ","
+        # A trailing comma moves behind the new member, so that the text keeps the style of its author.
         if text[(next_at := reader.skip(at))] == ",":
             at, comma, trailing_comma = next_at + 1, "", ","
     else:
@@ -109,6 +117,7 @@ def _with_member(
     if isinstance(container, dict):
         member = f"{_dump(step)}: {member}"
     gap = newline + indent if indent is not None else " " if container else ""
+    # A comment in the line of the last member belongs to that member: the comma goes before it, the new member below.
     place = reader.end_of_line(at) if indent is not None else at
     return text[:at] + comma + text[at:place] + gap + member + trailing_comma + text[place:]
 
@@ -146,6 +155,7 @@ class _Reader:
         return found.end() if found is not None else at
 
     def line(self, at: int) -> int:
+        # A binary search, because every value needs its line: to count line ends each time would take quadratic time.
         low, high = 0, len(self._starts)
         while low < high:
             middle = (low + high) // 2
@@ -183,7 +193,7 @@ class _Reader:
             raise self.error("a value is expected" if start else "the text ends where a value is expected", at)
         try:
             value = json.loads(found[0])
-        except ValueError:
+        except ValueError:  # Python converts at most 4,300 digits
             raise self.error("the number is too long", at) from None
         if isinstance(value, float) and math.isinf(value):
             raise self.error("the number is too large", at)
@@ -204,6 +214,8 @@ class _Reader:
                 raise self.error('a name in double quotes, or "}", is expected', at)
             key_at = at
             key, at = self._string(at)
+            # Most readers silently use the last of equal keys. In a configuration, the other one is a mistake that its
+            # author would search for in vain.
             if key in found:
                 raise self.error(f"{json.dumps(key)} is there twice", key_at)
             self.keys[*path, key] = key_at

@@ -1,9 +1,9 @@
-"""python-socketio, imported without the HTTP libraries of its clients: import this before it.
+"""Imports python-socketio without the HTTP libraries of its clients. Import this module before socketio.
 
-`aiohttp`, `requests` and `websocket` take two thirds of the import of socketio. A Server uses none of them, a client
-those of its own form, when it connects. engineio treats them as optional; here it is imported as if they were missing,
-and gets modules in their place that import the real ones as soon as something of them is used. A program that uses
-engineio by itself notices nothing. Where they, or engineio, are imported already, nothing is done.
+`aiohttp`, `requests` and `websocket` take two thirds of the time to import socketio. A Server uses none of them, and a
+client uses those of its own form when it connects. engineio treats them as optional: this module imports engineio as if
+they were missing, and puts modules in their place that import the real ones on first use. A program that uses engineio
+directly notices nothing. If engineio is already imported, this module does nothing.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ POSTPONED = {"aiohttp": "engineio.async_client", "requests": "engineio.client", 
 
 
 class _Later(ModuleType):
-    """Stands for a module until something of it is used."""
+    """Takes the place of a module until something of it is used."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(importlib.import_module(self.__name__), name)
 
 
 class _Hidden(MetaPathFinder):
-    """Hides modules from imports of this thread. Others find them: they may import something else meanwhile."""
+    """Hides modules from imports of this thread. Other threads may import them meanwhile, and find them."""
 
     def __init__(self, names: set[str]) -> None:
         self._names = names
         self._thread = threading.get_ident()
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:
-        """Find nothing, so that the next finder is asked; for a hidden module, none is."""
+        """Raise for a hidden module; return None for any other, so that Python asks the next finder."""
         if fullname in self._names and threading.get_ident() == self._thread:
             raise ModuleNotFoundError(f"{fullname} is imported later", name=fullname)
 
@@ -49,7 +49,8 @@ def _import_engineio() -> None:
         sys.meta_path.remove(hidden)
     for name in names:
         user = sys.modules[POSTPONED[name]]
-        if getattr(user, name, user) is None:  # as engineio marks what is missing
+        # engineio sets the name of a missing library to None. Any other value means that it found the library.
+        if getattr(user, name, user) is None:
             setattr(user, name, _Later(name))
 
 

@@ -1,4 +1,4 @@
-"""Log output for programs: human or JSON lines on standard error. Libraries set no handlers; commands call this."""
+"""The log output of commands: lines for people or JSON, on standard error. The library sets no handlers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CONTEXT = (
     "event", "req_id", "sid", "member", "role", "office", "key", "address", "computer", "tool", "outcome", "code", "ms",
     "left_out",
 )  # fmt: skip
-"""What a record may carry besides its text. `name` belongs to the library: a member's is `member`."""
+"""The fields that a record may have besides its text. A member's name is `member`, because `name` is the logger's."""
 
 
 class HumanFormatter(logging.Formatter):
@@ -28,6 +28,7 @@ class HumanFormatter(logging.Formatter):
         clock = time.strftime("%H:%M:%S", time.localtime(record.created))
         name = record.name.removeprefix("a2c_smcp.").removeprefix("a2c_")
         context = "".join(f"  {key}={value}" for key, value in _context(record).items() if key == "req_id")
+        # Names and messages come from clients. A line end in one of them must not start a line that looks like ours.
         line = one_line(f"{clock} {record.levelname:<7} {name}  {record.getMessage()}{context}")
         return line + (_indented(self.formatException(record.exc_info)) if record.exc_info else "")
 
@@ -46,13 +47,16 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)
-        return printable(json.dumps(entry, ensure_ascii=False))  # an escape is JSON too
+        # JSON escapes control characters, but not those that change the direction of text. The escapes that `printable`
+        # writes are those of JSON, so a reader gets the original characters.
+        return printable(json.dumps(entry, ensure_ascii=False))
 
 
 class _StderrHandler(logging.StreamHandler[TextIO]):
-    """Writes to whatever standard error is at that moment: a prompt or a progress display may stand in for it."""
+    """Writes to the current `sys.stderr`, which a prompt or a progress display may replace."""
 
     def __init__(self) -> None:
+        # Not the constructor of `StreamHandler`: it sets `stream`, which is a property here.
         logging.Handler.__init__(self)
 
     @property
@@ -61,7 +65,7 @@ class _StderrHandler(logging.StreamHandler[TextIO]):
 
 
 class RedactingFormatter(logging.Formatter):
-    """Another formatter's output, tracebacks included, with secrets taken out."""
+    """Removes secrets from the output of another formatter, tracebacks included."""
 
     def __init__(self, inner: logging.Formatter, redact: Callable[[str], str]) -> None:
         super().__init__()
@@ -78,11 +82,11 @@ def configure_logging(level: str = "info", log_format: LogFormat = "human") -> N
     handler = _StderrHandler()
     handler.setFormatter(JsonFormatter() if log_format == "json" else HumanFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    logging.captureWarnings(True)  # of libraries: they write plain text otherwise
+    logging.captureWarnings(True)  # otherwise Python writes warnings as plain text between the lines of JSON
 
 
 def _indented(traceback: str) -> str:
-    """A traceback under its line; what is in it cannot look like a line of the log."""
+    """A traceback below its line, indented so that no part of it looks like another line of the log."""
     return "".join(f"\n  {line}" for line in printable(traceback).split("\n"))
 
 

@@ -1,4 +1,4 @@
-"""Mistakes in configuration, for the person who has to correct them: where each is, and what may have been meant."""
+"""Mistakes in configuration, for the person who corrects them: where each is, and which name may be meant."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Problem:
-    """Something about a configuration: where, and what."""
+    """A mistake in a configuration: its place, and a message."""
 
     path: str
     message: str
@@ -28,30 +28,32 @@ class Problem:
 
 
 def problem_at(path: Path, message: str, lines: Mapping[Path, int]) -> Problem:
-    """A problem with its line; that of a value which is missing is the line of what it is missing in."""
+    """A problem with its line. A value that is missing has the line of the object in which it is missing."""
     known = next((path[:end] for end in range(len(path), -1, -1) if path[:end] in lines), None)
     return Problem(".".join(map(str, path)), message, lines[known] if known is not None else None)
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """A question for whoever mistyped a name, or nothing if no known name is near."""
+    """A suggestion for a mistyped name; an empty string if no known name is similar."""
     near = difflib.get_close_matches(name, known, 1)
     return f"; did you mean {near[0]}?" if near else ""
 
 
 def mistakes_in(data: Any, error: ValidationError, model: type[BaseModel]) -> Iterator[tuple[Path, str]]:
-    """The path and a message in plain words for each mistake that a model found in data. No message has a value in it:
-    values may be secret."""
+    """The path and a message in plain words for each mistake that a model found in data."""
     seen: set[Path] = set()
+    # Without the input: values may be secret, so no message repeats one.
     for mistake in error.errors(include_url=False, include_input=False):
         where = _place_in(data, mistake["loc"])
-        if where not in seen:  # each way to read a value complains for itself
+        # Where a value may have several types, pydantic reports a mistake for each of them. The first is enough.
+        if where not in seen:
             seen.add(where)
             yield where, _in_plain_words(cast("Any", mistake), model, where)
 
 
 def _place_in(data: Any, loc: Path) -> Path:
-    """Where a mistake is in the data: the validator also names the alternatives that it tried."""
+    """The part of a mistake's path that is a path in the data."""
+    # pydantic adds the name of the alternative that it tried, which is no key of the data.
     steps: list[str | int] = []
     for step in loc:
         if isinstance(data, Mapping):
@@ -77,7 +79,7 @@ def _in_plain_words(mistake: dict[str, Any], model: type[BaseModel], where: Path
 
 
 def _fields_at(model: type[BaseModel], path: Path) -> Iterable[str]:
-    """The names that are known at a place."""
+    """The keys that the model knows at a path."""
     for step in path:
         field = model.model_fields.get(str(step))
         inner = field.annotation if field is not None else None
@@ -88,7 +90,7 @@ def _fields_at(model: type[BaseModel], path: Path) -> Iterable[str]:
 
 
 def _plain(value: Any) -> str:
-    if value == repr(timedelta(0)):  # a bound that is a duration comes as text
+    if value == repr(timedelta(0)):  # pydantic gives a bound that is a duration as text
         return "0"
     return f"{value:g}" if isinstance(value, float) else str(value)
 

@@ -100,11 +100,12 @@ class CallToolResult(mcp_types.CallToolResult):
         return to_wire(self)
 
 
+# All other characters may have a meaning in a path of some system, such as the backslash and the colon of Windows.
 _UNFIT = re.compile(r"[^\w.() -]")
 
 
 class File(NamedTuple):
-    """Something to be written: how it may be called, its MIME type, and what it holds."""
+    """A file to write: the name that it should have, its MIME type, and its contents."""
 
     name: str
     mime_type: str
@@ -112,9 +113,11 @@ class File(NamedTuple):
 
 
 def resource_file(uri: str, mime_type: str | None, held: str | bytes) -> File:
-    """What a resource holds, called by the end of its address; its type gives it an ending if it has none."""
+    """A resource as a file, named after the end of its address. A name without an ending gets that of its type."""
     data = held.encode() if isinstance(held, str) else held
     usual_type, ending = ("text/plain", ".txt") if isinstance(held, str) else ("application/octet-stream", ".bin")
+    # The address comes from an MCP server, and must not lead out of the folder. Decoded first, so that `%2F` does not
+    # pass as harmless. Leading dots would hide the file, or name a parent folder.
     name = _UNFIT.sub("_", unquote(urlsplit(uri).path.rstrip("/").rpartition("/")[2])).lstrip(".")
     if name and mime_type and "." not in name:
         name += _ending(mime_type)
@@ -127,7 +130,7 @@ def _ending(mime_type: str) -> str:
 
 
 def save_files(files: Iterable[File], folder: str | os.PathLike[str]) -> list[Path]:
-    """Write files into a folder; where they are now. A file that is there already is never replaced."""
+    """Write files into a folder, and return their paths. An existing file is never replaced."""
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     return [_write(target, file.name, file.data) for file in files]
@@ -139,9 +142,10 @@ def _decoded(data: str) -> bytes:
 
 def _write(folder: Path, name: str, data: bytes) -> Path:
     """Write a new file, under this name or a similar one."""
-    wanted = Path(name[-200:])
+    wanted = Path(name[-200:])  # file systems limit the length of names; the end of a name has its type
     for number in itertools.count(1):
         path = folder / (wanted.name if number == 1 else f"{wanted.stem}-{number}{wanted.suffix}")
+        # "x" creates the file or fails, in one step: to look first would race with other programs in the same folder.
         try:
             with path.open("xb") as file:
                 file.write(data)
@@ -157,7 +161,7 @@ _results = TypeAdapter(CallToolResult).validator
 def to_wire(result: mcp_types.CallToolResult) -> dict[str, Any]:
     """A result as JSON data with MCP's wire names."""
     wire = result.model_dump(mode="json", by_alias=True, exclude_none=True)
-    del wire["resultType"]
+    del wire["resultType"]  # a field of newer versions of MCP, which this protocol does not have
     meta = wire.pop("_meta", None)
     if meta is not None:
         wire["meta"] = meta

@@ -1,15 +1,16 @@
-"""Text from elsewhere, made fit for a terminal or a log line."""
+"""Text from other programs, made safe for a terminal or a log line."""
 
 from __future__ import annotations
 
 import re
 
-# Control characters, and those that turn the direction of text around: either can make a screen say what nobody said.
+# Control characters can move the cursor and overwrite what is on the screen. Characters that change the direction of
+# text make it read differently from what it says. Lone surrogates cannot be written as UTF-8 at all.
 _HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def one_line(text: str, limit: int | None = None) -> str:
-    """The same in one line: a line end is shown as an escape too, so that nothing looks like a line of its own."""
+    """The text in one line. Line ends are shown as escapes, so that no part of it looks like a separate line."""
     return printable(text, limit).replace("\n", "\\n")
 
 

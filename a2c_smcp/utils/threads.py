@@ -1,4 +1,4 @@
-"""Blocking work in threads of its own: it may never end, and then must not be in anybody's way."""
+"""Blocking work in threads of its own: it may never end, and must not block other work."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ MOST_THREADS = 16
 
 
 async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
-    """Run a function that may wait for a person, or for ever. Not in the shared pool: six such would fill it.
+    """Run a function that may wait for a person, or for ever.
 
-    Who stops waiting leaves the thread behind; it ends with the process.
+    A caller that stops waiting leaves the thread running; it ends with the process.
     """
+    # Not `asyncio.to_thread`. Its pool has four threads more than the machine has cores, so a few such functions would
+    # fill it; and Python waits for them when the program ends, which it does not do for daemon threads.
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[T] = loop.create_future()
 
@@ -34,12 +36,12 @@ async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
     def work() -> None:
         try:
             result, error = function(*arguments), None
-        except StopIteration as problem:  # which no future takes
+        except StopIteration as problem:  # which a future rejects
             result, error = None, RuntimeError("StopIteration was raised")
             error.__cause__ = problem
         except BaseException as problem:
             result, error = None, problem
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody wants to know
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nothing waits for the outcome
             loop.call_soon_threadsafe(settle, result, error)
 
     context = contextvars.copy_context()  # as `asyncio.to_thread` does
@@ -48,7 +50,7 @@ async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
 
 
 def side_by_side(work: Sequence[Callable[[], T]]) -> list[T]:
-    """Do several things at once; what they give, in order. Who is interrupted with Ctrl-C leaves them behind."""
+    """Call several functions at the same time; return their results in order. Ctrl-C leaves them running."""
     if len(work) < 2:
         return [each() for each in work]  # in this thread, where Ctrl-C ends it
 
@@ -59,4 +61,5 @@ def side_by_side(work: Sequence[Callable[[], T]]) -> list[T]:
     try:
         return list(threads.map(do, work))
     finally:
+        # A `with` block would wait for all of them, also after Ctrl-C.
         threads.shutdown(wait=False, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""Fewer log lines of one source: whoever can cause a line could otherwise fill the disk with them."""
+"""Limits the log lines of one source: a client that can cause a line could otherwise fill the disk."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 WINDOW = 1.0
 """Seconds in which the lines of a source are counted."""
 MOST_SOURCES = 10_000
-"""Sources that are remembered. Of more, the one that was silent for longest is forgotten, which takes no search."""
+"""Sources that are remembered. Beyond that, the one that has been silent for longest is forgotten."""
 
 
 class Throttle:
@@ -20,7 +20,7 @@ class Throttle:
         self._lock = threading.Lock()
 
     def admit(self, source: str) -> int | None:
-        """How many lines of this source were left out since its last one; None if this one is to be left out too."""
+        """Return how many lines of this source were left out since its last one; None if this one is left out, too."""
         now = time.monotonic()
         with self._lock:
             began, count = self._windows.get(source, (now, 0))
@@ -28,6 +28,8 @@ class Throttle:
             if now - began >= WINDOW:
                 left_out = max(0, count - self._most)
                 began, count = now, 0
+            # Removed and added again, the source becomes the last of the dictionary. The first is then the one that has
+            # been silent for longest, and an attacker with many addresses cannot make every line cost a search.
             self._windows.pop(source, None)
             self._windows[source] = began, count + 1
             if len(self._windows) > MOST_SOURCES:

@@ -1,4 +1,4 @@
-"""The lines of a TOML file, which `tomllib` does not tell."""
+"""The lines of the keys in a TOML file, which `tomllib` does not report."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, cast
 
 _QUOTED = r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\''
 _KEY = rf"(?:[A-Za-z0-9_-]+|{_QUOTED})(?:[ \t]*\.[ \t]*(?:[A-Za-z0-9_-]+|{_QUOTED}))*"
+# Strings and comments come first, so that the brackets and line ends in them do not count. A multi-line string may end
+# with five quotation marks: up to two of them belong to its text.
 _TOKEN = re.compile(
     rf'(?P<text>"""(?:[^\\]|\\.)*?"{{3,5}}|\'\'\'.*?\'{{3,5}}|{_QUOTED})'
     rf"|(?P<comment>\#[^\n]*)|(?P<open>[\[{{])|(?P<close>[\]}}])|(?P<end>\n)",

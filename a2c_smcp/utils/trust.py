@@ -1,11 +1,11 @@
-"""Whom a client trusts to vouch for the Server's certificate, and why it does not trust one."""
+"""The certificate authorities that a client trusts, and the reason why it rejects a certificate."""
 
 from __future__ import annotations
 
 import ssl
 from pathlib import Path
 
-# OpenSSL's reasons to reject a certificate.
+# OpenSSL's reasons to reject a certificate (X509_V_ERR_… in `x509_vfy.h`). The texts of its errors differ by version.
 EXPIRED, NOT_YET_VALID = 10, 9
 SELF_SIGNED = (18, 19)
 UNKNOWN_ISSUER = (2, 20, 21)

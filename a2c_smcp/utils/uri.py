@@ -1,8 +1,4 @@
-"""What `window://` and `dpe://` share: taking a URI apart and putting one together, strictly and in linear time.
-
-`urllib.parse.urlsplit` is not used: it lower-cases hosts and strips tabs and line breaks. `int()` is called on ASCII
-digits of bounded length only, since by itself it takes `+1`, `1_0` and other scripts' digits.
-"""
+"""What `window://` and `dpe://` share: parsing and building URIs, strictly and in linear time."""
 
 from __future__ import annotations
 
@@ -32,6 +28,8 @@ def split_uri(raw: object, scheme: str) -> RawURI:
     Raises:
         ValueError: not a string, another scheme, no host, or a control character anywhere.
     """
+    # Not `urllib.parse.urlsplit`: it converts hosts to lower case and removes tabs and line breaks, and two addresses
+    # that differ must not become the same.
     prefix = scheme + "://"
     if not isinstance(raw, str) or not raw.startswith(prefix):
         raise ValueError(f"a {prefix} URI is expected")
@@ -58,6 +56,7 @@ def join_uri(scheme: str, host: str, segments: Iterable[str], query: Iterable[tu
         if not segment:
             raise ValueError("an empty path segment")
         parts.append("/" + quote(segment, safe=""))
+    # A comma stays as it is: `categories` is a list, and people read addresses.
     pairs = "&".join(f"{quote(key, safe='')}={quote(value, safe=',')}" for key, value in query)
     return "".join(parts) + (f"?{pairs}" if pairs else "")
 
@@ -68,7 +67,9 @@ def decode(segment: str) -> str:
 
 
 def parse_natural(text: str) -> int | None:
-    """A non-negative integer in ASCII digits, or None. Refuses numbers of more than 18 significant digits."""
+    """A non-negative integer in ASCII digits, or None. Rejects numbers of more than 18 significant digits."""
+    # `int` alone also accepts `+1`, `1_0`, spaces and the digits of other scripts, and takes quadratic time for long
+    # texts. 18 digits fit into 64 bits.
     if not _DIGITS.fullmatch(text):
         return None
     significant = text.lstrip("0")

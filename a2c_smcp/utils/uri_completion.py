@@ -1,7 +1,7 @@
-"""What could follow a half-typed `dpe://` address: the pages and elements that an MCP server suggests.
+"""Completes a partial `dpe://` address with the pages and elements that an MCP server suggests.
 
-The chain is that of the protocol, doc_ref → page_index → element_id: each step sends what was chosen before. Who is
-asked, a session on the Computer or a Computer through the office, is the caller's affair.
+The chain is that of the protocol, doc_ref → page_index → element_id: each step sends the values chosen before. The
+caller decides where to ask: a session on the Computer, or a Computer through the office.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from a2c_smcp.utils.dpe_uri import extend_dpe_uri, parse_dpe_uri
 
 MAX_CHOICES = 100
 MAX_PAGES = 32
-"""Pages whose elements are asked for one by one, of a server that suggests none for the whole document."""
+"""Pages whose elements are requested one by one from a server that suggests none for the whole document."""
 
 Suggest: TypeAlias = Callable[[str, str, str, dict[str, str]], Awaitable[Sequence[str]]]
 """`(template, argument, value, context)`: the values that the MCP server suggests."""
@@ -28,7 +28,7 @@ _VARIABLE = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """A half-typed address of a page or an element."""
+    """A partial address of a page or an element."""
 
     document: str
     """The address of its document, as it was typed."""
@@ -38,19 +38,21 @@ class Inside:
 
 
 def inside(start: str) -> Inside | None:
-    """The half-typed address taken apart; None where no page or element is being typed."""
+    """The parts of a partial address; None if it is not that of a page or element."""
     found = _LAST_STEP.fullmatch(start)
     return Inside(found["document"], found["kind"], found["start"]) if found is not None else None
 
 
 async def complete_inside(wanted: Inside, templates: Iterable[str], suggest: Suggest) -> list[str]:
-    """Addresses of pages or elements that begin as typed, by what the server with these templates suggests."""
+    """The addresses of pages or elements with this beginning that the server of these templates suggests."""
     steps = _steps(wanted, tuple(templates))
     if wanted.kind not in steps:
         return []
     template, document, last = steps[wanted.kind]
     context = {document: parse_dpe_uri(wanted.document).doc_ref or ""} if document else {}
     values = list(await suggest(template, last, wanted.start, context))
+    # In the protocol's chain, elements follow a page, and an address of an element names none. A server may therefore
+    # suggest elements only for a page.
     if not values and wanted.kind == "elements" and "pages" in steps:
         values = await _by_page(wanted.start, steps["pages"], (template, last), context, suggest)
     found: list[str] = []
@@ -63,7 +65,7 @@ async def complete_inside(wanted: Inside, templates: Iterable[str], suggest: Sug
 
 
 def beginning_with(start: str, uris: Iterable[str]) -> list[str]:
-    """Those that begin so, each once, and not too many."""
+    """The addresses with this beginning, each once, at most `MAX_CHOICES`."""
     return list(dict.fromkeys(uri for uri in uris if uri.startswith(start)))[:MAX_CHOICES]
 
 

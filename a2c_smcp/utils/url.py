@@ -1,4 +1,4 @@
-"""The check of an address that something connects to."""
+"""The check of addresses to connect to."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ def check_url(url: str, schemes: Sequence[str] = OF_SERVERS) -> SplitResult:
         host, port = parts.hostname, parts.port
     except ValueError:  # a port that is no number, or an IPv6 address without its closing bracket
         raise ValueError("has no valid host and port; expected a URL such as http://127.0.0.1:8000") from None
+    # `urlsplit` also accepts `http:127.0.0.1`, where the rest is a path.
     if parts.scheme not in schemes or not url[len(parts.scheme) :].startswith("://"):
         *most, last = (f"{scheme}://" for scheme in schemes)
         raise ValueError(f"must start with {', '.join(most)} or {last}")

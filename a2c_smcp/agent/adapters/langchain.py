@@ -31,6 +31,7 @@ class _OfficeTool(BaseTool):
     toolkit: Any
 
     def _run(self, **arguments: Any) -> Any:
+        # The Agent belongs to an event loop, which this call would block: the answer could never arrive.
         if isinstance(self.toolkit, Toolkit):
             raise NotImplementedError("this tool belongs to an asynchronous Agent: use ainvoke")
         return _content(self.toolkit.call(self.name, arguments))
@@ -38,10 +39,12 @@ class _OfficeTool(BaseTool):
     async def _arun(self, **arguments: Any) -> Any:
         if isinstance(self.toolkit, Toolkit):
             return _content(await self.toolkit.call(self.name, arguments))
+        # The blocking Agent waits for the answer. In this thread it would stop the event loop of the program.
         return _content(await asyncio.to_thread(self.toolkit.call, self.name, arguments))
 
 
 def _content(answer: Answer) -> tuple[list[dict[str, Any]], Answer]:
+    # With `handle_tool_error`, LangChain turns this exception into a message for the model. Any other ends the run.
     if answer.is_error:
         raise ToolException(answer.text)
     blocks: list[dict[str, Any]] = [

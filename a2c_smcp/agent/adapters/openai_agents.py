@@ -23,6 +23,7 @@ def _tool(toolkit: Toolkit | SyncToolkit, tool: ModelTool) -> FunctionTool:
     async def invoke(context: Any, arguments: str) -> Any:
         if isinstance(toolkit, Toolkit):
             return _output(await toolkit.call(tool.name, arguments))
+        # The blocking Agent waits for the answer. In this thread it would stop the event loop of the program.
         return _output(await asyncio.to_thread(toolkit.call, tool.name, arguments))
 
     return FunctionTool(
@@ -30,7 +31,7 @@ def _tool(toolkit: Toolkit | SyncToolkit, tool: ModelTool) -> FunctionTool:
         description=tool.description,
         params_json_schema=tool.parameters,
         on_invoke_tool=invoke,
-        strict_json_schema=False,
+        strict_json_schema=False,  # see `ToolkitBase.openai_responses`
     )
 
 

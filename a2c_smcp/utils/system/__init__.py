@@ -1,4 +1,4 @@
-"""What differs between Linux, macOS and Windows: each difference once, in the module named after it.
+"""The differences between Linux, macOS and Windows, each in the module that is named after it.
 
-The rest of the code asks these modules and has no `sys.platform` of its own.
+The rest of the code calls these modules and does not check `sys.platform`.
 """

@@ -1,4 +1,4 @@
-"""Files: replacing one as a whole, owning a folder, and whether others may read a secret."""
+"""Files: replace one as a whole, own a folder, and check whether other users may read a secret."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def _give_to_owner_of(status: os.stat_result, name: str) -> None:
-        """Files get their access rights from their folder."""
+        """Do nothing: on Windows, files get their access rights from their folder."""
 
     def lock_folder(folder: Path) -> int | None:
         """Own a folder until the handle is closed or our process ends; None if another process or user owns it."""
@@ -28,7 +28,7 @@ if sys.platform == "win32":
         return handle
 
     def others_may_read(path: Path) -> bool:
-        """Whether the mode of a file lets other users read it; Windows keeps profiles private by other means."""
+        """Whether the mode of a file lets other users read it. Windows has no modes; it protects profiles by folder."""
         return False
 
 else:
@@ -41,12 +41,13 @@ else:
     def lock_folder(folder: Path) -> int | None:
         """Own a folder until the handle is closed or our process ends; None if another process or user owns it."""
         try:
-            # NOFOLLOW: where everybody may write, as in /tmp, the name may be a link that somebody else has made.
+            # NOFOLLOW: in a folder where every user may write, such as /tmp, the name may be another user's link.
             handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         except OSError:
             return None
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Another user may have created the folder. That user could read and replace everything in it.
             if os.fstat(handle).st_uid == os.geteuid():
                 return handle
         except OSError:
@@ -60,23 +61,28 @@ else:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Replace the contents of a file that exists. It keeps its mode and, where possible, its owner; a symbolic link
-    stays one, and the file that it leads to is replaced.
+    """Replace the contents of an existing file. It keeps its mode and, if possible, its owner.
+
+    A symbolic link stays one; the file that it leads to is replaced.
 
     Raises:
-        OSError: the file cannot be written; it is as it was.
+        OSError: the file cannot be written, and is unchanged.
     """
     target = path.resolve(strict=True)
     status = target.stat()
-    os.close(os.open(target, os.O_WRONLY))  # renaming would also replace a file that is write-protected
+    os.close(os.open(target, os.O_WRONLY))  # raises if the file is write-protected, which a rename would ignore
+    # A new file that is renamed over the old one: a reader sees one or the other, and a full disk harms neither. It is
+    # in the same folder, because a rename does not cross file systems. Only its owner can read it until the end.
     number, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with open(number, "wb") as file:
             file.write(data)
+            # Without this, some file systems perform the rename before the write: after a power failure, the file would
+            # be empty.
             file.flush()
             os.fsync(file.fileno())
         _give_to_owner_of(status, name)
-        os.chmod(name, status.st_mode)  # after the owner: a change of owner may clear bits
+        os.chmod(name, status.st_mode)  # after the owner: a change of owner may clear bits of the mode
         os.replace(name, target)
     except BaseException:
         with contextlib.suppress(OSError):

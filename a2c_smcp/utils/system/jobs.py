@@ -63,7 +63,7 @@ class Accounting(ctypes.Structure):
 
 
 def limits(process_memory: int = 0) -> ExtendedLimits:
-    """The limits of a job whose processes end with its last handle, each with at most so much memory; 0 is any."""
+    """The limits of a job whose processes end with its last handle, each with at most this much memory (0: any)."""
     wanted = ExtendedLimits()
     wanted.BasicLimitInformation.LimitFlags = LIMIT_KILL_ON_JOB_CLOSE
     if process_memory:
@@ -118,7 +118,7 @@ if sys.platform == "win32":
             """Put a process into the job. What it has started before that stays outside.
 
             Raises:
-                OSError: the process has ended, or belongs to somebody else.
+                OSError: the process has ended, or belongs to another user.
             """
             process = _open_process(pid, _PROCESS_SET_QUOTA | _PROCESS_TERMINATE)
             try:
@@ -141,7 +141,7 @@ if sys.platform == "win32":
             _kernel32.TerminateJobObject(self._handle, 1)
 
         def close(self) -> None:
-            """End what is left of it."""
+            """Close the job, which ends the processes that are left in it."""
             handle, self._handle = self._handle, 0
             if handle:
                 _kernel32.CloseHandle(handle)

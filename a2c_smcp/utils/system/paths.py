@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def by_system(*, linux: T, macos: T, windows: T, system: str = sys.platform) -> T:
-    """The one of three that is for this system; `linux` is for every other Unix too."""
+    """The value for this system; `linux` is also that of every other Unix."""
     return {"darwin": macos, "win32": windows}.get(system, linux)
 
 
@@ -26,22 +26,23 @@ def settings_folder(home: Path, system: str = sys.platform) -> Path:
 
 
 def state_folder(system: str = sys.platform) -> Path:
-    """Where `a2c` keeps what it remembers, such as the lines that were typed."""
+    """Where `a2c` keeps its state, such as the history of the prompt."""
     state = _from_environment("XDG_STATE_HOME", Path.home() / ".local" / "state")
     return by_system(linux=state, macos=state, windows=_local_data(), system=system) / "a2c"
 
 
 def cache_folder(system: str = sys.platform) -> Path:
-    """Where `a2c` keeps what it can make again."""
+    """Where `a2c` keeps data that it can generate again."""
     cache = _from_environment("XDG_CACHE_HOME", Path.home() / ".cache")
     windows = _from_environment("XDG_CACHE_HOME", _local_data())
     return by_system(linux=cache, macos=cache, windows=windows, system=system) / "a2c"
 
 
 def _local_data() -> Path:
-    """What belongs to this machine alone; `APPDATA` would follow its owner to other machines."""
+    """The folder for data of this machine only."""
+    # Not `APPDATA`, which Windows may copy to the other machines of the same user.
     return _from_environment("LOCALAPPDATA", Path.home() / "AppData" / "Local")
 
 
 def _from_environment(name: str, otherwise: Path) -> Path:
-    return Path(os.environ.get(name) or otherwise)
+    return Path(os.environ.get(name) or otherwise)  # an empty variable counts as unset, as XDG demands

@@ -1,9 +1,8 @@
-"""Child processes: started apart from our terminal, ended together with everything that they start, and never left
-behind.
+"""Child processes: started apart from our terminal, ended with everything that they start, and never left behind.
 
-On POSIX systems a child leads a process group, and carries a mark in its environment that its own children inherit, so
-that those are found which leave the group; a watchdog does the same if we are killed. On Windows a child gets a job
-object, which holds everything that it starts, and which ends with our process.
+On POSIX systems, a child leads a process group. It also has a mark in its environment, which its own children inherit:
+so those that leave the group are found as well. If our process is killed, a watchdog ends them. On Windows, a child
+gets a job object, which holds everything that it starts, and which ends with our process.
 """
 
 from __future__ import annotations
@@ -37,6 +36,7 @@ def end_with_parent() -> None:
 
     def end(parent: int) -> None:
         _wait_for(parent)
+        # `sys.exit` would end this thread only.
         os._exit(1)
 
     threading.Thread(target=end, args=[os.getppid()], daemon=True).start()
@@ -73,7 +73,7 @@ if sys.platform == "win32":
                 self._job.add(pid)
 
         def terminate(self) -> bool:
-            """Ask all of them to end; whether there are any. Only processes that share our console hear of it."""
+            """Ask all of them that share our console to end; return whether there are any processes at all."""
             with suppress(OSError):
                 os.kill(self._pid, signal.CTRL_BREAK_EVENT)
             return self.is_alive()
@@ -87,14 +87,14 @@ if sys.platform == "win32":
             return self._job.count() > 0
 
         def close(self) -> None:
-            """Let go of it; whatever still runs ends."""
+            """Close the job. Processes that still run end."""
             self._job.close()
 
     class Guard:
-        """Ends the trees of our children if we are killed: the system closes our jobs, so there is nothing to do."""
+        """Ends the trees of our children if we are killed. Windows does it, by closing our jobs."""
 
         def mark(self) -> dict[str, str]:
-            """What the environment of the next child must hold."""
+            """The variables that the environment of the next child needs."""
             return {}
 
         def adopt(self, pid: int, mark: Mapping[str, str]) -> ProcessTree:
@@ -120,7 +120,7 @@ else:
         return " ".join((command, *map(shlex.quote, arguments)))
 
     def _wait_for(parent: int) -> None:
-        while os.getppid() == parent:  # an orphan gets another one
+        while os.getppid() == parent:  # an orphan gets another parent
             time.sleep(1)
 
     class ProcessTree:
@@ -132,7 +132,7 @@ else:
             self._guard = guard
 
         def terminate(self) -> bool:
-            """Ask all of them to end; whether there are any."""
+            """Ask all of them to end; return whether there are any."""
             return watchdog.send(signal.SIGTERM, {self._pid}, self._mark)
 
         def kill(self) -> None:
@@ -144,12 +144,12 @@ else:
             return watchdog.send(0, {self._pid}, self._mark)
 
         def close(self) -> None:
-            """Let go of it, once it has ended."""
+            """Stop guarding the child, after it has ended."""
             if self._guard is not None:
                 self._guard.forget(self._pid)
 
     class Guard:
-        """Ends the trees of our children if we are killed: a watchdog of ours does, for as long as there are any."""
+        """Ends the trees of our children if we are killed: a watchdog process does it."""
 
         def __init__(self) -> None:
             self._token = secrets.token_hex(8)
@@ -157,13 +157,16 @@ else:
             self._watchdog: subprocess.Popen[bytes] | None = None
 
         def mark(self) -> dict[str, str]:
-            """What the environment of the next child must hold."""
+            """The variables that the environment of the next child needs."""
+            # Started with the first child, because a Computer may have none. Its own session keeps Ctrl-C away from it.
+            # Without `site` it starts faster, and in "/" it does not keep a folder from being unmounted.
             if self._watchdog is None or self._watchdog.poll() is not None:
                 self._watchdog = subprocess.Popen(
                     [sys.executable, "-I", "-S", watchdog.__file__, self._token],
                     stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, bufsize=0, cwd="/",
                     start_new_session=True,
                 )  # fmt: skip
+            # The dot at the end matters: marks are compared by their beginning, and child 1 must not match child 10.
             return {watchdog.MARK: f"{self._token}.{next(self._numbers)}."}
 
         def adopt(self, pid: int, mark: Mapping[str, str]) -> ProcessTree:
@@ -172,7 +175,8 @@ else:
             return ProcessTree(pid, mark[watchdog.MARK], self)
 
         def forget(self, pid: int) -> None:
-            """A child has ended."""
+            """Stop guarding a child that has ended."""
+            # Otherwise the watchdog could later kill another process group that gets the same number.
             self._tell(f"-{pid}\n")
 
         def close(self) -> None:
@@ -184,5 +188,5 @@ else:
 
         def _tell(self, line: str) -> None:
             if self._watchdog is not None and self._watchdog.stdin is not None:
-                with suppress(OSError, ValueError):
+                with suppress(OSError, ValueError):  # it has ended, or been closed; children must run all the same
                     self._watchdog.stdin.write(line.encode())

@@ -1,4 +1,4 @@
-"""What this process may use, and what the machine has: memory, open files, load."""
+"""The limits of this process and the state of the machine: memory, open files, load."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ctypes import c_uint32, c_uint64
 from pathlib import Path
 
 MANY_FILES = 1_048_576
-"""What is asked for where the system sets no limit: some systems refuse "unlimited"."""
+"""The number to request if the system sets no limit: some systems reject "unlimited"."""
 FILES_ON_WINDOWS = 10_000
-"""Windows limits handles by memory only, so any number will do that no Server here reaches."""
+"""Windows limits handles by memory only. This is a number that no Server on it reaches."""
 
 
 class MemoryStatus(ctypes.Structure):
@@ -37,10 +37,10 @@ class MemoryStatus(ctypes.Structure):
 if sys.platform == "win32":
     from a2c_smcp.utils.system.jobs import Job
 
-    _own_job: list[Job] = []  # for as long as we live: closing it would end us
+    _own_job: list[Job] = []  # kept until the process ends: closing the job would end us
 
     def limit_memory(max_bytes: int) -> None:
-        """Have allocations fail in this process beyond so many bytes; 0 leaves it as it is."""
+        """Let allocations of this process fail beyond this number of bytes; 0 sets no limit."""
         if max_bytes:
             with contextlib.suppress(OSError):
                 job = Job(max_bytes)
@@ -48,15 +48,15 @@ if sys.platform == "win32":
                 job.add(os.getpid())
 
     def raise_open_files() -> int:
-        """Allow this process as many open files as it may have; how many that is."""
+        """Raise the limit of open files as far as the system allows; return it."""
         return FILES_ON_WINDOWS
 
     def load_average() -> tuple[float, ...]:
-        """The load over 1, 5 and 15 minutes, where the system knows it."""
+        """The load over 1, 5 and 15 minutes; empty if the system does not report it."""
         return ()
 
     def memory_use() -> tuple[int, int] | None:
-        """Bytes in use and in all, where the system says so."""
+        """Bytes in use and in all; None if the system does not report them."""
         status = MemoryStatus()
         status.dwLength = ctypes.sizeof(status)
         if not ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):
@@ -67,13 +67,13 @@ else:
     import resource
 
     def limit_memory(max_bytes: int) -> None:
-        """Have allocations fail in this process beyond so many bytes; 0 leaves it as it is."""
+        """Let allocations of this process fail beyond this number of bytes; 0 sets no limit."""
         if max_bytes:
-            with contextlib.suppress(OSError, ValueError):  # macOS refuses it
+            with contextlib.suppress(OSError, ValueError):  # macOS rejects it
                 resource.setrlimit(resource.RLIMIT_AS, (max_bytes, max_bytes))
 
     def raise_open_files() -> int:
-        """Allow this process as many open files as it may have; how many that is."""
+        """Raise the limit of open files as far as the system allows; return it."""
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         wanted = hard if hard != resource.RLIM_INFINITY else max(soft, MANY_FILES)
         if soft < wanted:
@@ -82,11 +82,11 @@ else:
         return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
     def load_average() -> tuple[float, ...]:
-        """The load over 1, 5 and 15 minutes, where the system knows it."""
+        """The load over 1, 5 and 15 minutes; empty if the system does not report it."""
         return os.getloadavg()
 
     def memory_use() -> tuple[int, int] | None:
-        """Bytes in use and in all, where the system says so."""
+        """Bytes in use and in all; None if the system does not report them."""
         try:
             rows = (line.split() for line in Path("/proc/meminfo").read_text("ascii").splitlines())
             amounts = {row[0].rstrip(":"): int(row[1]) * 1024 for row in rows}

@@ -20,8 +20,8 @@ if sys.platform == "win32":
     RESIZED: int | None = None
 
     def stop_this_process() -> None:
-        """Have the handler of SIGTERM run, from any thread."""
-        signal.raise_signal(signal.SIGTERM)  # os.kill would be TerminateProcess, which runs no handler
+        """Run the handler of SIGTERM, from any thread."""
+        signal.raise_signal(signal.SIGTERM)  # `os.kill` is TerminateProcess here, which runs no handler
 
 else:
     STOP: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM)
@@ -29,24 +29,24 @@ else:
     RESIZED: int | None = signal.SIGWINCH
 
     def stop_this_process() -> None:
-        """Have the handler of SIGTERM run, from any thread."""
-        os.kill(os.getpid(), signal.SIGTERM)  # raise_signal would leave a blocking call of the main thread alone
+        """Run the handler of SIGTERM, from any thread."""
+        os.kill(os.getpid(), signal.SIGTERM)  # `raise_signal` would not interrupt a blocking call of the main thread
 
 
 @contextmanager
 def on_signals(numbers: Iterable[int | None], callback: Callable[[], object]) -> Generator[None]:
-    """Within the block, call `callback` on the running event loop each time one of these signals arrives. A signal that
-    is ignored, as nohup has SIGHUP ignored, stays so; a signal that this system does not have is None.
+    """Within the block, call `callback` on the running event loop each time one of these signals arrives.
 
-    This is `signal.signal` rather than `loop.add_signal_handler`, which Windows' loops do not have. Handlers of
-    `signal.signal` run in the main thread between two bytecodes; every loop wakes up for them, because
-    `call_soon_threadsafe` writes to its wake-up pipe.
+    None stands for a signal that this system does not have.
     """
+    # `signal.signal` and not `loop.add_signal_handler`, which Windows' loops do not have. Its handlers run in the main
+    # thread between two bytecodes, and `call_soon_threadsafe` writes to the pipe that wakes the loop up.
     loop = asyncio.get_running_loop()
 
     def forward(number: int, frame: FrameType | None) -> None:
         loop.call_soon_threadsafe(callback)
 
+    # A signal that is ignored stays ignored: nohup starts a program with SIGHUP ignored.
     known = [number for number in numbers if number is not None and signal.getsignal(number) is not signal.SIG_IGN]
     previous = {number: signal.signal(number, forward) for number in known}
     try:
@@ -57,8 +57,10 @@ def on_signals(numbers: Iterable[int | None], callback: Callable[[], object]) ->
 
 
 class Hangup:
-    """Tells the two meanings of SIGHUP apart: reload, or the terminal has closed. Create it before the signal has a
-    handler."""
+    """Distinguishes the two meanings of SIGHUP: reload, or the terminal has closed.
+
+    Create it before the signal has a handler.
+    """
 
     def __init__(self) -> None:
         self._is_ignored = HANGUP is not None and signal.getsignal(HANGUP) == signal.SIG_IGN  # by nohup
@@ -66,5 +68,5 @@ class Hangup:
 
     @property
     def ends_the_program(self) -> bool:
-        """Whether the signal came because the terminal closed, as opposed to an operator who wants a reload."""
+        """Whether the signal came because the terminal closed, and not because an operator requests a reload."""
         return self._had_terminal and not self._is_ignored and not has_terminal()

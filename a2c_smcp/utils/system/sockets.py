@@ -27,12 +27,12 @@ if sys.platform == "win32":
         return socket.fromshare(base64.b64decode(shared))
 
     def close_inherited(shared: str) -> None:
-        """Close what came along with our start, except for the socket: on Windows nothing does."""
+        """Close everything that we inherited except for the socket. On Windows we inherit nothing."""
 
 else:
     import os
 
-    _OWN_PORT = socket.SO_REUSEADDR  # else a port stays taken for a minute after its Server has stopped
+    _OWN_PORT = socket.SO_REUSEADDR  # otherwise a port stays in use for a minute after its Server has stopped
     _MOST_DESCRIPTORS = 1_024
     LOOP_OF_SHARED_LISTENER = "auto"
 
@@ -49,7 +49,8 @@ else:
         return socket.socket(fileno=int(shared))
 
     def close_inherited(shared: str) -> None:
-        """Close what came along with our start, except for the socket: our own children would inherit it."""
+        """Close everything that we inherited except for the socket."""
+        # A descriptor that is inherited stays inheritable: our own children would get it, too.
         kept = int(shared or 2)
         os.closerange(3, kept)
         os.closerange(max(kept + 1, 3), _MOST_DESCRIPTORS)

@@ -1,4 +1,4 @@
-"""Terminals and shells: whether there is one, waiting for Enter, and how a command line is written and read."""
+"""Terminals and shells: whether there is one, how to wait for Enter, and how to write and read a command line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 
 KEY_SECONDS = 0.05
-"""How often Windows' keyboard is polled: nothing there can be waited for together with an event loop."""
+"""How often the keyboard is polled on Windows, where an event loop cannot wait for it."""
 _CTRL_C, _CTRL_D, _CTRL_Z = "\x03", "\x04", "\x1a"
 _PLAIN_WORD = re.compile(r"[\w.:/\\=@%+,-]+", re.ASCII)
 
@@ -94,10 +94,8 @@ else:
         return True
 
     async def enter_pressed() -> bool:
-        """Wait until a person at the terminal presses Enter; False at the end of input (Ctrl-D).
-
-        Not in a thread: one that reads standard input cannot be stopped when the program ends.
-        """
+        """Wait until a person at the terminal presses Enter; False at the end of input (Ctrl-D)."""
+        # Not in a thread: one that reads standard input cannot be stopped when the program ends.
         loop, number = asyncio.get_running_loop(), sys.stdin.fileno()
         pressed: asyncio.Future[bool] = loop.create_future()
 

@@ -1,10 +1,9 @@
-"""The program that ends a program's children when it dies in a way that leaves it no time for that; not for Windows,
-where job objects do it.
+"""The program that ends the children of its parent if the parent is killed. On Windows, job objects do that.
 
-It reads lines from its standard input, whose other end only the parent holds: `+123` says that process group 123 is
-alive, `-123` that it is gone. When the input ends, the parent is dead: whatever is left is terminated, then killed.
-Where there is /proc, processes that left their group are found by a mark in their environment.
-It imports nothing but the standard library's smallest parts, so that it costs little.
+It reads lines from its standard input, whose other end only the parent holds: `+123` reports that process group 123 has
+started, `-123` that it has ended. The input ends with the parent, in whatever way that dies. The watchdog then
+terminates the groups that are left, and kills them if they do not end. On systems with /proc, it also finds processes
+that left their group, by a mark in their environment. It imports only small modules, so that it starts quickly.
 """
 
 import os
@@ -15,8 +14,9 @@ import time
 assert sys.platform != "win32"  # the type checker skips the rest there
 
 MARK = "A2C_PROCESS_MARK"
-"""The environment variable that every child, and whatever it starts, carries."""
+"""The environment variable of every child, and of everything that it starts."""
 GRACE = 2.0
+"""Seconds that processes have to end before they are killed."""
 
 
 def members(groups: set[int], mark: str) -> list[tuple[int, int]]:
@@ -27,6 +27,8 @@ def members(groups: set[int], mark: str) -> list[tuple[int, int]]:
         if not name.isdigit() or int(name) == os.getpid():
             continue
         try:
+            # The second field is the name of the program in parentheses. It may itself contain spaces and parentheses,
+            # so the last one is searched for.
             with open(f"/proc/{name}/stat", "rb") as file:
                 state, _, group = file.read().rpartition(b")")[2].split()[:3]
             if state in b"ZX":
@@ -43,12 +45,12 @@ def _environment(name: str) -> bytes:
     try:
         with open(f"/proc/{name}/environ", "rb") as file:
             return file.read()
-    except PermissionError:
+    except PermissionError:  # the process of another user
         return b""
 
 
 def send(number: int, groups: set[int], mark: str | None) -> bool:
-    """Send a signal to the groups and to what is marked; whether there was anybody."""
+    """Send a signal to the groups and to marked processes; return whether there were any. Signal 0 only checks."""
     targets = [(os.killpg, group) for group in groups]
     found: list[tuple[int, int]] | None = None
     if mark is not None and os.path.isdir("/proc/self"):
@@ -61,7 +63,9 @@ def send(number: int, groups: set[int], mark: str | None) -> bool:
             anybody = True
         except (ProcessLookupError, PermissionError):
             pass
-    return anybody if found is None else bool(found)  # a group of the dead nobody reaped takes signals too
+    # A group accepts signals until its last process has been reaped by its parent, even if all have ended. Where /proc
+    # is available, it shows which of them run.
+    return anybody if found is None else bool(found)
 
 
 def main(mark: str) -> None:
