@@ -16,7 +16,8 @@ class ChangeQueue:
 
     A program may iterate slowly, or stop iterating without closing. The queue must then not grow with the changes of
     days: a state (tools, windows, …) that changes again replaces the earlier change in its place, and a Computer that
-    leaves takes its own unread arrival and states with it. What is left grows with the number of Computers.
+    leaves takes its own unread arrival and states with it. A connection that is lost again takes back the unread news
+    that it had returned. What is left grows with the number of Computers.
     """
 
     def __init__(self) -> None:
@@ -26,6 +27,8 @@ class ChangeQueue:
         """The unread change of each state, which a later one replaces."""
         self._arrivals: dict[str | None, int] = {}
         """The unread arrivals of Computers that have not left."""
+        self._rejoined: int | None = None
+        """The unread return to the office."""
         self._next = 0
 
     def __len__(self) -> int:
@@ -37,6 +40,11 @@ class ChangeQueue:
         number = self._latest.get((change.kind, computer))
         if number is not None:
             self._changes[number] = change
+            return
+        # The reader has not heard of the return: for it, the connection is still lost, or will be by an earlier change.
+        if change.kind == "disconnected" and self._rejoined is not None:
+            del self._changes[self._rejoined]
+            self._rejoined = None
             return
         # A Computer enters or leaves. States from before must stay before this change, and later ones come after it, so
         # later ones must not replace them.
@@ -56,6 +64,8 @@ class ChangeQueue:
             self._latest[change.kind, computer] = number
         elif change.kind == "enter":
             self._arrivals[computer] = number
+        elif change.kind == "rejoined":
+            self._rejoined = number
 
     def take(self) -> Change | None:
         """Remove and return the oldest change, or None."""
@@ -65,6 +75,8 @@ class ChangeQueue:
         change = self._changes.pop(number)
         _forget(self._latest, (change.kind, change.computer), number)
         _forget(self._arrivals, change.computer, number)
+        if number == self._rejoined:
+            self._rejoined = None
         return change
 
 

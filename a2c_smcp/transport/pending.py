@@ -51,39 +51,39 @@ class AsyncPending:
 class SyncPending:
     """A request of a thread. `_latch` is locked until the outcome is there."""
 
-    __slots__ = ("_error", "_latch", "_value")
+    __slots__ = ("_latch", "_outcomes")
 
     def __init__(self) -> None:
         # A bare lock and not a `threading.Event`. An event is Python code around a lock: a Ctrl-C in the middle of it
         # leaves the lock held, and the reader thread would then block for ever when it brings the ack.
         self._latch = threading.Lock()
         self._latch.acquire()
-        self._value: Any = None
-        self._error: SMCPError | None = None
+        # The first outcome counts: the ack may come in the moment in which another thread reports a lost connection.
+        # To append to a list is one step for all threads.
+        self._outcomes: list[tuple[Any, SMCPError | None]] = []
 
     def settle(self, ack: list[Any]) -> None:
         """Hand over the values of an ack."""
         try:
-            self._value = _value_of(ack)
+            self._end(_value_of(ack), None)
         except InvalidAnswerError as error:
-            self._error = error
-        self._open()
+            self._end(None, error)
 
     def fail(self, error: SMCPError) -> None:
         """Report that no ack will come."""
-        if self._latch.locked():
-            self._error = error
-            self._open()
+        self._end(None, error)
 
     def wait(self, seconds: float, event: str) -> Any:
         """Wait for the value of the ack. It raises what `AsyncPending.wait` raises."""
         if not self._latch.acquire(timeout=seconds):
             raise _too_late(seconds, event)
-        if self._error is not None:
-            raise self._error
-        return self._value
+        value, error = self._outcomes[0]
+        if error is not None:
+            raise error
+        return value
 
-    def _open(self) -> None:
+    def _end(self, value: Any, error: SMCPError | None) -> None:
+        self._outcomes.append((value, error))
         with contextlib.suppress(RuntimeError):  # another thread has released it
             self._latch.release()
 

@@ -137,12 +137,16 @@ def save_files(files: Iterable[File], folder: str | os.PathLike[str]) -> list[Pa
 
 
 def _decoded(data: str) -> bytes:
-    return base64.b64decode(data)
+    try:
+        return base64.b64decode(data)
+    except ValueError:
+        raise InvalidAnswerError("the result has a picture, recording or file that is not valid Base64") from None
 
 
 def _write(folder: Path, name: str, data: bytes) -> Path:
     """Write a new file, under this name or a similar one."""
-    wanted = Path(name[-200:])  # file systems limit the length of names; the end of a name has its type
+    # File systems limit the length of a name, in bytes. The end of a name has its type.
+    wanted = Path(name.encode()[-200:].decode("utf-8", "ignore"))
     for number in itertools.count(1):
         path = folder / (wanted.name if number == 1 else f"{wanted.stem}-{number}{wanted.suffix}")
         # "x" creates the file or fails, in one step: to look first would race with other programs in the same folder.

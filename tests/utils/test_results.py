@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.errors import ToolTimedOutError
+from a2c_smcp.errors import InvalidAnswerError, ToolTimedOutError
 from a2c_smcp.protocol.answers import timed_out
 from a2c_smcp.utils.results import CallToolResult, from_wire
 
@@ -38,12 +38,21 @@ def test_text_is_all_of_it() -> None:
         ("x:", "resource.bin"),
         ("file:///C:%5Cautoexec.bat", "C__autoexec.bat"),
         ("file:///.bashrc", "bashrc"),
+        (f"file:///tmp/{'名' * 120}.pdf", f"{'名' * 65}.pdf"),
     ],
 )
 def test_a_file_is_saved_in_the_folder_whatever_its_address_says(uri: str, name: str, tmp_path: Path) -> None:
     [path] = result(blob(uri)).save(tmp_path)
     assert path == tmp_path / name
     assert path.read_bytes() == b"data"
+
+
+def test_data_that_is_not_base64_is_an_invalid_answer(tmp_path: Path) -> None:
+    broken = result({"type": "image", "data": "A", "mimeType": "image/png"})
+    with pytest.raises(InvalidAnswerError):
+        broken.images  # noqa: B018
+    with pytest.raises(InvalidAnswerError):
+        broken.save(tmp_path)
 
 
 def test_a_failure_is_raised_with_its_code() -> None:
