@@ -25,6 +25,7 @@ class Element:
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
     detail: dict[str, Any] | None = None
     """The content on level 3, if it is more than on the page."""
+    # Not compared: each reading of a file makes its own functions, and two readings of the same file must be equal.
     picture: Callable[[], tuple[str, bytes]] | None = field(default=None, compare=False)
     """Returns MIME type and bytes of an image, decoded only on request; may raise `UnreadableFileError`."""
     file: Callable[[], tuple[str, bytes]] | None = field(default=None, compare=False)
@@ -93,6 +94,7 @@ class PagesSource:
 
     def __init__(self, facts: Facts, pages: Iterable[Page]) -> None:
         self.facts = facts
+        # Page 0 of every document is a valid address, even if the file has no content.
         self._pages = list(pages) or [Page("")]
 
     @property
@@ -114,6 +116,7 @@ class PagesSource:
 
 def heading(text: str, level: int, **metadata: Any) -> Element:
     """A heading; level 1 is the highest."""
+    # Outlines of Word and PDF files have more than the six levels of Markdown and HTML.
     return Element("heading", {"level": max(1, min(level, 6)), "text": text}, metadata=metadata)
 
 
@@ -135,6 +138,7 @@ def code(source: str, language: str = "", **metadata: Any) -> Element:
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], **metadata: Any) -> Element:
     """A table of texts. Every row has as many cells as there are headers."""
     content: dict[str, Any] = {"headers": list(headers), "rows": [list(row) for row in rows]}
+    # Level 3 states the size of the whole table, because a page may have only some of its rows (see `paging.py`).
     size = {"total_rows": len(content["rows"]), "total_columns": len(content["headers"])}
     return Element("table", content, metadata=metadata, detail=content | size)
 

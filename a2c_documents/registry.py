@@ -107,6 +107,7 @@ _ZIP_FORMATS = {
 def fingerprint() -> int:
     """A 31-bit number that changes when the version of any parser changes."""
     formats = sorted((suffix, known.module, known.function, known.version) for suffix, known in FORMATS.items())
+    # SQLite keeps its `user_version` in a signed integer of 32 bits.
     return zlib.crc32(repr((VERSION, CODE.version, UNKNOWN.version, formats)).encode()) & 0x7FFF_FFFF
 
 
@@ -124,6 +125,8 @@ def format_of(path: Path) -> Format:
     suffix = suffix_of(path)
     with path.open("rb") as file:
         start = file.read(SNIFFED)
+    # Files are renamed, or downloaded under a wrong name. Bytes that only one format begins with decide against the
+    # suffix.
     found = next((known for magic, known in _MAGIC if start.startswith(magic)), None)
     if found is None and start.startswith(b"RIFF") and start[8:12] == b"WEBP":
         found = IMAGE

@@ -14,6 +14,7 @@ from typing import Any, cast
 from a2c_documents.model import MAX_SUMMARY, Element, Page
 from a2c_documents.wording import counted
 
+# Nine digits at most: numbers come from addresses, and `int` takes quadratic time for long ones.
 _START = re.compile(r"p(0|[1-9][0-9]{0,8})(-.*)?")
 _ID = re.compile(r"p(0|[1-9][0-9]{0,8})-([a-z_]+)-([1-9][0-9]{0,8})")
 
@@ -41,6 +42,7 @@ def _element_shape(element: Element, element_id: str) -> dict[str, Any]:
     }
     if element.detail is not None:
         shape["detail"] = element.detail
+    # The bytes are decoded when they are requested, so only their existence is part of a page.
     if element.picture is not None:
         shape["has_picture"] = True
     if element.file is not None:
@@ -171,6 +173,7 @@ def _table(headers: list[Any], rows: list[list[Any]]) -> str:
 
 
 def _row(cells: list[Any]) -> str:
+    # Backslashes first: those that escape bars must not be doubled.
     escaped = (_one_line(cell).replace("\\", "\\\\").replace("|", "\\|") for cell in cells)
     return "| " + " | ".join(escaped) + " |"
 

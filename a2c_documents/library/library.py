@@ -152,6 +152,7 @@ class Library:
         document = self.find(ref)
         titles = document.page_titles
         numbers = range(min(offset, len(titles)), min(offset + limit, len(titles)))
+        # Each entry has an element count, which only the page itself shows. The limit of the request bounds the work.
         read = await asyncio.gather(*(self._contents.page(document, number) for number in numbers))
         pages = [
             {
@@ -212,6 +213,7 @@ class Library:
         self.find(ref)
         if number is not None:
             elements: list[dict[str, Any]] = []
+            # A request for an element gets an error about the element, even if its id names a page beyond the end.
             with contextlib.suppress(PageOutOfRangeError):
                 elements = (await self.page(ref, number))["elements"]
             for element in elements:
@@ -242,6 +244,7 @@ class Library:
     def _with_address(self, document: Document, element: dict[str, Any]) -> dict[str, Any]:
         """The element, with the address of its picture or attachment if it has one."""
         url, source = self.blob_address(document.ref, element), str(element["content"].get("url") or "")
+        # A picture on the web keeps its own address.
         if url is None or "://" in source:
             return element
         metadata = {**element["metadata"], **({"source": source} if source else {})}  # its name inside the file

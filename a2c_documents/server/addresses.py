@@ -21,6 +21,7 @@ SUGGESTED = 100
 """Values in one completion: the limit of MCP."""
 PAGES_READ = 50
 """Pages that are read for one completion."""
+# The protocol's fields of an element on a page. `detail` and `metadata` are for level 3.
 _PUBLIC = ("element_id", "category", "summary", "content")
 
 
@@ -41,6 +42,7 @@ async def read(library: Library, uri: str) -> Answer:
         SMCPError: codes 4201 to 4204 of the protocol.
     """
     address = parse_dpe_uri(uri)
+    # Hosts of URIs are case-insensitive.
     if address.host.lower() != library.host.lower():
         raise DocumentNotFoundError(f"{address.host} is not here", details={"host": address.host})
     form = address.query_params.get("format", "json")
@@ -150,6 +152,7 @@ async def complete(library: Library, name: str, start: str, chosen: dict[str, st
 async def _elements(library: Library, ref: str, start: str, pages: Sequence[int]) -> Suggestions:
     found: list[str] = []
     for position, number in enumerate(pages):
+        # Every page may have to be parsed, and a completion has to answer while a person types.
         if len(found) > SUGGESTED or position >= PAGES_READ:
             return Suggestions(found[:SUGGESTED], is_all=False)
         elements = (await library.page(ref, number))["elements"]

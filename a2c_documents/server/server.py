@@ -58,6 +58,8 @@ class DocumentServer:
     # -------------------------------------------------------------------------------------------------------- resources
 
     async def _list(self, context: Any, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        # Every handler reports its client: the library has no event for a new connection, and only known clients can be
+        # notified.
         self._audience.meet(context)
         start = _cursor(params)
         documents = list(self.library.documents.values())
@@ -93,6 +95,7 @@ class DocumentServer:
         return types.ReadResourceResult(contents=[_contents(uri, await _or_error(read(self.library, uri)))])
 
     async def _subscribe(self, context: Any, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        # By document, whatever the address: a change of the file may affect each of its pages and elements.
         self._audience.meet(context).add(_document_of(str(params.uri)))
         return types.EmptyResult()
 
@@ -118,6 +121,7 @@ class DocumentServer:
         self._audience.meet(context)
         try:
             answers = await call(self.library, params.name, params.arguments or {})
+        # An error of a tool is a result: a model sees results, while protocol errors go to the host program.
         except (SMCPError, ValueError) as error:
             code = f" (error {error.code})" if isinstance(error, SMCPError) else ""
             return types.CallToolResult(content=[types.TextContent(text=f"{error}{code}")], is_error=True)
@@ -154,6 +158,7 @@ def _cursor(params: types.PaginatedRequestParams | None) -> int:
     cursor = params.cursor if params is not None else None
     if cursor is None:
         return 0
+    # Cursors come back from clients, which may send anything.
     if not cursor.isdecimal() or len(cursor) > 9:
         raise MCPError(INVALID_PARAMS, "there is no such cursor")
     return int(cursor)

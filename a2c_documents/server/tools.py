@@ -110,6 +110,7 @@ async def _read(library: Library, arguments: dict[str, Any]) -> list[Answer]:
     page, element = arguments.get("page"), arguments.get("element")
     if ref is not None and isinstance(element, str) and element:
         answer = await read(library, library.address(ref, f"elements/{element}"))
+        # A model can only see a picture that is part of the result; an address would not help it.
         if answer.body["category"] == "image":
             _, shape = await library.element(ref, element)
             if url := library.blob_address(ref, shape):
@@ -133,6 +134,7 @@ def _text(arguments: dict[str, Any], name: str) -> str:
 
 def _number(arguments: dict[str, Any], name: str, default: int, least: int, most: int) -> int:
     value = arguments.get(name, default)
+    # `True` is an integer in Python.
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise ValueError(f"{name}: a number from {least} to {most} is expected")
     return value

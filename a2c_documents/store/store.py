@@ -137,6 +137,7 @@ class Store:
 
     def keep_page(self, digest: str, number: int, body: bytes) -> None:
         """Store the JSON of a page."""
+        # The fastest level: a client is waiting for this page.
         packed = zlib.compress(body, 1)
         self._used.add(digest)
         self._grew += len(packed)
@@ -168,13 +169,17 @@ class Store:
 
     def tidy(self, needed: Collection[str]) -> None:
         """Forget contents that no file has, and pages that were not used for long where there are too many."""
+        # Swapped before the work, so that contents used in the meantime count for the next tidying.
         used, self._used = self._used, set()
         self._came = self._grew = 0
+        # As one JSON value: a folder may have more documents than a statement may have parameters.
         contents, bound = json.dumps(list(needed)), self._bound
 
         def work(connection: sqlite3.Connection) -> None:
             touched = "UPDATE documents SET used = ? WHERE digest IN (SELECT value FROM json_each(?))"
             connection.execute(touched, (time.time(), json.dumps(list(used))))
+            # Files of a disk that is not mounted are in `files` but not among the documents. Their contents stay until
+            # the disk is back.
             unneeded = "digest NOT IN (SELECT value FROM json_each(?)) AND digest NOT IN (SELECT digest FROM files)"
             for (digest,) in connection.execute(f"SELECT digest FROM indexed WHERE {unneeded}", (contents,)).fetchall():
                 forget_words(connection, digest)
