@@ -56,8 +56,8 @@ class Attempts:
         before: Failure | None = None
         if content.digest in self._store.failing:
             before = await asyncio.to_thread(self._store.failure, content.digest, what)
-        # Wall-clock time, because a failure outlives the process. After the clock was set back, the failure lies in the
-        # future, and the request is retried instead of being rejected until then.
+        # Wall-clock time, because a failure outlives the process. If the clock was set back, the failure has a time in
+        # the future, and the request is retried instead of being rejected until then.
         if before is not None and (before.is_final or 0 <= time.time() - before.at < self._retry_seconds):
             raise ReadingFailed(before.problem, Cause.FILE if before.is_final else Cause.UNCLEAR)
         try:

@@ -33,6 +33,7 @@ _CHARSET = re.compile(
     rb"<(?:meta\b[^>]{0,200}?\bcharset|\?xml\b[^>]{0,100}?\bencoding)\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.I
 )
 _XHTML = re.compile(r"<\?xml\b|xmlns\s*=\s*[\"']http://www\.w3\.org/1999/xhtml")
+# The name is matched possessively (`*+`): a long name that does not end with `/>` is tried once, not at each length.
 _EMPTY = re.compile(r"<([A-Za-z][\w:-]*+)((?:\s[^<>]*)?)/>")
 _VOID = frozenset(
     ("br", "hr", "img", "input", "meta", "link", "base", "col", "source", "track", "area", "embed", "wbr")
@@ -122,7 +123,7 @@ _BLOCKS = frozenset((
     "tbody", "tfoot", "thead",
 ))  # fmt: skip
 _WHOLES = frozenset(("article", "main", "section", "blockquote"))
-"""What may have a header and a footer of its own."""
+"""Elements that may have their own header and footer."""
 _SPACE = re.compile(r"[ \t\r\n\f]+")
 
 
@@ -139,7 +140,7 @@ class _Walk:
         self._labels: dict[str, str] = {}
 
     def elements(self, root: LexborNode) -> list[Element]:
-        """Of a node and everything below it."""
+        """The elements of a node and everything below it."""
         open_nodes: list[tuple[LexborNode, Leave | None]] = []
         node: LexborNode | None = root
         while node is not None:
@@ -160,6 +161,7 @@ class _Walk:
                 if leave is not None:
                     leave()
             node = None if node is root else node.next
+        # Fields outside of any form.
         if self._fields[0]:
             self._out.put(form_element(self._fields[0], self._labels))
         return self._out.finished()
@@ -227,6 +229,8 @@ class _Walk:
         url = self._absolute(attribute(node, "href").strip())
         if not url or url.lower().startswith("javascript:"):
             return True, None
+        # The words of a link are known when its children have been visited. If a block inside ends the paragraph, they
+        # are not one piece of text any more, and `since` returns none.
         mark = self._out.mark()
 
         def leave() -> None:
@@ -345,7 +349,7 @@ class _Walk:
         return True, leave
 
     def field(self, node: LexborNode) -> tuple[bool, Leave | None]:
-        """`input`, `select` … A button alone is of no use to a reader; a box in a list is a task."""
+        """`input`, `select` … Buttons outside of forms are left out. A checkbox in a list marks a task."""
         in_form = len(self._fields) > 1
         if not in_form and attribute(node, "type").lower() == "checkbox" and self._out.flow.in_list:
             self._out.say("[x] " if "checked" in node.attributes else "[ ] ")
@@ -354,7 +358,7 @@ class _Walk:
         return False, None
 
     def page_edge(self, node: LexborNode) -> tuple[bool, Leave | None]:
-        """A header or footer of the whole page is one element; one with headings, or an article's, is content."""
+        """`header`, `footer`: one element if it belongs to the whole page. With headings, or in an article, it is content."""
         self._out.end()
         out, own_title = self._out, node.tag == "header" and node.css_first("h1,h2,h3,h4,h5,h6") is not None
         if self._wholes or out.in_cell or out.flow.in_list or own_title:
@@ -365,6 +369,7 @@ class _Walk:
             out.end()
             inside = out.flow.elements[start:]
             words = "\n".join(filter(None, map(plain, inside)))
+            # Pictures and the like have no words that could be joined, and follow the header.
             kept = [element for element in inside if not plain(element) and element.category != "separator"]
             out.flow.elements[start:] = [note(node.tag or "", words), *kept] if words else kept
 
@@ -373,6 +378,7 @@ class _Walk:
 
 def _span(node: LexborNode, name: str) -> int:
     value = attribute(node, name).strip()
+    # The HTML standard limits spans to this number.
     return max(1, min(int(value), 65_534)) if value.isdecimal() and len(value) < 9 else 1
 
 
