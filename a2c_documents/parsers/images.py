@@ -248,7 +248,7 @@ def open_svg(path: Path) -> Source:
         try:
             root = parse_xml(raw)
         except DamagedPartError as error:
-            # Browsers show a damaged drawing up to the damage, so its words are read as far as possible.
+            # The words of a damaged drawing are read as far as possible.
             root, damage = parse_xml(raw, recover=True), str(error)
         if local(root) != "svg":
             raise DamagedPartError("it is XML of another kind")

@@ -36,7 +36,7 @@ class XmlData:
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._text
         parser.EntityDeclHandler = self._entity
-        # With a default handler, expat passes references to the document's own entities to it, and does not expand them:
+        # With a default handler, expat gives it references to the document's own entities, and does not expand them:
         # a few nested entities can expand to gigabytes.
         parser.DefaultHandler = self._other
         try:

@@ -358,7 +358,7 @@ class _Walk:
         return False, None
 
     def page_edge(self, node: LexborNode) -> tuple[bool, Leave | None]:
-        """`header`, `footer`: one element if it belongs to the whole page. With headings, or in an article, it is content."""
+        """`header`, `footer`: one element if it is that of the whole page. With headings, or in an article: content."""
         self._out.end()
         out, own_title = self._out, node.tag == "header" and node.css_first("h1,h2,h3,h4,h5,h6") is not None
         if self._wholes or out.in_cell or out.flow.in_list or own_title:
@@ -378,7 +378,7 @@ class _Walk:
 
 def _span(node: LexborNode, name: str) -> int:
     value = attribute(node, name).strip()
-    # The HTML standard limits spans to this number.
+    # The limit of the HTML standard for `rowspan`.
     return max(1, min(int(value), 65_534)) if value.isdecimal() and len(value) < 9 else 1
 
 

@@ -37,7 +37,7 @@ def message_from(raw: bytes) -> Message | None:
     except (MessageError, RecursionError, ValueError, LookupError) as error:
         why = "it is nested too deep" if isinstance(error, RecursionError) else error
         raise UnreadableFileError(f"this mail is damaged: {why}") from None
-    # Python parses any bytes as a message. A header that every mail has shows that it is one.
+    # Python parses any bytes as a message. One of the usual headers shows that it is one.
     return message if _KNOWN & {name.lower() for name in message} else None
 
 
