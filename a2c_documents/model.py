@@ -1,4 +1,4 @@
-"""What every parser produces, whatever the format: facts, pages, elements."""
+"""The output of every parser, whatever the format: facts, pages, elements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_SUMMARY = 200
 
 @dataclass(slots=True)
 class Element:
-    """One thing on a page: a heading, a paragraph, a table …
+    """One element of a page: a heading, a paragraph, a table …
 
     `content` has the shape that the protocol defines for its category. `metadata` says where in the source it is:
     `lines`, `source_range`, `box`, `shape` … Without a `summary`, one is made from the content.
@@ -42,7 +42,7 @@ class Page:
 
 @dataclass(slots=True)
 class Facts:
-    """What a file says about itself. Empty fields are filled from the file's name or content."""
+    """The metadata of a file. Empty fields are filled from the file's name or content."""
 
     title: str = ""
     author: str = ""

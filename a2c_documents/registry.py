@@ -16,7 +16,7 @@ from a2c_documents.model import Parser
 
 SNIFFED = 4_096
 VERSION = 2
-"""The version of what all parsers share. Raise it when elements, pages or summaries are made differently."""
+"""The version of the code that all parsers share. Raise it when elements, pages or summaries change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Format:
     module: str
     function: str
     version: int = 1
-    """Raise it when the parser's output changes: what the store keeps of an earlier version is then not used."""
+    """Raise it when the parser's output changes. Entries of an earlier version in the store are then not used."""
 
     @property
     def parser(self) -> Parser:

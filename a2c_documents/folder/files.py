@@ -31,7 +31,7 @@ _MOST = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What shows that a file may have changed, without reading it."""
+    """The size, times and inode of a file. A different stamp shows that it may have changed, without reading it."""
 
     size: int
     modified_ns: int

@@ -53,7 +53,7 @@ class Contents:
     # ------------------------------------------------------------------------------------------------------------ facts
 
     async def know(self, document: Document) -> dict[str, Any]:
-        """What a document says about itself; read if it is not known or the file has changed.
+        """The facts of a document, read if they are not known or the file has changed.
 
         The file is checked on every call, because a change may not have been reported yet.
 

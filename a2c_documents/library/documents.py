@@ -1,4 +1,4 @@
-"""The list of documents: the files of the folder as they were last seen, and what is known about each."""
+"""The list of documents: the files of the folder at the last scan, and the facts about each."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Document:
 
     @property
     def is_unread(self) -> bool:
-        """Whether it must be read before anything is said about it."""
+        """Whether it must be read before its facts are used."""
         is_due = self.retry_at is not None and time.monotonic() >= self.retry_at
         return self.facts is None or self.is_outdated or is_due
 

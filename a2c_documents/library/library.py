@@ -29,7 +29,7 @@ from a2c_smcp.utils.dpe_uri import build_dpe_uri
 logger = logging.getLogger(__name__)
 
 BLOBS = ("picture", "file")
-"""What an element may have besides its content; read with `?as=`."""
+"""Binary data that an element may have besides its content; read with `?as=`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Library:
         return self._workers.has_worked
 
     async def tidy(self) -> None:
-        """Delete from the store what no document needs any more."""
+        """Delete the entries of the store that no document needs any more."""
         needed = {document.digest for document in self.documents.values() if document.digest is not None}
         await asyncio.to_thread(self._store.tidy, needed)
 
@@ -136,7 +136,7 @@ class Library:
         return {"documents": listed, "total_count": len(listed)}
 
     async def document(self, ref: str) -> dict[str, Any]:
-        """Level 1: what a document is.
+        """Level 1: the summary and the facts of a document.
 
         Besides the fields that the protocol lists, `author`, `created` and `details` (page size, sheet names, length of
         a film …) are included if the file has them. Clients that do not know these optional fields ignore them.
@@ -147,7 +147,7 @@ class Library:
         return self.summary(document) | extra
 
     async def pages(self, ref: str, offset: int, limit: int) -> dict[str, Any]:
-        """Level 1 with `depth=pages`: what a document is, and its pages."""
+        """Level 1 with `depth=pages`: the document and its pages."""
         body = await self.document(ref)
         document = self.find(ref)
         titles = document.page_titles

@@ -90,7 +90,7 @@ class SearchIndex:
             return named
 
     async def search(self, query: str, limit: int) -> list[Hit]:
-        """The best places for a query. Indexes what is missing first."""
+        """The best places for a query. Documents that are not indexed are indexed first."""
         while True:
             losses = self._words.losses
             await self.update()

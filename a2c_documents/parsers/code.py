@@ -104,7 +104,7 @@ MAX_COMMENT = 80
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A class or function on the top level: its first line, counted from 0, and what to call it."""
+    """A class or function on the top level: its first line, counted from 0, its name, and the names of its members."""
 
     line: int
     name: str

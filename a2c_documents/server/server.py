@@ -58,8 +58,7 @@ class DocumentServer:
     # -------------------------------------------------------------------------------------------------------- resources
 
     async def _list(self, context: Any, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        # Every handler reports its client: the library has no event for a new connection, and only known clients can be
-        # notified.
+        # Every handler reports its client, because the audience notifies only the clients that it has met.
         self._audience.meet(context)
         start = _cursor(params)
         documents = list(self.library.documents.values())

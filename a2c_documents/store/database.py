@@ -74,7 +74,7 @@ class Database:
         with self._lock:
             while True:
                 try:
-                    # `work` may run several times, each time on an empty database at the next place.
+                    # If this fails, `work` runs again on an empty database at the next place.
                     return work(self._connection)
                 except sqlite3.ProgrammingError:
                     raise  # our own mistake, or it is closed

@@ -57,7 +57,7 @@ def default_location(root: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A file when it was read, its content, and what it said about itself."""
+    """The stamp of a file when it was read, its content, and its facts."""
 
     stamp: Stamp
     digest: str
@@ -91,7 +91,7 @@ class Store:
     # ------------------------------------------------------------------------------------------------- files, documents
 
     def files(self) -> dict[str, Known]:
-        """What is known about the files, by path."""
+        """The stored stamps and facts of files, by path."""
         rows = self._database.read(
             "SELECT path, size, modified_ns, changed_ns, inode, digest, facts FROM files JOIN documents USING (digest)"
         )
@@ -168,7 +168,7 @@ class Store:
         return min(self._max_bytes, MAX_BYTES_IN_MEMORY) if self._database.is_in_memory else self._max_bytes
 
     def tidy(self, needed: Collection[str]) -> None:
-        """Forget contents that no file has, and pages that were not used for long where there are too many."""
+        """Delete contents that no file has. If the store is too large, delete pages that were not used for long."""
         # Swapped before the work, so that contents used in the meantime count for the next tidying.
         used, self._used = self._used, set()
         self._came = self._grew = 0

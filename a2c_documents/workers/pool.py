@@ -58,7 +58,7 @@ class ReadingFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a worker read from a file: the parsed value, and the JSON it was parsed from, which the store keeps."""
+    """The answer of a worker: the parsed value, and the JSON that it was parsed from, which the store keeps."""
 
     value: dict[str, Any]
     body: bytes

@@ -67,7 +67,7 @@ class Reader:
         return {"digest": digest.hexdigest()}
 
     def facts(self, path: Path) -> dict[str, Any]:
-        """What a document says about itself, and the titles of its pages."""
+        """The facts of a document, and the titles of its pages."""
         source = self._source(path)
         facts = source.facts
         title, summary = facts.title, facts.summary

@@ -152,14 +152,15 @@ _USUAL = [
     "cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "koi8_r", "cp866", "cp874",
     "cp932", "euc_jp", "iso2022_jp", "gb18030", "big5", "cp949", "mac_roman",
 ]  # fmt: skip
-"""What files are written in. Others are so rare that a guess at one is mostly wrong."""
+"""The usual encodings of files. Others are so rare that guesses of them are mostly wrong."""
 _FOREIGN = re.compile(
     r"[A-Za-zß-ÿ][^\x00-\x7fA-Za-zÀ-ÿŒœŠšŽžŸ’‘´·–—…\xad-][A-Za-zß-ÿ]"  # a sign inside a word
     r"|[a-zß-ÿ][À-ÖØ-ÞŒŠŽŸ]"  # a capital inside a word
 )
 _TURKISH = ("ýþðÝÞ", "üç")
 _EASTERN = (("šžŠŽ", "èìøòùæðï"), ("õûÕÛ", "öü", "áé"), ("þÞ", "ãâî"))
-"""Slavic, Hungarian, Romanian: letters which, read as western ones, do not occur together; one of each."""
+"""Slavic, Hungarian, Romanian. Read as Western European, their texts have letters of each group, which no western
+text has together."""
 
 
 def guess(raw: bytes) -> str:

@@ -51,7 +51,7 @@ def split_lines(words: str) -> list[str]:
 
 
 def paragraphs(lines: Sequence[str], first_line: int = 1, suffix: str = "txt") -> Iterator[Element]:
-    """The elements of some lines; `suffix` says what marks a heading."""
+    """The elements of some lines; `suffix` selects the markup of headings."""
     start = 0
     for number in range(len(lines) + 1):
         if number < len(lines) and lines[number].strip():

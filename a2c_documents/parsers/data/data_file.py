@@ -1,4 +1,4 @@
-"""Structured data: JSON, YAML, TOML, XML, and JSON lines. First an outline, then a table or the data themselves."""
+"""Structured data: JSON, YAML, TOML, XML, and JSON lines. An outline comes first, then a table or the data."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def open_data(path: Path) -> Source:
 
 
 def data_elements(words: str, language: str, facts: Facts) -> list[Element]:
-    """The elements of data in JSON, YAML, TOML or XML; what they say about themselves goes to `facts`."""
+    """The elements of data in JSON, YAML, TOML or XML; title and summary are set in `facts`."""
     words = words.replace("\r\n", "\n").replace("\r", "\n")
     try:
         return _READERS[language](words, facts)

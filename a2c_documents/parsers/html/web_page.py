@@ -167,7 +167,7 @@ class _Walk:
         return self._out.finished()
 
     def _enter(self, node: LexborNode, tag: str) -> tuple[bool, Leave | None]:
-        """Whether to go on into an element, and what to do when it ends."""
+        """Begin an element. Returns whether its children are visited, and the function to call after them."""
         if known := _ENTER.get(tag):
             return known(self, node)
         if tag not in _BLOCKS:

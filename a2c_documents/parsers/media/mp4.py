@@ -230,8 +230,8 @@ def _track_header(header: Header, start: int, track: _Track) -> None:
     # The first row of the matrix that places the picture gives its rotation.
     across, down = header.numbers(">ii", place)
     track.rotation = round(math.degrees(math.atan2(down, across)))
-    # The size at which it is shown, in 16.16 fixed point. It differs from the pixels, which the sample description has, if
-    # they are not square.
+    # The size at which it is shown, in 16.16 fixed point. If the pixels are not square, it differs from their number,
+    # which the sample description has.
     track.width, track.height = (side >> 16 for side in header.numbers(">II", place + 36))
 
 

@@ -78,7 +78,7 @@ def _identify(stream: _Stream, packet: bytes, media: Media) -> None:
     if packet.startswith(b"OpusHead"):
         media.codec("Opus")
         media.channels, media.sample_rate = packet[9], 48_000
-        # The encoder needs some samples to settle, which players skip.
+        # The first samples ("pre-skip") are decoded, but not played.
         stream.count(48_000, struct.unpack_from("<H", packet, 10)[0])
     elif packet.startswith(b"\x01vorbis"):
         media.codec("Vorbis")

@@ -110,8 +110,7 @@ def _divided(encoding: int, raw: bytes) -> tuple[bytes, bytes]:
     if encoding not in (1, 2):
         first, _, second = raw.partition(b"\x00")
         return first, second
-    # In UTF-16 a single zero byte is half of a letter, and so may be two in a row, unless the first is at an even
-    # position.
+    # In UTF-16, two zeros end a text only at an even position. Elsewhere they are halves of two letters.
     for place in range(0, len(raw) - 1, 2):
         if raw[place : place + 2] == b"\x00\x00":
             return raw[:place], raw[place + 2 :]

@@ -65,6 +65,7 @@ def point_in(matrix: Matrix, x: float, y: float) -> tuple[float, float]:
 def box_in(matrix: Matrix, x0: float, y0: float, x1: float, y1: float) -> Box:
     """The box around a transformed rectangle."""
     a, b, c, d, e, f = matrix
+    # Nearly all matrices only scale and move, and this is called for every shape.
     if b == 0 == c:
         left, right, top, bottom = a * x0 + e, a * x1 + e, d * y0 + f, d * y1 + f
         return min(left, right), min(top, bottom), max(left, right), max(top, bottom)
@@ -74,7 +75,7 @@ def box_in(matrix: Matrix, x0: float, y0: float, x1: float, y1: float) -> Box:
 
 
 def area(box: Box) -> float:
-    """Of a box."""
+    """The area of a box."""
     return (box[2] - box[0]) * (box[3] - box[1])
 
 
