@@ -193,6 +193,7 @@ def _item_parts(item: Any, room: int) -> Iterator[Any]:
     """An item in parts: its text, then pieces of the list inside it, each with the beginning of the text."""
     inside = cast("dict[str, Any]", item) if isinstance(item, dict) else {"text": item}
     words = str(inside.get("text", ""))
+    # A long text is given once, in parts of its own. The pieces of the list inside repeat only its beginning.
     if len(words) > _REPEATED:
         yield from (part for part, _, _ in _cut_lines(words, room // 2))
         words = words[: _REPEATED - 1] + "…"

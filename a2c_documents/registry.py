@@ -95,6 +95,7 @@ _MAGIC: tuple[tuple[bytes, Format], ...] = (
     (b"II*\x00", IMAGE),
     (b"MM\x00*", IMAGE),
 )
+# Office documents and books are ZIP archives. A part that only one format has shows which of them a file is.
 _ZIP_FORMATS = {
     "word/document.xml": WORD,
     "xl/workbook.xml": SHEETS,
@@ -106,6 +107,7 @@ _ZIP_FORMATS = {
 
 def fingerprint() -> int:
     """A 31-bit number that changes when the version of any parser changes."""
+    # With the suffixes: files that get another parser have to be read again, too.
     formats = sorted((suffix, known.module, known.function, known.version) for suffix, known in FORMATS.items())
     # SQLite keeps its `user_version` in a signed integer of 32 bits.
     return zlib.crc32(repr((VERSION, CODE.version, UNKNOWN.version, formats)).encode()) & 0x7FFF_FFFF
@@ -152,4 +154,5 @@ def _inside_zip(path: Path) -> Format | None:
 def _looks_like_text(start: bytes) -> bool:
     if start.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
         return True
+    # Texts have a few control characters, such as the colours of a log; up to one in 50 is accepted.
     return b"\x00" not in start and sum(byte < 9 or 13 < byte < 32 for byte in start) * 50 < len(start)

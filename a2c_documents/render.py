@@ -66,6 +66,7 @@ def pages_of_elements(start: str, page_count: int) -> list[int]:
     number, rest = found[1], found[2]
     if rest:
         return [int(number)] if int(number) < page_count else []
+    # `p1` may be completed to the elements of pages 1, 10, 11 and so on.
     return [page for page in range(page_count) if str(page).startswith(number)]
 
 
@@ -151,6 +152,7 @@ def summary_of(category: str, content: dict[str, Any]) -> str:
             return _shorten(f"{len(items)}: " + "; ".join(map(_item_text, items[:5])))
         case "code":
             lines = _words(content.get("code")).splitlines()
+            # The first line is often a brace, or the frame of a comment.
             telling = next((line for line in lines if any(map(str.isalnum, line))), "".join(lines[:1]))
             size = f"{content.get('language') or 'code'}, {counted(len(lines), 'line')}"
             return _shorten(f"{size}: {telling.strip().rstrip(',')}" if telling.strip() else size)
@@ -214,6 +216,7 @@ def _item_text(item: Any) -> str:
 
 
 def _fence(source: str) -> str:
+    # A fence inside of the code would end it.
     fence = "```"
     while fence in source:
         fence += "`"

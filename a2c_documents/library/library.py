@@ -68,6 +68,7 @@ class Library:
         return await self._tell(await self._list.look_at(paths))
 
     async def _tell(self, sighting: FolderChanges) -> News:
+        # Edits are announced at once. Files that may only have a new mode or name are opened first, by the workers.
         updated = {document.ref for document in sighting.edited}
 
         async def suspect(document: Document) -> None:
@@ -132,6 +133,7 @@ class Library:
     async def catalogue(self) -> dict[str, Any]:
         """Level 0: all documents."""
         await self.read_all()
+        # A file that was deleted while the others were read has no facts, and disappears with the next scan.
         listed = [self.summary(document) for document in self.documents.values() if document.facts is not None]
         return {"documents": listed, "total_count": len(listed)}
 
@@ -210,7 +212,7 @@ class Library:
             ElementNotFoundError: the document has no such element.
         """
         number = page_of_element(element_id)
-        self.find(ref)
+        self.find(ref)  # an unknown document is reported before an invalid id
         if number is not None:
             elements: list[dict[str, Any]] = []
             # A request for an element gets an error about the element, even if its id names a page beyond the end.
@@ -228,6 +230,7 @@ class Library:
             ElementNotFoundError: there is none.
         """
         number, element = await self.element(ref, element_id)
+        # A worker returns whichever data an element has, so the requested form is checked here.
         if not element.get(f"has_{form}"):
             raise ElementNotFoundError(f"{element_id} has no {form}", details={"element_id": element_id})
         try:

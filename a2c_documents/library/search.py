@@ -139,6 +139,7 @@ class SearchIndex:
                 return
             logger.info("%s: page %d cannot be searched: %s", document.relative, pages.start, error)
             reading.failures += 1
+            # A damaged page stays damaged. Any other failure may pass, and makes the index of this document incomplete.
             reading.is_complete &= error.cause is Cause.FILE
 
     async def _name(self, digest: str, holders: list[Document], passages: list[Passage]) -> bool:

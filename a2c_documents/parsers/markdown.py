@@ -148,6 +148,7 @@ class _Reader:
 
     def _paragraph(self, token: Any) -> None:
         words, links, images = self._inline(token.children or [])
+        # Task lists are an extension of GitHub, which the parser leaves as text.
         if self._flow.in_list and (task := _TASK.match(words)):
             words = f"[{task[1].lower()}] {words[task.end() :].lstrip()}"
         # CommonMark does not recognize addresses without markup.
@@ -199,6 +200,7 @@ class _Reader:
                 url = ""
             elif kind == "image":
                 images.append(self._image(token, url))
+            # Other inline HTML is formatting: the words between the tags are tokens of their own.
             elif kind == "html_inline" and _INLINE_IMAGE.match(token.content):
                 images += [self._linked(element, url) for element in html_elements(token.content)]
         lines = "".join(words).split("\n")

@@ -67,6 +67,7 @@ def open_notebook(path: Path) -> Source:
 
 
 def _cells(notebook: Any) -> list[dict[str, Any]] | None:
+    # Nothing about the file is certain except that it is JSON, so each value is checked before it is used.
     said = as_dict(notebook)
     cells = said.get("cells")
     # Format 3 has its cells in worksheets.
@@ -189,6 +190,7 @@ def _error(said: dict[str, Any]) -> Element:
     name, value = joined(said.get("ename")), joined(said.get("evalue"))
     trace = said.get("traceback")
     lines = [joined(part) for part in cast("list[Any]", trace)] if isinstance(trace, list) else []
+    # The end of a traceback has the place of the error.
     words = _COLOURS.sub("", "\n".join(lines))[-20_000:]
     return note("annotation", f"{name}: {value}".strip(": ") or "Error", traceback=words)
 

@@ -108,6 +108,7 @@ async def _element(library: Library, ref: str, element_id: str, form: str, uri: 
         "uri": without_query(uri),
         "summary": element["summary"],
     }
+    # `detail` has the content that the page leaves out, such as all rows of a long table.
     full: dict[str, Any] = {**element, "content": {**element["content"], **(element.get("detail") or {})}}
     if form == "json":
         return {**body, "content": full["content"], "metadata": element["metadata"]}
@@ -144,6 +145,7 @@ async def complete(library: Library, name: str, start: str, chosen: dict[str, st
             page = parse_natural(chosen["page_index"]) if "page_index" in chosen else None
             pages = pages_of_elements(start, count) if "page_index" not in chosen else [] if page is None else [page]
             return await _elements(library, ref, start, pages)
+    # A completion is a suggestion. An error about an unfinished address would only disturb the person typing it.
     except SMCPError as error:
         logger.debug("no completion of %s in %s: %s", name, ref, error)
     return Suggestions([])

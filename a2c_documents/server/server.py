@@ -61,6 +61,7 @@ class DocumentServer:
         # Every handler reports its client, because the audience notifies only the clients that it has met.
         self._audience.meet(context)
         start = _cursor(params)
+        # Nothing is read for a list: titles and summaries appear as they are read in the background.
         documents = list(self.library.documents.values())
         resources = [
             types.Resource(
@@ -106,6 +107,7 @@ class DocumentServer:
         self._audience.meet(context)
         chosen = dict(params.context.arguments or {}) if params.context is not None else {}
         found = await _or_error(complete(self.library, params.argument.name, params.argument.value, chosen))
+        # The total is not known if the search stopped early.
         total = len(found.values) if found.is_all else None
         completion = types.Completion(values=found.values, total=total, has_more=not found.is_all)
         return types.CompleteResult(completion=completion)
@@ -172,6 +174,7 @@ def _contents(uri: str, answer: Answer) -> types.TextResourceContents | types.Bl
 
 def _parts(answers: Iterable[Answer]) -> Iterable[types.TextContent | types.ImageContent | types.EmbeddedResource]:
     for answer in answers:
+        # MCP has a content type for pictures. Other files are embedded as resources.
         if answer.blob is not None and not answer.mime_type.startswith("image/"):
             yield types.EmbeddedResource(resource=_contents(answer.uri, answer))
         elif answer.blob is not None:

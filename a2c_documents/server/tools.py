@@ -120,6 +120,7 @@ async def _read(library: Library, arguments: dict[str, Any]) -> list[Answer]:
         number = _number(arguments, "page", 0, 0, 1 << 31)
         body = (await read(library, library.address(ref, f"pages/{number}", format="markdown"))).body
         return [Answer(f"# {body['title']}\n\n{body['content_markdown']}")]
+    # A document without further parameters is shown with its pages: a model needs their numbers next.
     if ref is not None and address.level == 1 and not address.query_params:
         return [await read(library, library.address(ref, depth="pages", limit=str(MOST_LISTED)))]
     return [await read(library, uri)]

@@ -51,6 +51,7 @@ _KEEP_DOCUMENT = "INSERT OR REPLACE INTO documents VALUES (?, ?, ?)"
 
 def default_location(root: Path) -> Path:
     """The path of the database of a folder."""
+    # A hash, because a path is too long for a file name and has characters that are not allowed in one.
     name = blake2b(str(root).encode("utf-8", "replace"), digest_size=8).hexdigest()
     return cache_folder() / "documents" / f"{name}.db"
 
@@ -95,6 +96,7 @@ class Store:
         rows = self._database.read(
             "SELECT path, size, modified_ns, changed_ns, inode, digest, facts FROM files JOIN documents USING (digest)"
         )
+        # A file whose entry is missing or damaged is not known, and is read again.
         return {
             path: Known(Stamp(*stamp), digest, facts)
             for path, *stamp, digest, packed in rows
@@ -107,6 +109,7 @@ class Store:
         row = path, stamp.size, stamp.modified_ns, stamp.changed_ns, stamp.inode, known.digest
         document = _document(known.digest, known.facts)
 
+        # One transaction: a file must never refer to facts that are not stored.
         def work(connection: sqlite3.Connection) -> None:
             connection.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?)", row)
             connection.execute(_KEEP_DOCUMENT, document)
@@ -185,6 +188,7 @@ class Store:
                 forget_words(connection, digest)
             for table in ("documents", "pages", "failures"):
                 connection.execute(f"DELETE FROM {table} WHERE {unneeded}", (contents,))
+            # Least recently used first. Contents without a time of use come before all others.
             sizes = connection.execute(
                 "SELECT digest, SUM(LENGTH(body)) FROM pages LEFT JOIN documents USING (digest) "
                 "GROUP BY digest ORDER BY MAX(COALESCE(used, 0))"
@@ -205,6 +209,7 @@ class Store:
 
 
 def _document(digest: str, facts: dict[str, Any]) -> tuple[str, bytes, float]:
+    # Titles may contain lone surrogates, which UTF-8 cannot encode.
     return digest, zlib.compress(json.dumps(facts, ensure_ascii=False).encode("utf-8", "replace"), 1), time.time()
 
 

@@ -150,6 +150,7 @@ class Flow:
         start = frame.start
         for piece in _pieces(items):
             metadata: dict[str, Any] = {"lines": lines} if lines else {}
+            # The links of a list are collected together, so the first piece has all of them.
             if links and piece[0] is items[0]:
                 metadata["links"] = links
             if frame.ordered and start != 1:
@@ -198,6 +199,7 @@ def by_heading(elements: Sequence[Element], title: str) -> list[Page]:
     begun = False
     for element in elements:
         if element.category == "heading" and _level(element) <= divided:
+            # Pages begin at the first heading of the dividing level. Titles before it stay on the first page.
             begun = begun or _level(element) == divided
             if not _only_higher(pages[-1], _level(element)) and begun:
                 pages.append(Page(_words(element)))

@@ -39,6 +39,7 @@ def encoded(mime: str, body: str) -> Picture:
 
     def read() -> tuple[str, bytes]:
         try:
+            # Base64 in a data URI may have line breaks and percent escapes.
             return mime, base64.b64decode("".join(unquote(body).split()))
         except (binascii.Error, ValueError):
             raise UnreadableFileError("this picture is damaged") from None

@@ -114,6 +114,7 @@ def _items(lines: Sequence[str]) -> list[str]:
             items[-1] += f" {line.strip()}"
         else:
             return []
+    # A dash alone proves nothing: it also begins a remark.
     return items if len(items) > 1 else []
 
 

@@ -185,6 +185,7 @@ class JsonLinesSource:
         except BaseException:
             self._file.close()
             raise
+        # All pages take their columns from the first lines, so that the columns are the same on each page.
         self._columns = records(sample) or []
         self._outline = outline(sample if len(sample) != 1 else sample[0])
         self._outline.summary = f"{counted(self._count, 'line')} of JSON"

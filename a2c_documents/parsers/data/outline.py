@@ -37,6 +37,7 @@ def describe(value: Any) -> str:
         return _describe_list(cast("list[Any]", value))
     words = scalar(value)
     words = words if len(words) <= MAX_VALUE else words[: MAX_VALUE - 1] + "…"
+    # Texts are in quotes, so that "1" and 1 are different.
     return json.dumps(words, ensure_ascii=False) if isinstance(value, str) else words
 
 

@@ -67,6 +67,7 @@ def raw_text(root: LexborNode) -> str:
 def language_of(pre: LexborNode) -> str:
     """The language that is named in a class of the block, of the code in it, or of the elements around it."""
     child = pre.first_child
+    # GitHub puts the class on the element around the block, and Sphinx on the one around that.
     near = [pre, child if child is not None and child.is_element_node else None, pre.parent]
     near.append(pre.parent.parent if pre.parent is not None else None)
     for node in near:
@@ -126,6 +127,7 @@ def embedded(node: LexborNode, absolute: Callable[[str], str]) -> Element | None
 
 def math_of(node: LexborNode) -> tuple[str, bool]:
     """A formula as TeX if it is given, and whether it is inside a line of text."""
+    # Converters to MathML keep the TeX source in one of these places. The words of MathML alone lose its structure.
     tex = attribute(node, "alttext")
     for found in below(node):
         if found.tag == "annotation" and "tex" in attribute(found, "encoding").lower():

@@ -105,6 +105,7 @@ def _facts(tree: LexborHTMLParser, encoding: str) -> Facts:
     language = attribute(tree.root, "lang") if tree.root is not None else ""
     return Facts(
         title=(text_of(title) if title is not None else "") or named.get("og:title", ""),
+        # `article:author` is often the address of a profile.
         author=next((name for key in _AUTHORS if (name := named.get(key, "")) and "://" not in name), ""),
         keywords=[word for part in re.split(r"[,;]", named.get("keywords", "")) if (word := part.strip())][:50],
         summary=named.get("description") or named.get("og:description", ""),
@@ -146,6 +147,7 @@ class _Walk:
         while node is not None:
             tag = node.tag or ""
             if tag == "-text":
+                # Line breaks of the source become spaces, so a line feed among the words always comes from `br`.
                 self._out.say(_SPACE.sub(" ", node.text_content or ""))
             elif node.is_element_node and not left_out(node, tag, self._measures, everything=self._everything):
                 deeper, leave = self._enter(node, tag)
@@ -308,6 +310,7 @@ class _Walk:
 
     def cell(self, node: LexborNode) -> tuple[bool, Leave | None]:
         """`td`, `th`."""
+        # Exports of office programs mark header cells by bold text instead of `th`.
         header = node.tag == "th"
         cell = Cell("", _span(node, "colspan"), _span(node, "rowspan"), header, header or _starts_bold(node))
         if self._out.open_cell(cell):

@@ -124,6 +124,7 @@ class Writer:
         table = self._tables.pop()
         if table is None:
             return
+        # Inside a cell no paragraph ends, so the links of all cells have been collected.
         links, self._links = self._links, []
         if (found := table_element(table.rows, table.caption)) is not None:
             if links:

@@ -52,6 +52,7 @@ class Attachments:
 
     def _fitting(self, elements: Iterable[Element], name: str) -> Iterator[Element]:
         """The elements that fit."""
+        # Long elements are divided, so that the beginning of one is shown even if all of it does not fit.
         for piece in (piece for element in elements for piece in pieces_of(element, MAX_SHOWN // 2)):
             self._room -= size_of(piece)
             if self._room < 0:
@@ -104,6 +105,7 @@ def _code(words: str, suffix: str) -> Iterable[Element]:
 
 
 def _table(words: str, suffix: str) -> Iterable[Element]:
+    # Decoded by the charset that the mail declares. A table has no declaration, and would have to guess.
     source = DelimitedSource(io.BytesIO(words.encode()), suffix)
     return (element for index in range(len(source.page_titles)) for element in source.page(index).elements)
 

@@ -89,6 +89,7 @@ class _Reader:
         self.summary = self.summary or opening(body, subject)
         in_text = _with_pictures(body, {content_id(part): part for part in parts.attached})
         yield from body
+        # A picture that the text shows still has its link, but is not shown a second time.
         for part in parts.attached:
             yield from self._attachments.elements(part, is_in_text=content_id(part) in in_text)
         if parts.left_out:

@@ -60,12 +60,14 @@ class Media:
 
     def codec(self, name: str) -> None:
         """Add a codec."""
+        # A codec without a known name is called by its four bytes, which may be any.
         name = "".join(mark for mark in name if mark.isprintable()).strip()
         if name and name not in self.codecs and len(self.codecs) < 8:
             self.codecs.append(name)
 
     def language(self, name: str) -> None:
         """Add the language of an audio track."""
+        # "und" means undetermined.
         if name.isalpha() and name != "und" and name not in self.languages and len(self.languages) < 20:
             self.languages.append(name)
 

@@ -28,6 +28,7 @@ _TYPES = {
     "mka": ("Matroska", "audio/x-matroska"), "webm": ("WebM", "video/webm"), "avi": ("AVI", "video/x-msvideo"),
     "mpg": ("MPEG", "video/mpeg"), "mpeg": ("MPEG", "video/mpeg"),
 }  # fmt: skip
+# QuickTime files may lack `ftyp`, and begin with one of the other boxes.
 _BOXES = (b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip")
 
 

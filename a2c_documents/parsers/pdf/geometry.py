@@ -23,6 +23,7 @@ IDENTITY: Matrix = (1, 0, 0, 1, 0, 0)
 
 def frame_of(page: PdfPage) -> Matrix:
     """The matrix of a page: crop box, rotation, origin at the top left."""
+    # pdfium gives the size of a page as it is shown, but the positions of its objects before cropping and rotation.
     left, bottom, right, top = page.get_cropbox()
     rotation = page.get_rotation()
     if rotation == 90:

@@ -80,6 +80,7 @@ def _add_field(
     if form is None:
         return
     kind = _FIELD_TYPES.get(pdfium.FPDFAnnot_GetFormFieldType(form, annotation), "other")
+    # A push button has no value.
     if kind == "button":
         return
     name = strings.ask(pdfium.FPDFAnnot_GetFormFieldName, form, annotation)
@@ -154,6 +155,7 @@ def _add_comment(strings: Strings, annotation: Any, kind: int, frame: Matrix, ma
     )
     if kind == pdfium.FPDF_ANNOT_FILEATTACHMENT:
         words = words or "A file is attached here"
+    # A highlight without a comment still marks words.
     if words or kind in markup:
         marks.places.append(Mark(note("annotation", words or "Marked", **extra), [box], marks_words=kind in markup))
 

@@ -40,6 +40,7 @@ class PdfSource:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        # pdfium reports an empty file as a damaged one.
         if path.stat().st_size == 0:
             raise UnreadableFileError("this PDF is empty")
         try:

@@ -23,6 +23,7 @@ def pictures_of(document: PdfDocument, page: PdfPage, index: int, drawn: Drawn) 
     shown = drawn.pictures[:MAX_PICTURES]
     if not shown:
         return []
+    # The structure finds pictures by their ids. If none has one, it need not be read.
     alts = _alternatives(page) if any(picture.mark >= 0 for picture in shown) else {}
     return [(_image(document, index, picture, alts.get(picture.mark, "")), picture.box) for picture in shown]
 
