@@ -26,6 +26,7 @@ def _split(section: Page, max_bytes: int) -> Iterator[Page]:
     for element in section.elements:
         for piece in pieces_of(element, max_bytes):
             size = size_of(piece)
+            # An element that cannot be divided may be longer than a page. It gets a page of its own.
             if size > room and parts[-1]:
                 parts.append([])
                 room = max_bytes

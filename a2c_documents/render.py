@@ -24,6 +24,7 @@ def page_shape(page: Page, index: int) -> dict[str, Any]:
 
     `detail`, `metadata`, `has_picture` and `has_file` are for level 3.
     """
+    # Counted for each category: a new paragraph does not change the ids of the tables on its page.
     counted: Counter[str] = Counter()
     elements: list[dict[str, Any]] = []
     for element in page.elements:

@@ -150,7 +150,7 @@ def read_book(package: Package) -> Book:
         UnreadableFileError: its text is encrypted.
     """
     name = _described_in(package)
-    # Programs for books tolerate invalid XML, and many books rely on it.
+    # Reading systems tolerate invalid XML, so there are books with it.
     root = package.xml(name, recover=True)
     items: dict[str, Item] = {}
     for entry in root.iterfind("{*}manifest/{*}item"):

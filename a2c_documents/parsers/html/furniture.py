@@ -84,6 +84,7 @@ def measure(root: LexborNode) -> Measures:
         elif node.is_element_node:
             _note(node, tag, tables)
             counts[2] = tag == "h1"
+            # The text of these elements is not shown, and must not count as words.
             child = None if tag in ("script", "style", "template") else node.first_child
             open_nodes.append((node, counts))
             if child is not None:
@@ -100,7 +101,7 @@ def measure(root: LexborNode) -> Measures:
 
 def _note(node: LexborNode, tag: str, tables: list[_Table]) -> None:
     if tag == "table":
-        # A table around another one arranges parts of the page.
+        # A table around another one usually arranges parts of the page.
         if tables:
             tables[-1].structure = tables[-1].blocks = True
         role = attribute(node, "role").lower()
@@ -110,6 +111,7 @@ def _note(node: LexborNode, tag: str, tables: list[_Table]) -> None:
     elif not tables:
         return
     elif tag in ("th", "caption", "thead"):
+        # A header cell shows a table of data, unless the role of the table says that it is for layout.
         tables[-1].told = tables[-1].told or tag != "th" or not tables[-1].layout
         tables[-1].cells += tag == "th"
     elif tag == "tr":
@@ -175,6 +177,7 @@ def left_out(node: LexborNode, tag: str, measures: Measures, *, everything: bool
     if titles == 0 and words < 3_000 and _COOKIE.search(name) and _BANNER.search(name):
         return True
     if tag == "aside" or not _MENU_WORDS.isdisjoint(_WORD.findall(name.lower())):
+        # A part with the title of the page is content, whatever its class is called.
         return titles == 0 and _mostly_links(node, measures)
     return False
 

@@ -88,6 +88,7 @@ def image_of(node: LexborNode) -> Element | None:
     if node.tag == "svg":
         title = next((text_of(found) for found in below(node) if found.tag == "title"), "")
         alt = title or attribute(node, "aria-label").strip()
+        # A drawing without a title is mostly an icon.
         return picture_element("", alt) if alt else None
     # Pages that load pictures late have only a placeholder in `src`.
     src = next((found for name in ("data-src", "data-original", "src") if (found := attribute(node, name).strip())), "")

@@ -45,6 +45,7 @@ def table_element(rows: list[Row], caption: str = "") -> Element | None:
     width = max((len(line) for line in grid), default=0)
     if not any(words for line in grid for words in line):
         return None
+    # Every row is filled up to the widest one, so a single long row could multiply the size of the table.
     width = min(width, max(1, MAX_CELLS // len(grid)))
     lines = [line[:width] + [""] * (width - len(line)) for line in grid]
     heads = _heads(rows, lines)
@@ -110,6 +111,7 @@ def _heads(rows: list[Row], lines: list[list[str]]) -> int:
 
 
 def _headers(lines: list[list[str]], width: int) -> list[str]:
+    # A header that spans two rows occurs twice in its column.
     return [" / ".join(dict.fromkeys(line[column] for line in lines if line[column])) for column in range(width)]
 
 

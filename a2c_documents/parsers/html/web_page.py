@@ -191,7 +191,7 @@ class _Walk:
     def _absolute(self, url: str) -> str:
         try:
             return urljoin(self._base_url, url) if self._base_url and not url.startswith(("data:", "#")) else url
-        except ValueError:
+        except ValueError:  # a malformed host
             return url
 
     # ---------------------------------------------------------------------------------------------------------- words
@@ -310,7 +310,7 @@ class _Walk:
 
     def cell(self, node: LexborNode) -> tuple[bool, Leave | None]:
         """`td`, `th`."""
-        # Exports of office programs mark header cells by bold text instead of `th`.
+        # Many pages mark header cells by bold text instead of `th`.
         header = node.tag == "th"
         cell = Cell("", _span(node, "colspan"), _span(node, "rowspan"), header, header or _starts_bold(node))
         if self._out.open_cell(cell):

@@ -54,6 +54,7 @@ def read_page(
     elements += [_placed(mark.element, list(mark.boxes[0])) for mark in marks.places]
     if marks.form is not None:
         elements.append(marks.form)
+    # Fields of a form are text, too, and are not among the words.
     long = marks.form is not None or sum(len(item.text) for item in words.items) > _LONG
     kept = _bounded(elements) if long else elements
     cut = words.cut or drawn.cut or marks.cut or len(drawn.pictures) > MAX_PICTURES

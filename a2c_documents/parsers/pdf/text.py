@@ -297,6 +297,7 @@ def _is_new(above: Line, line: Line, shape: _Shape, style: Style, item: list[Lin
         return True
     if line.parted or above.parted or marker_of(line.words) or line.level != above.level:
         return True
+    # The indentation and the lengths of lines of code say nothing about paragraphs.
     if line.mono and not style.mono:
         return False
     room = right - left - (above.x1 - above.x0)
@@ -349,6 +350,7 @@ def _is_title(words: str, lines: int, level: int) -> bool:
     if level == 1:
         return True
     ended = words.endswith((".", ",", ";")) and not words.endswith("...")
+    # Large letters are a title even in lower case. Bold ones may be emphasized words in the middle of a sentence.
     begun = not words[0].islower() or level < 3
     return lines <= 3 and len(words) <= 150 and not ended and begun and any(letter.isalnum() for letter in words)
 
