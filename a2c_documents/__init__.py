@@ -1,1 +1,1 @@
-"""A folder of real files as documents, pages and elements at `dpe://`: an MCP server of its own."""
+"""The document server: an MCP server that serves the files of a folder as documents, pages and elements (`dpe://`)."""

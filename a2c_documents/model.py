@@ -1,4 +1,4 @@
-"""What every parser produces, whatever the format: facts, pages, elements."""
+"""The output of every parser, whatever the format: facts, pages, elements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_SUMMARY = 200
 
 @dataclass(slots=True)
 class Element:
-    """One thing on a page: a heading, a paragraph, a table …
+    """One element of a page: a heading, a paragraph, a table …
 
     `content` has the shape that the protocol defines for its category. `metadata` says where in the source it is:
     `lines`, `source_range`, `box`, `shape` … Without a `summary`, one is made from the content.
@@ -25,6 +25,7 @@ class Element:
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
     detail: dict[str, Any] | None = None
     """The content on level 3, if it is more than on the page."""
+    # Not compared: each reading of a file makes its own functions, and two readings of the same file must be equal.
     picture: Callable[[], tuple[str, bytes]] | None = field(default=None, compare=False)
     """Returns MIME type and bytes of an image, decoded only on request; may raise `UnreadableFileError`."""
     file: Callable[[], tuple[str, bytes]] | None = field(default=None, compare=False)
@@ -41,7 +42,7 @@ class Page:
 
 @dataclass(slots=True)
 class Facts:
-    """What a file says about itself. Empty fields are filled from the file's name or content."""
+    """The metadata of a file. Empty fields are filled from the file's name or content."""
 
     title: str = ""
     author: str = ""
@@ -93,6 +94,7 @@ class PagesSource:
 
     def __init__(self, facts: Facts, pages: Iterable[Page]) -> None:
         self.facts = facts
+        # Page 0 of every document is a valid address, even if the file has no content.
         self._pages = list(pages) or [Page("")]
 
     @property
@@ -114,6 +116,7 @@ class PagesSource:
 
 def heading(text: str, level: int, **metadata: Any) -> Element:
     """A heading; level 1 is the highest."""
+    # Outlines of Word and PDF files have more than the six levels of Markdown and HTML.
     return Element("heading", {"level": max(1, min(level, 6)), "text": text}, metadata=metadata)
 
 
@@ -135,6 +138,7 @@ def code(source: str, language: str = "", **metadata: Any) -> Element:
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], **metadata: Any) -> Element:
     """A table of texts. Every row has as many cells as there are headers."""
     content: dict[str, Any] = {"headers": list(headers), "rows": [list(row) for row in rows]}
+    # Level 3 states the size of the whole table, because a page may have only some of its rows (see `paging.py`).
     size = {"total_rows": len(content["rows"]), "total_columns": len(content["headers"])}
     return Element("table", content, metadata=metadata, detail=content | size)
 

@@ -26,6 +26,7 @@ def _split(section: Page, max_bytes: int) -> Iterator[Page]:
     for element in section.elements:
         for piece in pieces_of(element, max_bytes):
             size = size_of(piece)
+            # An element that cannot be divided may be longer than a page. It gets a page of its own.
             if size > room and parts[-1]:
                 parts.append([])
                 room = max_bytes
@@ -34,6 +35,7 @@ def _split(section: Page, max_bytes: int) -> Iterator[Page]:
     if len(parts) == 1:
         yield Page(section.title, parts[0])
         return
+    # Line numbers say more than "part 2 of 3". They are not unique if one line fills several pages.
     ranges = [_range(part) for part in parts]
     if "" in ranges or len(set(ranges)) < len(ranges):
         ranges = [f"part {number} of {len(parts)}" for number in range(1, len(parts) + 1)]
@@ -96,6 +98,7 @@ def _bytes_of(value: Any) -> int:
 
 def _text_pieces(element: Element, key: str, max_bytes: int) -> Iterator[Element]:
     first_line = element.metadata["lines"][0] if "lines" in element.metadata else None
+    # Half of the room: in JSON, every line break, quote and backslash takes two bytes.
     for words, start, count in _cut_lines(element.content[key], max_bytes // 2):
         metadata = dict(element.metadata)
         if first_line is not None:
@@ -113,6 +116,7 @@ def _cut_lines(words: str, max_bytes: int) -> Iterator[tuple[str, int, int]]:
         if piece and size + length > max_bytes:
             yield "".join(piece), start, number - start
             piece, size, start = [], 0, number
+        # A character takes at most four bytes in UTF-8, so a slice of this many characters always fits.
         place, cut = 0, max(1, max_bytes // 4)
         while length > max_bytes:  # slices by position, because a line may be as long as the file
             part = line[place : place + cut]
@@ -137,6 +141,7 @@ def _table_pieces(element: Element, max_bytes: int) -> Iterator[Element]:
         content = {**element.content, "rows": rows[start:stop]}
         detail = content | {"total_rows": len(rows), "total_columns": len(headers)}
         metadata = {**element.metadata, "rows": [start + 1, stop]}
+        # A row that is longer than a page. `detail` was made before, so level 3 has the whole row.
         if sizes and sizes[start] > room:
             content, metadata["shortened"] = {**content, "rows": [_cut_cells(rows[start], room)]}, True
         yield Element(element.category, content, element.summary, metadata, detail)
@@ -144,6 +149,7 @@ def _table_pieces(element: Element, max_bytes: int) -> Iterator[Element]:
 
 def _cut_cells(row: list[Any], room: int) -> list[Any]:
     """A row that is too long for a page, with the beginning of each cell. The detail has all of it."""
+    # In characters, of at most four bytes each.
     longest = max(1, room // len(row) // 4)
     return [f"{cell[: longest - 1]}…" if isinstance(cell, str) and len(cell) > longest else cell for cell in row]
 
@@ -156,6 +162,7 @@ def _spans(sizes: Iterable[int], room: int) -> Iterator[tuple[int, int]]:
             yield start, stop
             start, used = stop, 0
         used += size
+    # Also without any sizes: a table with headers only is still one piece.
     yield start, stop + 1
 
 
@@ -187,6 +194,7 @@ def _item_parts(item: Any, room: int) -> Iterator[Any]:
     """An item in parts: its text, then pieces of the list inside it, each with the beginning of the text."""
     inside = cast("dict[str, Any]", item) if isinstance(item, dict) else {"text": item}
     words = str(inside.get("text", ""))
+    # A long text is given once, in parts of its own. The pieces of the list inside repeat only its beginning.
     if len(words) > _REPEATED:
         yield from (part for part, _, _ in _cut_lines(words, room // 2))
         words = words[: _REPEATED - 1] + "…"

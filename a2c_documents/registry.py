@@ -16,7 +16,7 @@ from a2c_documents.model import Parser
 
 SNIFFED = 4_096
 VERSION = 2
-"""The version of what all parsers share. Raise it when elements, pages or summaries are made differently."""
+"""The version of the code that all parsers share. Raise it when elements, pages or summaries change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Format:
     module: str
     function: str
     version: int = 1
-    """Raise it when the parser's output changes: what the store keeps of an earlier version is then not used."""
+    """Raise it when the parser's output changes. Entries of an earlier version in the store are then not used."""
 
     @property
     def parser(self) -> Parser:
@@ -95,6 +95,7 @@ _MAGIC: tuple[tuple[bytes, Format], ...] = (
     (b"II*\x00", IMAGE),
     (b"MM\x00*", IMAGE),
 )
+# Office documents and books are ZIP archives. A part that only one format has shows which of them a file is.
 _ZIP_FORMATS = {
     "word/document.xml": WORD,
     "xl/workbook.xml": SHEETS,
@@ -106,7 +107,9 @@ _ZIP_FORMATS = {
 
 def fingerprint() -> int:
     """A 31-bit number that changes when the version of any parser changes."""
+    # With the suffixes: files that get another parser have to be read again, too.
     formats = sorted((suffix, known.module, known.function, known.version) for suffix, known in FORMATS.items())
+    # SQLite keeps its `user_version` in a signed integer of 32 bits.
     return zlib.crc32(repr((VERSION, CODE.version, UNKNOWN.version, formats)).encode()) & 0x7FFF_FFFF
 
 
@@ -124,6 +127,8 @@ def format_of(path: Path) -> Format:
     suffix = suffix_of(path)
     with path.open("rb") as file:
         start = file.read(SNIFFED)
+    # Files are renamed, or downloaded under a wrong name. Bytes that only one format begins with decide against the
+    # suffix.
     found = next((known for magic, known in _MAGIC if start.startswith(magic)), None)
     if found is None and start.startswith(b"RIFF") and start[8:12] == b"WEBP":
         found = IMAGE
@@ -149,4 +154,5 @@ def _inside_zip(path: Path) -> Format | None:
 def _looks_like_text(start: bytes) -> bool:
     if start.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
         return True
+    # Texts have a few control characters, such as the colours of a log; up to one in 50 is accepted.
     return b"\x00" not in start and sum(byte < 9 or 13 < byte < 32 for byte in start) * 50 < len(start)

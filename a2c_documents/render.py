@@ -14,6 +14,7 @@ from typing import Any, cast
 from a2c_documents.model import MAX_SUMMARY, Element, Page
 from a2c_documents.wording import counted
 
+# Nine digits at most: numbers come from addresses, and `int` takes quadratic time for long ones.
 _START = re.compile(r"p(0|[1-9][0-9]{0,8})(-.*)?")
 _ID = re.compile(r"p(0|[1-9][0-9]{0,8})-([a-z_]+)-([1-9][0-9]{0,8})")
 
@@ -23,6 +24,7 @@ def page_shape(page: Page, index: int) -> dict[str, Any]:
 
     `detail`, `metadata`, `has_picture` and `has_file` are for level 3.
     """
+    # Counted for each category: a new paragraph does not change the ids of the tables on its page.
     counted: Counter[str] = Counter()
     elements: list[dict[str, Any]] = []
     for element in page.elements:
@@ -41,6 +43,7 @@ def _element_shape(element: Element, element_id: str) -> dict[str, Any]:
     }
     if element.detail is not None:
         shape["detail"] = element.detail
+    # The bytes are decoded when they are requested, so only their existence is part of a page.
     if element.picture is not None:
         shape["has_picture"] = True
     if element.file is not None:
@@ -64,6 +67,7 @@ def pages_of_elements(start: str, page_count: int) -> list[int]:
     number, rest = found[1], found[2]
     if rest:
         return [int(number)] if int(number) < page_count else []
+    # `p1` may be completed to the elements of pages 1, 10, 11 and so on.
     return [page for page in range(page_count) if str(page).startswith(number)]
 
 
@@ -149,6 +153,7 @@ def summary_of(category: str, content: dict[str, Any]) -> str:
             return _shorten(f"{len(items)}: " + "; ".join(map(_item_text, items[:5])))
         case "code":
             lines = _words(content.get("code")).splitlines()
+            # The first line is often a brace, or the frame of a comment.
             telling = next((line for line in lines if any(map(str.isalnum, line))), "".join(lines[:1]))
             size = f"{content.get('language') or 'code'}, {counted(len(lines), 'line')}"
             return _shorten(f"{size}: {telling.strip().rstrip(',')}" if telling.strip() else size)
@@ -171,6 +176,7 @@ def _table(headers: list[Any], rows: list[list[Any]]) -> str:
 
 
 def _row(cells: list[Any]) -> str:
+    # Backslashes first: those that escape bars must not be doubled.
     escaped = (_one_line(cell).replace("\\", "\\\\").replace("|", "\\|") for cell in cells)
     return "| " + " | ".join(escaped) + " |"
 
@@ -211,6 +217,7 @@ def _item_text(item: Any) -> str:
 
 
 def _fence(source: str) -> str:
+    # A fence inside of the code would end it.
     fence = "```"
     while fence in source:
         fence += "`"

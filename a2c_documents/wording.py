@@ -15,6 +15,7 @@ def shortened(words: str, longest: int = MAX_SUMMARY) -> str:
     if len(words) <= longest:
         return words
     cut = words[: longest - 1]
+    # Cut at a space, if there is one in the second half. Scripts without spaces are cut anywhere.
     gap = cut.rfind(" ", longest // 2)
     return f"{(cut if gap < 0 else cut[:gap]).rstrip(' ,;')}…"
 

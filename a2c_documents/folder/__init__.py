@@ -1,1 +1,1 @@
-"""The files of the folder: which of them are documents, and what each is called."""
+"""The files of the folder: which of them are documents, and their references."""

@@ -18,9 +18,12 @@ logger = logging.getLogger(__name__)
 
 IGNORE_FILES = (".gitignore", ".a2cignore")
 """In order of precedence: the last one wins."""
+# `~$…` are the lock files of Office; the suffixes belong to unfinished downloads and to editors. Such files come and go
+# while a person works, and there is nothing to read in them.
 ALWAYS_IGNORED = ("__pycache__/", "node_modules/", "~$*", "*.tmp", "*.part", "*.crdownload", "*.swp", "Thumbs.db")
 """Ignored unless an ignore file includes them with `!`."""
 _LONGEST_SLUG = 40
+# Ignore files are read in every directory on every scan, so one of them must not take long.
 _LONGEST_IGNORE_FILE = 1_000_000
 _MOST = (1 << 63) - 1
 """The largest integer that SQLite stores."""
@@ -28,7 +31,7 @@ _MOST = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What shows that a file may have changed, without reading it."""
+    """The size, times and inode of a file. A different stamp shows that it may have changed, without reading it."""
 
     size: int
     modified_ns: int
@@ -68,6 +71,8 @@ class Folder:
     def scan(self) -> dict[Path, Stamp] | None:
         """All documents and their stamps; None if the folder itself is missing or cannot be listed."""
         closed: set[Path] = set()
+        # `_walk` compares with the directories that the previous scan could not list, so `closed` is replaced only
+        # after it.
         found = dict(self._walk(closed))
         self.closed = frozenset(closed)
         return found if self.root not in closed else None
@@ -79,6 +84,8 @@ class Folder:
         except ValueError:
             return None
         ignoring = self._with_ignore_files(self.root, 0, self._ignoring)
+        # The walk of a scan never enters an ignored directory, and follows no links to directories. A single path is
+        # checked in the same way, from the root down, so that both give the same answer.
         for depth in range(1, len(names)):
             parent = path.parents[len(names) - depth - 1]
             if parent.is_symlink() or self._is_hidden(parent.name) or self._is_ignored(names[:depth], True, ignoring):
@@ -92,6 +99,8 @@ class Folder:
             directory, above, ignoring = stack.pop()
             try:
                 with os.scandir(directory) as listing:
+                    # File systems list in any order, and the order decides which of two colliding references gets
+                    # longer.
                     entries = sorted(listing, key=lambda entry: entry.name)
             except OSError as error:
                 closed.add(directory)
@@ -118,12 +127,14 @@ class Folder:
             return None
         if not S_ISREG(stat.st_mode):
             return None
+        # Some file systems use all 64 bits for inode numbers, more than a signed integer of SQLite can hold.
         return Stamp(stat.st_size, _bounded(stat.st_mtime_ns), _bounded(stat.st_ctime_ns), stat.st_ino & _MOST)
 
     def _is_hidden(self, name: str) -> bool:
         return name.startswith(".") and not self._rules.hidden
 
     def _is_ignored(self, names: Names, is_directory: bool, ignoring: Ignoring) -> bool:
+        # The owner's `exclude` comes first: ignore files may be part of a folder that came from elsewhere.
         verdict = self._exclude.verdict(names, is_directory)
         return verdict if verdict is not None else ignoring(names, is_directory)
 
@@ -161,6 +172,8 @@ def refer_to(paths: Sequence[str], taken: Collection[str] = ()) -> dict[str, str
         digest = blake2b(path.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
         stem = unicodedata.normalize("NFKD", Path(path).stem).encode("ascii", "ignore").decode().lower()
         slug = re.sub("[^a-z0-9]+", "-", stem).strip("-")[:_LONGEST_SLUG].strip("-") or "doc"
+        # A name without ASCII letters, such as a Chinese one, has the slug `doc`. Many files share it, so a longer hash
+        # tells them apart from the start, and references rarely depend on which file was found first.
         length = 6 if slug != "doc" else 12
         while (reference := f"{slug}-{digest[:length]}") in references or reference in taken:
             length += 2

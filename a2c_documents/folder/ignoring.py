@@ -44,6 +44,8 @@ class _Rule:
         return self.names[1] if len(self.names) == 2 and self.names[0] is None else None
 
     def matches(self, path: Names) -> bool:
+        # Glob matching with a single point to retry. If a name does not match, only the last `**` takes one more name.
+        # An earlier one never has to, because the last one can reach every position that the earlier one could.
         names = self.names
         at = place = 0
         retry: tuple[int, int] | None = None
@@ -67,6 +69,7 @@ class Rules:
 
     def __init__(self, lines: Iterable[bytes]) -> None:
         rules = [rule for line in lines if (rule := _parse(line)) is not None]
+        # The last line first: the first match in this order decides.
         self._rules = rules[::-1]
         self._of_paths = [rule for rule in self._rules if rule.name is None]
         names = {rule.name.pattern for rule in rules if rule.name is not None}
@@ -104,9 +107,12 @@ class Ignoring:
         return False
 
 
+# Each scan reads the same ignore files. Compiled rules are cached by the text, so that an unchanged file costs one
+# read.
 @lru_cache(maxsize=64)
 def rules_of(*contents: bytes) -> Rules:
     """The rules of the ignore files of a directory, in order."""
+    # As in git, neither a byte order mark nor a carriage return before a line feed is part of a pattern.
     lines = [line for content in contents for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
     return Rules(line.removesuffix(b"\r") for line in lines)
 
@@ -125,6 +131,7 @@ def _parse(line: bytes) -> _Rule | None:
     if not pattern:
         return None
     try:
+        # A slash ties a pattern to the directory of its ignore file, unless it is the last character.
         if b"/" not in pattern:  # at any depth
             return _Rule((None, _name(pattern)), is_negative, only_directories)
         names = [None if _DEPTHS.fullmatch(part) else _name(part) for part in _split(pattern.removeprefix(b"/"))]
@@ -160,11 +167,7 @@ def _split(pattern: bytes) -> Sequence[bytes]:
 
 @lru_cache(maxsize=4_096)
 def _name(pattern: bytes) -> re.Pattern[bytes]:
-    """The regular expression for one name.
-
-    What follows a star is matched where it occurs first. Atomic groups (`(?>…)`) forbid to look further on: for a name,
-    the first occurrence always leaves the most room for the rest, and matching stays linear.
-    """
+    """The regular expression for one name."""
     chunks = [b""]
     place = 0
     while place < len(pattern):
@@ -185,6 +188,9 @@ def _name(pattern: bytes) -> re.Pattern[bytes]:
         else:
             chunks[-1] += re.escape(mark)
     first, *middle, last = chunks if len(chunks) > 1 else (chunks[0], b"")
+    # What follows a star is matched where it occurs first, and an atomic group (`(?>…)`) forbids the search to continue
+    # from there. The first occurrence always leaves the most room for the rest, so nothing is missed, and no pattern in
+    # a foreign folder takes exponential time.
     stars = b"".join(b"(?>.*?" + chunk + b")" for chunk in middle if chunk)
     return re.compile(first + stars + (b".*" if len(chunks) > 1 else b"") + last, re.DOTALL)
 
@@ -195,6 +201,7 @@ def _bracket(pattern: bytes, start: int) -> tuple[frozenset[int], int]:
     is_negative = pattern[place : place + 1] in (b"!", b"^")
     place += is_negative
     first, members = place, set[int]()
+    # A `]` directly after the opening bracket is a member, not the end.
     while pattern[place : place + 1] != b"]" or place == first:
         if named := re.compile(rb"\[:([^]]*?):\]").match(pattern, place):
             if named[1] not in _CLASSES:
@@ -206,12 +213,14 @@ def _bracket(pattern: bytes, start: int) -> tuple[frozenset[int], int]:
         high = low
         if pattern[place : place + 1] == b"-" and pattern[place + 1 : place + 2] not in (b"]", b""):
             high, place = _member(pattern, place + 1)
+        # git matches the first byte of a range even if the range runs backwards (`[z-a]`).
         members |= {low, *range(low, high + 1)}
     return (_ALL_BYTES - members if is_negative else frozenset(members)), place + 1
 
 
 def _member(pattern: bytes, place: int) -> tuple[int, int]:
     place += pattern[place : place + 1] == b"\\"
+    # A bracket that never closes: git matches nothing with such a line.
     if place >= len(pattern):
         raise _NoPattern
     return pattern[place], place + 1

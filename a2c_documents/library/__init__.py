@@ -1,1 +1,1 @@
-"""The documents of a folder: what each says of itself, its pages, and where words occur."""
+"""The documents of a folder: their facts, their pages, and full-text search."""

@@ -51,14 +51,18 @@ class Attempts:
             FileGone: the file does not exist any more.
             ReadingFailed: the file cannot be read; with `Cause.UNCLEAR` it will be retried.
         """
+        # Failures are recorded for each request and not for the file: one damaged page leaves the others readable.
         what = " ".join(map(str, (act, *details)))
         before: Failure | None = None
         if content.digest in self._store.failing:
             before = await asyncio.to_thread(self._store.failure, content.digest, what)
+        # Wall-clock time, because a failure outlives the process. If the clock was set back, the failure has a time in
+        # the future, and the request is retried instead of being rejected until then.
         if before is not None and (before.is_final or 0 <= time.time() - before.at < self._retry_seconds):
             raise ReadingFailed(before.problem, Cause.FILE if before.is_final else Cause.UNCLEAR)
         try:
             answer = await self._workers.do(act, content.path, *details)
+        # A kind of ReadingFailed, but nothing is recorded about a file that does not exist.
         except FileGone:
             raise
         except ReadingFailed as error:
@@ -71,6 +75,7 @@ class Attempts:
             failure = Failure(str(error), is_final, time.time())
             await asyncio.to_thread(self._store.keep_failure, content.digest, what, failure)
             raise ReadingFailed(str(error), Cause.FILE if is_final else Cause.UNCLEAR) from None
+        # The worker opens the file by its path, and may have read a newer content than the one that was identified.
         await self.check(content)
         return answer
 

@@ -53,13 +53,15 @@ class Contents:
     # ------------------------------------------------------------------------------------------------------------ facts
 
     async def know(self, document: Document) -> dict[str, Any]:
-        """What a document says about itself; read if it is not known or the file has changed.
+        """The facts of a document, read if they are not known or the file has changed.
 
         The file is checked on every call, because a change may not have been reported yet.
 
         Raises:
             DocumentNotFoundError: its file does not exist any more.
         """
+        # One reader per document: requests that arrive together read a changed file once, and none of them replaces the
+        # facts of a newer content by those of an older one.
         async with document.reading:
             if not document.is_unread:
                 document.expect(await self._stamp(document))
@@ -102,6 +104,7 @@ class Contents:
         except FileGone:
             raise gone(document) from None
         except ReadingFailed as error:
+            # Without a digest there is no content that the failure could be stored for.
             if content is None or error.cause is not Cause.FILE:
                 return self._put_off(document, stamp, str(error), error.cause)
             facts = _problem_facts(str(error))
@@ -117,6 +120,8 @@ class Contents:
         """The stamp of a file before it is read, taken so that any later change gives another one."""
         stamp = await self._stamp(document)
         age = time.time_ns() - stamp.changed_ns
+        # A time in the future is from another clock, such as that of a file server, and waiting for it could take
+        # forever.
         if 0 <= age < _TICK_NS:
             await asyncio.sleep((_TICK_NS - age) / 1e9)
         return stamp
@@ -131,6 +136,7 @@ class Contents:
 
     async def _accept(self, document: Document, content: Content, facts: dict[str, Any]) -> dict[str, Any]:
         """Make facts those of a document, unless they report a problem and the document has a good earlier state."""
+        # A file with a problem counts as tried as well: until it changes, no request reads it again.
         document.tried_at, document.retry_at = content.stamp, None
         document.is_outdated = document.stamp.changed_ns > content.stamp.changed_ns  # it changed while it was read
         if document.is_good and facts.get("problem"):
@@ -139,6 +145,8 @@ class Contents:
         else:
             document.read_at, document.digest, document.facts = content.stamp, content.digest, facts
             document.problem_now = None
+            # `told` is None after an edit was announced (`Document.note`). The content that is read first is then the
+            # announced one.
             document.told = document.told or content.digest
         known = Known(content.stamp, content.digest, facts)
         await asyncio.to_thread(self._store.keep, document.relative, known)
@@ -147,6 +155,8 @@ class Contents:
     def _put_off(self, document: Document, stamp: Stamp | None, problem: str, cause: Cause) -> dict[str, Any]:
         """Report a problem that may pass. Nothing is stored."""
         document.tried_at = stamp
+        # A problem of the machine may pass at any moment, so the next request tries again. An unclear one waits,
+        # because each attempt may take the full time limit of a worker.
         document.is_outdated = cause is not Cause.UNCLEAR
         document.retry_at = time.monotonic() + self.retry_seconds if cause is Cause.UNCLEAR else None
         if document.is_good:
@@ -215,7 +225,7 @@ class Contents:
             raise ReadingFailed(document.problem or BEING_WRITTEN, Cause.FILE)
         lock = self._page_locks.setdefault((digest, number), asyncio.Lock())
         # Clients ask for the same page at the same time, for example after a notification. The first request reads it,
-        # the others wait for the lock and find it in memory. Locks nobody holds disappear from the weak dictionary.
+        # the others wait for the lock and find it in memory. Unused locks disappear from the weak dictionary.
         async with lock:
             body = self._memory.get((digest, number))
             if body is None:
@@ -231,6 +241,8 @@ class Contents:
 
     async def _read(self, document: Document, digest: str | None, act: str, *details: Any) -> Reply:
         """Read something from a content, as long as the document has that content."""
+        # With `problem_now`, the file has been replaced by one that cannot be read. Pages of the last good state can
+        # only come from the store: the file itself has another content.
         if digest is None or document.read_at is None or document.problem_now is not None:
             raise ReadingFailed(document.problem or BEING_WRITTEN, Cause.MACHINE)
         if document.digest != digest:

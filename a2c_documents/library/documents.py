@@ -1,4 +1,4 @@
-"""The list of documents: the files of the folder as they were last seen, and what is known about each."""
+"""The list of documents: the files of the folder at the last scan, and the facts about each."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Document:
 
     @property
     def is_unread(self) -> bool:
-        """Whether it must be read before anything is said about it."""
+        """Whether it must be read before its facts are used."""
         is_due = self.retry_at is not None and time.monotonic() >= self.retry_at
         return self.facts is None or self.is_outdated or is_due
 
@@ -71,12 +71,14 @@ class Document:
     def note(self, stamp: Stamp) -> bool:
         """Record a new stamp. Returns whether the file was edited.
 
-        If size and modification time are the same, the file was replaced by one just like it, or only renamed or given
-        another mode; then its content has to be compared.
+        If size and modification time are unchanged, the file was renamed, got another mode, or was replaced by a file
+        of the same size and time. Then its content has to be compared.
         """
         is_edit = stamp.is_edit_of(self.stamp)
         self.stamp = stamp
         self.expect(stamp)
+        # An edit is announced without reading the file. If the new state was read before the scan noticed it, its
+        # content is known. Otherwise the next read finds out which content was announced (`Contents._accept`).
         if is_edit:
             self.told = None if self.is_outdated else self.digest
         return is_edit
@@ -114,6 +116,7 @@ class DocumentList:
         self.documents: dict[str, Document] = {}
         """By reference."""
         self._by_path: dict[Path, Document] = {}
+        # Scans run in threads. Of two at once, the older might finish last and undo what the newer one found.
         self._looking = asyncio.Lock()
 
     def knows(self, path: Path) -> bool:
@@ -124,6 +127,7 @@ class DocumentList:
         """Scan the whole folder."""
         async with self._looking:
             found = await asyncio.to_thread(self.folder.scan) or {}
+            # The store is needed only if there are no documents yet: at the start, and when a disk is mounted again.
             known = await asyncio.to_thread(self._store.files) if found and not self._by_path else {}
             gone = [path for path in self._by_path if path not in found]
             # An empty folder may be a disk that is not mounted at the moment. What is stored about its files is kept,
@@ -158,9 +162,11 @@ class DocumentList:
         return sighting
 
     def _add(self, path: Path, stamp: Stamp, known: dict[str, Known]) -> None:
+        # The reference is a hash of the bytes of the name; `relative` is text, which the database and the log can hold.
         relative, name = self._relative(path), path.relative_to(self.folder.root).as_posix()
         document = Document(path, relative, refer_to([name], self.documents)[name], stamp)
         before = known.get(relative)
+        # Unchanged since it was stored: a restart opens no file.
         if before is not None and before.stamp == stamp:
             document.read_at = document.tried_at = stamp
             document.digest = document.told = before.digest

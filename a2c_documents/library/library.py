@@ -29,7 +29,7 @@ from a2c_smcp.utils.dpe_uri import build_dpe_uri
 logger = logging.getLogger(__name__)
 
 BLOBS = ("picture", "file")
-"""What an element may have besides its content; read with `?as=`."""
+"""Binary data that an element may have besides its content; read with `?as=`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,7 @@ class Library:
         return await self._tell(await self._list.look_at(paths))
 
     async def _tell(self, sighting: FolderChanges) -> News:
+        # Edits are announced at once. Files that may only have a new mode or name are opened first, by the workers.
         updated = {document.ref for document in sighting.edited}
 
         async def suspect(document: Document) -> None:
@@ -103,7 +104,7 @@ class Library:
         return self._workers.has_worked
 
     async def tidy(self) -> None:
-        """Delete from the store what no document needs any more."""
+        """Delete the entries of the store that no document needs any more."""
         needed = {document.digest for document in self.documents.values() if document.digest is not None}
         await asyncio.to_thread(self._store.tidy, needed)
 
@@ -132,11 +133,12 @@ class Library:
     async def catalogue(self) -> dict[str, Any]:
         """Level 0: all documents."""
         await self.read_all()
+        # A file that was deleted while the others were read has no facts, and disappears with the next scan.
         listed = [self.summary(document) for document in self.documents.values() if document.facts is not None]
         return {"documents": listed, "total_count": len(listed)}
 
     async def document(self, ref: str) -> dict[str, Any]:
-        """Level 1: what a document is.
+        """Level 1: the summary and the facts of a document.
 
         Besides the fields that the protocol lists, `author`, `created` and `details` (page size, sheet names, length of
         a film …) are included if the file has them. Clients that do not know these optional fields ignore them.
@@ -147,11 +149,12 @@ class Library:
         return self.summary(document) | extra
 
     async def pages(self, ref: str, offset: int, limit: int) -> dict[str, Any]:
-        """Level 1 with `depth=pages`: what a document is, and its pages."""
+        """Level 1 with `depth=pages`: the document and its pages."""
         body = await self.document(ref)
         document = self.find(ref)
         titles = document.page_titles
         numbers = range(min(offset, len(titles)), min(offset + limit, len(titles)))
+        # Each entry has an element count, which only the page itself shows. The limit of the request bounds the work.
         read = await asyncio.gather(*(self._contents.page(document, number) for number in numbers))
         pages = [
             {
@@ -209,9 +212,10 @@ class Library:
             ElementNotFoundError: the document has no such element.
         """
         number = page_of_element(element_id)
-        self.find(ref)
+        self.find(ref)  # an unknown document is reported before an invalid id
         if number is not None:
             elements: list[dict[str, Any]] = []
+            # A request for an element gets an error about the element, even if its id names a page beyond the end.
             with contextlib.suppress(PageOutOfRangeError):
                 elements = (await self.page(ref, number))["elements"]
             for element in elements:
@@ -226,6 +230,7 @@ class Library:
             ElementNotFoundError: there is none.
         """
         number, element = await self.element(ref, element_id)
+        # A worker returns whichever data an element has, so the requested form is checked here.
         if not element.get(f"has_{form}"):
             raise ElementNotFoundError(f"{element_id} has no {form}", details={"element_id": element_id})
         try:
@@ -242,6 +247,7 @@ class Library:
     def _with_address(self, document: Document, element: dict[str, Any]) -> dict[str, Any]:
         """The element, with the address of its picture or attachment if it has one."""
         url, source = self.blob_address(document.ref, element), str(element["content"].get("url") or "")
+        # A picture on the web keeps its own address.
         if url is None or "://" in source:
             return element
         metadata = {**element["metadata"], **({"source": source} if source else {})}  # its name inside the file

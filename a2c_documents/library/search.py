@@ -72,8 +72,10 @@ class SearchIndex:
 
     async def update(self, progress: Progress | None = None) -> bool:
         """Index all documents that are not indexed. Returns whether any got a better title."""
+        # A search that arrives during the indexing in the background waits for it, and then finds nothing left to do.
         async with self._updating:
             holders = self._holders()
+            # Contents that no document has any more are dropped, or edits would make the dictionary grow without end.
             self._retry_at = {digest: at for digest, at in self._retry_at.items() if digest in holders}
             complete = await asyncio.to_thread(self._words.complete)
             now = time.monotonic()
@@ -88,7 +90,7 @@ class SearchIndex:
             return named
 
     async def search(self, query: str, limit: int) -> list[Hit]:
-        """The best places for a query. Indexes what is missing first."""
+        """The best places for a query. Documents that are not indexed are indexed first."""
         while True:
             losses = self._words.losses
             await self.update()
@@ -121,6 +123,7 @@ class SearchIndex:
             return False  # the new content is indexed once its facts are known
         if not reading.is_complete:
             self._retry_at[digest] = time.monotonic() + self._contents.retry_seconds
+        # Incomplete words are stored as well: the pages that could be read can be found until the retry.
         await asyncio.to_thread(self._words.keep, digest, reading.passages, is_complete=reading.is_complete)
         return await self._name(digest, holders, reading.passages)
 
@@ -136,6 +139,7 @@ class SearchIndex:
                 return
             logger.info("%s: page %d cannot be searched: %s", document.relative, pages.start, error)
             reading.failures += 1
+            # A damaged page stays damaged. Any other failure may pass, and makes the index of this document incomplete.
             reading.is_complete &= error.cause is Cause.FILE
 
     async def _name(self, digest: str, holders: list[Document], passages: list[Passage]) -> bool:
@@ -147,6 +151,7 @@ class SearchIndex:
         facts = holders[0].facts or {}
         if facts.get("title") and facts.get("summary"):
             return False
+        # In reverse order, so that the first element of each category wins.
         first = {element.rpartition("-")[0]: text for page, element, text in reversed(passages) if page == 0}
         title = facts.get("title") or " ".join(first.get("p0-heading", "").split())[:200]
         summary = facts.get("summary") or " ".join(first.get("p0-text", "").split())[:300]

@@ -57,6 +57,8 @@ def _language(path: Path, lines: Sequence[str]) -> str:
 def _pieces(lines: Sequence[str], found: Sequence[Definition], language: str) -> Iterator[Element]:
     starts: dict[int, Definition | None] = {0: None}
     for definition in found:
+        # A definition without a name marks the end of another one. It must not replace one that begins on the same
+        # line.
         if definition.name or definition.line not in starts:
             starts[definition.line] = definition
     edges = sorted(start for start in starts if start < len(lines))
@@ -102,7 +104,7 @@ MAX_COMMENT = 80
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A class or function on the top level: its first line, counted from 0, and what to call it."""
+    """A class or function on the top level: its first line, counted from 0, its name, and the names of its members."""
 
     line: int
     name: str
@@ -133,6 +135,7 @@ _PATTERNS: dict[str, str] = {
     "terraform": r"(resource|data|module|variable|output|provider|locals)\s+(\"[^\"]{1,80}\"(?:\s+\"[^\"]{1,80}\")?)",
     "diff": r"(diff)\s+--git\s+(\S+)",
     "ini": r"(\[)([^\]]{1,80})\]",
+    # For files that do not parse: too long, in Python 2, or with a syntax error.
     "python": rf"(?:async\s+)?(class|def)\s+{_NAME}",
     "julia": rf"(function|struct|module|macro)\s+{_NAME}",
     "perl": rf"(sub|package)\s+{_NAME}",
@@ -141,6 +144,7 @@ _PATTERNS: dict[str, str] = {
 _ARROW = re.compile(
     rf"(?:export\s+(?:default\s+)?)?(?:const|let|var)\s+{_NAME}\s*(?::[^=]{{0,80}})?=\s*(?:async\s*)?(?:\(|function|[\w$]+\s*=>)"
 )
+# A semicolon after the opening parenthesis shows a declaration or a call, which divides nothing.
 _C_FUNCTION = re.compile(r"(?:[A-Za-z_][\w:<>*&]*\s+){1,5}[*&]{0,3}([A-Za-z_~][\w:~]*)\s*\([^;]{0,200}$")
 _C_LANGUAGES = frozenset(("c", "cpp", "objective-c", "java", "csharp", "dart"))
 _LEGAL = re.compile(
@@ -160,6 +164,8 @@ def outline(source: str, lines: Sequence[str], language: str) -> tuple[list[Defi
 def _by_pattern(lines: Sequence[str], language: str) -> Iterator[Definition]:
     pattern = re.compile(_PATTERNS.get(language, _C_LIKE))
     for number, line in enumerate(lines):
+        # Indented lines belong to a definition above them. A line this long is minified code, where the patterns take
+        # long and their matches mean nothing.
         if not line[:1].strip() or len(line) > 1_000:
             continue
         if name := _named(pattern, line) or _in_family(line, language):
@@ -225,6 +231,8 @@ def _parse(source: str) -> ast.Module | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes in the file are not our concern
             return ast.parse(source)
+    # Depending on the version of Python, null bytes raise SyntaxError or ValueError, and deep nesting raises
+    # RecursionError or MemoryError.
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
@@ -234,6 +242,7 @@ def _in_tree(tree: ast.Module, lines: Sequence[str]) -> list[Definition]:
     for node in tree.body:
         if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
+        # A piece begins with its decorators and with the comment directly above them.
         first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
         while first > 0 and lines[first - 1].startswith("#"):
             first -= 1

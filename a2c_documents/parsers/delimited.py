@@ -26,18 +26,18 @@ from a2c_documents.wording import counted, shortened
 SAMPLE = 200_000
 """Bytes from which the encoding and the delimiter are guessed."""
 MAX_LINE = 4_000_000
-csv.field_size_limit(MAX_LINE)  # of the whole process, which reads nothing else this way
+csv.field_size_limit(MAX_LINE)  # for the whole process, in which only this module uses csv
 MAX_PADDED = 20_000
-"""Cells of a page with those that rows are filled up with, where few of its rows are as wide as the widest."""
+"""Cells of a page, including the empty ones that fill up short rows to the width of the widest."""
 MAX_CHARACTERS = 4_000_000
-"""Characters of a page, of which long cells are shown in detail only."""
+"""Characters of the cells of one page. Beyond that, long cells are cut."""
 _ALWAYS_SHOWN = 100
-"""Characters of a cell that are shown all the same."""
+"""Characters of a cell that are shown even then."""
 _DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE_ROWS = 60
 _HINT = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
 _WIDE = ("utf-16", "utf-32", "utf_16", "utf_32")
-"""Encodings in which a line does not end with one byte."""
+"""Encodings in which a line break takes more than one byte."""
 
 
 def open_delimited(path: Path) -> Source:
@@ -65,11 +65,11 @@ class _Progress:
     """The byte at which the next line begins."""
     lines: int = 0
     is_quoted: bool = False
-    """There is a quote in the last line."""
+    """Whether the last line contains a quote."""
 
 
 class DelimitedSource:
-    """An open table: where each of its pages begins in the file."""
+    """An open table. It keeps the positions of its pages in the file, not their rows."""
 
     def __init__(self, file: IO[bytes], suffix: str = "csv") -> None:
         raw = file.read(SAMPLE)
@@ -97,7 +97,7 @@ class DelimitedSource:
 
     @property
     def page_titles(self) -> Sequence[str]:
-        """The title, with the rows where it is long."""
+        """The title, with the range of rows if there are several pages."""
         if len(self._pages) == 1:
             return [self.facts.title]
         return [part_title(self.facts.title, f"rows {first + 1}–{last + 1}") for first, last in self._pages]
@@ -110,7 +110,7 @@ class DelimitedSource:
         widest = max((len(row) for row in rows), default=0)
         room = max(self._columns, MAX_PADDED // max(1, len(rows)))
         width = min(room, max(self._columns, len(headers), widest))
-        # Empty lines divide nothing here, and are no rows to see.
+        # Empty lines are neither rows nor, as in a sheet, borders between tables.
         body = [row[:width] + [Cell("")] * (width - len(row)) for row in rows if any(cell.text for cell in row)]
         names = headers[:width] + [letters(column) for column in range(len(headers), width)] if headers else []
         named = [[Cell(name) for name in names]] if names else []
@@ -128,13 +128,15 @@ class DelimitedSource:
         return Page(self.page_titles[index], fitted(elements))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
     # ----------------------------------------------------------------------------------------------------------- bytes
 
     def _rewrite(self, raw: bytes) -> None:
-        """Files whose lines do not end with one byte are kept in memory in an encoding where they do."""
+        """Keep the file in memory as UTF-8 with line feeds."""
+        # Pages are found by offsets of lines, and `readline` of a binary file needs line feeds of one byte. UTF-16 has
+        # two, and files of old Macintosh programs have only carriage returns.
         text, _ = decode(raw + self._file.read())
         self._file.close()
         text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
@@ -142,13 +144,14 @@ class DelimitedSource:
         self._byte_encoding = "utf-8"
 
     def _lines(self, progress: _Progress) -> Iterator[str]:
-        """Line after line from where the file is."""
+        """The lines from the current position on."""
         encoding = self._byte_encoding or self._encoding
         while line := self._file.readline(MAX_LINE):
             progress.where += len(line)
             progress.lines += 1
             words = line.decode(encoding, "replace").rstrip("\r\n")
             progress.is_quoted = '"' in words
+            # `csv.reader` fails at a carriage return inside a line.
             yield words.replace("\r", " ").replace("\x00", "") + "\n"
 
     def _index(self) -> None:
@@ -156,7 +159,7 @@ class DelimitedSource:
         try:
             self._scan()
         except csv.Error:
-            # A quote that never ends is no quote.
+            # A quote that never closes is an ordinary character. Read without quoting, its row ends with its line.
             self._quoted = False
             self._scan()
 
@@ -165,6 +168,8 @@ class DelimitedSource:
         reader = self._reader(progress)
         for _ in range(self._skipped):
             next(reader, None)
+        # `csv.reader` takes one line at a time, so after each row `where` is the beginning of the next one. An array
+        # takes 8 bytes for each row; a list of integers takes more than four times as much.
         begins, widths = array("q", [progress.where]), Counter[int]()
         before = seen = progress.lines
         for row in reader:
@@ -172,6 +177,8 @@ class DelimitedSource:
             begins.append(progress.where)
             before, seen = seen, progress.lines
         begins.pop()
+        # `csv.reader` does not report a quote that is still open at the end of the file. It shows in a last row of
+        # several lines, of which the last has no quote that could close it.
         if self._quoted and seen - before > 1 and not progress.is_quoted:
             raise csv.Error("the last row is quoted to the end of the file")
         self._rows, self._columns = len(begins), _usual_width(widths)
@@ -214,7 +221,7 @@ class DelimitedSource:
 
 
 def _usual_width(widths: Counter[int]) -> int:
-    """How many cells nearly all rows have at most; a few odd ones do not decide how long a page is."""
+    """The width that 99 % of the rows do not exceed. A few malformed rows must not make every page shorter."""
     most, seen = sum(widths.values()) * 0.99, 0
     for width in sorted(widths):
         seen += widths[width]
@@ -226,6 +233,7 @@ def _usual_width(widths: Counter[int]) -> int:
 def _delimiter(sample: str, suffix: str) -> str:
     """The delimiter that divides the first rows most evenly into more than one column."""
     lines = sample.splitlines(keepends=True)[:_SAMPLE_ROWS]
+    # The sample may end inside a line. Its length is in characters, of up to four bytes each.
     if len(sample) >= SAMPLE // 4 and len(lines) > 1:
         lines = lines[:-1]
     usual = "\t" if suffix == "tsv" else ","
@@ -238,6 +246,8 @@ def _delimiter(sample: str, suffix: str) -> str:
         if not widths:
             continue
         width, times = max(Counter(widths).items(), key=lambda item: (item[1] if item[0] > 1 else 0, item[0]))
+        # Evenness first; if two delimiters divide equally well, the usual one of the suffix wins, then the one with
+        # more columns.
         score = (times / len(widths) if width > 1 else 0.0, delimiter == usual, width)
         if score > best_score:
             best, best_score = delimiter, score

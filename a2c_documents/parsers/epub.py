@@ -47,7 +47,7 @@ def open_epub(path: Path) -> Source:
 
 
 def _pages(package: Package, book: Book, item: Item, number: int) -> list[Page | Later]:
-    """An item as a page, read now only if it may be several pages or if nothing but itself can name it."""
+    """The pages of an item. It is read now only if it may take several pages, or if only its text has a title."""
     title = book.titles.get(item.name, "")
     if title and package.size(item.name) <= _LONG:
         return [Later(title, partial(_page, package, item, title))]
@@ -83,7 +83,7 @@ def _elements(package: Package, item: Item) -> list[Element]:
     markup = _markup(package.read(item.name))
     elements = html_elements(markup)
     if not any(element.category == "image" for element in elements):
-        # Covers are often a drawing with nothing but a picture in it.
+        # A cover is often an SVG drawing that only wraps one picture.
         elements += [image("", "", found[1]) for found in _DRAWN.finditer(markup)]
     for element in elements:
         if element.category == "image" and element.picture is None:
@@ -100,9 +100,10 @@ def _find_picture(package: Package, item: Item, element: Element) -> None:
 
 
 def _markup(raw: bytes) -> str:
-    """XHTML as HTML: there an element that is closed where it is opened stays open, and swallows what follows."""
+    """XHTML as HTML."""
     declared = _ENCODING.search(raw[:300])
     markup, _ = decode_as(raw, declared[1].decode("ascii") if declared else "utf-8")
+    # In XHTML `<a/>` is an empty element. An HTML parser ignores the slash, and the open element swallows what follows.
     return _EMPTY.sub(_closed, markup)
 
 
@@ -115,15 +116,16 @@ def _closed(found: re.Match[str]) -> str:
 
 
 MAX_ITEMS = 10_000
+# Books without DRM have an `encryption.xml` as well, if their embedded fonts are obfuscated.
 _FONT_ONLY = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
-"""Ways of encrypting that hide only fonts."""
+"""Algorithms that obfuscate fonts only."""
 _BLOCK = re.compile(r"</?(?:p|div|br|li|ul|ol|h[1-6])\b[^<>]{0,500}>", re.I)
 _MARKUP = re.compile(r"</?[A-Za-z][^<>]{0,500}>")
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A part of a book that is read: its name in the archive, and its type."""
+    """A part of the book: its name in the archive, and its type."""
 
     name: str
     type: str
@@ -137,23 +139,25 @@ class Book:
     facts: Facts
     spine: list[Item]
     titles: dict[str, str] = field(default_factory=dict[str, str])
-    """What the table of contents calls items, by their names."""
+    """Titles from the table of contents, by the names of items."""
 
 
 def read_book(package: Package) -> Book:
     """The book in an archive.
 
     Raises:
-        DamagedPartError: what describes it is missing or cannot be read.
+        DamagedPartError: the description of the book is missing or cannot be read.
         UnreadableFileError: its text is encrypted.
     """
     name = _described_in(package)
+    # Reading systems tolerate invalid XML, so there are books with it.
     root = package.xml(name, recover=True)
     items: dict[str, Item] = {}
     for entry in root.iterfind("{*}manifest/{*}item"):
         href, kind = attribute(entry, "href"), attribute(entry, "media-type").lower()
         items[attribute(entry, "id")] = Item(resolve(name, href), kind, attribute(entry, "properties"))
     listed = [attribute(entry, "idref") for entry in root.iterfind("{*}spine/{*}itemref")]
+    # An item that is listed twice is still one part of the book.
     spine = [items[one] for one in dict.fromkeys(listed) if one in items][:MAX_ITEMS]
     if not spine:
         raise DamagedPartError("nothing says in which order it is read")
@@ -177,6 +181,7 @@ def _check_rights(package: Package, spine: list[Item]) -> None:
         root = package.xml("META-INF/encryption.xml")
     except DamagedPartError:
         return
+    # Only encrypted text makes a book unreadable. Fonts, pictures and other parts may be encrypted.
     read = {item.name for item in spine}
     for entry in root.iterfind(".//{*}EncryptedData"):
         method, target = entry.find("{*}EncryptionMethod"), entry.find(".//{*}CipherReference")
@@ -196,6 +201,7 @@ def _facts(root: Any) -> Facts:
         words = words_of(entry) if local(entry) else ""
         if words:
             found.setdefault(local(entry), []).append(words)
+        # EPUB 2 may have several dates, and says what each of them is (`opf:event`).
         if words and local(entry) == "date":
             dates.setdefault(attribute(entry, "event"), words)
     first = {name: values[0] for name, values in found.items()}
@@ -205,6 +211,7 @@ def _facts(root: Any) -> Facts:
         title=first.get("title", ""),
         author=", ".join(dict.fromkeys(found.get("creator", []))),
         keywords=list(dict.fromkeys(found.get("subject", [])))[:50],
+        # The description often contains HTML as text.
         summary=" ".join(_MARKUP.sub("", _BLOCK.sub(" ", first.get("description", ""))).split()),
         created=created,
         details=details | {"version": attribute(root, "version")},
@@ -215,12 +222,14 @@ def _facts(root: Any) -> Facts:
 
 
 def _titles(package: Package, root: Any, name: str, items: dict[str, Item]) -> dict[str, str]:
-    """The first entry of the table of contents for each item; a book without one can be read as well."""
+    """The first entry of the table of contents for each item. A missing or damaged one gives no titles."""
     titles: dict[str, str] = {}
     navigation = next((item for item in items.values() if "nav" in item.properties.split()), None)
     spine = root.find("{*}spine")
     older = items.get(attribute(spine, "toc")) if spine is not None else None
     older = older or next((item for item in items.values() if item.type == "application/x-dtbncx+xml"), None)
+    # Books of EPUB 3 often have both tables of contents, for older programs. `_add` keeps the first title of an item,
+    # so the newer table comes first.
     for item, read in ((navigation, _entries), (older, _points)):
         try:
             tree = package.xml(item.name, recover=True) if item is not None else None

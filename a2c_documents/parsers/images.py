@@ -1,4 +1,4 @@
-"""Pictures as documents: what their headers say, and the words in drawings (SVG)."""
+"""Pictures as documents: the facts in their headers, and the words in drawings (SVG)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ERRORS = (
     OSError, ValueError, SyntaxError, EOFError, KeyError, IndexError, TypeError, OverflowError, AttributeError,
     ZeroDivisionError, MemoryError, RuntimeError, struct.error, Image.DecompressionBombError,
 )  # fmt: skip
-"""What Pillow raises for files that are not as they should be."""
+"""Exceptions that Pillow raises for damaged files."""
 _EXIF, _TAKEN, _XP_TITLE, _XP_COMMENT, _XP_KEYWORDS = 0x8769, 0x9003, 0x9C9B, 0x9C9C, 0x9C9E
 
 
@@ -42,13 +42,15 @@ def open_image(path: Path) -> Source:
     """Open a picture. Each frame of a TIFF is a page.
 
     Raises:
-        UnreadableFileError: it is no picture that is known here, or its header is damaged.
+        UnreadableFileError: its format is not supported, or its header is damaged.
     """
     with _opened(path) as picture:
         kind = _kind(picture)
         facts, about = _facts(picture)
         frames = _frames(picture)
         facts.details = {"format": kind, "width": picture.width, "height": picture.height, **about}
+        # The frames of a TIFF are the pages of a scan or fax. Those of other formats are an animation, which is one
+        # picture.
         if kind != "TIFF" or frames == 1:
             metadata = about | ({"frames": frames} if frames > 1 else {})
             return PagesSource(facts, [Page(facts.title, [_element(path, picture, facts, 0, metadata)])])
@@ -87,6 +89,8 @@ def read_image(path: Path, frame: int = 0) -> tuple[str, bytes]:
             return _SHOWN[kind], path.read_bytes()
         try:
             picture.seek(frame)
+            # Decoded, a picture takes up to four bytes for each pixel, however small the file is. The file itself can
+            # still be shown.
             if picture.width * picture.height > MAX_PIXELS:
                 if frame:
                     raise UnreadableFileError(f"{picture.width} × {picture.height} pixels are too many to show")
@@ -130,7 +134,7 @@ def _said(error: BaseException) -> str:
 
 
 def _kind(picture: Image.Image) -> str:
-    # The further frames of an MPO are previews and depth maps of its first: to people it is a JPEG.
+    # Cameras and phones write MPO files under the name of JPEG: the first frame, then previews and depth maps of it.
     return {"MPO": "JPEG", "DIB": "BMP"}.get(str(picture.format), str(picture.format))
 
 
@@ -138,6 +142,7 @@ def _frames(picture: Image.Image) -> int:
     if picture.format == "MPO":
         return 1
     try:
+        # Counting frames reads through the file, and damage anywhere in it raises. The first frame is usually good.
         return max(1, min(int(getattr(picture, "n_frames", 1)), MAX_FRAMES))
     except _ERRORS:
         return 1
@@ -150,7 +155,7 @@ def _frames(picture: Image.Image) -> int:
 
 
 def _facts(picture: Image.Image) -> tuple[Facts, dict[str, Any]]:
-    """What a picture says about itself, and what else is worth knowing."""
+    """The facts that a picture states about itself, and other details."""
     info: dict[str, Any] = {str(key).lower(): value for key, value in picture.info.items()}
     tags, taken_tags = _exif(picture)
     facts = Facts(
@@ -168,7 +173,7 @@ def _facts(picture: Image.Image) -> tuple[Facts, dict[str, Any]]:
         about["taken"] = facts.created
     dpi = info.get("dpi")
     try:
-        if dpi and 10 < float(dpi[0]) < 100_000:  # less is a ratio and no resolution
+        if dpi and 10 < float(dpi[0]) < 100_000:  # a smaller number is an aspect ratio
             about["dpi"] = round(float(dpi[0]))
     except _ERRORS:
         pass
@@ -191,6 +196,7 @@ def _words(value: Any) -> str:
         except (ValueError, TypeError):
             return ""
     if isinstance(value, bytes):
+        # The tag does not name its encoding. In UTF-16, every second byte of Latin text is zero.
         encoding = "utf-16-le" if len(value) % 2 == 0 and value[1::2].count(0) * 2 >= len(value) // 2 else "utf-8"
         value = value.decode(encoding, "replace")
     return " ".join(value.replace("\x00", " ").split())[:1_000] if isinstance(value, str) else ""
@@ -221,7 +227,7 @@ def described(about: str, what: str) -> str:
 
 
 MAX_SAID = 1_000
-"""Characters of what a drawing says about itself."""
+"""Characters of the title and of the description of a drawing."""
 _NOT_SHOWN = frozenset({"defs", "metadata", "style", "script", "title", "desc"})
 _UNITS = {"px": 1.0, "pt": 4 / 3, "pc": 16.0, "mm": 96 / 25.4, "cm": 96 / 2.54, "in": 96.0, "em": 16.0, "": 1.0}
 
@@ -242,6 +248,7 @@ def open_svg(path: Path) -> Source:
         try:
             root = parse_xml(raw)
         except DamagedPartError as error:
+            # The words of a damaged drawing are read as far as possible.
             root, damage = parse_xml(raw, recover=True), str(error)
         if local(root) != "svg":
             raise DamagedPartError("it is XML of another kind")
@@ -265,7 +272,7 @@ def _read_svg(path: Path) -> tuple[str, bytes]:
 
 
 def _svg_size(root: Any) -> tuple[float, float]:
-    """Width and height in pixels, else those of the view box; 0 if the drawing says nothing."""
+    """Width and height in pixels, else those of the view box; 0 if both are missing."""
     width, height = _length(attribute(root, "width")), _length(attribute(root, "height"))
     box = attribute(root, "viewBox").replace(",", " ").split()
     if (not width or not height) and len(box) == 4:
@@ -309,12 +316,13 @@ def _drawn_words(root: Any) -> list[Element]:
             url, words = attribute(node, "href"), words_of(node)
             if url and words and not url.startswith("#"):
                 links.append(link(words, url))
+        # Reversed, so that the stack gives the nodes in document order.
         waiting.extend(reversed(node))
     return ([text("\n".join(lines))] if lines else []) + links
 
 
 def _lines(node: Any) -> str:
-    """The words of a text; a part that is placed on its own is a line of its own."""
+    """The words of a text. A part with its own position is a line of its own."""
     lines = [""]
     for event, part in etree.iterwalk(node, events=("start", "end")):
         name = local(part)

@@ -76,7 +76,7 @@ def markdown_elements(source: str, *, first_line: int = 1, base: Path | None = N
 
 
 class _Reader:
-    """Goes through the tokens once."""
+    """Turns tokens into elements, in one pass."""
 
     def __init__(self, line_offset: int, base: Path | None) -> None:
         self._offset = line_offset
@@ -90,6 +90,7 @@ class _Reader:
         for token in following:
             self._take(token, following)
         self._flow.close()
+        # markdown-it drops, without a notice, what is nested deeper than `maxNesting`.
         if any(token.level >= MAX_NESTING - 2 for token in tokens):
             self._flow.emit(note("annotation", "Some of this text is nested too deep and left out."))
         return self._flow.elements
@@ -147,8 +148,10 @@ class _Reader:
 
     def _paragraph(self, token: Any) -> None:
         words, links, images = self._inline(token.children or [])
+        # Task lists are an extension of GitHub, which the parser leaves as text.
         if self._flow.in_list and (task := _TASK.match(words)):
             words = f"[{task[1].lower()}] {words[task.end() :].lstrip()}"
+        # CommonMark does not recognize addresses without markup.
         if (bare := _BARE_LINK.fullmatch(words)) and not links:
             words, links = bare[1], [{"text": bare[1], "url": bare[1]}]
         self._flow.paragraph(words, links, self._lines(token), **({"quote": True} if self._quotes else {}))
@@ -166,6 +169,7 @@ class _Reader:
                 rows.append([])
             elif token.type == "inline":
                 words, links, images = self._inline(token.children or [])
+                # A cell holds only text. Its pictures follow the table.
                 rows[-1].append(words or " ".join(image.content["alt"] for image in images))
                 all_links += links
                 all_images += images
@@ -175,7 +179,7 @@ class _Reader:
             self._emit(image, opening)
 
     def _inline(self, tokens: list[Any]) -> tuple[str, list[Link], list[Element]]:
-        """Words, the links among them, and the pictures between them."""
+        """The words of a paragraph, its links and its pictures."""
         words: list[str] = []
         links: list[Link] = []
         images: list[Element] = []
@@ -196,6 +200,7 @@ class _Reader:
                 url = ""
             elif kind == "image":
                 images.append(self._image(token, url))
+            # Other inline HTML is formatting: the words between the tags are tokens of their own.
             elif kind == "html_inline" and _INLINE_IMAGE.match(token.content):
                 images += [self._linked(element, url) for element in html_elements(token.content)]
         lines = "".join(words).split("\n")
@@ -233,6 +238,7 @@ _ENDS = {"---": ("---", "..."), "+++": ("+++",)}
 def split_front_matter(words: str) -> tuple[dict[str, Any], int]:
     """The front matter and the number of its lines; empty if it is invalid."""
     fence = words[:3]
+    # A fence is alone on its line.
     if fence not in _ENDS or words[3:].split("\n", 1)[0].strip():
         return {}, 0
     lines = words[:MAX_FRONT_MATTER].split("\n")
@@ -249,6 +255,7 @@ def split_front_matter(words: str) -> tuple[dict[str, Any], int]:
     # Text between two horizontal rules is not front matter.
     if documents and isinstance(documents[0], dict):
         return cast("dict[str, Any]", documents[0]), end + 1
+    # A block without any keys is front matter, too, and is skipped.
     return {}, 0 if documents else end + 1
 
 
@@ -309,6 +316,7 @@ def parser() -> Any:
     found = MarkdownIt("commonmark", {"maxNesting": MAX_NESTING})
     found.enable(["table", "strikethrough"])
     # Before all other rules: the inside of a formula is neither a list nor emphasis.
+    # `alt` names the blocks that a formula may interrupt without an empty line.
     found.block.ruler.before(
         "fence", "formula", _formula_block, {"alt": ["paragraph", "reference", "blockquote", "list"]}
     )
@@ -328,6 +336,7 @@ def _formula_block(state: Any, first: int, last: int, silent: bool) -> bool:
     line = first
     while not lines[-1].endswith(closing):
         line += 1
+        # The text, or the list item around the formula, ends before the formula does.
         if line >= last or state.sCount[line] < state.blkIndent:
             return False
         lines.append(_line(state, line))
@@ -335,7 +344,7 @@ def _formula_block(state: Any, first: int, last: int, silent: bool) -> bool:
     expression = "\n".join(lines).strip()
     if not expression or closing in expression:
         return False
-    if silent:
+    if silent:  # the parser only asks whether a formula begins here
         return True
     state.line = line + 1
     token = state.push("formula", "", 0)
@@ -351,6 +360,7 @@ def _formula_inline(state: Any, silent: bool) -> bool:
         return False
     mark = "$$" if source.startswith("$$", start) else "$"
     begin = start + len(mark)
+    # The search is bounded: a text with many single dollar signs would be searched to its end at each of them.
     end = source.find(mark, begin, min(state.posMax, begin + 1_000))
     if end <= begin or source[begin].isspace() or source[end - 1].isspace() or "\n\n" in source[begin:end]:
         return False

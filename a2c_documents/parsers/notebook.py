@@ -34,7 +34,7 @@ MAX_NOTEBOOK = 64_000_000
 LONG = 60_000
 """Bytes of JSON above which a notebook is divided at its headings."""
 MAX_CELLS = 40
-"""Cells above which it is."""
+"""Cells above which it is divided, too."""
 
 
 def open_notebook(path: Path) -> Source:
@@ -67,8 +67,10 @@ def open_notebook(path: Path) -> Source:
 
 
 def _cells(notebook: Any) -> list[dict[str, Any]] | None:
+    # Nothing about the file is certain except that it is JSON, so each value is checked before it is used.
     said = as_dict(notebook)
     cells = said.get("cells")
+    # Format 3 has its cells in worksheets.
     if cells is None and isinstance(said.get("worksheets"), list):
         cells = [cell for sheet in said["worksheets"] for cell in as_list(as_dict(sheet).get("cells"))]
     if not isinstance(cells, list):
@@ -78,6 +80,7 @@ def _cells(notebook: Any) -> list[dict[str, Any]] | None:
 
 def _cell(cell: dict[str, Any], number: int, language: str, base: Path) -> Iterator[Element]:
     for element in _contents(cell, language, base):
+        # Line numbers would count from the beginning of the cell, not of the file.
         element.metadata = {"cell": number, **{key: value for key, value in element.metadata.items() if key != "lines"}}
         yield element
 
@@ -117,7 +120,7 @@ def _markdown(source: str, attached: dict[str, Any], base: Path) -> Iterator[Ele
 def _facts(metadata: dict[str, Any], elements: list[Element], language: str, cells: int) -> Facts:
     authors = [joined(as_dict(author).get("name")) for author in as_list(metadata.get("authors"))]
     first = next((element for element in elements if element.category == "heading"), None)
-    # A notebook's first heading is its title, even where others are as large.
+    # Authors use the largest heading for every section. The first one, at the top, is the title nevertheless.
     title = joined(metadata.get("title")) or title_of(elements)
     if not title and first is not None and first is elements[0]:
         title = str(first.content["text"])
@@ -187,6 +190,7 @@ def _error(said: dict[str, Any]) -> Element:
     name, value = joined(said.get("ename")), joined(said.get("evalue"))
     trace = said.get("traceback")
     lines = [joined(part) for part in cast("list[Any]", trace)] if isinstance(trace, list) else []
+    # The end of a traceback has the place of the error.
     words = _COLOURS.sub("", "\n".join(lines))[-20_000:]
     return note("annotation", f"{name}: {value}".strip(": ") or "Error", traceback=words)
 
@@ -205,6 +209,7 @@ def _bundle(bundle: dict[str, Any]) -> Iterator[Element]:
     plain = joined(bundle.get("text/plain"))
     if (plot := _plotted(bundle)) is not None:
         yield plot
+    # A picture shows more than its other forms, and HTML is used only if it has more than the text (`_from_html`).
     for mime in _PICTURES:
         if body := joined(bundle.get(mime)):
             shown = image(_described(plain))
@@ -238,12 +243,12 @@ def _from_html(markup: str, plain: str) -> list[Element]:
 
 
 def _described(plain: str) -> str:
-    """`<matplotlib.figure.Figure at 0x…>` says what it is, but not where it was."""
+    """The text of an object without its address in memory: `matplotlib.figure.Figure`."""
     return re.sub(r"\s+at 0x[0-9a-f]+", "", plain.strip().split("\n")[0][:200]).strip("<>")
 
 
 def _plotted(bundle: dict[str, Any]) -> Element | None:
-    """Plotly and Vega keep their charts as data."""
+    """The chart of an output of Plotly or Vega, which store charts as data."""
     plotly = bundle.get("application/vnd.plotly.v1+json")
     if isinstance(plotly, dict):
         figure = as_dict(cast("Any", plotly))

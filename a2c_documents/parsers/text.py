@@ -95,6 +95,8 @@ class _TextSource:
     def elements(self, first: int, end: int) -> Iterator[Element]:
         """The elements of some lines."""
         title = self._title
+        # The title is a heading although its layout alone would not make it one, for example a first line without
+        # underline.
         if first <= title.start < title.end <= end:
             yield heading(title.words, 1, lines=[title.start + 1, title.end])
             first = title.end
@@ -120,6 +122,7 @@ def _title(lines: Sequence[str], suffix: str) -> _Title:
     is_underlined = UNDERLINE.fullmatch(below) is not None
     end = first + 2 if is_underlined else first + 1
     words = _title_words(lines[first]) if is_underlined or not below else ""
+    # A title needs a text below it: a file with a single line is a text.
     return _Title(words, start, end) if words and any(line.strip() for line in lines[end:]) else _Title()
 
 
@@ -147,6 +150,7 @@ def _ranges(lines: Sequence[str], suffix: str) -> list[tuple[int, int]]:
     for number, line in enumerate(lines):
         length = len(line.encode("utf-8", "replace")) + 4
         if size + length > _PAGE_BYTES and number > start:
+            # Lines are moved to the next page with the paragraph that they belong to, so their size is counted again.
             cut = gap if gap > start else number
             ranges.append((start, cut))
             size = sum(len(part.encode("utf-8", "replace")) + 4 for part in lines[cut:number])

@@ -8,7 +8,7 @@ from a2c_documents.model import Facts, Page, PagesSource, Source, note
 
 
 def open_unknown(path: Path) -> Source:
-    """A page that says what is known about the file."""
+    """One page that states the size of the file."""
     size = path.stat().st_size
     what = "The file is empty." if size == 0 else f"No text can be read from a file of this type ({size:,} bytes)."
     return Unreadable(what)

@@ -21,6 +21,7 @@ SUGGESTED = 100
 """Values in one completion: the limit of MCP."""
 PAGES_READ = 50
 """Pages that are read for one completion."""
+# The protocol's fields of an element on a page. `detail` and `metadata` are for level 3.
 _PUBLIC = ("element_id", "category", "summary", "content")
 
 
@@ -41,6 +42,7 @@ async def read(library: Library, uri: str) -> Answer:
         SMCPError: codes 4201 to 4204 of the protocol.
     """
     address = parse_dpe_uri(uri)
+    # Hosts of URIs are case-insensitive.
     if address.host.lower() != library.host.lower():
         raise DocumentNotFoundError(f"{address.host} is not here", details={"host": address.host})
     form = address.query_params.get("format", "json")
@@ -106,6 +108,7 @@ async def _element(library: Library, ref: str, element_id: str, form: str, uri: 
         "uri": without_query(uri),
         "summary": element["summary"],
     }
+    # `detail` has the content that the page leaves out, such as all rows of a long table.
     full: dict[str, Any] = {**element, "content": {**element["content"], **(element.get("detail") or {})}}
     if form == "json":
         return {**body, "content": full["content"], "metadata": element["metadata"]}
@@ -142,6 +145,7 @@ async def complete(library: Library, name: str, start: str, chosen: dict[str, st
             page = parse_natural(chosen["page_index"]) if "page_index" in chosen else None
             pages = pages_of_elements(start, count) if "page_index" not in chosen else [] if page is None else [page]
             return await _elements(library, ref, start, pages)
+    # A completion is a suggestion. An error about an unfinished address would only disturb the person typing it.
     except SMCPError as error:
         logger.debug("no completion of %s in %s: %s", name, ref, error)
     return Suggestions([])
@@ -150,6 +154,7 @@ async def complete(library: Library, name: str, start: str, chosen: dict[str, st
 async def _elements(library: Library, ref: str, start: str, pages: Sequence[int]) -> Suggestions:
     found: list[str] = []
     for position, number in enumerate(pages):
+        # Every page may have to be parsed, and a completion has to answer while a person types.
         if len(found) > SUGGESTED or position >= PAGES_READ:
             return Suggestions(found[:SUGGESTED], is_all=False)
         elements = (await library.page(ref, number))["elements"]

@@ -58,8 +58,10 @@ class DocumentServer:
     # -------------------------------------------------------------------------------------------------------- resources
 
     async def _list(self, context: Any, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        # Every handler reports its client, because the audience notifies only the clients that it has met.
         self._audience.meet(context)
         start = _cursor(params)
+        # Nothing is read for a list: titles and summaries appear as they are read in the background.
         documents = list(self.library.documents.values())
         resources = [
             types.Resource(
@@ -93,6 +95,7 @@ class DocumentServer:
         return types.ReadResourceResult(contents=[_contents(uri, await _or_error(read(self.library, uri)))])
 
     async def _subscribe(self, context: Any, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        # By document, whatever the address: a change of the file may affect each of its pages and elements.
         self._audience.meet(context).add(_document_of(str(params.uri)))
         return types.EmptyResult()
 
@@ -104,6 +107,7 @@ class DocumentServer:
         self._audience.meet(context)
         chosen = dict(params.context.arguments or {}) if params.context is not None else {}
         found = await _or_error(complete(self.library, params.argument.name, params.argument.value, chosen))
+        # The total is not known if the search stopped early.
         total = len(found.values) if found.is_all else None
         completion = types.Completion(values=found.values, total=total, has_more=not found.is_all)
         return types.CompleteResult(completion=completion)
@@ -118,6 +122,7 @@ class DocumentServer:
         self._audience.meet(context)
         try:
             answers = await call(self.library, params.name, params.arguments or {})
+        # An error of a tool is a result: a model sees results, while protocol errors go to the host program.
         except (SMCPError, ValueError) as error:
             code = f" (error {error.code})" if isinstance(error, SMCPError) else ""
             return types.CallToolResult(content=[types.TextContent(text=f"{error}{code}")], is_error=True)
@@ -154,6 +159,7 @@ def _cursor(params: types.PaginatedRequestParams | None) -> int:
     cursor = params.cursor if params is not None else None
     if cursor is None:
         return 0
+    # Cursors come back from clients, which may send anything.
     if not cursor.isdecimal() or len(cursor) > 9:
         raise MCPError(INVALID_PARAMS, "there is no such cursor")
     return int(cursor)
@@ -168,6 +174,7 @@ def _contents(uri: str, answer: Answer) -> types.TextResourceContents | types.Bl
 
 def _parts(answers: Iterable[Answer]) -> Iterable[types.TextContent | types.ImageContent | types.EmbeddedResource]:
     for answer in answers:
+        # MCP has a content type for pictures. Other files are embedded as resources.
         if answer.blob is not None and not answer.mime_type.startswith("image/"):
             yield types.EmbeddedResource(resource=_contents(answer.uri, answer))
         elif answer.blob is not None:

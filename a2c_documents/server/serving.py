@@ -34,7 +34,10 @@ async def serve(library: Library, name: str, transport: str, host: str, port: in
     """Serve until the client disconnects or a signal arrives. `bar` shows the progress of reading."""
     server = DocumentServer(library, name)
     async with AsyncExitStack() as everything:
+        # The stack unwinds in reverse order: the background tasks, which use the library, end before it is closed.
         everything.push_async_callback(library.close)
+        # Scanned before the first request, so that a client that lists documents at once gets all of them. Reading them
+        # takes longer and happens in the background.
         await library.look()
         await everything.enter_async_context(_behind(library, server, watch, bar))
         if transport == "stdio":
@@ -65,6 +68,7 @@ async def _over_http(server: DocumentServer, host: str, port: int) -> None:
     config = uvicorn.Config(
         app, host=host, port=port, log_level="warning", lifespan="on", timeout_graceful_shutdown=GRACE_SECONDS
     )
+    # Bound here and not by uvicorn: with port 0, `startup` has to know the number in order to print it.
     await _Uvicorn(config).serve(sockets=[config.bind_socket()])
 
 
@@ -79,6 +83,8 @@ class _Uvicorn(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
+        # uvicorn's own version raises the signals again after the shutdown, which would end the process by signal
+        # instead of code 0.
         previous = {number: signal.signal(number, self.handle_exit) for number in STOP}
         try:
             yield

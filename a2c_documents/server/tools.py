@@ -110,6 +110,7 @@ async def _read(library: Library, arguments: dict[str, Any]) -> list[Answer]:
     page, element = arguments.get("page"), arguments.get("element")
     if ref is not None and isinstance(element, str) and element:
         answer = await read(library, library.address(ref, f"elements/{element}"))
+        # A model can only see a picture that is part of the result; an address would not help it.
         if answer.body["category"] == "image":
             _, shape = await library.element(ref, element)
             if url := library.blob_address(ref, shape):
@@ -119,6 +120,7 @@ async def _read(library: Library, arguments: dict[str, Any]) -> list[Answer]:
         number = _number(arguments, "page", 0, 0, 1 << 31)
         body = (await read(library, library.address(ref, f"pages/{number}", format="markdown"))).body
         return [Answer(f"# {body['title']}\n\n{body['content_markdown']}")]
+    # A document without further parameters is shown with its pages: a model needs their numbers next.
     if ref is not None and address.level == 1 and not address.query_params:
         return [await read(library, library.address(ref, depth="pages", limit=str(MOST_LISTED)))]
     return [await read(library, uri)]
@@ -133,6 +135,7 @@ def _text(arguments: dict[str, Any], name: str) -> str:
 
 def _number(arguments: dict[str, Any], name: str, default: int, least: int, most: int) -> int:
     value = arguments.get(name, default)
+    # `True` is an integer in Python.
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise ValueError(f"{name}: a number from {least} to {most} is expected")
     return value

@@ -97,6 +97,8 @@ class _Watcher:
 
     async def _changes(self) -> AsyncGenerator[set[Path]]:
         """Sets of changed files; an empty set after some time without changes."""
+        # No filter: the default one of watchfiles hides `.git`, `node_modules` and others, while the rules of the
+        # folder decide what is a document. Directories without permission are skipped instead of ending the watch.
         watching = watchfiles.awatch(
             self._folder.root,
             watch_filter=None,
@@ -128,11 +130,13 @@ class _Watcher:
         else:
             news = await self._library.look_at(paths)
         if news.is_list_changed or news.updated:
+            # `asyncio.wait` does not cancel the reading when its time is up: it continues after the announcement.
             await asyncio.wait([self._readings.create_task(self._library.read_all())], timeout=READING_SECONDS)
             await self._announce(news)
 
     def _concerns_many(self, path: Path) -> bool:
         """Whether the change may affect more than this file."""
+        # A deleted path that is no document may have been a directory with documents in it.
         return path.name in IGNORE_FILES or path.is_dir() or (not path.exists() and not self._library.knows(path))
 
 

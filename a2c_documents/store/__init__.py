@@ -1,1 +1,1 @@
-"""What was read of files, kept so that nothing is read twice."""
+"""The cache of contents that were read from files."""

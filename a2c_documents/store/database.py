@@ -74,6 +74,7 @@ class Database:
         with self._lock:
             while True:
                 try:
+                    # If this fails, `work` runs again on an empty database at the next place.
                     return work(self._connection)
                 except sqlite3.ProgrammingError:
                     raise  # our own mistake, or it is closed
@@ -104,6 +105,7 @@ class Database:
         if len(self._places) == 1:
             raise error
         place = self._places.pop(0)
+        # Extended error codes have the primary code in their low byte.
         if place == str(self._location) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
             logger.warning("%s is damaged and made anew: %s", place, error)
             for suffix in ("", "-wal", "-shm"):
@@ -119,6 +121,7 @@ class Database:
     def _open(self, place: str) -> sqlite3.Connection:
         if place not in (_TEMPORARY, _MEMORY):
             Path(place).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Any thread may use the connection, because `_lock` admits one at a time.
         connection = sqlite3.connect(place, check_same_thread=False, timeout=self._patience)
         try:
             # A reader never waits for a writer in WAL mode. With synchronous = NORMAL a power cut may lose the last

@@ -51,13 +51,14 @@ _KEEP_DOCUMENT = "INSERT OR REPLACE INTO documents VALUES (?, ?, ?)"
 
 def default_location(root: Path) -> Path:
     """The path of the database of a folder."""
+    # A hash, because a path is too long for a file name and has characters that are not allowed in one.
     name = blake2b(str(root).encode("utf-8", "replace"), digest_size=8).hexdigest()
     return cache_folder() / "documents" / f"{name}.db"
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A file when it was read, its content, and what it said about itself."""
+    """The stamp of a file when it was read, its content, and its facts."""
 
     stamp: Stamp
     digest: str
@@ -91,10 +92,11 @@ class Store:
     # ------------------------------------------------------------------------------------------------- files, documents
 
     def files(self) -> dict[str, Known]:
-        """What is known about the files, by path."""
+        """The stored stamps and facts of files, by path."""
         rows = self._database.read(
             "SELECT path, size, modified_ns, changed_ns, inode, digest, facts FROM files JOIN documents USING (digest)"
         )
+        # A file whose entry is missing or damaged is not known, and is read again.
         return {
             path: Known(Stamp(*stamp), digest, facts)
             for path, *stamp, digest, packed in rows
@@ -107,6 +109,7 @@ class Store:
         row = path, stamp.size, stamp.modified_ns, stamp.changed_ns, stamp.inode, known.digest
         document = _document(known.digest, known.facts)
 
+        # One transaction: a file must never refer to facts that are not stored.
         def work(connection: sqlite3.Connection) -> None:
             connection.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?)", row)
             connection.execute(_KEEP_DOCUMENT, document)
@@ -137,6 +140,7 @@ class Store:
 
     def keep_page(self, digest: str, number: int, body: bytes) -> None:
         """Store the JSON of a page."""
+        # The fastest level: a client is waiting for this page.
         packed = zlib.compress(body, 1)
         self._used.add(digest)
         self._grew += len(packed)
@@ -167,19 +171,24 @@ class Store:
         return min(self._max_bytes, MAX_BYTES_IN_MEMORY) if self._database.is_in_memory else self._max_bytes
 
     def tidy(self, needed: Collection[str]) -> None:
-        """Forget contents that no file has, and pages that were not used for long where there are too many."""
+        """Delete contents that no file has. If the store is too large, delete pages that were not used for long."""
+        # Swapped before the work, so that contents used in the meantime count for the next tidying.
         used, self._used = self._used, set()
         self._came = self._grew = 0
+        # As one JSON value: a folder may have more documents than a statement may have parameters.
         contents, bound = json.dumps(list(needed)), self._bound
 
         def work(connection: sqlite3.Connection) -> None:
             touched = "UPDATE documents SET used = ? WHERE digest IN (SELECT value FROM json_each(?))"
             connection.execute(touched, (time.time(), json.dumps(list(used))))
+            # Files of a disk that is not mounted are in `files` but not among the documents. Their contents stay until
+            # the disk is back.
             unneeded = "digest NOT IN (SELECT value FROM json_each(?)) AND digest NOT IN (SELECT digest FROM files)"
             for (digest,) in connection.execute(f"SELECT digest FROM indexed WHERE {unneeded}", (contents,)).fetchall():
                 forget_words(connection, digest)
             for table in ("documents", "pages", "failures"):
                 connection.execute(f"DELETE FROM {table} WHERE {unneeded}", (contents,))
+            # Least recently used first. Contents without a time of use come before all others.
             sizes = connection.execute(
                 "SELECT digest, SUM(LENGTH(body)) FROM pages LEFT JOIN documents USING (digest) "
                 "GROUP BY digest ORDER BY MAX(COALESCE(used, 0))"
@@ -200,6 +209,7 @@ class Store:
 
 
 def _document(digest: str, facts: dict[str, Any]) -> tuple[str, bytes, float]:
+    # Titles may contain lone surrogates, which UTF-8 cannot encode.
     return digest, zlib.compress(json.dumps(facts, ensure_ascii=False).encode("utf-8", "replace"), 1), time.time()
 
 

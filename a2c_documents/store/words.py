@@ -49,6 +49,7 @@ class Words:
 
         def work(connection: sqlite3.Connection) -> None:
             forget_words(connection, digest)
+            # One transaction inserts all rows of a content, so their ids are consecutive and two numbers describe them.
             (before,) = connection.execute("SELECT COALESCE(MAX(rowid), 0) FROM words").fetchone()
             connection.executemany("INSERT INTO words VALUES (?, ?, ?, ?)", rows)
             span = digest, before + 1, before + len(rows), is_complete
@@ -64,6 +65,8 @@ class Words:
         terms = [_spaced(word).split() for word in _WORD.findall(query[:_MAX_QUERY])][:_MAX_TERMS]
         if not terms:
             return []
+        # In quotes, so that `AND`, `OR` and `NEAR` in a query are words and not operators. The star finds longer forms,
+        # such as plurals. A phrase of single characters is exact.
         wanted = ['"' + " ".join(term) + '"' + ("*" if len(term) == 1 else "") for term in terms]
         statement = (
             "SELECT digest, page, element, snippet(words, 0, '[', ']', '…', 24) FROM words "

@@ -58,7 +58,7 @@ class ReadingFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a worker read from a file: the parsed value, and the JSON it was parsed from, which the store keeps."""
+    """The answer of a worker: the parsed value, and the JSON that it was parsed from, which the store keeps."""
 
     value: dict[str, Any]
     body: bytes
@@ -91,6 +91,7 @@ class _Worker:
         requests, answers = self._process.stdin, self._process.stdout
         if requests is None or answers is None:
             raise ConnectionError
+        # One line for each request, and JSON escapes line breaks, so no file name can end a line.
         requests.write(json.dumps(request).encode() + b"\n")
         await requests.drain()
         line = await answers.readline()
@@ -236,8 +237,10 @@ class Workers:
 
     def _take(self, path: str) -> _Worker:
         known = self._readers.get(path)
+        # Otherwise the worker that became idle last: its process is running, while others may not have been started.
         worker = known if known in self._idle else self._idle[-1]
         self._idle.remove(worker)
+        # Forgetting all of them costs at most one opening of each file.
         if len(self._readers) > _MOST_REMEMBERED:
             self._readers.clear()
         self._readers[path] = worker

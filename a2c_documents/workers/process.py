@@ -67,10 +67,12 @@ class Reader:
         return {"digest": digest.hexdigest()}
 
     def facts(self, path: Path) -> dict[str, Any]:
-        """What a document says about itself, and the titles of its pages."""
+        """The facts of a document, and the titles of its pages."""
         source = self._source(path)
         facts = source.facts
         title, summary = facts.title, facts.summary
+        # Only if all pages are in memory anyway. For formats that are read page by page, the search index provides
+        # title and summary when it reads the first page (`SearchIndex._name`).
         if isinstance(source, PagesSource) and not (title and summary):
             title, summary = _from_content(source, title, summary)
         return {
@@ -90,6 +92,7 @@ class Reader:
 
     def blob(self, path: Path, index: int, element_id: str) -> dict[str, Any]:
         """The picture of an image element, or the file of a link."""
+        # Pages in the store have no pictures: an element refers to the open file. So the page is parsed again.
         page = self._source(path).page(index)
         shapes = page_shape(page, index)["elements"]
         for element, shape in zip(page.elements, shapes, strict=True):
@@ -114,6 +117,7 @@ class Reader:
     def _source(self, path: Path) -> Source:
         stat = path.stat()
         known, source = self._open.pop(path, (stat, None))
+        # The file was replaced under the same name, and the open parser would continue to read the old one.
         if source is not None and _identity(known) != _identity(stat):
             source.close()
             source = None
@@ -153,6 +157,8 @@ def _from_content(source: PagesSource, title: str, summary: str) -> tuple[str, s
 def main() -> None:
     """Answer requests until standard input ends."""
     collect_less_often()
+    # Before anything that may print: parsers are imported with the first request, and their libraries may write to the
+    # standard descriptors.
     requests, answers = _private_streams()
     limit_memory(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
     end_with_parent()

@@ -1,1 +1,1 @@
-"""What parsers of several formats need."""
+"""Modules that parsers of several formats share."""

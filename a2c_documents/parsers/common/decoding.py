@@ -1,4 +1,4 @@
-"""Text files, read whole and safely, in any encoding: neither empty, nor endless, nor something else in disguise."""
+"""Reads text files in any encoding, and rejects files that are empty, too large or binary."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _TEXT_BOMS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _BINARY = ((b"%PDF-", "a PDF"), (b"PK\x03\x04", "a zip archive or an office document"), (b"\x89PNG", "a picture"))
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NO_CHARSETS = frozenset(("idna", "punycode", "unicode_escape", "raw_unicode_escape"))
-"""Codecs of Python that are none for texts."""
+"""Codecs of Python that are not encodings of texts."""
+# Browsers read these names in the same way (WHATWG Encoding Standard): a page "in ISO 8859-1" has the quotation marks
+# and dashes of Windows-1252.
 _WIDER = {
     "gb2312": "gb18030",
     "gbk": "gb18030",
@@ -25,22 +27,24 @@ _WIDER = {
     "ascii": "cp1252",
     "euc_kr": "cp949",
 }
-"""Encodings that are named where people mean the larger one."""
+"""Encodings, and the larger ones that are meant by their names."""
 
 
 def read_bytes(path: Path, what: str, limit: int = MAX_READ, *, cut: bool = False) -> bytes:
-    """The bytes of a file; `what` is what a person would call it.
+    """The bytes of a file; `what` is the name of its kind in messages.
 
-    `cut` allows files above the limit; then one byte more than the limit is given.
+    `cut` allows files above the limit; then one byte more than the limit is returned.
 
     Raises:
         UnreadableFileError: it is empty, too large, or cannot be opened.
     """
     try:
         with path.open("rb") as file:
+            # One byte more shows that the file is too large, whatever size the file system reports.
             raw = file.read(limit + 1)
     except OSError as error:
         raise UnreadableFileError(f"this {what} cannot be opened: {error.strerror or error}") from None
+    # Blanks, zeros and byte order marks alone are an empty file to a reader.
     if not raw.strip(b" \t\r\n\x00\xef\xbb\xbf\xff\xfe"):
         raise UnreadableFileError("the file is empty")
     if len(raw) > limit and not cut:
@@ -60,10 +64,10 @@ def read_text(path: Path, what: str, limit: int = MAX_READ) -> tuple[str, str]:
 
 
 def check_text(raw: bytes, what: str) -> None:
-    """Nothing, where these bytes are a text.
+    """Check that bytes are a text.
 
     Raises:
-        UnreadableFileError: they are something else.
+        UnreadableFileError: they are not.
     """
     start = raw[:_SNIFFED]
     if start.startswith(_TEXT_BOMS):
@@ -72,12 +76,13 @@ def check_text(raw: bytes, what: str) -> None:
         raise UnreadableFileError(f"this is no {what} but {known} under a wrong name")
     # The escape character (27) belongs to texts: ISO-2022-JP and coloured logs are full of it.
     odd = sum(byte < 9 or 13 < byte < 27 or 27 < byte < 32 for byte in start)
+    # Damaged texts have single control characters, so shares decide: zeros in one of 20 bytes, or others in one of 10.
     if start.count(0) * 20 > len(start) or odd * 10 > len(start):
         raise UnreadableFileError(f"this is no {what}: it holds binary data")
 
 
 def decode_as(raw: bytes, declared: str) -> tuple[str, str]:
-    """The text as its declared encoding says; guessed where that is unknown or wrong."""
+    """The text and its encoding: the declared one, or a guess if the declaration is unknown or wrong."""
     encoding = _known(declared)
     if encoding and not raw.startswith(_TEXT_BOMS):
         try:
@@ -85,6 +90,8 @@ def decode_as(raw: bytes, declared: str) -> tuple[str, str]:
         except UnicodeDecodeError:
             pass
     words, guessed = decode(raw)
+    # Against a guess the declaration wins, and the bytes it cannot decode are replaced. UTF-8 is no guess: text in
+    # another encoding is hardly ever valid UTF-8 by accident.
     if encoding and guessed != "utf-8" and not raw.startswith(_TEXT_BOMS):
         return raw.decode(encoding, "replace"), encoding
     return words, guessed
@@ -98,7 +105,7 @@ def clean(words: str) -> str:
 def _known(name: str) -> str:
     try:
         encoding = codecs.lookup(name.strip().strip("\"'")).name
-        "".encode(encoding)  # not base64 and the like
+        "".encode(encoding)  # fails for codecs that encode no texts, such as base64
     except (LookupError, ValueError):
         return ""
     return "" if encoding.replace("-", "_") in _NO_CHARSETS else _WIDER.get(encoding, encoding)
@@ -107,6 +114,7 @@ def _known(name: str) -> str:
 # ------------------------------------------------------------------------------------------------------------ encodings
 
 
+# UTF-32 before UTF-16: the mark of UTF-32 (little-endian) begins with that of UTF-16.
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -119,9 +127,9 @@ _LONGEST_LETTER = 4
 
 
 def decode(raw: bytes, *, is_cut: bool = False) -> tuple[str, str]:
-    """The text, and the name of its encoding. It never fails: what cannot be read is replaced.
+    """The text, and the name of its encoding. It never fails: bytes that cannot be decoded are replaced.
 
-    `is_cut` says that the bytes end anywhere: a letter that is cut in two is no reason to guess.
+    `is_cut` says that the bytes may end inside a character, which does not make them invalid UTF-8.
     """
     for mark, encoding in _BOMS:
         if raw.startswith(mark):
@@ -144,14 +152,15 @@ _USUAL = [
     "cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "koi8_r", "cp866", "cp874",
     "cp932", "euc_jp", "iso2022_jp", "gb18030", "big5", "cp949", "mac_roman",
 ]  # fmt: skip
-"""What files are written in. Others are so rare that a guess at one is mostly wrong."""
+"""The usual encodings of files. Others are so rare that guesses of them are mostly wrong."""
 _FOREIGN = re.compile(
     r"[A-Za-zß-ÿ][^\x00-\x7fA-Za-zÀ-ÿŒœŠšŽžŸ’‘´·–—…\xad-][A-Za-zß-ÿ]"  # a sign inside a word
     r"|[a-zß-ÿ][À-ÖØ-ÞŒŠŽŸ]"  # a capital inside a word
 )
 _TURKISH = ("ýþðÝÞ", "üç")
 _EASTERN = (("šžŠŽ", "èìøòùæðï"), ("õûÕÛ", "öü", "áé"), ("þÞ", "ãâî"))
-"""Slavic, Hungarian, Romanian: letters which, read as western ones, do not occur together; one of each."""
+"""Slavic, Hungarian, Romanian. Read as Western European, their texts have letters of each group, which no western
+text has together."""
 
 
 def guess(raw: bytes) -> str:
@@ -166,6 +175,7 @@ def guess(raw: bytes) -> str:
     except UnicodeDecodeError:
         return _by_letters(sample)
     letters = [character for character in words if character.isalpha()]
+    # Western languages use far fewer letters beyond ASCII than two in five.
     if sum(character > "\x7f" for character in letters) * 5 > len(letters) * 2:
         return _by_letters(sample)  # another alphabet
     if _has(words, _TURKISH):

@@ -1,4 +1,4 @@
-"""Values that came out of a file, of which nothing is known: looked at without trusting them."""
+"""Access to values of a parsed file, whose types are not known."""
 
 from __future__ import annotations
 

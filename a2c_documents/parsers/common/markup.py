@@ -10,10 +10,10 @@ from typing import Any
 from a2c_documents.model import Element, Page, link, list_of, text
 
 MAX_DEPTH = 32
-"""Lists in lists. What is deeper joins the list it is in: JSON must stay readable for everybody."""
+"""Levels of nested lists. Deeper lists are merged, because clients limit the depth of the JSON they parse."""
 MAX_LINKS = 200
 MAX_LIST = 40_000
-"""Characters of a list; a longer one is several."""
+"""Characters of a list; a longer one is divided."""
 Link = dict[str, str]
 
 
@@ -24,7 +24,7 @@ class _Item:
     ordered: bool = False
 
     def finished(self) -> Any:
-        """The item as the protocol has it."""
+        """The item in the shape of the protocol."""
         words = "\n".join(self.words)
         return {"text": words, "items": self.items, "ordered": self.ordered} if self.items else words
 
@@ -35,10 +35,10 @@ class _List:
     start: int = 1
     items: list[_Item] = field(default_factory=list[_Item])
     open: bool = False
-    """An item is open: words belong to it."""
+    """Whether an item is open, to which words are added."""
 
     def finished(self) -> list[Any]:
-        """The items. One without words of its own, as after an interruption, is its list."""
+        """The items. One without words, as after an interruption, is replaced by the items of its nested list."""
         found: list[Any] = []
         for item in self.items:
             if item.words:
@@ -49,10 +49,10 @@ class _List:
 
 
 class Flow:
-    """Takes paragraphs and other elements in reading order, and knows in which list they are.
+    """Collects paragraphs and other elements in reading order, and puts the paragraphs of a list into its items.
 
-    A list's items are texts. Where an item holds code, a table or a picture, the list ends, the thing follows, and the
-    list goes on behind it: nothing is lost and nothing changes places.
+    Items are texts. If an item contains code, a table or a picture, the list ends before it and continues after it, so
+    that nothing is lost or moved.
     """
 
     def __init__(self) -> None:
@@ -63,13 +63,14 @@ class Flow:
 
     @property
     def in_list(self) -> bool:
-        """Words belong to a list's item."""
+        """Whether a list is open."""
         return bool(self._lists)
 
     def paragraph(self, words: str, links: list[Link], lines: list[int] | None = None, **metadata: Any) -> None:
         """Add a paragraph and its links."""
         if not words:
             return
+        # Words directly in a list, before its first item, are a paragraph of their own.
         if self._lists and (self._lists[-1].open or any(frame.items for frame in self._lists)):
             frame = self._lists[-1]
             if not frame.items or not frame.open:
@@ -81,26 +82,27 @@ class Flow:
         self.elements.append(_paragraph(words, links, metadata | ({"lines": lines} if lines else {})))
 
     def emit(self, element: Element) -> None:
-        """An element that is no paragraph."""
+        """Add an element other than a paragraph."""
         if self._lists:
             self._interrupt()
         self.elements.append(element)
 
     def open_list(self, *, ordered: bool, start: int = 1) -> None:
-        """A list begins, maybe inside an item."""
+        """Begin a list, possibly inside an item."""
+        # Too deep: the same list is pushed again, so that each `close_list` still has its counterpart.
         if len(self._lists) >= MAX_DEPTH:
             self._lists.append(self._lists[-1])
         else:
             self._lists.append(_List(ordered, start))
 
     def open_item(self) -> None:
-        """A further item of the list."""
+        """Begin the next item of the list."""
         if self._lists:
             self._lists[-1].items.append(_Item())
             self._lists[-1].open = True
 
     def close_list(self) -> None:
-        """The list ends."""
+        """End the list."""
         if not self._lists:
             return
         frame = self._lists.pop()
@@ -108,6 +110,7 @@ class Flow:
             self._finish(frame)
             return
         parent = self._lists[-1]
+        # One of the lists that were merged because of `MAX_DEPTH`.
         if parent is frame:
             return
         items = frame.finished()
@@ -118,11 +121,13 @@ class Flow:
             parent.items[-1].items += items
 
     def close(self) -> None:
-        """Nothing follows."""
+        """End all lists."""
         while self._lists:
             self.close_list()
 
     def _interrupt(self) -> None:
+        # The open lists are finished, and continue as empty lists with the next numbers. A list that is on the stack
+        # twice because of `MAX_DEPTH` has to stay one list.
         again: list[_List] = []
         previous = None
         for frame in self._lists:
@@ -145,6 +150,7 @@ class Flow:
         start = frame.start
         for piece in _pieces(items):
             metadata: dict[str, Any] = {"lines": lines} if lines else {}
+            # The links of a list are collected together, so the first piece has all of them.
             if links and piece[0] is items[0]:
                 metadata["links"] = links
             if frame.ordered and start != 1:
@@ -154,7 +160,7 @@ class Flow:
 
 
 def _pieces(items: list[Any]) -> Iterator[list[Any]]:
-    """The items, divided where they would be too much for a page."""
+    """The items, divided into lists that fit on a page."""
     piece: list[Any] = []
     size = 0
     for item in items:
@@ -184,7 +190,7 @@ MAX_TITLE = 120
 def by_heading(elements: Sequence[Element], title: str) -> list[Page]:
     """Pages that begin at the highest level of headings that occurs more than once; `title` names what comes before.
 
-    Headings alone are no page: a document's title that is followed at once by its first chapter goes on that page.
+    A page never consists of headings only: a title directly above the first chapter is on the page of that chapter.
     """
     levels = Counter(_level(element) for element in elements if element.category == "heading")
     divided = min((level for level, count in levels.items() if count > 1), default=0)
@@ -193,6 +199,7 @@ def by_heading(elements: Sequence[Element], title: str) -> list[Page]:
     begun = False
     for element in elements:
         if element.category == "heading" and _level(element) <= divided:
+            # Pages begin at the first heading of the dividing level. Titles before it stay on the first page.
             begun = begun or _level(element) == divided
             if not _only_higher(pages[-1], _level(element)) and begun:
                 pages.append(Page(_words(element)))
@@ -203,7 +210,7 @@ def by_heading(elements: Sequence[Element], title: str) -> list[Page]:
 
 
 def title_of(elements: Sequence[Element]) -> str:
-    """The one heading of the first level, if there is just one."""
+    """The heading of the first level, if there is exactly one."""
     found = [_words(element) for element in elements if element.category == "heading" and _level(element) == 1]
     return found[0] if len(found) == 1 else ""
 

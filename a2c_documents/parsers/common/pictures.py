@@ -1,4 +1,4 @@
-"""Pictures that a text only names: in a data URI, or in a file beside it."""
+"""Pictures that a text refers to: in a data URI, or in a file beside it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Picture = Callable[[], tuple[str, bytes]]
 
 
 def picture_element(src: str, alt: str, description: str = "", base: Path | None = None) -> Element:
-    """An image by its address; `base` is the folder of the text that names it."""
+    """An image by its address; `base` is the folder of the text that refers to it."""
     shown = image(alt, description, "" if src.startswith("data:") else src)
     if src.startswith("data:"):
         shown.picture = in_data_uri(src)
@@ -26,7 +26,7 @@ def picture_element(src: str, alt: str, description: str = "", base: Path | None
 
 
 def in_data_uri(uri: str) -> Picture | None:
-    """The picture in `data:image/png;base64,…`, decoded when it is wanted."""
+    """The picture in `data:image/png;base64,…`, decoded on request."""
     head, comma, body = uri.partition(",")
     mime = head.removeprefix("data:").split(";")[0].strip().lower()
     if not comma or not mime.startswith("image/"):
@@ -35,10 +35,11 @@ def in_data_uri(uri: str) -> Picture | None:
 
 
 def encoded(mime: str, body: str) -> Picture:
-    """A picture in base64, decoded when it is wanted."""
+    """A picture in base64, decoded on request."""
 
     def read() -> tuple[str, bytes]:
         try:
+            # Base64 in a data URI may have line breaks and percent escapes.
             return mime, base64.b64decode("".join(unquote(body).split()))
         except (binascii.Error, ValueError):
             raise UnreadableFileError("this picture is damaged") from None
@@ -47,7 +48,9 @@ def encoded(mime: str, body: str) -> Picture:
 
 
 def beside(base: Path, src: str) -> Picture | None:
-    """A picture in the text's own folder or below. Others are none of its business, however they are named."""
+    """A picture in the text's own folder or below; None for an address that leads elsewhere."""
+    # The text may come from anywhere, and must not make the server read other files than its own pictures: no absolute
+    # paths, no hidden files, and, after links are resolved, nothing outside of the folder.
     try:
         parts = urlsplit(src)
         relative = Path(unquote(parts.path))

@@ -1,4 +1,4 @@
-"""Plain text as elements: paragraphs, lists and the obvious headings; and the words that a document opens with."""
+"""Plain text as elements (paragraphs, lists, clear headings), and the opening words of a document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from a2c_documents.wording import shortened
 
 
 def printed_width(words: str) -> int:
-    """In columns of a terminal: Chinese letters take two each, and say as much in half as many."""
+    """The width in columns of a terminal. A Chinese character takes two, and says about as much as two letters."""
     return sum(2 if east_asian_width(character) in "WF" else 1 for character in words)
 
 
@@ -29,26 +29,29 @@ MARKS = {
     "adoc": re.compile(r"(={1,6})\s+(\S.*)"),
     "tex": re.compile(r"\\(chapter|section|subsection|subsubsection|paragraph)\*?\{([^{}]+)\}"),
 }
-"""What marks a heading, by suffix, where it is not its looks."""
+"""The markup of headings, by suffix. In other files, headings are recognized by their layout."""
 _TEX_LEVELS = {"chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5}
+# A number needs at least two parts ("2.1"): sentences and dates begin with a single one, too.
 _NUMBERED = re.compile(
     r"(\d{1,3}(?:\.\d{1,3}){1,5})\.?\s+\S|(?:chapter|part|section|appendix)\s+(?:\d+|[ivxlc]+|[a-z])\b"
     r"|第[\d〇零一二三四五六七八九十百]{1,6}[章节篇部]",
     re.IGNORECASE,
 )
 _RULE = re.compile(r"([-=_*~])\1{2,}")
+# A log or a word list has no empty lines, and would be a single paragraph.
 _PARAGRAPH_LINES = 200
 _PARAGRAPH_BYTES = 16_000
 
 
 def split_lines(words: str) -> list[str]:
     """Lines as editors count them: only at line feeds and carriage returns."""
+    # `str.splitlines` also splits at form feeds and at U+2028, which would shift all line numbers against an editor.
     lines = words.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 
 
 def paragraphs(lines: Sequence[str], first_line: int = 1, suffix: str = "txt") -> Iterator[Element]:
-    """The elements of some lines; `suffix` says what marks a heading."""
+    """The elements of some lines; `suffix` selects the markup of headings."""
     start = 0
     for number in range(len(lines) + 1):
         if number < len(lines) and lines[number].strip():
@@ -59,16 +62,16 @@ def paragraphs(lines: Sequence[str], first_line: int = 1, suffix: str = "txt") -
 
 
 def marked_heading(line: str, suffix: str) -> tuple[str, int] | None:
-    """The words and the level of a heading that a mark makes one."""
+    """The words and the level of a heading that is marked as one."""
     found = MARKS[suffix].match(line.strip()) if suffix in MARKS else None
     return (found[2].strip(), _TEX_LEVELS.get(found[1], len(found[1]))) if found else None
 
 
 def _block(lines: Sequence[str], start: int, end: int, first_line: int, suffix: str) -> Iterator[Element]:
-    """Lines without an empty one among them: headings and words."""
+    """The elements of lines without an empty line between them."""
     begin, size = start, 0
     while start < end:
-        # Elsewhere than at a paragraph's beginning only a mark makes a heading.
+        # Without a mark only the first line of a block can be a heading: inside a paragraph the layout proves nothing.
         found = _heading(lines, start, end, suffix) if suffix in MARKS or start == begin else None
         if begin < start and (found or start - begin >= _PARAGRAPH_LINES or size > _PARAGRAPH_BYTES):
             yield _paragraph(lines, begin, start, first_line)
@@ -98,7 +101,7 @@ def _paragraph(lines: Sequence[str], begin: int, end: int, first_line: int) -> E
 
 
 def _items(lines: Sequence[str]) -> list[str]:
-    """The items, if the lines are a list: all begin alike, but for those that go on further to the right."""
+    """The items of a list: lines with the same kind of bullet, and lines further right that continue an item."""
     first = BULLET.match(lines[0])
     items: list[str] = []
     if first is None:
@@ -111,17 +114,19 @@ def _items(lines: Sequence[str]) -> list[str]:
             items[-1] += f" {line.strip()}"
         else:
             return []
+    # A dash alone proves nothing: it also begins a remark.
     return items if len(items) > 1 else []
 
 
 def _heading(lines: Sequence[str], start: int, end: int, suffix: str) -> tuple[str, int, int] | None:
-    """A heading's words, its level, and how many lines it takes."""
+    """The words of a heading, its level, and its number of lines."""
     words = lines[start].strip()
     if suffix in MARKS:
         found = marked_heading(words, suffix)
         return (*found, 1) if found else None
     if suffix == "log" or len(words) > MAX_HEADING:
         return None
+    # reStructuredText allows a second line above the title.
     if end - start >= 3 and UNDERLINE.fullmatch(words) and _underlines(lines[start + 2], lines[start + 1]):
         return lines[start + 1].strip(), 1, 3
     if end - start >= 2 and _underlines(lines[start + 1], words):
@@ -136,6 +141,7 @@ def _underlines(line: str, words: str) -> bool:
     if not UNDERLINE.fullmatch(line) or not any(character.isalnum() for character in words):
         return False
     width = printed_width(words)
+    # Authors draw these lines by eye, so a quarter more or less still counts.
     return abs(len(line) - width) <= max(2, width // 4)
 
 
@@ -144,27 +150,28 @@ def _underlines(line: str, words: str) -> bool:
 
 MAX_OPENING = 300
 MAX_ELEMENTS = 20
-"""Elements among which it is looked for."""
+"""Elements that are searched for opening words."""
 _LOOKED_AT = 4_000
-"""Characters of each."""
+"""Characters of each element that are looked at."""
 _TELLING = 25
-"""Width from which words are more than a label, a date or "Hello!"."""
+"""The width of words that are more than a label, a date or "Hello!"."""
 _GREETING = 40
-"""Width of a line that may only greet."""
+"""The greatest width of a greeting."""
 _UNFINISHED = (",", ":", ";", "，", "：", "；", "、")
 _MARKUP = (">", "\\", "%", "#+", "..", "<")
-"""What quotes, and commands to a program, begin with."""
+"""The beginnings of quotes, and of commands to a program."""
 
 
 def opening(elements: Iterable[Element], title: str = "") -> str:
-    """The first paragraph that says something, but for the title again; else what says most."""
+    """The first informative paragraph that does not repeat the title; else the most informative text."""
     looked_at = [(_words(element), element) for element in islice(elements, MAX_ELEMENTS)]
     found = [(words, _worth(words, element)) for words, element in looked_at if words not in ("", title)]
+    # `_worth` has an upper bound, so that all informative paragraphs are equal, and `max` returns the first of equals.
     return shortened(max(found, key=lambda each: each[1], default=("", 0))[0], MAX_OPENING)
 
 
 def _words(element: Element) -> str:
-    """In one line; "Dear Mara," on a line of its own is left out."""
+    """The words of an element in one line, without a greeting such as "Dear Mara," on the first line."""
     if element.category == "list":
         items = as_list(element.content.get("items"))[:5]
         return "; ".join(filter(None, (" ".join(str(as_dict(item).get("text", item)).split()) for item in items)))

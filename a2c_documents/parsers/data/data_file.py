@@ -1,4 +1,4 @@
-"""Structured data: JSON, YAML, TOML, XML, and JSON lines. First an outline, then a table or the data themselves."""
+"""Structured data: JSON, YAML, TOML, XML, and JSON lines. An outline comes first, then a table or the data."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def open_data(path: Path) -> Source:
 
 
 def data_elements(words: str, language: str, facts: Facts) -> list[Element]:
-    """The elements of data in JSON, YAML, TOML or XML; what they say about themselves goes to `facts`."""
+    """The elements of data in JSON, YAML, TOML or XML; title and summary are set in `facts`."""
     words = words.replace("\r\n", "\n").replace("\r", "\n")
     try:
         return _READERS[language](words, facts)
@@ -65,7 +65,8 @@ def _json(words: str, facts: Facts) -> list[Element]:
         data = json.loads(words)
     except json.JSONDecodeError as error:
         raise ValueError(f"{error.msg} in line {error.lineno}, column {error.colno}") from None
-    except ValueError:  # a number of thousands of digits
+    except ValueError:
+        # Python rejects integers of more than 4,300 digits, because converting them takes quadratic time.
         data = json.loads(words, parse_int=str)
     _name(facts, data)
     elements = [outline(data)]
@@ -79,6 +80,8 @@ def _json(words: str, facts: Facts) -> list[Element]:
         for key, columns in tables.items():
             elements += [heading(clean(key), 2), table_of(data[key], columns)]
         return elements
+    # The text as it is written has the line numbers of the file. Minified JSON in one line is formatted, to be
+    # readable.
     if max(map(len, words.split("\n"))) <= _LONG_LINE:
         return [*elements, _source(words, "json")]
     return [*elements, _source(_pretty(data), "json", lines=False)]
@@ -95,20 +98,21 @@ def _yaml(words: str, facts: Facts) -> list[Element]:
     _name(facts, data)
     if columns := records(data):
         return [outline(data), table_of(data, columns)]
-    # As it is written: comments and order are worth more than a new layout.
+    # As it is written: the parsed data have neither the comments nor the layout of the author.
     shown = [outline(data)] if len(documents) == 1 else [outline(document) for document in documents[:20]]
     return [*shown, _source(words, "yaml")]
 
 
 def _toml(words: str, facts: Facts) -> list[Element]:
     data = tomllib.loads(words)
+    # `pyproject.toml` and `Cargo.toml` describe themselves in these tables.
     _name(facts, data, data.get("project") or data.get("package") or data)
     return [outline(data), _source(words, "toml")]
 
 
 def _xml(words: str, facts: Facts) -> list[Element]:
     document = XmlData()
-    # Decoded already, so the declaration must not say otherwise.
+    # The words are decoded already, so a declaration of their original encoding would be wrong.
     document.read(re.sub(r"^\s*<\?xml[^>]{0,200}\?>", "", words).encode("utf-8", "replace"))
     root = document.root
     _name(facts, root)
@@ -129,7 +133,7 @@ _READERS: dict[str, Callable[[str, Facts], list[Element]]] = {"json": _json, "ya
 
 
 def _tables_in(data: Any) -> dict[str, list[str]]:
-    """The keys of an object that hold tables, with their columns."""
+    """The keys of an object whose values are tables, with their columns."""
     found = {key: records(value) for key, value in as_dict(data).items()}
     return {key: columns for key, columns in found.items() if columns}
 
@@ -165,6 +169,7 @@ def _declared(raw: bytes) -> str:
 
 PAGE_ROWS = 1_000
 MAX_LINE = 4_000_000
+# The rest of a page is left for the JSON around the values, and for quotes that are escaped in cells.
 _PAGE_BYTES = MAX_PAGE_BYTES * 2 // 3
 _SAMPLE = 200
 
@@ -180,6 +185,7 @@ class JsonLinesSource:
         except BaseException:
             self._file.close()
             raise
+        # All pages take their columns from the first lines, so that the columns are the same on each page.
         self._columns = records(sample) or []
         self._outline = outline(sample if len(sample) != 1 else sample[0])
         self._outline.summary = f"{counted(self._count, 'line')} of JSON"
@@ -208,13 +214,14 @@ class JsonLinesSource:
         return Page(self._titles[index], [*map(_fitting, elements), *bad])
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
     def _index(self) -> tuple[list[tuple[int, int, int, int]], int]:
         """For each page: where it starts, how many bytes it has, its first line and its end."""
         ranges: list[tuple[int, int, int, int]] = []
         start = size = first = number = said = 0
+        # With a limit, because a file without line breaks would be read into memory as one line.
         while line := self._file.readline(MAX_LINE + 1):
             if number == 0:
                 check_text(line, "file of JSON lines")
@@ -241,6 +248,7 @@ class JsonLinesSource:
 
 def _fitting(element: Element) -> Element:
     """An element, or the beginning of one that is longer than a page; all of it is in the detail."""
+    # Pages are fixed ranges of lines, so an element that is too long is cut instead of continuing on the next page.
     first = next(pieces_of(element, MAX_PAGE_BYTES))
     if first is not element:
         first.detail = element.detail or element.content
@@ -249,7 +257,7 @@ def _fitting(element: Element) -> Element:
 
 
 def _values(raw: bytes, first: int) -> tuple[list[Any], list[Element]]:
-    """The values, and an annotation for every line that is none; the first few of them."""
+    """The values, and an annotation for each of the first lines that are not JSON."""
     values: list[Any] = []
     bad: list[Element] = []
     for number, line in enumerate(raw.split(b"\n"), first + 1):

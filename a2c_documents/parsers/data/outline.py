@@ -1,4 +1,4 @@
-"""What structured data look like: an outline of their keys, and the tables that are among them."""
+"""The structure of data: an outline of their keys, and the tables in them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SAMPLED = 200
 
 
 def outline(data: Any) -> Element:
-    """Keys, types and counts, as a list; the deeper and further ones are only counted."""
+    """Keys, types and counts, as a list; deeper levels and further keys are only counted."""
     items = _children(data, MAX_DEPTH) or [describe(data)]
     if isinstance(data, list) and items != [describe(data)]:
         items = [{"text": describe(cast("Any", data)), "items": items, "ordered": False}]
@@ -37,6 +37,7 @@ def describe(value: Any) -> str:
         return _describe_list(cast("list[Any]", value))
     words = scalar(value)
     words = words if len(words) <= MAX_VALUE else words[: MAX_VALUE - 1] + "…"
+    # Texts are in quotes, so that "1" and 1 are different.
     return json.dumps(words, ensure_ascii=False) if isinstance(value, str) else words
 
 
@@ -65,6 +66,7 @@ def records(data: Any) -> list[str] | None:
     if not isinstance(data, list):
         return None
     rows = cast("list[Any]", data)
+    # All rows must be objects, but only a sample is measured: a file may have a million of them.
     sample = rows[:_SAMPLED]
     if len(rows) < 2 or not all(isinstance(row, dict) for row in rows):
         return None
@@ -76,12 +78,13 @@ def records(data: Any) -> list[str] | None:
             columns[str(key)] = columns.get(str(key), 0) + 1
     if not columns or len(columns) > MAX_COLUMNS:
         return None
-    # Similar: the average column is there in more than every second row.
+    # Similar means that the average column has a value in more than half of the rows.
     return list(columns) if sum(columns.values()) * 2 > len(columns) * len(sample) else None
 
 
 def table_of(rows: Sequence[dict[Any, Any]], columns: Sequence[str], **metadata: Any) -> Element:
     """Objects as rows. Keys that only later rows have are columns at the end."""
+    # Later rows may add columns, but not without end: an object that is used as a dictionary has new keys in each row.
     every = list(dict.fromkeys([*columns, *(str(key) for row in rows for key in row)]))[: MAX_COLUMNS * 2]
     shown = [{str(key): value for key, value in row.items()} for row in rows]
     lines = [[cell(row[column]) if column in row else "" for column in every] for row in shown]
@@ -89,7 +92,7 @@ def table_of(rows: Sequence[dict[Any, Any]], columns: Sequence[str], **metadata:
 
 
 def cell(value: Any) -> str:
-    """A value in a cell; what is no scalar is written as JSON."""
+    """A value in a cell; lists and objects are written as JSON."""
     if isinstance(value, dict | list):
         return compact(value)
     return "" if value is None else scalar(value)
@@ -118,7 +121,7 @@ def _describe_list(values: list[Any]) -> str:
 
 def _children(data: Any, depth: int) -> list[Any]:
     if isinstance(data, list):
-        # A list is described by its first objects: the others are like them, or there would be no end.
+        # A list is described by its first object: an outline of every item would be as long as the data.
         data = next((value for value in as_list(cast("Any", data)) if as_dict(value)), None)
     pairs = list(as_dict(data).items()) if depth else []
     found: list[Any] = []

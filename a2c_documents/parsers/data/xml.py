@@ -11,13 +11,14 @@ MAX_NODES = 500_000
 
 
 class XmlData:
-    """Reads a document once, with a stack of its own; `indented` is the same document, one element in a line."""
+    """Reads a document once. `indented` is the same document with one element per line."""
 
     def __init__(self) -> None:
         self.root: Any = None
         self.root_name = ""
         self.entities = False
         self.indented: list[str] = []
+        # A stack instead of recursion, because elements may be nested to any depth.
         self._stack: list[tuple[str, dict[str, Any]]] = []
         self._words: list[list[str]] = []
         self._nodes = 0
@@ -29,12 +30,14 @@ class XmlData:
             ValueError: it is not well-formed, or too large; the message is for a person.
         """
         parser = xml.parsers.expat.ParserCreate()
+        # Without it, expat reports a text in several pieces, one for each line.
         parser.buffer_text = True
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._text
         parser.EntityDeclHandler = self._entity
-        # With a default handler, references to entities of the document's own come here and are not expanded.
+        # With a default handler, expat gives it references to the document's own entities, and does not expand them:
+        # a few nested entities can expand to gigabytes.
         parser.DefaultHandler = self._other
         try:
             parser.Parse(raw, True)
@@ -48,6 +51,7 @@ class XmlData:
         if self._nodes > MAX_NODES:
             raise ValueError(f"it has more than {MAX_NODES:,} elements")
         said = "".join(f' {key}="{_escaped(value)}"' for key, value in attributes.items())
+        # The indentation is limited, or a deeply nested document would make the output quadratic.
         self.indented.append(f"{'  ' * min(len(self._stack), 40)}<{name}{said}>")
         self._stack.append((name, {f"@{key}": clean(value) for key, value in attributes.items()}))
         self._words.append([])
@@ -60,6 +64,8 @@ class XmlData:
 
     def _end(self, name: str) -> None:
         _, value = self._stack.pop()
+        # An element with words only becomes a string. With attributes or children it becomes an object, and the words
+        # are `#text`.
         words = clean(" ".join("".join(self._words.pop()).split()))
         if words and value:
             value["#text"] = words
@@ -77,7 +83,7 @@ class XmlData:
             above[name] = [above[name], found]
 
     def _close(self, name: str) -> None:
-        """`<a>` and `</a>` with at most a word between them go on one line."""
+        """Write `<a>` and `</a>` on one line if only a text, or nothing, is between them."""
         indent = "  " * min(len(self._stack), 40)
         opening = f"{indent}<{name}"
         if self.indented[-1].startswith((f"{opening}>", f"{opening} ")) and self.indented[-1].endswith(">"):

@@ -12,10 +12,10 @@ MAX_NODES = 500_000
 
 
 def load_yaml(words: str) -> list[Any]:
-    """The documents in a text; more than one where `---` divides it.
+    """The documents in a text, which `---` separates.
 
     Raises:
-        ValueError: it is no YAML, or would grow too large; the message is for a person.
+        ValueError: it is not valid YAML, or would grow too large; the message is for a person.
     """
     loader = _LOADER(words)
     found: list[Any] = []
@@ -46,14 +46,17 @@ def _tagged(loader: yaml.SafeLoader, tag: str, node: yaml.Node) -> Any:
 
 
 _BASE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # without libyaml there is only the slow one
+# A class of our own: adding constructors to the library's class would change it for all code in the process.
 _LOADER: type[yaml.SafeLoader] = type("Loader", (_BASE,), {})
-# Tags of one's own, as in CloudFormation or GitLab files, are values all the same.
+# Custom tags, such as `!Ref` in CloudFormation and `!reference` in GitLab files, are kept as values. Without this, one
+# such tag makes the safe loader reject the whole file.
 _LOADER.add_multi_constructor("!", _tagged)
 
 
 def _check_depth(words: str) -> None:
-    """Check the depth by parser events, before libyaml builds nodes: its recursion in C can crash the process."""
+    """Check the depth by parser events, before nodes are built."""
     depth = 0
+    # Building nodes recurses in C, where too much nesting crashes the process instead of raising an exception.
     for event in yaml.parse(words, Loader=_LOADER):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
@@ -86,6 +89,7 @@ def _check_size(root: yaml.Node) -> None:
         being_read.add(id(node))
         waiting.append((node, True))
         for child in children:
+            # An alias may refer to the node that contains it (`&a [*a]`), and its value would have no end.
             if id(child) in being_read:
                 raise ValueError("it refers to itself")
             waiting.append((child, False))

@@ -38,11 +38,14 @@ _BLOCKS = _HEADINGS | {"p", "div", "ul", "ol", "img", "pre", "form", "table", "b
 
 @dataclass(slots=True)
 class Measures:
-    """Of every element in a tree, by its address in memory: characters, those in links, headings of the first level."""
+    """Characters, characters in links and first-level headings of every element of a tree.
+
+    By address in memory: selectolax makes a new Python object each time that a node is reached.
+    """
 
     words: dict[int, tuple[int, int, int]] = field(default_factory=dict[int, tuple[int, int, int]])
     layout: set[int] = field(default_factory=set[int])
-    """Tables that only put things in their places."""
+    """Tables that are used for layout."""
 
     def of(self, node: LexborNode) -> tuple[int, int, int]:
         """Characters, characters in links, headings of the first level."""
@@ -52,7 +55,7 @@ class Measures:
 @dataclass(slots=True)
 class _Table:
     told: bool = False
-    """It says that it is one of data, or of layout."""
+    """Whether its markup says that it is for data, or for layout."""
     layout: bool = False
     rows: int = 0
     cells: int = 0
@@ -69,6 +72,7 @@ def attribute(node: LexborNode, name: str) -> str:
 def measure(root: LexborNode) -> Measures:
     """Walk a tree once, without recursion."""
     found = Measures()
+    # A stack instead of recursion, because elements may be nested deeper than Python allows calls to be.
     open_nodes: list[tuple[LexborNode, list[int]]] = []
     tables: list[_Table] = []
     node: LexborNode | None = root
@@ -80,13 +84,14 @@ def measure(root: LexborNode) -> Measures:
         elif node.is_element_node:
             _note(node, tag, tables)
             counts[2] = tag == "h1"
+            # The text of these elements is not shown, and must not count as words.
             child = None if tag in ("script", "style", "template") else node.first_child
             open_nodes.append((node, counts))
             if child is not None:
                 node = child
                 continue
             _leave(open_nodes, tables, found)
-        # On to the next node in the document, or out of the elements that end here.
+        # Go to the next node in the document. Elements whose last child was visited end here.
         while node is not root and node.next is None and open_nodes:
             node = open_nodes[-1][0]
             _leave(open_nodes, tables, found)
@@ -96,6 +101,7 @@ def measure(root: LexborNode) -> Measures:
 
 def _note(node: LexborNode, tag: str, tables: list[_Table]) -> None:
     if tag == "table":
+        # A table around another one usually arranges parts of the page.
         if tables:
             tables[-1].structure = tables[-1].blocks = True
         role = attribute(node, "role").lower()
@@ -105,6 +111,7 @@ def _note(node: LexborNode, tag: str, tables: list[_Table]) -> None:
     elif not tables:
         return
     elif tag in ("th", "caption", "thead"):
+        # A header cell shows a table of data, unless the role of the table says that it is for layout.
         tables[-1].told = tables[-1].told or tag != "th" or not tables[-1].layout
         tables[-1].cells += tag == "th"
     elif tag == "tr":
@@ -125,6 +132,7 @@ def _leave(open_nodes: list[tuple[LexborNode, list[int]]], tables: list[_Table],
         counts[1] = counts[0]
     if tag == "table" and tables:
         table = tables.pop()
+        # A single column, or a single row of blocks, has nothing to compare: it arranges parts of the page.
         one = table.widest <= 1 or (table.rows <= 1 and table.blocks)
         if table.layout or (not table.told and (table.structure or one)):
             found.layout.add(node.mem_id)
@@ -136,15 +144,17 @@ def _leave(open_nodes: list[tuple[LexborNode, list[int]]], tables: list[_Table],
 
 
 def main_content(body: LexborNode, measures: Measures) -> LexborNode:
-    """The part that says of itself that it is the main one, if it really holds most of the page."""
+    """The element that is marked as the main one, if it has most of the page's text; else the body."""
     found = [node for node in body.css("main, [role=main]") if not _unseen(node)]
     if len(found) != 1:
         return body
     main = found[0]
     all_words, all_links, titles = measures.of(body)
     words, links, own_titles = measures.of(main)
+    # The title of the page is outside of the main element, and would be lost.
     if titles and not own_titles:
         return body
+    # Words in links are mostly navigation, and do not count.
     return main if 2 * (words - links) >= all_words - all_links else body
 
 
@@ -154,6 +164,7 @@ def left_out(node: LexborNode, tag: str, measures: Measures, *, everything: bool
         return tag in _NO_WORDS
     if tag in SKIPPED:
         return not (tag == "dialog" and "open" in node.attributes)
+    # Most elements have no attributes. This test spares them all that follow.
     if tag in ("html", "body", "main") or not (node.attributes or tag == "aside"):
         return False
     if _unseen(node):
@@ -162,15 +173,18 @@ def left_out(node: LexborNode, tag: str, measures: Measures, *, everything: bool
         return False
     name = f"{attribute(node, 'class')} {attribute(node, 'id')}"
     words, _, titles = measures.of(node)
+    # A banner is short and has no title. A long text about cookies is the content of the page.
     if titles == 0 and words < 3_000 and _COOKIE.search(name) and _BANNER.search(name):
         return True
     if tag == "aside" or not _MENU_WORDS.isdisjoint(_WORD.findall(name.lower())):
+        # A part with the title of the page is content, whatever its class is called.
         return titles == 0 and _mostly_links(node, measures)
     return False
 
 
 def _unseen(node: LexborNode) -> bool:
     attributes = node.attributes
+    # The search of a browser finds text that is hidden "until-found", so it is content.
     if "hidden" in attributes and attributes["hidden"] != "until-found":
         return True
     if attributes.get("aria-hidden") == "true" or (attributes.get("role") or "").lower() in _UNSEEN_ROLES:

@@ -1,4 +1,4 @@
-"""Single things on a web page: pictures, players, formulas, code, fields of forms."""
+"""Single elements of a web page: pictures, players, formulas, code, form fields."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _VIDEO = re.compile(r"youtube|youtu\.be|vimeo|/embed/video|dailymotion", re.IGNO
 
 
 def tidy(words: str) -> str:
-    """As a browser shows it: single blanks, lines without blanks at their ends, no empty lines."""
+    """Text as a browser shows it: single spaces, none at the ends of lines, no empty lines."""
     lines = (_SPACES.sub(" ", line).strip(_EDGE) for line in words.split("\n"))
     return "\n".join(line for line in lines if line)
 
 
 def below(root: LexborNode) -> Iterator[LexborNode]:
-    """Every node below one, in order; without recursion."""
+    """Every node below one, in document order. Without recursion, because nodes may be nested to any depth."""
     node, above = root.first_child, 0
     while node is not None:
         yield node
@@ -49,11 +49,12 @@ def text_of(root: LexborNode) -> str:
 
 
 def raw_text(root: LexborNode) -> str:
-    """The words below a node with their blanks and lines, as code needs them."""
+    """The words below a node with their spaces and line breaks, as code needs them."""
     found: list[str] = []
     hidden: int | None = None
     for node in below(root):
         if node.tag == "-text":
+            # Line numbers of highlighted code are not part of the code.
             if hidden is None or node.parent is None or node.parent.mem_id != hidden:
                 found.append(node.text_content or "")
         elif node.tag in _LINE_TAGS and found and not found[-1].endswith("\n"):
@@ -64,8 +65,9 @@ def raw_text(root: LexborNode) -> str:
 
 
 def language_of(pre: LexborNode) -> str:
-    """The language that a class names: on the block, on the code in it, or on what is around it."""
+    """The language that is named in a class of the block, of the code in it, or of the elements around it."""
     child = pre.first_child
+    # GitHub puts the class on the element around the block, and Sphinx on the one around that.
     near = [pre, child if child is not None and child.is_element_node else None, pre.parent]
     near.append(pre.parent.parent if pre.parent is not None else None)
     for node in near:
@@ -82,11 +84,13 @@ def language_of(pre: LexborNode) -> str:
 
 
 def image_of(node: LexborNode) -> Element | None:
-    """A picture; nothing for those that only count visitors or decorate."""
+    """A picture; None for tracking pixels and decoration."""
     if node.tag == "svg":
         title = next((text_of(found) for found in below(node) if found.tag == "title"), "")
         alt = title or attribute(node, "aria-label").strip()
+        # A drawing without a title is mostly an icon.
         return picture_element("", alt) if alt else None
+    # Pages that load pictures late have only a placeholder in `src`.
     src = next((found for name in ("data-src", "data-original", "src") if (found := attribute(node, name).strip())), "")
     src = src or attribute(node, "srcset").split(",")[0].strip().split(" ")[0]
     alt = tidy(attribute(node, "alt")).replace("\n", " ")
@@ -101,11 +105,12 @@ def image_of(node: LexborNode) -> Element | None:
 
 def _pixels(node: LexborNode, name: str) -> int | None:
     value = attribute(node, name).strip().removesuffix("px")
+    # A bound on the digits: `int` takes quadratic time for long numbers, and rejects very long ones.
     return int(value) if value.isdecimal() and len(value) < 7 else None
 
 
 def embedded(node: LexborNode, absolute: Callable[[str], str]) -> Element | None:
-    """A player, or another page in this one."""
+    """A player, or an embedded page."""
     src = attribute(node, "src") or attribute(node, "data") or attribute(node, "data-src")
     if not src:
         src = next((attribute(found, "src") for found in below(node) if found.tag == "source"), "")
@@ -123,6 +128,7 @@ def embedded(node: LexborNode, absolute: Callable[[str], str]) -> Element | None
 
 def math_of(node: LexborNode) -> tuple[str, bool]:
     """A formula as TeX if it is given, and whether it is inside a line of text."""
+    # Converters to MathML keep the TeX source in one of these places. The words of MathML alone lose its structure.
     tex = attribute(node, "alttext")
     for found in below(node):
         if found.tag == "annotation" and "tex" in attribute(found, "encoding").lower():
@@ -155,7 +161,7 @@ def form_field(node: LexborNode) -> dict[str, Any] | None:
 
 
 def form_element(fields: list[dict[str, Any]], labels: dict[str, str], action: str = "") -> Element:
-    """A form with its fields, each with the label that belongs to it."""
+    """A form with its fields and their labels."""
     for field in fields:
         field["label"] = labels.get(field.pop("id", ""), "") or field["label"]
     words = ", ".join(str(field["label"] or field["name"] or field["type"]) for field in fields)

@@ -39,12 +39,13 @@ class Row:
 
 
 def table_element(rows: list[Row], caption: str = "") -> Element | None:
-    """The table, or nothing if no cell says anything."""
+    """The table; None if all cells are empty."""
     rows = [row for row in rows if row.cells]
     grid = _grid(rows)
     width = max((len(line) for line in grid), default=0)
     if not any(words for line in grid for words in line):
         return None
+    # Every row is filled up to the widest one, so a single long row could multiply the size of the table.
     width = min(width, max(1, MAX_CELLS // len(grid)))
     lines = [line[:width] + [""] * (width - len(line)) for line in grid]
     heads = _heads(rows, lines)
@@ -58,12 +59,15 @@ def table_element(rows: list[Row], caption: str = "") -> Element | None:
 def _grid(rows: list[Row]) -> list[list[str]]:
     grid: list[list[str]] = []
     reaching: dict[int, tuple[int, str]] = {}  # column → rows that are still to be filled, and with what
+    # Counts down the places that spans may still fill. At 0, further spans are ignored.
     left = MAX_SPANNED
     for row in rows:
         line: list[str] = []
         for cell in row.cells:
             left -= _fill(line, reaching)
             columns = max(1, min(cell.columns, MAX_SPAN - len(line))) if left > 0 else 1
+            # A cell that spans several places is repeated in each of them: a reader of a single row needs its words,
+            # too.
             again = cell.words if len(cell.words) <= _REPEATED else ""
             for number in range(columns):
                 if cell.rows > 1 and left > 0:
@@ -78,7 +82,7 @@ def _grid(rows: list[Row]) -> list[list[str]]:
 
 
 def _fill(line: list[str], reaching: dict[int, tuple[int, str]]) -> int:
-    """Put in what reaches down from the rows above; how many places that were."""
+    """Fill in the cells that span down from the rows above. Returns their number."""
     before = len(line)
     while len(line) in reaching:
         rows, words = reaching.pop(len(line))
@@ -95,17 +99,19 @@ def _heads(rows: list[Row], lines: list[list[str]]) -> int:
         if not (row.head or all(cell.header for cell in row.cells)):
             break
         heads += 1
+    # A table that consists of `th` cells only is not all header, unless a `thead` says so.
     if heads and (heads < len(rows) or rows[0].head):
         return heads
     if len(rows) < 2 or not all(lines[0]):
         return 0
     if all(cell.bold for cell in rows[0].cells) and not all(cell.bold for cell in rows[1].cells):
         return 1
-    # No cell says that it is a header, but words above numbers are one.
+    # Without markup, a row of words above a row with numbers is a header.
     return int(not any(map(_is_number, lines[0])) and any(_is_number(words) for words in lines[1]))
 
 
 def _headers(lines: list[list[str]], width: int) -> list[str]:
+    # A header that spans two rows occurs twice in its column.
     return [" / ".join(dict.fromkeys(line[column] for line in lines if line[column])) for column in range(width)]
 
 

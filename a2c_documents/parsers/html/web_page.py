@@ -33,6 +33,7 @@ _CHARSET = re.compile(
     rb"<(?:meta\b[^>]{0,200}?\bcharset|\?xml\b[^>]{0,100}?\bencoding)\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.I
 )
 _XHTML = re.compile(r"<\?xml\b|xmlns\s*=\s*[\"']http://www\.w3\.org/1999/xhtml")
+# The name is matched possessively (`*+`): a long name that does not end with `/>` is tried once, not at each length.
 _EMPTY = re.compile(r"<([A-Za-z][\w:-]*+)((?:\s[^<>]*)?)/>")
 _VOID = frozenset(
     ("br", "hr", "img", "input", "meta", "link", "base", "col", "source", "track", "area", "embed", "wbr")
@@ -104,6 +105,7 @@ def _facts(tree: LexborHTMLParser, encoding: str) -> Facts:
     language = attribute(tree.root, "lang") if tree.root is not None else ""
     return Facts(
         title=(text_of(title) if title is not None else "") or named.get("og:title", ""),
+        # `article:author` is often the address of a profile.
         author=next((name for key in _AUTHORS if (name := named.get(key, "")) and "://" not in name), ""),
         keywords=[word for part in re.split(r"[,;]", named.get("keywords", "")) if (word := part.strip())][:50],
         summary=named.get("description") or named.get("og:description", ""),
@@ -122,7 +124,7 @@ _BLOCKS = frozenset((
     "tbody", "tfoot", "thead",
 ))  # fmt: skip
 _WHOLES = frozenset(("article", "main", "section", "blockquote"))
-"""What may have a header and a footer of its own."""
+"""Elements that may have their own header and footer."""
 _SPACE = re.compile(r"[ \t\r\n\f]+")
 
 
@@ -139,12 +141,13 @@ class _Walk:
         self._labels: dict[str, str] = {}
 
     def elements(self, root: LexborNode) -> list[Element]:
-        """Of a node and everything below it."""
+        """The elements of a node and everything below it."""
         open_nodes: list[tuple[LexborNode, Leave | None]] = []
         node: LexborNode | None = root
         while node is not None:
             tag = node.tag or ""
             if tag == "-text":
+                # Line breaks of the source become spaces, so a line feed among the words always comes from `br`.
                 self._out.say(_SPACE.sub(" ", node.text_content or ""))
             elif node.is_element_node and not left_out(node, tag, self._measures, everything=self._everything):
                 deeper, leave = self._enter(node, tag)
@@ -160,12 +163,13 @@ class _Walk:
                 if leave is not None:
                     leave()
             node = None if node is root else node.next
+        # Fields outside of any form.
         if self._fields[0]:
             self._out.put(form_element(self._fields[0], self._labels))
         return self._out.finished()
 
     def _enter(self, node: LexborNode, tag: str) -> tuple[bool, Leave | None]:
-        """Whether to go on into an element, and what to do when it ends."""
+        """Begin an element. Returns whether its children are visited, and the function to call after them."""
         if known := _ENTER.get(tag):
             return known(self, node)
         if tag not in _BLOCKS:
@@ -187,7 +191,7 @@ class _Walk:
     def _absolute(self, url: str) -> str:
         try:
             return urljoin(self._base_url, url) if self._base_url and not url.startswith(("data:", "#")) else url
-        except ValueError:
+        except ValueError:  # a malformed host
             return url
 
     # ---------------------------------------------------------------------------------------------------------- words
@@ -227,6 +231,8 @@ class _Walk:
         url = self._absolute(attribute(node, "href").strip())
         if not url or url.lower().startswith("javascript:"):
             return True, None
+        # The words of a link are known when its children have been visited. If a block inside ends the paragraph, they
+        # are not one piece of text any more, and `since` returns none.
         mark = self._out.mark()
 
         def leave() -> None:
@@ -304,6 +310,7 @@ class _Walk:
 
     def cell(self, node: LexborNode) -> tuple[bool, Leave | None]:
         """`td`, `th`."""
+        # Many pages mark header cells by bold text instead of `th`.
         header = node.tag == "th"
         cell = Cell("", _span(node, "colspan"), _span(node, "rowspan"), header, header or _starts_bold(node))
         if self._out.open_cell(cell):
@@ -345,7 +352,7 @@ class _Walk:
         return True, leave
 
     def field(self, node: LexborNode) -> tuple[bool, Leave | None]:
-        """`input`, `select` … A button alone is of no use to a reader; a box in a list is a task."""
+        """`input`, `select` … Buttons outside of forms are left out. A checkbox in a list marks a task."""
         in_form = len(self._fields) > 1
         if not in_form and attribute(node, "type").lower() == "checkbox" and self._out.flow.in_list:
             self._out.say("[x] " if "checked" in node.attributes else "[ ] ")
@@ -354,7 +361,7 @@ class _Walk:
         return False, None
 
     def page_edge(self, node: LexborNode) -> tuple[bool, Leave | None]:
-        """A header or footer of the whole page is one element; one with headings, or an article's, is content."""
+        """`header`, `footer`: one element if it is that of the whole page. With headings, or in an article: content."""
         self._out.end()
         out, own_title = self._out, node.tag == "header" and node.css_first("h1,h2,h3,h4,h5,h6") is not None
         if self._wholes or out.in_cell or out.flow.in_list or own_title:
@@ -365,6 +372,7 @@ class _Walk:
             out.end()
             inside = out.flow.elements[start:]
             words = "\n".join(filter(None, map(plain, inside)))
+            # Pictures and the like have no words that could be joined, and follow the header.
             kept = [element for element in inside if not plain(element) and element.category != "separator"]
             out.flow.elements[start:] = [note(node.tag or "", words), *kept] if words else kept
 
@@ -373,6 +381,7 @@ class _Walk:
 
 def _span(node: LexborNode, name: str) -> int:
     value = attribute(node, name).strip()
+    # The limit of the HTML standard for `rowspan`.
     return max(1, min(int(value), 65_534)) if value.isdecimal() and len(value) < 9 else 1
 
 

@@ -1,4 +1,4 @@
-"""What has been read of a web page and where it goes: into a paragraph, a list's item, a table's cell."""
+"""Collects the words of a web page, and puts them into paragraphs, list items or table cells."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class _Table:
         self.rows: list[Row] = []
         self.caption = ""
         self.after: list[Element] = []
-        """Pictures and the like from its cells: a cell holds text only."""
+        """Pictures and other elements from its cells, which can hold only text."""
 
 
 class Writer:
@@ -25,7 +25,7 @@ class Writer:
     def __init__(self) -> None:
         self.flow = Flow()
         self.level = 0
-        """Of the heading that is being read; 0 for none."""
+        """The level of the heading that is being read; 0 for none."""
         self.anchor = ""
         self.quotes = 0
         self.ended = 0
@@ -38,21 +38,21 @@ class Writer:
 
     @property
     def in_cell(self) -> bool:
-        """Everything is text here."""
+        """Whether a table cell is open, in which everything is text."""
         return self._cell is not None
 
     # ---------------------------------------------------------------------------------------------------------- words
 
     def say(self, words: str) -> None:
-        """Words of the paragraph."""
+        """Add words to the paragraph."""
         self._words.append(words)
 
     def mark(self) -> tuple[int, int]:
-        """This place among the words."""
+        """The current position among the words."""
         return self.ended, len(self._words)
 
     def since(self, mark: tuple[int, int], *, take: bool = False) -> str:
-        """The words since a place, if they are still of the same paragraph. `take` removes them."""
+        """The words since a position; empty if the paragraph has ended. `take` removes them."""
         ended, start = mark
         if ended != self.ended:
             return ""
@@ -62,12 +62,13 @@ class Writer:
         return words
 
     def refer(self, words: str, url: str) -> None:
-        """These words of the paragraph are a link."""
+        """Record that words of the paragraph are a link."""
         self._links.append({"text": words, "url": url})
 
     def end(self) -> None:
-        """The paragraph ends."""
+        """End the paragraph."""
         if self._cell is not None:
+            # No line break after a dash: a paragraph inside of an item belongs on the line of its dash.
             if self._words and not self._words[-1].endswith(("\n", "- ")):
                 self._words.append("\n")
             return
@@ -88,7 +89,7 @@ class Writer:
     # ------------------------------------------------------------------------------------------------------- elements
 
     def put(self, element: Element) -> None:
-        """Something that ends a paragraph."""
+        """Add an element, which ends the paragraph."""
         self.end()
         if self.in_cell:
             self._words.append(plain(element))
@@ -97,7 +98,7 @@ class Writer:
             self.flow.emit(element)
 
     def inside(self, element: Element) -> None:
-        """A picture inside a paragraph: it follows it."""
+        """Add a picture inside a paragraph. It follows the paragraph, so that the text stays in one piece."""
         if self.in_cell:
             self._words.append(f" {element.content['alt']} ")
             self._behind_table(element)
@@ -106,22 +107,24 @@ class Writer:
 
     def _behind_table(self, element: Element) -> None:
         table = next((table for table in reversed(self._tables) if table is not None), None)
+        # The words of these elements are in the cell already.
         if table is not None and element.category not in ("separator", "code", "formula", "link"):
             table.after.append(element)
 
     # --------------------------------------------------------------------------------------------------------- tables
 
     def open_table(self, *, layout: bool) -> None:
-        """A table begins. One for layout, or in a cell, is none."""
+        """Begin a table. If it is for layout, or inside a cell, it does not become a table element."""
         self.end()
         self._tables.append(None if layout or self.in_cell else _Table())
 
     def close_table(self) -> None:
-        """The table ends."""
+        """End the table."""
         self.end()
         table = self._tables.pop()
         if table is None:
             return
+        # Inside a cell no paragraph ends, so the links of all cells have been collected.
         links, self._links = self._links, []
         if (found := table_element(table.rows, table.caption)) is not None:
             if links:
@@ -132,18 +135,19 @@ class Writer:
 
     @property
     def table(self) -> _Table | None:
-        """The table whose cells come next."""
+        """The table to which cells are added; None if there is none."""
         return self._tables[-1] if self._tables and not self.in_cell else None
 
     def open_row(self, *, head: bool) -> None:
-        """A row begins."""
+        """Begin a row."""
         self.end()
         if (table := self.table) is not None:
             table.rows.append(Row(head=head))
 
     def open_cell(self, cell: Cell) -> bool:
-        """A cell begins; whether it is one of a real table."""
+        """Begin a cell. Returns whether it belongs to a table element."""
         if self.in_cell:
+            # Cells of a table inside a cell are divided by bars, except the first one of a line.
             last = next((words for words in reversed(self._words) if words.strip(" ")), "\n")
             if not last.endswith("\n"):
                 self._words.append(" | ")
@@ -158,26 +162,26 @@ class Writer:
         return True
 
     def close_cell(self) -> None:
-        """The cell ends."""
+        """End the cell."""
         if self._cell is not None:
             self._cell.words = tidy("".join(self._words))
             self._words, self._cell = [], None
 
     def close_caption(self) -> None:
-        """The words are the table's caption and are also shown above it."""
+        """Use the words as the caption of the table. They also stay as a paragraph above it."""
         if (table := self.table) is not None:
             table.caption = tidy("".join(self._words)).replace("\n", " ")
         self.end()
 
     def finished(self) -> list[Element]:
-        """Everything."""
+        """All elements."""
         self.end()
         self.flow.close()
         return self.flow.elements
 
 
 def plain(element: Element) -> str:
-    """An element's words alone."""
+    """The words of an element, without markup."""
     content = element.content
     if element.category == "list":
         return "\n".join(item if isinstance(item, str) else str(item.get("text", "")) for item in content["items"])

@@ -1,4 +1,4 @@
-"""What is attached to a message: a link to the file itself, and below it what the file says, where that is text."""
+"""Attachments of a message: a link to each file, followed by its contents if they are text."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from a2c_documents.registry import FORMATS, LANGUAGES, suffix_of
 from a2c_documents.wording import size_words
 
 MAX_FILE = 25_000_000
-"""Bytes of a file that is handed out."""
+"""Bytes of the largest attachment that clients can fetch."""
 MAX_READ = 1_000_000
-"""Bytes of a file that is read."""
+"""Bytes of the largest attachment whose contents are shown."""
 MAX_SHOWN = 60_000
-"""Bytes of JSON for what all files of a mail say: the page is the mail's."""
+"""Bytes of JSON for the contents of all attachments. The rest of the page is for the mail itself."""
 
 
 class Attachments:
-    """Shows what is attached, one after another, as long as there is room."""
+    """Makes elements of attachments, which share one limit of size."""
 
     def __init__(self) -> None:
         self._room = MAX_SHOWN
 
     def elements(self, part: Message, *, is_in_text: bool = False) -> Iterator[Element]:
-        """The link; then the picture unless it is in the text already, or what the file says."""
+        """A link to the file; then its contents, or the picture, unless the text shows it."""
         name, kind, size = attachment_name(part), part.get_content_type(), len(payload(part))
         about = f"{kind}, {size_words(size)}"
         shown = link(f"{name} ({about})", "", name=name, mime_type=kind, size=size)
@@ -51,20 +51,21 @@ class Attachments:
             yield from self._fitting(_said(part, name), name)
 
     def _fitting(self, elements: Iterable[Element], name: str) -> Iterator[Element]:
-        """As much as there is room for."""
+        """The elements that fit."""
+        # Long elements are divided, so that the beginning of one is shown even if all of it does not fit.
         for piece in (piece for element in elements for piece in pieces_of(element, MAX_SHOWN // 2)):
             self._room -= size_of(piece)
             if self._room < 0:
                 yield note("annotation", f"The rest of {name} is in the file itself.")
                 return
-            if piece.category == "heading":  # it stands below the mail's own
+            if piece.category == "heading":  # below the headings of the mail
                 piece.content["level"] = min(6, piece.content["level"] + 1)
             piece.metadata = {"attachment": name, **piece.metadata}
             yield piece
 
 
 def attachment_name(part: Message) -> str:
-    """What a file is called; one without a name by what it is."""
+    """The name of a file; without one, the subject of the message in it, or "unnamed"."""
     if name := file_name(part):
         return name
     subject = next((header(inner, "Subject") for inner in children(part)), "")
@@ -72,13 +73,14 @@ def attachment_name(part: Message) -> str:
 
 
 def file_of(part: Message) -> Callable[[], tuple[str, bytes]]:
-    """The type and bytes of a file, decoded when they are wanted."""
+    """The type and bytes of a file, decoded on request."""
     return lambda: (part.get_content_type(), payload(part))
 
 
 def _said(part: Message, name: str) -> Iterator[Element]:
-    """What a file says; nothing where it is not text."""
+    """The contents of a file; nothing if they are not text."""
     kind, suffix = part.get_content_type(), suffix_of(Path(name))
+    # The name comes first: many programs send every file as `application/octet-stream`.
     if suffix not in FORMATS and suffix not in LANGUAGES:
         suffix = (mimetypes.guess_extension(kind) or "").lstrip(".")
     if suffix in FORMATS:
@@ -103,6 +105,7 @@ def _code(words: str, suffix: str) -> Iterable[Element]:
 
 
 def _table(words: str, suffix: str) -> Iterable[Element]:
+    # Decoded by the charset that the mail declares. A table has no declaration, and would have to guess.
     source = DelimitedSource(io.BytesIO(words.encode()), suffix)
     return (element for index in range(len(source.page_titles)) for element in source.page(index).elements)
 
@@ -129,4 +132,4 @@ _READERS: dict[str, Callable[[str, str], Iterable[Element]]] = {
     "html.web_page": _html,
     "data.data_file": _data,
 }
-"""By the module that reads such a file when it is a document of its own."""
+"""By the module that reads such a file as a document. Formats that need a file on disk, such as PDF, are missing."""

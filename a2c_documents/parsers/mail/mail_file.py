@@ -54,15 +54,16 @@ def open_mail(path: Path) -> Source:
 
 
 class _Reader:
-    """Goes through a message, and through those inside it."""
+    """Reads a message, and the messages inside it."""
 
     def __init__(self) -> None:
         self.summary = ""
-        """What the first message that has words says first."""
+        """The opening words of the first message that has any."""
         self._attachments = Attachments()
 
     def read(self, first: Message) -> Iterator[Element]:
-        """The elements, in the order in which the messages are met."""
+        """The elements of all messages. A message comes before those inside it."""
+        # A stack instead of recursion, because messages may be nested to any depth.
         waiting: list[tuple[Message, int]] = [(first, 1)]
         shown = 0
         while waiting:
@@ -88,6 +89,7 @@ class _Reader:
         self.summary = self.summary or opening(body, subject)
         in_text = _with_pictures(body, {content_id(part): part for part in parts.attached})
         yield from body
+        # A picture that the text shows still has its link, but is not shown a second time.
         for part in parts.attached:
             yield from self._attachments.elements(part, is_in_text=content_id(part) in in_text)
         if parts.left_out:
@@ -95,7 +97,7 @@ class _Reader:
 
 
 def _with_pictures(body: list[Element], by_id: dict[str, Message]) -> set[str]:
-    """Give the pictures in a text, which are attached, what they show; which they are."""
+    """Connect the images of a text (`cid:…`) with the attached pictures. Returns the ids of those found."""
     found: set[str] = set()
     for element in body:
         name = str(element.content.get("url", "")).removeprefix("cid:") if element.category == "image" else ""
@@ -112,11 +114,13 @@ _STRUCTURE = frozenset(("heading", "list", "table", "code", "image", "formula", 
 MAX_HTML = 5_000_000
 """Characters of a message in HTML."""
 _EXCUSE = 200
-"""Characters of a plain text that may only say that the reader's program cannot do better."""
+"""Characters of a plain text that may only say that this mail has to be viewed as HTML."""
 
 
 def body_elements(words: Words) -> Iterator[Element]:
-    """The elements of one text, without anything about lines: those of a part are not those of the file."""
+    """The elements of one text, without line numbers, which would count from its part and not from the file."""
+    # Most mail programs send a text twice, as plain text and as HTML. The plain text has the words without the layout
+    # of newsletters and signatures, so it is preferred unless the HTML contains more.
     plain = "\n\n".join(filter(None, (words_of(part).strip("\r\n") for part in words.plain)))
     shown = list(paragraphs(split_lines(plain), suffix="eml")) if plain.strip() else []
     rich = [element for part in words.html for element in _from_html(part)]
@@ -135,18 +139,18 @@ def _from_html(part: Message) -> list[Element]:
 
 
 def _says_more(rich: Sequence[Element], poor: Sequence[Element], plain: str) -> bool:
-    """Whether HTML is more than a wrapper of the same words."""
+    """Whether the HTML contains more than the words of the plain text."""
     said, length = _length(rich), _length(poor)
     if length < _EXCUSE and said > 10 * length:
         return True
-    if said * 2 < length:  # a picture of the words, or something broken
+    if said * 2 < length:  # the words are in a picture, or the HTML is damaged
         return False
     structure, known = _structure(rich), _structure(poor)
     return any(structure[category] > known[category] for category in _STRUCTURE) or _has_new_links(rich, plain)
 
 
 def _structure(elements: Sequence[Element]) -> Counter[str]:
-    """How often there is what plain words cannot show. A picture from elsewhere is mostly a logo."""
+    """The number of elements that plain text cannot show. Pictures on the web are mostly logos, and do not count."""
     return Counter(
         element.category
         for element in elements

@@ -1,4 +1,4 @@
-"""A message as it is encoded: its headers, its words in one shape or several, its attachments."""
+"""The parts of an encoded message: headers, texts (plain, HTML or both), attachments."""
 
 from __future__ import annotations
 
@@ -25,27 +25,33 @@ _KNOWN = frozenset(
 
 
 def message_from(raw: bytes) -> Message | None:
-    """The message that some bytes are, if they begin like one.
+    """Parse a message; None if the bytes do not begin with its headers.
 
     Raises:
-        UnreadableFileError: it cannot be taken apart.
+        UnreadableFileError: it cannot be parsed.
     """
     try:
+        # The oldest policy leaves headers as they are. The newer ones parse each header, and raise errors for malformed
+        # ones.
         message = email.message_from_bytes(raw.removeprefix(codecs.BOM_UTF8), policy=email.policy.compat32)
     except (MessageError, RecursionError, ValueError, LookupError) as error:
         why = "it is nested too deep" if isinstance(error, RecursionError) else error
         raise UnreadableFileError(f"this mail is damaged: {why}") from None
+    # Python parses any bytes as a message. One of the usual headers shows that it is one.
     return message if _KNOWN & {name.lower() for name in message} else None
 
 
 def header(message: Message, name: str) -> str:
-    """A header as a person reads it, in one line."""
+    """A header, decoded, in one line."""
+    # `message[name]` would turn a header with bytes beyond ASCII into an object that has lost them.
     raw = next((value for key, value in message.raw_items() if key.lower() == name.lower()), "")
     return readable(str(raw)[:MAX_HEADER])
 
 
 def readable(raw: str) -> str:
-    """Encoded words and bare bytes of any charset as text."""
+    """A header as text. It may have encoded words, or bytes of any charset."""
+    # Some programs write their own charset into headers without encoding it. Bytes beyond ASCII arrive as surrogates,
+    # and ISO-2022-JP as escape sequences.
     if any("\udc80" <= character <= "\udcff" for character in raw) or "\x1b" in raw:
         raw = decode(raw.encode("utf-8", "surrogateescape"))[0]
     try:
@@ -60,12 +66,12 @@ def readable(raw: str) -> str:
 
 
 def _escaped(part: bytes) -> str:
-    # What stands between encoded words comes back as bytes that were text before.
+    # `decode_header` returns the text between encoded words as bytes in this encoding.
     return part.decode("raw-unicode-escape", "replace")
 
 
 def date_of(message: Message) -> str:
-    """When it was sent, as ISO 8601 in UTC; nothing where it does not say."""
+    """When it was sent, as ISO 8601 in UTC; empty if it does not say."""
     try:
         when = parsedate_to_datetime(header(message, "Date"))
         return (when if when.tzinfo else when.replace(tzinfo=dt.UTC)).astimezone(dt.UTC).isoformat()
@@ -79,16 +85,17 @@ def file_name(part: Message) -> str:
         name = part.get_filename() or ""
     except (ValueError, TypeError, LookupError, MessageError):
         return ""
+    # The sender chooses the name, and a path in it must not lead anywhere.
     return readable(str(name)).replace("\\", "/").rsplit("/", 1)[-1]
 
 
 def content_id(part: Message) -> str:
-    """What the text of a message calls a part."""
+    """The id by which the text of a message refers to a part."""
     return header(part, "Content-ID").strip("<> ")
 
 
 def payload(part: Message) -> bytes:
-    """The bytes of a part. What is badly encoded is given as far as it goes."""
+    """The bytes of a part, as far as they can be decoded."""
     try:
         found = part.get_payload(decode=True)
     except (ValueError, LookupError, AssertionError):
@@ -107,11 +114,11 @@ def _bytes(message: Message) -> bytes:
 
 
 def children(part: Message) -> list[Message]:
-    """The parts of a part, or the message that it is."""
+    """The parts of a part, or the message in it."""
     inner: Any = part.get_payload() if part.is_multipart() else None
     found: list[Message] = [child for child in as_list(inner) if isinstance(child, Message)]
     if part.get_content_type() == "message/rfc822" and "base64" in str(part.get("Content-Transfer-Encoding")).lower():
-        # The standard does not allow it, and so it is not decoded; some servers do it all the same.
+        # The standard forbids base64 for messages, so Python does not decode it. Some servers use it nevertheless.
         decoded = [message_from(_unpacked(child)) for child in found if not child.keys()]
         return [child for child in decoded if child is not None] or found
     return found
@@ -143,7 +150,7 @@ _SECRET = frozenset(("multipart/encrypted", "application/pkcs7-mime", "applicati
 
 @dataclass(slots=True)
 class Words:
-    """One text. Where a message says it twice, both shapes are here."""
+    """One text: plain, HTML or both."""
 
     plain: list[Message] = field(default_factory=list[Message])
     html: list[Message] = field(default_factory=list[Message])
@@ -151,7 +158,7 @@ class Words:
 
 @dataclass(slots=True)
 class Parts:
-    """What a message holds."""
+    """The contents of a message."""
 
     words: list[Words] = field(default_factory=list[Words])
     attached: list[Message] = field(default_factory=list[Message])
@@ -162,22 +169,26 @@ class Parts:
 
 
 def parts_of(message: Message) -> Parts:
-    """Sort what a message is made of; the tree is walked with a stack of our own."""
+    """Sort the parts of a message."""
     found = Parts()
+    # A stack instead of recursion, because parts may be nested to any depth.
     waiting: list[tuple[Message, Words | None]] = [(message, None)]
     count = 0
     while waiting and count < MAX_PARTS:
         part, shapes = waiting.pop()
         count += 1
         kind, inner = part.get_content_type(), children(part)
+        # Signed mail may have the same type as encrypted mail, with another `smime-type`.
         if kind in _SECRET and "signed" not in str(part.get_param("smime-type") or ""):
             found.encrypted = True
         is_file = bool(file_name(part)) or part.get_content_disposition() == "attachment"
         if kind.startswith("message/") and inner:
             found.messages += inner if kind == "message/rfc822" else []
-            if is_file or kind != "message/rfc822":  # what a mail server reports is no message
+            if is_file or kind != "message/rfc822":  # the report of a mail server is no message
                 found.attached.append(part)
         elif inner:
+            # Only the parts of an alternative are forms of the same text. Other parts are texts of their own, which are
+            # all shown.
             if kind == "multipart/alternative" and shapes is None:
                 found.words.append(shapes := Words())
             waiting += [(child, shapes) for child in reversed(inner)]
@@ -193,11 +204,11 @@ def parts_of(message: Message) -> Parts:
 
 
 def _message_in(part: Message) -> list[Message]:
-    """The message that a file is, whatever type it was sent as."""
+    """The message in an attached `.eml` file, whatever type it was sent as."""
     if not file_name(part).lower().endswith(".eml"):
         return []
     try:
         message = message_from(payload(part))
-    except UnreadableFileError:  # the file itself can still be had
+    except UnreadableFileError:  # the attachment itself is still available
         return []
     return [message] if message is not None else []

@@ -1,1 +1,1 @@
-"""Sound and film: what their headers say."""
+"""Audio and video files, by their headers."""

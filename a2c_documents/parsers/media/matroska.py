@@ -1,4 +1,4 @@
-"""Headers of Matroska and WebM: elements in elements, each with a number for a name."""
+"""Headers of Matroska and WebM: nested elements, which numbers identify (EBML)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _HOLDERS = frozenset({
 
 @dataclass(slots=True)
 class _Track:
-    """A film, a sound, or the words below."""
+    """A video, audio or subtitle track."""
 
     kind: int = 0
     codec: str = ""
@@ -55,12 +55,12 @@ def read_matroska(header: Header, media: Media) -> None:
     try:
         for identity, start, length in _entries(header):
             reading.take(identity, start, length)
-    finally:  # a file may end anywhere
+    finally:  # a truncated file raises EOFError, and the facts before its end are kept
         reading.finish()
 
 
 class _Reading:
-    """What was read so far."""
+    """The facts that were read so far."""
 
     def __init__(self, header: Header, media: Media) -> None:
         self._header = header
@@ -73,63 +73,64 @@ class _Reading:
         self._mime = ""
 
     def take(self, identity: int, start: int, length: int) -> None:
-        """One element."""
+        """Read one element."""
         header, media = self._header, self._media
         track = self._tracks[-1] if self._tracks else _Track()
         match identity:
-            case 0x4282:
+            case 0x4282:  # DocType
                 media.format = "WebM" if header.words(start, length).rstrip("\x00") == "webm" else "Matroska"
-            case 0x2AD7B1:
+            case 0x2AD7B1:  # TimestampScale
                 self._scale = _whole(header, start, length)
-            case 0x4489:
+            case 0x4489:  # Duration
                 self._ticks = _real(header, start, length)
-            case 0x7BA9:
+            case 0x7BA9:  # Title
                 media.tag("title", header.words(start, length))
-            case 0xAE:
+            case 0xAE:  # TrackEntry
                 self._tracks.append(_Track())
-            case 0x83:
+            case 0x83:  # TrackType
                 track.kind = _whole(header, start, length)
-            case 0x86:
+            case 0x86:  # CodecID
                 track.codec = header.words(start, length).rstrip("\x00")
-            case 0x22B59C:
+            case 0x22B59C:  # Language
                 track.language = header.words(start, length).rstrip("\x00")
-            case 0x23E383:
+            case 0x23E383:  # DefaultDuration
                 track.frame_ns = _whole(header, start, length)
-            case 0xB0:
+            case 0xB0:  # PixelWidth
                 track.width = _whole(header, start, length)
-            case 0xBA:
+            case 0xBA:  # PixelHeight
                 track.height = _whole(header, start, length)
-            case 0x7675:
+            case 0x7675:  # ProjectionPoseRoll
                 track.roll = _real(header, start, length)
-            case 0xB5:
+            case 0xB5:  # SamplingFrequency
                 track.sample_rate = round(_real(header, start, length))
-            case 0x9F:
+            case 0x9F:  # Channels
                 track.channels = _whole(header, start, length)
             case _:
                 self._take_more(identity, start, length)
 
     def _take_more(self, identity: int, start: int, length: int) -> None:
-        """Tags, chapters, pictures."""
+        """Read an element of tags, chapters or attachments."""
         header, media = self._header, self._media
         match identity:
-            case 0x7373:
+            case 0x7373:  # Tag
                 self._is_of_track = False
-            case 0x63C5 | 0x63C4 | 0x63C6 | 0x63C9:  # of a track, a chapter, a picture: not of the whole
+            case 0x63C5 | 0x63C4 | 0x63C6 | 0x63C9:  # the tag is about a track, chapter, attachment or edition
                 self._is_of_track |= _whole(header, start, length) != 0
-            case 0x45A3:
+            case 0x45A3:  # TagName
                 self._tag = header.words(start, length).lower().rstrip("\x00")
+            # TagString, after the name that it belongs to.
             case 0x4487 if not self._is_of_track and (self._tag in _TAGS or self._tag.startswith("date")):
                 media.tag("date" if self._tag.startswith("date") else self._tag, header.words(start, length))
-            case 0xB6:
+            case 0xB6:  # ChapterAtom
                 self._end_chapter()
                 self._chapter = _Chapter()
-            case 0x91 if self._chapter is not None:
+            case 0x91 if self._chapter is not None:  # ChapterTimeStart
                 self._chapter.start = _whole(header, start, length) / 1e9
-            case 0x85 if self._chapter is not None:
+            case 0x85 if self._chapter is not None:  # ChapString
                 self._chapter.title = self._chapter.title or header.words(start, length)
-            case 0x4660:
+            case 0x4660:  # FileMediaType
                 self._mime = header.words(start, length).rstrip("\x00")
-            case 0x465C:
+            case 0x465C:  # FileData
                 media.picture(self._mime, start, length)
             case _:
                 pass
@@ -139,7 +140,7 @@ class _Reading:
             self._media.chapter(self._chapter.start, self._chapter.title)
 
     def finish(self) -> None:
-        """Tell what the tracks are: the first film and the first sound count."""
+        """Set the facts of the tracks. The first video and the first audio track count."""
         media = self._media
         self._end_chapter()
         media.duration = self._ticks * self._scale / 1e9
@@ -152,10 +153,12 @@ class _Reading:
                 media.kind = "video"
                 media.width, media.height = track.width, track.height
                 media.frame_rate = 1e9 / track.frame_ns if track.frame_ns else 0
-                media.turn(-round(track.roll))
+                media.turn(-round(track.roll))  # a roll is counter-clockwise
             elif track.kind == 2:
                 media.language(track.language)
                 if not media.sample_rate:
+                    # Opus always plays at 48 kHz, while its header has the rate of the original. 8 kHz is the default
+                    # of the specification.
                     rate = 48_000 if name == "Opus" else track.sample_rate or 8_000
                     media.sample_rate, media.channels = rate, track.channels
 
@@ -164,17 +167,20 @@ class _Reading:
 
 
 def _entries(header: Header) -> Iterator[tuple[int, int, int]]:
-    """Identity, start and length of what is in the file, except what holds the film itself."""
+    """Identity, start and length of the elements, except those with the media data."""
     position = 0
     for _ in range(MAX_BLOCKS):
         if position + 2 > header.size:
             return
         identity, start = _variable(header, position, keep_mark=True)
         length, start = _variable(header, start)
+        # Holders are entered instead of skipped. Their length is not needed, and recordings of live streams do not have
+        # it.
         if identity in _HOLDERS:
             yield identity, start, length
             position = start
             continue
+        # The end of an element without a length, such as a cluster of a live stream, can only be found by parsing it.
         if length < 0:
             return
         if identity != _CLUSTER:
@@ -183,10 +189,12 @@ def _entries(header: Header) -> Iterator[tuple[int, int, int]]:
 
 
 def _variable(header: Header, position: int, *, keep_mark: bool = False) -> tuple[int, int]:
-    """A number whose first bits say how long it is, and what comes after it; -1 for one that is not known."""
+    """A number of variable length, and the position after it; -1 if all bits are set, which means unknown."""
     first = header.at(position, 1)[0]
     if first == 0:
         raise ValueError("a number of no length")
+    # The number of leading zeros says how many bytes follow. The bit after them is part of an identity, but not of a
+    # length.
     width = 9 - first.bit_length()
     value = int.from_bytes(header.at(position, width), "big")
     if keep_mark:

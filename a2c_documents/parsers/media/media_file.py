@@ -1,4 +1,4 @@
-"""Sound and film: what their headers say. Nothing is decoded."""
+"""Audio and video files, by their headers. Nothing is decoded."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ _TYPES = {
     "mka": ("Matroska", "audio/x-matroska"), "webm": ("WebM", "video/webm"), "avi": ("AVI", "video/x-msvideo"),
     "mpg": ("MPEG", "video/mpeg"), "mpeg": ("MPEG", "video/mpeg"),
 }  # fmt: skip
+# QuickTime files may lack `ftyp`, and begin with one of the other boxes.
 _BOXES = (b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip")
 
 
@@ -61,7 +62,7 @@ _DAMAGE = (EOFError, ValueError, IndexError, KeyError, OverflowError, ZeroDivisi
 
 
 def open_media(path: Path) -> Source:
-    """One page with one sound or film.
+    """One page with one audio or video element.
 
     Raises:
         UnreadableFileError: the file is empty, or cannot be opened.
@@ -106,10 +107,11 @@ def _picture(path: Path, cover: Cover) -> Element:
 
 
 def _read(header: Header, suffix: str) -> tuple[Media, str, bool]:
-    """What the header says as far as it can be read, the MIME type, and whether anything could be read."""
+    """The facts of the header as far as it can be read, the MIME type, and whether there are any."""
     kind = _reader(header.some(0, 12))
     if kind is _MP3:
         kind = _behind_tag(header)
+    # The bytes decide: a WAV file under the name of an MP3 file is a WAV file.
     if kind is not None and suffix not in kind.suffixes:
         suffix = kind.suffixes[0]
     name, mime = _TYPES.get(suffix, (suffix.upper() or "unknown", "application/octet-stream"))
@@ -117,9 +119,10 @@ def _read(header: Header, suffix: str) -> tuple[Media, str, bool]:
     if kind is None:
         media.kind = "video" if mime.startswith("video/") else "audio"
         return media, mime, False
-    # What was read before the damage is kept.
+    # The facts that were read before the damage are kept.
     with suppress(*_DAMAGE):
         kind.read(header, media)
+    # Damaged headers give any duration. NaN and infinity are not even valid in JSON.
     if not math.isfinite(media.duration) or not 0 <= media.duration < 1e9:
         media.duration = 0.0
     understood = bool(media.known())
@@ -142,12 +145,14 @@ def _reader(start: bytes) -> _Kind | None:
     if head[:3] == b"ID3":
         return _MP3
     if head[:1] == b"\xff" and len(head) == 4:
+        # Both begin with eleven set bits. The two bits of the layer are zero in AAC, which no MPEG layer uses.
         return _AAC if head[1] & 0xF6 == 0xF0 else _MP3 if head[1] & 0xE0 == 0xE0 else None
     return None
 
 
 def _behind_tag(header: Header) -> _Kind:
     """The reader of a file that begins with a tag, by the bytes after the tag."""
+    # A tag of MP3 files also occurs before FLAC and AAC.
     with suppress(*_DAMAGE):
         kind = _reader(header.some(read_id3(header, 0, Media("")), 4))
         return kind if kind in (_FLAC, _AAC) else _MP3
@@ -175,7 +180,7 @@ def _words(media: Media, size: int) -> str:
 
 
 def clock(seconds: float) -> str:
-    """1:02:03, 3:25; 0.5 s for what is shorter than a second."""
+    """1:02:03, 3:25; 0.5 s below a second."""
     if seconds < 1:
         return f"{seconds:.2g} s"
     minutes, rest = divmod(round(seconds), 60)

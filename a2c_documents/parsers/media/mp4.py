@@ -1,4 +1,4 @@
-"""Headers of MP4 and QuickTime: boxes in boxes, each with four letters for a name."""
+"""Headers of MP4 and QuickTime: nested boxes, each with a name of four letters."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _PICTURES = {13: "image/jpeg", 14: "image/png"}
 
 @dataclass(slots=True)
 class _Track:
-    """A film, a sound, or something else."""
+    """A video track, an audio track, or another one."""
 
     number: int = 0
     handler: bytes = b""
     scale: int = 0
-    """Ticks in a second."""
+    """Ticks per second."""
     language: str = ""
     codec: str = ""
     width: int = 0
@@ -45,28 +45,28 @@ class _Track:
     channels: int = 0
     samples: int = 0
     ticks: int = 0
-    """Of all samples together."""
+    """The duration of all samples."""
     default_ticks: int = 0
-    """Of a sample, where nothing else is said."""
+    """The duration of a sample, unless its fragment has another one."""
 
 
 @dataclass(slots=True)
 class _Movie:
-    """What was read so far."""
+    """The facts that were read so far."""
 
     header: Header
     media: Media
     tracks: list[_Track] = field(default_factory=list[_Track])
     keys: list[str] = field(default_factory=list[str])
-    """The names of tags that are numbers."""
+    """The names of the tags that `ilst` refers to by number."""
     scale: int = 0
     fragment: _Track = field(default_factory=_Track)
-    """The track that a fragment belongs to."""
+    """The track of the current fragment."""
     fragment_ticks: int = 0
-    """Of a sample in this fragment."""
+    """The duration of a sample in the current fragment."""
 
     def take(self, name: bytes, start: int, end: int, parent: bytes) -> None:
-        """One box."""
+        """Read one box."""
         header = self.header
         track = self.tracks[-1] if self.tracks else _Track()
         match name:
@@ -82,13 +82,15 @@ class _Movie:
                 _track_header(header, start, track)
             case b"mdhd":
                 track.scale, _ = _times(header, start)
+                # Three letters of an ISO 639-2 code, in five bits each.
                 packed = header.numbers(">H", start + (32 if header.at(start, 1)[0] == 1 else 20))[0]
                 track.language = "".join(chr((packed >> shift & 31) + 0x60) for shift in (10, 5, 0))
-            case b"hdlr" if parent == b"mdia":
+            case b"hdlr" if parent == b"mdia":  # `meta` has a box of this name, too
                 track.handler = header.at(start + 8, 4)
             case b"stsd":
                 _sample(header, start, end, track)
             case b"stts":
+                # A damaged count must not allocate gigabytes.
                 count = min(header.numbers(">I", start + 4)[0], MAX_BLOCK // 8)
                 table = header.numbers(f">{2 * count}I", start + 8)
                 track.samples = sum(table[::2])
@@ -103,7 +105,7 @@ class _Movie:
                 self._take_tag(name, start, end, parent)
 
     def _take_fragment(self, name: bytes, start: int) -> None:
-        """Where a film is in fragments, these say how long they are."""
+        """Read the durations of a fragmented file, which its main header does not have."""
         header = self.header
         flags = int.from_bytes(header.at(start + 1, 3), "big")
         if name in (b"trex", b"tfhd"):
@@ -114,9 +116,12 @@ class _Movie:
         elif name == b"tfhd":
             self.fragment_ticks = self.fragment.default_ticks
             if flags & 8:
+                # Fields are present if their flag is set. An offset of 8 bytes and an index of 4 come before the
+                # duration.
                 skipped = 8 * (flags & 1) + 4 * (flags >> 1 & 1)
                 self.fragment_ticks = header.numbers(">I", start + 8 + skipped)[0]
         elif name == b"tfdt":
+            # The time at which the fragment begins replaces the sum, because fragments may be missing.
             self.fragment.ticks = header.numbers(">Q" if header.at(start, 1)[0] else ">I", start + 4)[0]
         else:
             count = header.numbers(">I", start + 4)[0]
@@ -133,6 +138,7 @@ class _Movie:
     def _take_tag(self, name: bytes, start: int, end: int, parent: bytes) -> None:
         header, media = self.header, self.media
         if parent == b"ilst":
+            # In QuickTime files, the name of a box in `ilst` is the number of an entry in `keys`.
             number = int.from_bytes(name, "big")
             key = self.keys[number - 1].rpartition(".")[2].lower() if 0 < number <= len(self.keys) else ""
             label = _TAGS.get(name) or _KEYS.get(key)
@@ -144,11 +150,12 @@ class _Movie:
             elif kind == b"data" and label is not None:
                 media.tag(label, header.words(start + 16, min(length, end - start) - 16))
         elif name in _TAGS and name.startswith(b"\xa9"):
+            # Older tags of QuickTime: two bytes of length, two of language, then the text.
             length = header.numbers(">H", start)[0]
             media.tag(_TAGS[name], header.words(start + 4, min(length, end - start)))
 
     def finish(self) -> None:
-        """Tell what the tracks are: the first film and the first sound count."""
+        """Set the facts of the tracks. The first video and the first audio track count."""
         media = self.media
         for track in self.tracks:
             if track.handler not in (b"vide", b"soun"):
@@ -162,6 +169,7 @@ class _Movie:
             elif track.handler == b"soun":
                 media.language(track.language)
                 if not media.sample_rate:
+                    # Programs usually count the ticks of an audio track in samples.
                     media.sample_rate, media.channels = track.sample_rate or track.scale, track.channels
         if not media.duration:
             media.duration = max((track.ticks / track.scale for track in self.tracks if track.scale), default=0.0)
@@ -174,7 +182,7 @@ def read_mp4(header: Header, media: Media) -> None:
     movie = _Movie(header, media)
     try:
         _walk(header, movie)
-    finally:  # a file may end anywhere
+    finally:  # a truncated file raises EOFError, and the facts before its end are kept
         movie.finish()
 
 
@@ -188,24 +196,28 @@ def _walk(header: Header, movie: _Movie) -> None:
             continue
         length, name = header.numbers(">I4s", start)
         inside = start + 8
+        # A length of 1 means that 64 bits with the length follow; 0 means that the box goes to the end of the one
+        # around it.
         if length == 1:
             length, inside = header.numbers(">Q", inside)[0], inside + 8
         after = end if length == 0 else min(end, start + length)
         if after < inside:
             continue
+        # The next box is pushed before the contents of this one, so that the contents are read first.
         if after < end:
             waiting.append((after, end, parent))
         movie.take(name, inside, after, parent)
         if name in _HOLDERS:
             waiting.append((inside, after, name))
         elif name == b"meta":
-            # In QuickTime it begins with a box, in MP4 with a version.
+            # In QuickTime the boxes begin at once, in MP4 after a version of four bytes.
             plain = header.some(inside + 4, 4) == b"hdlr"
             waiting.append((inside if plain else inside + 4, after, name))
 
 
 def _times(header: Header, start: int) -> tuple[int, int]:
-    """Ticks in a second, and how many there are; 0 where that is not known."""
+    """Ticks per second, and the duration in ticks; 0 if it is unknown."""
+    # Version 1 has times of 64 bits.
     is_long = header.at(start, 1)[0] == 1
     scale, ticks = header.numbers(">IQ" if is_long else ">II", start + (20 if is_long else 12))
     return scale, 0 if ticks in (0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF) else ticks
@@ -215,9 +227,11 @@ def _track_header(header: Header, start: int, track: _Track) -> None:
     is_long = header.at(start, 1)[0] == 1
     track.number = header.numbers(">I", start + (20 if is_long else 12))[0]
     place = start + (52 if is_long else 40)
+    # The first row of the matrix that places the picture gives its rotation.
     across, down = header.numbers(">ii", place)
     track.rotation = round(math.degrees(math.atan2(down, across)))
-    # The size it is shown at; where its pixels are not square, the sample says how many there are.
+    # The size at which it is shown, in 16.16 fixed point. If the pixels are not square, it differs from their number,
+    # which the sample description has.
     track.width, track.height = (side >> 16 for side in header.numbers(">II", place + 36))
 
 
@@ -234,9 +248,11 @@ def _sample(header: Header, start: int, end: int, track: _Track) -> None:
 
 
 def _run_ticks(header: Header, start: int, flags: int, count: int, default: int) -> int:
-    """How long the samples of a run are together."""
+    """The duration of the samples of a run."""
     if not flags & 0x100:
         return count * default
+    # The flags tell which fields there are: two before the samples, and up to four for each sample, of which the
+    # duration is the first.
     place = start + 8 + 4 * (flags & 1) + 4 * (flags >> 2 & 1)
     width = 4 * sum(flags >> bit & 1 for bit in (8, 9, 10, 11))
     count = min(count, MAX_BLOCK // width)
@@ -250,6 +266,7 @@ def _chapters(header: Header, start: int, end: int, media: Media) -> None:
         ticks, length = header.numbers(">QB", place)
         if place + 9 + length > end:
             return
+        # Nero's format, in units of 100 ns.
         media.chapter(ticks / 1e7, header.words(place + 9, length))
         place += 9 + length
 
@@ -264,23 +281,24 @@ _MOST_BOXES = 20
 
 @dataclass(slots=True)
 class Sound:
-    """What is known of a sound."""
+    """The format of an audio track."""
 
     codec: str = ""
-    """Where it is not what the sample is called."""
+    """Set if it is not the one that the sample description names."""
     sample_rate: int = 0
     channels: int = 0
 
 
 def read_sound(header: Header, start: int, end: int) -> Sound:
-    """The sound whose sample begins there. What its decoder is told counts more than the sample: that often says
-    "stereo" of everything."""
+    """The format of an audio track, from its sample description."""
     sound = Sound()
     sound.channels, sound.sample_rate = header.numbers(">H6xH", start + 24)
     version = header.numbers(">H", start + 16)[0]
     if version == 2:
         rate, channels = header.numbers(">dI", start + 40)
         sound.sample_rate, sound.channels = round(rate), channels
+    # The configuration of the decoder follows in boxes, and overrides the numbers above: many programs write "stereo"
+    # there for every file. In QuickTime, versions 1 and 2 have further fields before these boxes.
     place = start + 36 + {1: 16, 2: 36}.get(version, 0)
     end = min(end, start + header.numbers(">I", start)[0])
     for _ in range(_MOST_BOXES):
@@ -290,6 +308,7 @@ def read_sound(header: Header, start: int, end: int) -> Sound:
         if length < 8:
             break
         inside = place + 8
+        # QuickTime puts the same boxes into one called `wave`.
         place = inside if name == b"wave" else place + length
         _take(header, name, inside, length - 8, sound)
     return sound
@@ -315,7 +334,7 @@ def _take(header: Header, name: bytes, start: int, length: int, sound: Sound) ->
 
 
 def _descriptors(body: bytes, sound: Sound) -> None:
-    """What MPEG-4 tells a decoder: a tag, a length, and what belongs to it; some are inside others."""
+    """Read the nested descriptors of MPEG-4: a tag, a length in seven bits per byte, and the contents."""
     place = 0
     while place < len(body) - 1:
         tag, place = body[place], place + 1
@@ -326,9 +345,9 @@ def _descriptors(body: bytes, sound: Sound) -> None:
             if not byte & 0x80:
                 break
         inside = body[place : place + length]
-        if tag == 3:
+        if tag == 3:  # the stream, with the other descriptors inside: only its first fields are skipped
             place += 3
-        elif tag == 4 and len(inside) >= 13:
+        elif tag == 4 and len(inside) >= 13:  # the decoder, with its configuration inside
             sound.codec = _OBJECTS.get(inside[0], "")
             place += 13
         elif tag == 5 and not sound.codec:
@@ -339,15 +358,15 @@ def _descriptors(body: bytes, sound: Sound) -> None:
 
 
 def _aac(config: bytes, sound: Sound) -> None:
-    """Five bits of kind, four of rate, four of channels; the rate in full where it is none of the usual ones."""
+    """Read the configuration of an AAC decoder: five bits of object type, four of rate, four of channels."""
     bits = int.from_bytes(config[:8].ljust(8, b"\x00"), "big")
     used = 5
-    if bits >> 59 == 31:
+    if bits >> 59 == 31:  # a larger object type follows in six bits
         used += 6
     index = bits >> 60 - used & 15
     used += 4
     rate = AAC_RATES[index] if index < len(AAC_RATES) else 0
-    if index == 15:
+    if index == 15:  # an unusual rate follows in 24 bits
         rate = bits >> 40 - used & 0xFFFFFF
         used += 24
     channels = bits >> 60 - used & 15

@@ -1,4 +1,4 @@
-"""MPEG: sound that is a row of frames (MP3, AAC), and films that are a row of packs."""
+"""MPEG: audio as a sequence of frames (MP3, AAC), and video as a sequence of packs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SEARCHED = 200_000
 
 
 def read_mp3(header: Header, media: Media) -> None:
-    """Tags of both kinds, and the first frame; the length by the count of frames, else by the bit rate."""
+    """Read both kinds of tags and the first frame. The duration comes from the number of frames, else the bit rate."""
     start, end = read_id3(header, 0, media), read_id3v1(header, media)
     found = first_frame(header.some(start, _SEARCHED))
     if found is None:
@@ -44,7 +44,7 @@ class Frame:
     """The four bytes at the start of an MPEG audio frame.
 
     Raises:
-        ValueError: they are none.
+        ValueError: they do not begin a frame.
     """
 
     def __init__(self, head: bytes) -> None:
@@ -54,6 +54,7 @@ class Frame:
         if word >> 21 != 0x7FF or version == 1 or layer == 4 or kbits in (0, 15) or rate == 3:
             raise ValueError("no frame")
         self.layer, self.generation = layer, 1 if version == 3 else 2
+        # MPEG 2 halves the sample rates of MPEG 1, and MPEG 2.5 halves them again.
         self.rate = _SAMPLE_RATES[rate] >> (0, 0, 1, 2)[{3: 0, 2: 2, 0: 3}[version]]
         self.bit_rate = _KBITS[self.generation, layer if self.generation == 1 else min(layer, 2)][kbits - 1] * 1_000
         self.channels = 1 if word >> 6 & 3 == 3 else 2
@@ -63,16 +64,17 @@ class Frame:
 
     @property
     def codec(self) -> str:
-        """What it is called."""
+        """The name of the codec."""
         return "MP3" if self.layer == 3 else f"MPEG layer {'I' * self.layer}"
 
 
 def first_frame(block: bytes) -> tuple[int, Frame] | None:
-    """The first frame that another one follows, and where: four bytes may look like one anywhere."""
+    """The first frame and its position."""
     position = block.find(b"\xff")
     while 0 <= position < len(block) - 4:
         try:
             frame = Frame(block[position : position + 4])
+            # Any four bytes may look like a frame, so another one must follow, unless the block ends there.
             after = block[position + frame.length : position + frame.length + 4]
             if len(after) == 4:
                 Frame(after)
@@ -83,7 +85,9 @@ def first_frame(block: bytes) -> tuple[int, Frame] | None:
 
 
 def _counted(block: bytes, frame: Frame) -> int:
-    """How many frames the first one says there are."""
+    """The number of frames, which encoders with a variable bit rate write into the first one; 0 if it is missing."""
+    # The Xing header comes after the side information, whose size depends on version and channels. VBRI has a fixed
+    # place.
     side = (17 if frame.channels == 1 else 32) if frame.generation == 1 else (9 if frame.channels == 1 else 17)
     mark = block[4 + side : 8 + side]
     if mark in (b"Xing", b"Info") and len(block) >= 16 + side and block[11 + side] & 1:
@@ -94,7 +98,7 @@ def _counted(block: bytes, frame: Frame) -> int:
 
 
 def read_aac(header: Header, media: Media) -> None:
-    """The frames of an AAC stream (ADTS); as long as the first of them make one expect."""
+    """Read the frames of an AAC stream (ADTS)."""
     start = place = read_id3(header, 0, media)
     frames = 0
     while frames < MAX_BLOCKS and place + 7 <= header.size:
@@ -109,6 +113,7 @@ def read_aac(header: Header, media: Media) -> None:
         frames += 1
         place += length
     if frames:
+        # Nothing states the duration, so frames are counted. That of a long file is extrapolated from the first ones.
         whole = (header.size - start) / (place - start) if frames == MAX_BLOCKS else 1
         media.duration = frames * 1_024 / media.sample_rate * whole
 
@@ -118,14 +123,14 @@ def read_aac(header: Header, media: Media) -> None:
 
 _FILM_RATES = {1: 24_000 / 1_001, 2: 24.0, 3: 25.0, 4: 30_000 / 1_001, 5: 30.0, 6: 50.0, 7: 60_000 / 1_001, 8: 60.0}
 _LOOKED_AT = 300_000
-"""Bytes at the beginning and at the end."""
+"""Bytes that are searched at both ends of a file."""
 _SEQUENCE = b"\x00\x00\x01\xb3"
 _PACKET = re.compile(rb"\x00\x00\x01([\xc0-\xef])", re.DOTALL)
 _SOUND = re.compile(rb"\x00\x00\x01[\xc0-\xdf]", re.DOTALL)
 
 
 def read_mpeg(header: Header, media: Media) -> None:
-    """The first sequence, the first frame of sound, and the clocks at both ends."""
+    """Read the first sequence header, the first audio frame, and the timestamps at both ends."""
     media.kind = "video"
     start = header.some(0, _LOOKED_AT)
     place = start.find(_SEQUENCE)
@@ -140,17 +145,18 @@ def read_mpeg(header: Header, media: Media) -> None:
             media.sample_rate, media.channels = frame[1].rate, frame[1].channels
     end = header.some(max(0, header.size - _LOOKED_AT), _LOOKED_AT)
     first, last = _clocks(start), _clocks(end)
+    # Frames are stored in the order of decoding, so neither the first nor the last timestamp is the extreme.
     if first and last and max(last) > min(first):
         frame_length = 1 / media.frame_rate if media.frame_rate else 0
         media.duration = max(last) - min(first) + frame_length
 
 
 def _clocks(block: bytes) -> list[float]:
-    """The seconds at which what is in the packets there is to be shown."""
+    """The presentation timestamps of the packets in a block, in seconds."""
     found: list[float] = []
     for packet in _PACKET.finditer(block):
         place = packet.end() + 2
-        while block[place : place + 1] == b"\xff":  # MPEG-1 fills up with these
+        while block[place : place + 1] == b"\xff":  # stuffing of MPEG-1
             place += 1
         head = block[place : place + 8]
         if len(head) < 8:
@@ -158,10 +164,12 @@ def _clocks(block: bytes) -> list[float]:
         if head[0] >> 6 == 2:  # MPEG-2
             stamp = head[3:8] if head[1] & 0x80 else b""
         else:
+            # MPEG-1: an optional buffer size of two bytes, then the timestamp, if the next four bits say so.
             place += 2 if head[0] >> 6 == 1 else 0
             head = block[place : place + 5]
             stamp = head if len(head) == 5 and head[0] >> 4 in (2, 3) else b""
         if stamp:
+            # 33 bits of a clock of 90 kHz, in three groups with a marker bit after each.
             high, middle, low = stamp[0] >> 1 & 7, stamp[1] << 7 | stamp[2] >> 1, stamp[3] << 7 | stamp[4] >> 1
             found.append((high << 30 | middle << 15 | low) / 90_000)
     return found

@@ -1,4 +1,4 @@
-"""Headers of FLAC, and of what lies in Ogg: Vorbis, Opus, FLAC, Speex, Theora."""
+"""Headers of FLAC files, and of the streams in Ogg files: Vorbis, Opus, FLAC, Speex, Theora."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from a2c_documents.parsers.media.header import MAX_BLOCK, MAX_BLOCKS, Header, Me
 from a2c_documents.parsers.media.tags import read_id3, vorbis_comment
 
 _TAIL = 130_000
-"""Bytes at the end in which the last pages of all streams are looked for; a page has at most half as many."""
+"""Bytes at the end that are searched for the last pages of all streams. A page has at most half as many."""
 _FIRST_PAGES = 64
 
 
 def read_flac(header: Header, media: Media) -> None:
-    """The blocks before the sound."""
+    """Read the metadata blocks before the audio."""
     media.codec("FLAC")
     position = read_id3(header, 0, media) + 4
     for _ in range(MAX_BLOCKS):
@@ -33,7 +33,7 @@ def read_flac(header: Header, media: Media) -> None:
 
 
 def _stream_info(block: bytes, media: Media) -> None:
-    """FLAC's first block: 20 bits of rate, 3 of channels, 5 of depth, 36 of length."""
+    """Read the first block of FLAC: 20 bits of rate, 3 of channels, 5 of depth, 36 of length."""
     bits = int.from_bytes(block[10:18], "big")
     media.sample_rate, media.channels = bits >> 44, (bits >> 41 & 7) + 1
     samples = bits & (1 << 36) - 1
@@ -41,7 +41,7 @@ def _stream_info(block: bytes, media: Media) -> None:
 
 
 def _picture(header: Header, start: int, media: Media) -> None:
-    """Kind, MIME type, description, four numbers, and the bytes."""
+    """Read a picture block: kind, MIME type, description, four numbers, and the bytes."""
     place = start + 8 + header.numbers(">I", start + 4)[0]
     mime = header.words(start + 8, place - start - 8)
     place += 4 + header.numbers(">I", place)[0] + 16
@@ -53,18 +53,18 @@ def _picture(header: Header, start: int, media: Media) -> None:
 
 @dataclass(slots=True)
 class _Stream:
-    """A stream in the file: its first packets, and how its positions are counted."""
+    """A stream in the file: its first packets, and the meaning of its positions."""
 
     packets: list[bytearray] = field(default_factory=lambda: [bytearray()])
     seconds: Callable[[int], float] | None = None
 
     def count(self, rate: int, skipped: int = 0) -> None:
-        """Positions are samples, some of which are not heard."""
+        """Positions count samples, of which the first ones may not be played."""
         self.seconds = (lambda position: max(0, position - skipped) / rate) if rate else None
 
 
 def read_ogg(header: Header, media: Media) -> None:
-    """The first packets of each stream, and the positions that their last pages give."""
+    """Read the first packets of each stream, and the positions of their last pages."""
     streams = _streams(header)
     for stream in streams.values():
         if len(stream.packets) > 1:
@@ -78,6 +78,7 @@ def _identify(stream: _Stream, packet: bytes, media: Media) -> None:
     if packet.startswith(b"OpusHead"):
         media.codec("Opus")
         media.channels, media.sample_rate = packet[9], 48_000
+        # The first samples ("pre-skip") are decoded, but not played.
         stream.count(48_000, struct.unpack_from("<H", packet, 10)[0])
     elif packet.startswith(b"\x01vorbis"):
         media.codec("Vorbis")
@@ -97,6 +98,7 @@ def _identify(stream: _Stream, packet: bytes, media: Media) -> None:
         media.width, media.height = (int.from_bytes(packet[at : at + 3], "big") for at in (14, 17))
         rate, scale = struct.unpack_from(">II", packet, 22)
         media.frame_rate = rate / scale
+        # A position of Theora is the number of the last keyframe and, in the low bits, the number of frames after it.
         shift = struct.unpack_from(">H", packet, 40)[0] >> 5 & 31
         stream.seconds = lambda position: ((position >> shift) + (position & (1 << shift) - 1)) / media.frame_rate
 
@@ -112,7 +114,7 @@ def _read_comments(first: bytes, packet: bytes, media: Media) -> None:
 
 
 def _streams(header: Header) -> dict[int, _Stream]:
-    """What the first pages hold, up to the comments of each stream."""
+    """The first packets of each stream, up to the comments."""
     streams: dict[int, _Stream] = {}
     position = 0
     for _ in range(_FIRST_PAGES):
@@ -126,16 +128,19 @@ def _streams(header: Header) -> dict[int, _Stream]:
         for length in table:
             packets[-1] += body[offset : offset + length]
             offset += length
+            # A packet is stored in segments of 255 bytes, and ends with the first shorter one. It may continue on the
+            # next page.
             if length < 255:
                 packets.append(bytearray())
         position += offset
+        # Two packets of each stream are complete. The third one has begun, and is not needed.
         if all(len(stream.packets) > 2 for stream in streams.values()):
             break
     return streams
 
 
 def _last_position(header: Header, streams: dict[int, _Stream]) -> float:
-    """Seconds until the last of all streams ends."""
+    """The end of the longest stream, in seconds."""
     tail = header.some(max(0, header.size - _TAIL), _TAIL)
     longest, seen = 0.0, set[int]()
     place = tail.rfind(b"OggS")
@@ -143,6 +148,8 @@ def _last_position(header: Header, streams: dict[int, _Stream]) -> float:
         if place + 18 <= len(tail):
             position, serial = struct.unpack_from("<qI", tail, place + 6)
             stream = streams.get(serial)
+            # The search goes backwards, so the first page of a stream is its last one in the file. A position of -1
+            # means that no packet ends on the page.
             if stream is not None and stream.seconds is not None and serial not in seen and position >= 0:
                 seen.add(serial)
                 longest = max(longest, stream.seconds(position))

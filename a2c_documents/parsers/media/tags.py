@@ -1,4 +1,4 @@
-"""Tags that several formats share: ID3, and the comments of Vorbis."""
+"""Tags that several formats share: ID3 and Vorbis comments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COMMENTS = {
 
 
 def read_id3(header: Header, start: int, media: Media) -> int:
-    """Read the ID3 tag there, if there is one. Where it ends."""
+    """Read the ID3 tag at a position, if there is one. Returns where it ends."""
     if header.some(start, 3) != b"ID3":
         return start
     version, flags = header.numbers(">BxB", start + 3)
@@ -28,9 +28,12 @@ def read_id3(header: Header, start: int, media: Media) -> int:
     position = start + 10
     if flags & 0x40 and version > 2:
         extra = header.at(position, 4)
+        # The extended header of version 4 counts its own length field, that of version 3 does not.
         position += _seven_bits(extra) if version == 4 else 4 + struct.unpack(">I", extra)[0]
     for name, place, length in _frames(header, position, min(end, header.size), version):
         if name in ("APIC", "PIC"):
+            # With this flag, a zero byte follows each 0xFF. A cover is read from the file as it is, and would be
+            # damaged by them.
             if not flags & 0x80:
                 _picture(header, place, length, name, media)
         elif length <= _MAX_FRAME:
@@ -41,14 +44,14 @@ def read_id3(header: Header, start: int, media: Media) -> int:
 
 
 def _frames(header: Header, position: int, end: int, version: int) -> Iterator[tuple[str, int, int]]:
-    """Name, start and length of the frames there."""
+    """Name, start and length of the frames in a range of the file."""
     width = 6 if version == 2 else 10
     for _ in range(MAX_BLOCKS):
         if position + width > end:
             return
         block = header.at(position, width)
         name = block[: 3 if version == 2 else 4].decode("latin-1")
-        if not name.strip("\x00"):
+        if not name.strip("\x00"):  # padding until the end of the tag
             return
         length = _length(block, version)
         yield name, position + width, min(length, end - position - width)
@@ -56,6 +59,7 @@ def _frames(header: Header, position: int, end: int, version: int) -> Iterator[t
 
 
 def _length(block: bytes, version: int) -> int:
+    # Only version 4 writes the lengths of frames with seven bits per byte.
     raw = block[3:6] if version == 2 else block[4:8]
     return _seven_bits(raw) if version == 4 else int.from_bytes(raw, "big")
 
@@ -75,7 +79,7 @@ def _frame(name: str, body: bytes, version: int, media: Media) -> None:
 
 
 def _chapter(body: bytes, version: int, media: Media) -> None:
-    """A name for itself, four numbers, and frames of its own."""
+    """Read a chapter: an id, its times and offsets, and nested frames such as the title."""
     place = body.index(b"\x00") + 1
     start = struct.unpack_from(">I", body, place)[0] / 1_000
     place += 16
@@ -102,10 +106,11 @@ def _picture(header: Header, place: int, length: int, name: str, media: Media) -
 
 
 def _divided(encoding: int, raw: bytes) -> tuple[bytes, bytes]:
-    """Two texts with a zero between."""
+    """Two texts with a zero character between them."""
     if encoding not in (1, 2):
         first, _, second = raw.partition(b"\x00")
         return first, second
+    # In UTF-16, two zeros end a text only at an even position. Elsewhere they are halves of two letters.
     for place in range(0, len(raw) - 1, 2):
         if raw[place : place + 2] == b"\x00\x00":
             return raw[:place], raw[place + 2 :]
@@ -117,7 +122,7 @@ def _text(encoding: int, raw: bytes) -> str:
 
 
 def _seven_bits(raw: bytes) -> int:
-    """A number of which each byte holds seven bits."""
+    """A number with seven bits in each byte, so that it never contains the mark of an MPEG frame."""
     value = 0
     for byte in raw:
         value = value << 7 | byte & 0x7F
@@ -125,7 +130,7 @@ def _seven_bits(raw: bytes) -> int:
 
 
 def read_id3v1(header: Header, media: Media) -> int:
-    """Read the tag at the end of a file, if there is one. Where the sound ends."""
+    """Read the tag at the end of a file, if there is one. Returns where the audio ends."""
     end = header.size - 128
     if end < 0 or header.at(end, 3) != b"TAG":
         return header.size
@@ -158,6 +163,7 @@ def vorbis_comment(block: bytes, media: Media) -> None:
         if name in _COMMENTS:
             media.tag(_COMMENTS[name], value)
         elif name.startswith("chapter") and name[7:].isdecimal():
+            # `CHAPTER001=00:01:02.5`, followed by `CHAPTER001NAME=title`.
             starts[name] = _seconds(value)
         elif name.startswith("chapter") and name.removesuffix("name") in starts:
             media.chapter(starts[name.removesuffix("name")], value)

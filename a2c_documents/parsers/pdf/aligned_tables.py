@@ -23,25 +23,25 @@ _MAX_ROWS = 300
 _MAX_TRIES = 4
 _LOOKED_AT = 40
 _GAP = 0.8
-"""Of a letter's size: a gap that goes through all rows."""
+"""The least gap through all rows, in letter sizes."""
 _PITCH = 2.2
-"""Of a letter's size: rows of one table are not farther apart."""
+"""The greatest distance between two rows of a table, in letter sizes."""
 
 
 class AlignedTables:
-    """Looks for tables in the rows of a column; the cells of a row are kept, as each is looked at again and again."""
+    """Finds tables in the rows of a column. Cells of rows are cached, because the search visits a row many times."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self._rows = rows
         self._parts: dict[int, list[Segment]] = {}
 
     def at(self, start: int) -> tuple[int, Found] | None:
-        """A table without lines that begins with this row: how many rows it has, and what is in it.
+        """The number of rows of the table that begins with this row, and the table; None if there is none.
 
-        It takes three rows, one right below the other, with gaps in the same places.
+        A table has at least three consecutive rows with gaps at the same positions.
         """
         row = self._rows[start]
-        # A row without a gap cannot begin a table; most rows are such, and this is all they cost.
+        # A row without a gap cannot begin a table. Most rows have none, and this test is all that they cost.
         if len(row.items) < 2 or len(segments_of(row.items, CELL_GAP)) < 2:
             return None
         taken = self._with_gaps(start)
@@ -51,19 +51,22 @@ class AlignedTables:
             borders = _borders(_body(taken), row.size)
             cells = _cells(taken, borders) if 2 <= len(borders) - 1 <= MAX_COLUMNS else None
             if cells is not None and _is_short(cells):
+                # The columns are known, so the rest of a long table only has to fit them.
                 more = self._going_on(start + len(taken) - 1, start + _MAX_ROWS, borders)
                 cells += [cells_of(line, borders) for line in more]
                 items = [item for row in self._rows[start : start + len(cells)] for item in row.items]
                 return len(cells), Found(table_of(cells), bounds(items), items)
+            # The last row may be text below the table, which covers the gaps. Try again without it.
             taken.pop()
         return None
 
     def _with_gaps(self, start: int) -> list[list[Segment]]:
-        """The rows from here on that have a gap in common. It is given up with the first row that closes them all."""
+        """The rows from here on that share a gap. The first row that covers all of the gaps is not part of them."""
         taken: list[list[Segment]] = []
         covered: list[Segment] = []
         above: Row | None = None
-        # Enough rows to know the columns; what fits them is added later. Without a bound a page of dots takes minutes.
+        # Enough rows to know the columns; rows that fit them are added later. Without a bound a page full of dots takes
+        # minutes, because the search begins at each of its rows.
         for index in range(start, min(start + _LOOKED_AT, len(self._rows))):
             row = self._rows[index]
             parts = self._parts_of(index)
@@ -78,7 +81,7 @@ class AlignedTables:
         return taken
 
     def _going_on(self, start: int, stop: int, borders: Sequence[float]) -> list[list[Segment]]:
-        """Rows below this one that fit the columns, though their cells are nearly too close to each other."""
+        """The rows below this one that fit the columns, even if the gaps between their cells are narrow."""
         more: list[list[Segment]] = []
         for above, row in pairwise(self._rows[start:stop]):
             parts = [] if row.block is not None else parts_of(row, GUTTER)
@@ -96,7 +99,7 @@ class AlignedTables:
 
 
 def _merged(segments: list[Segment]) -> list[Segment]:
-    """What they cover."""
+    """The ranges that the segments cover."""
     merged: list[Segment] = []
     for segment in sorted(segments, key=lambda segment: segment.x0):
         if merged and segment.x0 <= merged[-1].x1:
@@ -107,7 +110,7 @@ def _merged(segments: list[Segment]) -> list[Segment]:
 
 
 def _body(taken: list[list[Segment]]) -> list[list[Segment]]:
-    """A title may stand over several columns: where the first row may be one of titles, the others show the columns."""
+    """The rows that show the columns. Titles may cover several of them, so the first row is left out if possible."""
     return taken[1:] if len(taken) > _MIN_ROWS else taken
 
 
@@ -118,7 +121,7 @@ def _borders(lines: list[list[Segment]], size: float) -> list[float]:
 
 
 def _cells(lines: list[list[Segment]], borders: list[float]) -> list[list[str]] | None:
-    """The texts of all lines; None where one of them has nothing in a second column."""
+    """The texts of all lines; None if one of them has text in a single column only."""
     places: list[list[int]] = []
     for line in lines:
         places.append([place_of(segment, borders) for segment in line])
@@ -129,7 +132,7 @@ def _cells(lines: list[list[Segment]], borders: list[float]) -> list[list[str]] 
 
 
 def _is_short(cells: list[list[str]]) -> bool:
-    """Cells, not lines of text beside each other; and not a list with its numbers."""
+    """Whether the texts are short enough for cells, and are neither columns of text nor a numbered list."""
     lengths = sorted(len(cell) for row in cells for cell in row if cell)
     marks = all(len(row[0]) <= 3 for row in cells) and len(cells[0]) == 2
     return lengths[len(lengths) * 3 // 4] <= 45 and not marks

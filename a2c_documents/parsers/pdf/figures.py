@@ -23,20 +23,20 @@ PAGE_WIDE = 0.7
 _MIN_WIDTH, _MIN_HEIGHT, _MIN_AREA = 60.0, 40.0, 4_500.0
 """Points. Smaller drawings are logos, icons or buttons."""
 _BACKGROUND, _RULE, _THIN = 0.6, 0.5, 3.3
-"""Of the page: a shape that covers more, or a thin one that is longer, is no part of a drawing."""
+"""Shares of the page: a shape that covers more, or a thin one that is longer, is not part of a drawing. Points."""
 _MANY = 8
 """The least number of bent shapes. A page may have a few for other reasons."""
 _CURVE, _AXES = 16, 6
 """The least number of bends and of straight shapes of a plot, which may have a single curve."""
 _SPREAD, _SCATTERED = 0.25, 0.4
-"""Of the drawing: what its bent shapes cover, or what lies between the outermost of many."""
+"""Shares of the drawing: the least area of its bent shapes, or of the box around many of them."""
 _TILES = 16
 _PICTURED, _TABLED = 0.1, 0.5
-"""Of the drawing: what pictures, which are shown themselves, and tables may cover."""
+"""Shares of the drawing that pictures, which are shown themselves, and tables may cover."""
 _MAX_FIGURES = 100
 """Of one page."""
 _GROWN = 2.5
-"""Times a drawing may grow by its labels; what grows more is a text with arrows in it."""
+"""Times that a drawing may grow by its labels. If it grows more, it is a text with arrows in it."""
 
 
 @dataclass(slots=True)
@@ -53,6 +53,8 @@ def figures_of(
     drawn: Drawn, words: Words, items: Sequence[Item], tables: Sequence[Found], size: tuple[float, float]
 ) -> list[Figure]:
     """The drawings of a page of this size, with these words and these tables on it."""
+    # Most pages end here, because bends are counted already. On a turned page, the positions of words and of shapes are
+    # in different frames and cannot be compared.
     if words.direction != RIGHT or sum(shape.bends for shape in drawn.shapes) < _MANY:
         return []
     drawings = [
@@ -66,6 +68,7 @@ def figures_of(
         inside = [phrase for phrase in phrases if phrase.is_inside(box)]
         if not are_labels(inside, box):
             continue
+        # A drawing over the whole page, such as a map, is shown, and its words are read as text as well.
         if area(box) > PAGE_WIDE * size[0] * size[1]:
             if is_sure:
                 found.append(Figure((0.0, 0.0, *size), [], "The page as it looks"))
@@ -125,6 +128,7 @@ def _has_enough(part: list[Shape], box: Box) -> bool:
 
 def _is_spread(boxes: list[Box], whole: Box) -> bool:
     """Whether the boxes cover enough tiles of the whole."""
+    # Shapes overlap, so the sum of their areas proves nothing. Covered tiles are counted instead.
     width, height = whole[2] - whole[0], whole[3] - whole[1]
     tiles: set[tuple[int, int]] = set()
     for x0, y0, x1, y1 in boxes:
@@ -138,21 +142,21 @@ def _is_spread(boxes: list[Box], whole: Box) -> bool:
 
 
 _WORDY, _PROSE = 0.15, 0.12
-"""Of the drawing: what words may cover. Of its words: how many may be sentences."""
+"""The share of the drawing that words may cover, and the share of the words that may be sentences."""
 _MAX_LETTERS = 800
-"""Of the words in a drawing: where there are more, they are what it is about."""
+"""Characters of the words in a drawing. If there are more, they are the content."""
 _SENTENCE, _LABEL = 7, 4
-"""Words of a line of text, at least, and of a label beside a drawing, at most."""
+"""The least number of words in a line of text, and the greatest in a label beside a drawing."""
 _CODE = 15
-"""Letters of a typewriter, at least, in a line of code."""
+"""The least number of monospaced letters in a line of code."""
 _NEAR = 8.0
 """Points from a drawing to the labels beside it."""
 _ROUNDS = 3
-"""The numbers along an axis stand beside it, the axis' title beside them."""
+"""Rounds in which labels are added: numbers are beside an axis, and the title of the axis is beside the numbers."""
 _LARGE, _BOLD = 1.15, 6
-"""Times the usual size, and bold letters: a heading has more."""
+"""The size of a label in usual sizes, and its number of bold letters. A heading has more."""
 _PITCH = 1.6
-"""Of a letter's size: lines of one text are not farther apart."""
+"""The greatest distance between lines of one text, in letter sizes."""
 _CAPTION = re.compile(r"(?:fig|tab|abb|chart|diagram|图|圖|図|表)", re.IGNORECASE)
 _EAST = re.compile("[\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]")
 
@@ -163,40 +167,40 @@ class Phrase:
     def __init__(self, items: list[Item]) -> None:
         self.items = items
         self.box = bounds(items)
-        # Two letters of a script without spaces are about a word.
+        # Scripts without spaces have no pieces to count. Two of their characters are about a word.
         self.words = sum((len(item.pieces) or 1) + len(_EAST.findall(item.text)) // 2 for item in items)
 
     @property
     def letters(self) -> int:
-        """How many."""
+        """The number of characters."""
         return sum(len(item.text) for item in self.items)
 
     def is_inside(self, box: Box) -> bool:
-        """Whether its middle is."""
+        """Whether its centre is inside a box."""
         x, y = (self.box[0] + self.box[2]) / 2, (self.box[1] + self.box[3]) / 2
         return box[0] < x < box[2] and box[1] < y < box[3]
 
     def is_beside(self, box: Box) -> bool:
-        """Whether it stands right at a side of the box, and not past its corner."""
+        """Whether it is directly at a side of the box, and not beyond a corner."""
         x, y = (self.box[0] + self.box[2]) / 2, (self.box[1] + self.box[3]) / 2
         near = box[0] - _NEAR, box[1] - _NEAR, box[2] + _NEAR, box[3] + _NEAR
         return common(self.box, near) > 0 and (near[0] < x < near[2] or near[1] < y < near[3])
 
     def goes_on(self, other: Phrase) -> bool:
-        """Whether it is the next line of a text."""
+        """Whether it continues the line of a text that `other` is."""
         step = self.items[0].base - other.items[0].base
         above = other.box[0] < self.box[2] and self.box[0] < other.box[2]
         return other.words > _LABEL and 0 < step < _PITCH * self.items[0].size and above
 
 
 def phrases_of(items: Sequence[Item], sideways: Iterable[Item]) -> list[Phrase]:
-    """The words of a page; those that run in another direction each for itself."""
+    """The phrases of a page. Each word in another direction is a phrase of its own."""
     lines = [Phrase(part.items) for row in rows_of(items) for part in segments_of(row.items, GUTTER)]
     return lines + [Phrase([item]) for item in sideways]
 
 
 def are_labels(phrases: Iterable[Phrase], box: Box) -> bool:
-    """Whether the words in a box stand here and there, and are neither text nor code."""
+    """Whether the words in a box are few and scattered, and are neither text nor code."""
     letters = prose = 0
     covered = 0.0
     for phrase in phrases:
@@ -209,7 +213,7 @@ def are_labels(phrases: Iterable[Phrase], box: Box) -> bool:
 
 
 def labels_of(box: Box, inside: list[Phrase], phrases: list[Phrase]) -> list[Phrase]:
-    """What is inside, the short words right beside it, and those beside them, but no line of text."""
+    """The phrases inside, the short ones directly beside the drawing, and those beside them, but no lines of text."""
     labels = list(inside)
     known = {id(phrase) for phrase in inside}
     usual = sorted(phrase.items[0].size for phrase in phrases)[len(phrases) // 2] if phrases else 0.0
@@ -253,6 +257,7 @@ def clusters_of(boxes: Sequence[Box], size: tuple[float, float]) -> list[list[in
     cells = [tuple(int(side / cell) + 1 for side in box) for box in boxes]
     rows = [0] * (int(size[1] / cell) + 3)
     for left, top, right, bottom in cells:
+        # Each shape is drawn one cell larger on every side, so that shapes with up to two cells between them touch.
         covered = ((1 << (right - left + 3)) - 1) << (left - 1)
         for row in range(top - 1, bottom + 2):
             rows[row] |= covered
@@ -260,6 +265,7 @@ def clusters_of(boxes: Sequence[Box], size: tuple[float, float]) -> list[list[in
     clusters = _joined(runs)
     found: dict[int, list[int]] = {}
     for number, (left, top, _, _) in enumerate(cells):
+        # A shape is part of exactly one run in its own row: the last one that begins at its left edge or before.
         at = bisect(runs[top], left, key=_start) - 1
         found.setdefault(clusters[top][at], []).append(number)
     return list(found.values())
@@ -274,6 +280,7 @@ def _runs(row: int) -> list[Run]:
     runs: list[Run] = []
     start = 0
     while row:
+        # `row & -row` has only the lowest set bit, `~row & (row + 1)` only the lowest clear one.
         gap = (row & -row).bit_length() - 1
         row >>= gap
         length = (~row & (row + 1)).bit_length() - 1
@@ -289,6 +296,7 @@ def _joined(rows: list[list[Run]]) -> list[list[int]]:
 
     def first(number: int) -> int:
         while leads[number] != number:
+            # Path halving keeps the chains short.
             leads[number] = leads[leads[number]]
             number = leads[number]
         return number

@@ -23,6 +23,7 @@ IDENTITY: Matrix = (1, 0, 0, 1, 0, 0)
 
 def frame_of(page: PdfPage) -> Matrix:
     """The matrix of a page: crop box, rotation, origin at the top left."""
+    # pdfium gives the size of a page as it is shown, but the positions of its objects before cropping and rotation.
     left, bottom, right, top = page.get_cropbox()
     rotation = page.get_rotation()
     if rotation == 90:
@@ -65,6 +66,7 @@ def point_in(matrix: Matrix, x: float, y: float) -> tuple[float, float]:
 def box_in(matrix: Matrix, x0: float, y0: float, x1: float, y1: float) -> Box:
     """The box around a transformed rectangle."""
     a, b, c, d, e, f = matrix
+    # Nearly all matrices only scale and move, and this is called for every shape.
     if b == 0 == c:
         left, right, top, bottom = a * x0 + e, a * x1 + e, d * y0 + f, d * y1 + f
         return min(left, right), min(top, bottom), max(left, right), max(top, bottom)
@@ -74,7 +76,7 @@ def box_in(matrix: Matrix, x0: float, y0: float, x1: float, y1: float) -> Box:
 
 
 def area(box: Box) -> float:
-    """Of a box."""
+    """The area of a box."""
     return (box[2] - box[0]) * (box[3] - box[1])
 
 

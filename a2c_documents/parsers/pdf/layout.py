@@ -74,6 +74,8 @@ def rows_of(items: Iterable[Item]) -> list[Row]:
             and (step < 0.2 * item.size or not _is_below(item, row))
         ):
             row.items.append(item)
+            # Words are sorted by their baselines, so a superscript comes before the words of its line. The largest
+            # letters define the baseline, not the first ones.
             if item.size > row.size:
                 row.base, row.size = item.base, item.size
         else:
@@ -91,7 +93,7 @@ def _is_below(item: Item, row: Row) -> bool:
 def segments_of(items: Sequence[Item], gap: float, cuts: Sequence[float] = ()) -> list[Segment]:
     """The parts of a row with more than `gap` letters' widths between them, or with a line between them.
 
-    `cuts` are where such lines are, from left to right.
+    `cuts` are the positions of such lines, from left to right.
     """
     segments: list[Segment] = []
     last: Segment | None = None
@@ -131,7 +133,7 @@ def words_of(items: Sequence[Item]) -> str:
 
 
 def join(text: str, more: str) -> str:
-    """Two words, with a space where their script has one."""
+    """Two words, with a space between them if their script has spaces."""
     if not text or not more:
         return text or more
     return text + more if _CJK.match(text[-1]) and _CJK.match(more[0]) else f"{text} {more}"
@@ -159,6 +161,7 @@ def columns_of(items: Sequence[Item], *, rtl: bool = False) -> list[list[Item]]:
         if split is None:
             pieces.append(part)
         else:
+            # Reversed, so that the stack gives the parts in reading order.
             todo += [(piece, depth + 1) for piece in reversed(split)]
     return pieces
 
@@ -191,6 +194,7 @@ def _split(items: list[Item], *, rtl: bool) -> list[list[Item]] | None:
         return None
     _, x, start, stop = best
     middle = [item for row in rows[start:stop] for item in row.items]
+    # Left edges of one column differ by a point or two: letters have different side bearings, and the edge was rounded.
     left = [item for item in middle if item.x0 < x - 2]
     right = [item for item in middle if item.x0 >= x - 2]
     above = [item for row in rows[:start] for item in row.items]
@@ -202,6 +206,7 @@ def _edges(parts: list[list[Segment]]) -> list[float]:
     """Positions where segments of many rows begin: the left edges of columns."""
     counted = Counter(round(segment.x0) for row in parts for segment in row)
     edges: list[float] = []
+    # A page of numbers has hundreds of left edges, while edges of text columns are among the most frequent.
     for x, count in counted.most_common(24):
         near = [other for other in (x - 1, x, x + 1) if counted[other]]
         if count + sum(counted[other] for other in near if other != x) >= _MIN_ROWS:
@@ -246,6 +251,8 @@ def _is_prose(segments: list[Segment], em: float, width: float) -> bool:
     if blocks and len(blocks) == len(segments):
         return True
     widths = sorted(segment.x1 - segment.x0 for segment in segments if segment.items[0].block is None)
+    # The 90th percentile is the width of a full line, whatever a few longer lines are. In running text, full lines have
+    # most of the width; in a table, widths vary.
     full = widths[(len(widths) - 1) * 9 // 10]
     return full >= width * em and sum(value for value in widths if value >= 0.6 * full) >= 0.5 * sum(widths)
 

@@ -25,12 +25,12 @@ class Mark:
     boxes: list[Box]
     """More than one if it continues on the next line."""
     marks_words: bool = False
-    """It is about the words below it, and has to be told which they are."""
+    """Whether it refers to the words below it, which have to be added to the element."""
 
 
 @dataclass(slots=True)
 class Marks:
-    """All of a page."""
+    """The annotations of a page."""
 
     places: list[Mark] = field(default_factory=list[Mark])
     form: Element | None = None
@@ -55,6 +55,7 @@ def read_marks(page: PdfPage, form: Any, frame: Matrix) -> Marks:
                 _add_field(strings, form, annotation, fields, radios)
             elif kind == pdfium.FPDF_ANNOT_LINK:
                 _add_link(page, annotation, frame, marks)
+            # A popup is the window of a comment, and repeats it.
             elif kind != pdfium.FPDF_ANNOT_POPUP:
                 _add_comment(strings, annotation, kind, frame, marks)
         finally:
@@ -79,6 +80,7 @@ def _add_field(
     if form is None:
         return
     kind = _FIELD_TYPES.get(pdfium.FPDFAnnot_GetFormFieldType(form, annotation), "other")
+    # A push button has no value.
     if kind == "button":
         return
     name = strings.ask(pdfium.FPDFAnnot_GetFormFieldName, form, annotation)
@@ -87,7 +89,7 @@ def _add_field(
         checked = bool(pdfium.FPDFAnnot_IsChecked(form, annotation))
         value = checked
         if kind == "radio":
-            # One field of many buttons: its value is what the pressed one stands for.
+            # Buttons of the same name are one field. Its value is the export value of the selected button.
             own = strings.ask(pdfium.FPDFAnnot_GetFormFieldExportValue, form, annotation)
             known = radios.get(name)
             if known is not None:
@@ -113,6 +115,7 @@ def _add_link(page: PdfPage, annotation: Any, frame: Matrix, marks: Marks) -> No
     action = pdfium.FPDFLink_GetAction(target) if target else None
     if not action or pdfium.FPDFAction_GetType(action) != pdfium.PDFACTION_URI:
         return
+    # The first call returns the size of the buffer.
     size = pdfium.FPDFAction_GetURIPath(page.pdf.raw, action, None, 0)
     buffer = ctypes.create_string_buffer(max(size, 1))
     pdfium.FPDFAction_GetURIPath(page.pdf.raw, action, buffer, size)
@@ -121,6 +124,7 @@ def _add_link(page: PdfPage, annotation: Any, frame: Matrix, marks: Marks) -> No
     if not url or corners is None:
         return
     box = box_in(frame, *corners)
+    # A link that continues on the next line has an annotation for each line, with the same address.
     last = marks.places[-1] if marks.places else None
     if last is not None and last.element.content.get("url") == url and _goes_on(last.boxes[-1], box):
         last.boxes.append(box)
@@ -151,6 +155,7 @@ def _add_comment(strings: Strings, annotation: Any, kind: int, frame: Matrix, ma
     )
     if kind == pdfium.FPDF_ANNOT_FILEATTACHMENT:
         words = words or "A file is attached here"
+    # A highlight without a comment still marks words.
     if words or kind in markup:
         marks.places.append(Mark(note("annotation", words or "Marked", **extra), [box], marks_words=kind in markup))
 
@@ -159,4 +164,5 @@ def _corners(annotation: Any) -> Box | None:
     box = pdfium.FS_RECTF()
     if not pdfium.FPDFAnnot_GetRect(annotation, box):
         return None
+    # A rectangle in a PDF has any two opposite corners, in any order.
     return min(box.left, box.right), min(box.bottom, box.top), max(box.left, box.right), max(box.bottom, box.top)

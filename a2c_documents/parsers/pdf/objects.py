@@ -1,4 +1,4 @@
-"""What is drawn on a PDF page besides text: pictures, shapes, and the straight lines that tables are ruled with."""
+"""The graphics of a PDF page: pictures, shapes, and the straight lines of which tables consist."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Picture:
     width: int
     height: int
     mark: int
-    """What the document's structure calls it; -1 where it has no name."""
+    """Its id in the structure of the document; -1 if it has none."""
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class Shape:
     """A line or an area."""
 
     box: Box
-    """Of one with bends, what can be seen of it."""
+    """Only the visible part, if it has bends."""
     bends: int
     """Its slanted and curved pieces: a table, a frame and an underline have none."""
 
@@ -49,14 +49,15 @@ class Drawn:
     upright: list[Box] = field(default_factory=list[Box])
     shapes: list[Shape] = field(default_factory=list[Shape])
     texts: int = 0
-    """How many pieces of text there are, whether pdfium can read them or not."""
+    """The number of text objects, whether pdfium can read them or not."""
     cut: bool = False
-    """There was too much."""
+    """Whether some objects were left out."""
 
 
 def read_objects(page: PdfPage, frame: Matrix) -> Drawn:
     """Pictures, shapes and lines of a page, in the order in which they are drawn."""
     drawn, paths = Drawn(), Paths()
+    # A page may have tens of thousands of objects. Functions and buffers are looked up and created once.
     bounds, image = pdfium.FPDFPageObj_GetBounds, pdfium.FPDF_PAGEOBJ_IMAGE
     left, bottom, right, top = (ctypes.c_float() for _ in range(4))
     for handle, kind, way, matrix in _walk(page.raw, frame, drawn):
@@ -120,9 +121,9 @@ MAX_RULES = 4_000
 _THIN = 3.2
 """Points: whatever is thinner and longer than this is a line."""
 _ENOUGH = 64
-"""Pieces of an area, or of what it is cut out by, that are looked at."""
+"""Segments of a filled path, or of a clip path, that are looked at."""
 _RECTANGLE = 5
-"""Pieces of a rectangle, as nearly all areas with so many are."""
+"""Segments of a rectangle. Nearly all filled paths with this number of segments are rectangles."""
 
 
 class Paths:
@@ -141,12 +142,15 @@ class Paths:
         if len(self.across) + len(self.upright) > MAX_RULES:
             self.cut = True
             return 0
+        # Ordered by cost: each call into pdfium takes longer than all of these tests, and most paths are thin lines or
+        # filled rectangles, whose segments need not be read.
         if self._add(box):
             return 0
         pdfium.FPDFPath_GetDrawMode(handle, self._fill, self._stroke)
         count = pdfium.FPDFPath_CountSegments(handle)
         if max(box[2] - box[0], box[3] - box[1]) <= 2 * _THIN:
             return 0 if count == _RECTANGLE else max(count // 3, 1)  # no line is so short
+        # A filled rectangle without an outline is a coloured area, and rules nothing.
         if count == _RECTANGLE and not self._stroke.value:
             return 0
         return self._trace(handle, count, times(matrix_of(handle), matrix), box)
@@ -157,6 +161,7 @@ class Paths:
         clip = pdfium.FPDFPageObj_GetClipPath(handle)
         for path in range(max(pdfium.FPDFClipPath_CountPaths(clip), 0) if clip else 0):
             count = pdfium.FPDFClipPath_CountPathSegments(clip, path)
+            # A complicated clip path is not worth following: it only makes the box smaller.
             if not 0 < count <= _ENOUGH:
                 continue
             points: list[tuple[float, float]] = []
@@ -198,6 +203,7 @@ class Paths:
                 if kind != draws:
                     curved += 1
                     bent += width + height
+                # Rounded coordinates make straight lines slightly slanted.
                 elif width > 0.02 * height and height > 0.02 * width:
                     slanted += 1
                     bent += width + height
@@ -206,16 +212,18 @@ class Paths:
                 if is_stroked and kind == draws:
                     self._add(_between(here, point))
             here, last, followed = point, piece, number + 1
+            # The bends outweigh the straight parts by a quarter of the box's perimeter: certainly a curve.
             if bent > straight + far:
                 break
         else:
             if is_stroked and last is not None and closes(last):
                 self._add(_between(here, start))
-        # A box with round corners is a box.
+        # A box with round corners is a box: its straight sides are longer than its corners. pdfium gives three segments
+        # for each Bézier curve. The bends of segments that were not followed are extrapolated.
         return max((slanted + curved // 3) * count // followed, 1) if bent > straight else 0
 
     def _add(self, box: Box) -> bool:
-        """Keep a line; whether it is one, or no more than a dot."""
+        """Collect a box that is a line. Returns whether it is thin: a line, or a dot."""
         width, height = box[2] - box[0], box[3] - box[1]
         if height <= _THIN and width > 2 * _THIN:
             self.across.append(box)

@@ -54,6 +54,7 @@ def read_page(
     elements += [_placed(mark.element, list(mark.boxes[0])) for mark in marks.places]
     if marks.form is not None:
         elements.append(marks.form)
+    # Fields of a form are text, too, and are not among the words.
     long = marks.form is not None or sum(len(item.text) for item in words.items) > _LONG
     kept = _bounded(elements) if long else elements
     cut = words.cut or drawn.cut or marks.cut or len(drawn.pictures) > MAX_PICTURES
@@ -77,6 +78,7 @@ def _without_words(
 ) -> list[Element]:
     if not pictures and not drawn.shapes:
         return [note("annotation", "This page is empty.")]
+    # A scan is one picture, which is shown in its own resolution. Pages of several pieces are rendered as a whole.
     if len(pictures) == 1 and len(drawn.shapes) < 10:
         scan = pictures[0][0]
     else:
@@ -101,6 +103,7 @@ def _with_words(
     style = style_of(words.items, titles)
     across = [words.framed(line) for line in drawn.across]
     upright = [words.framed(line) for line in drawn.upright]
+    # If the frame is turned by 90°, horizontal lines of the page are vertical in it, and the other way round.
     if words.direction % 2:
         across, upright = upright, across
     _, top, _, bottom = words.framed((0.0, 0.0, *size))
@@ -176,6 +179,7 @@ def _interleaved(words: Words, blocks: list[Block], marks: list[Mark]) -> list[E
             _tell(mark.element, [_words_in(words, box) for box in boxes])
         on = [i for i, block in enumerate(blocks)
               if block.box[0] - 3 <= x <= block.box[2] + 3 and block.box[1] - 3 <= y <= block.box[3] + 3]  # fmt: skip
+        # Blocks may overlap: pictures behind the text come first. The last block is the one on top.
         at = on[-1] if on else len(blocks)
         followers.setdefault(at, []).append(_placed(mark.element, list(mark.boxes[0])))
     elements: list[Element] = []
@@ -194,6 +198,7 @@ def _tell(element: Element, lines: list[str]) -> None:
     """Add the words that a link or a highlight covers."""
     said = ""
     for line in lines:
+        # An address that is printed over two lines has no space at the line break.
         goes_on = element.category == "link" and said + line in element.content["url"]
         said = said + line if goes_on else join(said, line)
     if said and element.category == "link":

@@ -40,6 +40,7 @@ class PdfSource:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        # pdfium reports an empty file as a damaged one.
         if path.stat().st_size == 0:
             raise UnreadableFileError("this PDF is empty")
         try:
@@ -60,7 +61,7 @@ class PdfSource:
         return read_outline(self._document)
 
     def page(self, index: int) -> Page:
-        """One page. A damaged page says that it is damaged."""
+        """One page. A damaged page has an annotation that says so."""
         title = self._title(index)
         try:
             page = self._document[index]
@@ -121,6 +122,7 @@ class PdfSource:
         if said.get("Creator"):
             details["creator"] = said["Creator"]
         return Facts(
+            # Office puts the name of its program before the name of the file if a PDF is printed.
             title=re.sub(r"^Microsoft (?:Word|PowerPoint|Excel) - ", "", said.get("Title", "")),
             author=said.get("Author", ""),
             keywords=[word for part in re.split(r"[,;]", said.get("Keywords", "")) if (word := part.strip())],
@@ -190,6 +192,8 @@ def read_outline(document: PdfDocument) -> Outline:
         if not entry or ctypes.addressof(entry.contents) in seen:
             continue  # the end, or an outline with a cycle
         seen.add(ctypes.addressof(entry.contents))
+        # The entries below are pushed last, so that they come before the next sibling: titles stay in the order of the
+        # outline.
         todo.append((sibling_of(file, entry), level))
         if level < _MAX_DEPTH - 1:
             todo.append((child_of(file, entry), level + 1))

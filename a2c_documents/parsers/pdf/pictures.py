@@ -1,4 +1,4 @@
-"""The pictures of a PDF page: images in the file, and drawings; as elements, and as files to be looked at."""
+"""The pictures of a PDF page (images and drawings), as elements and as image files."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ def pictures_of(document: PdfDocument, page: PdfPage, index: int, drawn: Drawn) 
     shown = drawn.pictures[:MAX_PICTURES]
     if not shown:
         return []
+    # The structure finds pictures by their ids. If none has one, it need not be read.
     alts = _alternatives(page) if any(picture.mark >= 0 for picture in shown) else {}
     return [(_image(document, index, picture, alts.get(picture.mark, "")), picture.box) for picture in shown]
 
@@ -43,7 +44,7 @@ def _image(document: PdfDocument, index: int, picture: Picture, alt: str) -> Ele
 
 
 def _alternatives(page: PdfPage) -> dict[int, str]:
-    """What a tagged document says about its pictures, by the mark that a picture carries."""
+    """The alternative texts of the pictures in a tagged document, by the ids of the pictures."""
     tree = pdfium.FPDF_StructTree_GetForPage(page.raw)
     if not tree:
         return {}
@@ -53,6 +54,7 @@ def _alternatives(page: PdfPage) -> dict[int, str]:
         todo = [
             pdfium.FPDF_StructTree_GetChildAtIndex(tree, i) for i in range(pdfium.FPDF_StructTree_CountChildren(tree))
         ]
+        # A damaged structure may have millions of elements, or contain itself.
         for _ in range(_MAX_STRUCTURE):
             if not todo:
                 break
@@ -79,10 +81,10 @@ _LONGEST = 1_600
 
 
 def picture_of(document: PdfDocument, index: int, way: tuple[int, ...]) -> tuple[str, bytes]:
-    """An image of a page: as it is in the file where that is a JPEG, else as PNG.
+    """An image of a page: unchanged if it is a JPEG, else as PNG.
 
     Raises:
-        UnreadableFileError: it cannot be decoded, or is too large to.
+        UnreadableFileError: it cannot be decoded, or is too large.
     """
     page = _loaded(document, index)
     try:
@@ -93,6 +95,7 @@ def picture_of(document: PdfDocument, index: int, way: tuple[int, ...]) -> tuple
         width, height = image.get_px_size()
         if width * height > MAX_PIXELS:
             raise UnreadableFileError(f"this picture is too large to be shown ({width} x {height})")
+        # The JPEG itself: to decode and encode it again would cost time and quality.
         if image.get_filters() == ["DCTDecode"] and not _is_exotic(image):
             return "image/jpeg", bytes(image.get_data(decode_simple=True))
         return "image/png", _png(image.get_bitmap(render=False))
@@ -112,6 +115,7 @@ def render(document: PdfDocument, index: int, box: Box | None = None) -> tuple[s
     try:
         width, height = page.get_size()
         left, top, right, bottom = box or (0.0, 0.0, width, height)
+        # At most 216 dpi: a scale of 1 is 72 dpi.
         scale = min(3.0, _LONGEST / max(right - left, bottom - top, 1.0))
         return "image/png", _png(page.render(scale=scale, crop=(left, height - bottom, width - right, top)))
     except (PdfiumError, ValueError, OSError) as error:
@@ -121,6 +125,7 @@ def render(document: PdfDocument, index: int, box: Box | None = None) -> tuple[s
 
 
 def _loaded(document: PdfDocument, index: int) -> PdfPage:
+    # A picture is read on request, and the document may have been closed since its page was read.
     if document.raw is None:
         raise UnreadableFileError("this PDF has been closed")
     try:
@@ -130,7 +135,7 @@ def _loaded(document: PdfDocument, index: int) -> PdfPage:
 
 
 def _is_exotic(image: PdfImage) -> bool:
-    """Colours that a viewer of JPEGs would show wrongly."""
+    """Whether its colours (such as CMYK) would look wrong outside of the PDF."""
     known = (pdfium.FPDF_COLORSPACE_DEVICERGB, pdfium.FPDF_COLORSPACE_DEVICEGRAY, pdfium.FPDF_COLORSPACE_CALRGB,
              pdfium.FPDF_COLORSPACE_CALGRAY, pdfium.FPDF_COLORSPACE_ICCBASED)  # fmt: skip
     metadata = image.get_metadata()

@@ -1,6 +1,6 @@
 """Ruled tables on a PDF page, by their lines, and the cells of any table.
 
-No second library reads the page for this: pdfium has given the words and the lines already.
+This uses the words and lines that pdfium has given. No second library reads the page.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Found:
 
 
 def fits(segments: list[Segment], columns: Sequence[float]) -> bool:
-    """Whether each stands in a column of its own."""
+    """Whether each segment is in a column of its own."""
     inner = columns[1:-1]
     places = [bisect(inner, segment.x0 + 1) for segment in segments]
     if any(at < len(inner) and inner[at] < segment.x1 - 1 for at, segment in zip(places, segments, strict=True)):
@@ -41,7 +41,7 @@ def fits(segments: list[Segment], columns: Sequence[float]) -> bool:
 
 
 def gaps_of(segments: list[Segment]) -> list[tuple[float, float]]:
-    """The stretches of x between the first segment and the last on which nothing stands."""
+    """The horizontal gaps between segments that none of them covers."""
     gaps: list[tuple[float, float]] = []
     reached: float | None = None
     for segment in sorted(segments, key=lambda segment: segment.x0):
@@ -52,7 +52,7 @@ def gaps_of(segments: list[Segment]) -> list[tuple[float, float]]:
 
 
 def place_of(segment: Segment, columns: list[float]) -> int:
-    """The column that a cell is in; a title over several columns stands in the first of them."""
+    """The column of a cell. A title over several columns belongs to the first of them."""
     last = len(columns) - 2
     first = max(0, bisect(columns, segment.x0 + 2) - 1)
     covered = bisect(columns, segment.x1 - 2) - 1
@@ -69,7 +69,7 @@ def cells_of(segments: list[Segment], columns: list[float]) -> list[str]:
 
 
 def texts_in(segments: list[Segment], places: list[int], width: int) -> list[str]:
-    """The text in each of so many columns, by the column that each segment is in."""
+    """The text of each column, given the column of each segment."""
     cells = [""] * width
     for segment, at in zip(segments, places, strict=True):
         cells[at] = join(cells[at], segment.words)
@@ -83,16 +83,17 @@ def parts_of(row: Row, gap: float, cuts: Sequence[float] = ()) -> list[Segment]:
 
 
 def _is_leader(words: str) -> bool:
-    """Dots that lead the eye to the next column."""
+    """Whether a text consists of dots that lead to the next column."""
     return not words.strip("._·…")
 
 
 def table_of(rows: list[list[str]], spans: list[list[int]] | None = None) -> Element:
-    """A table of these rows; `spans` say for each of the first rows which columns are one cell."""
+    """A table of these rows. `spans` gives, for the first rows, the first column of the cell that a column is in."""
     headers, rest = rows[0], rows[1:]
     filled = sum(map(bool, headers))
     if spans is not None and len(rest) > 1 and filled < len(headers) and sum(map(bool, rest[0])) > filled:
-        # Two rows of titles: the upper one groups the columns of the lower one.
+        # Two rows of titles: the upper one groups the columns of the lower one. The lower one must not be data, so at
+        # least one of its cells is not a number.
         first, second = spans[0], spans[1]
         if first != second and any(not cell.replace(",", "").replace(".", "").isdigit() for cell in rest[0] if cell):
             groups = [next((headers[j] for j in range(len(headers)) if first[j] == start and headers[j]), "")
@@ -106,7 +107,7 @@ def table_of(rows: list[list[str]], spans: list[list[int]] | None = None) -> Ele
 
 
 def ruled_tables(items: Sequence[Item], across: Sequence[Box], upright: Sequence[Box]) -> list[Found]:
-    """Tables with lines between their columns. Lines between rows are not needed: many have them but here and there."""
+    """Tables with lines between their columns. Lines between rows are optional: many tables have only a few."""
     if not upright:
         return []
     found = (_ruled(items, bands) for bands in grouped_bands(across, upright))
@@ -115,6 +116,7 @@ def ruled_tables(items: Sequence[Item], across: Sequence[Box], upright: Sequence
 
 def _ruled(items: Sequence[Item], bands: list[Band]) -> Found | None:
     left, right = min(band.left for band in bands), max(band.right for band in bands)
+    # By their centres: words may extend a little beyond the outer lines.
     inside = [item for item in items if item.block is None and left - 2 <= (item.x0 + item.x1) / 2 <= right + 2]
     held = _held(inside, bands)
     lines = [[parts for row in rows_of(words) if (parts := parts_of(row, CELL_GAP, band.cuts))]
@@ -133,10 +135,11 @@ def _ruled(items: Sequence[Item], bands: list[Band]) -> Found | None:
     for band, content in zip(bands, lines, strict=True):
         made = _rows(content, columns)
         rows += made
+        # Only the first rows can be titles, and only for them spans are needed.
         if len(spans) < TITLES:
             spans += [_spans(band, columns)] * len(made)
     filled = sum(1 for row in rows for cell in row if cell)
-    # A form has lines everywhere and little in its cells: that reads better line by line.
+    # A form has many lines and few words. It is easier to read line by line than as a table of empty cells.
     sparse = len(columns) > 8 and filled * 4 < len(rows) * (len(columns) - 1)
     if sparse or len(rows) < 2 or filled < 4 or sum(1 for row in rows if sum(map(bool, row)) > 1) < 2:
         return None
@@ -145,7 +148,7 @@ def _ruled(items: Sequence[Item], bands: list[Band]) -> Found | None:
 
 
 def _held(items: Sequence[Item], bands: list[Band]) -> list[list[Item]]:
-    """What is in each band; they lie below each other without a gap."""
+    """The items of each band. The bands are consecutive."""
     held: list[list[Item]] = [[] for _ in bands]
     tops = [band.top for band in bands]
     end = bands[-1].bottom
@@ -157,7 +160,7 @@ def _held(items: Sequence[Item], bands: list[Band]) -> list[list[Item]]:
 
 
 def _titles_above(items: Sequence[Item], top: float, columns: list[float]) -> list[Segment] | None:
-    """The columns' titles, where they stand above the first line."""
+    """The titles of the columns, if they are above the first line."""
     near = [item for item in items if top - 2.2 * item.size < (item.top + item.bottom) / 2 < top]
     rows = rows_of(near)
     parts = parts_of(rows[-1], GUTTER) if rows else []
@@ -165,17 +168,19 @@ def _titles_above(items: Sequence[Item], top: float, columns: list[float]) -> li
 
 
 def _columns(rows: list[list[Segment]], bands: list[Band], left: float, right: float) -> list[float]:
-    """The borders of the columns: the lines, and gaps that go through all rows with something on either side."""
+    """The borders of the columns: lines, and gaps through all rows with text on both sides."""
     borders = [left, right]
     for cut in sorted({cut for band in bands for cut in band.cuts}):
         if min(abs(cut - other) for other in borders) > NEAR:
             borders.append(cut)
     drawn = sorted(borders)
+    # A title over several columns crosses their lines, and would cover the gaps between them.
     narrow = [[segment for segment in row if not _is_crossed(segment, drawn)] for row in rows]
     for start, end in gaps_of([segment for row in narrow for segment in row]):
         if any(start - 2 <= border <= end + 2 for border in drawn):
             continue
-        # Numbers to the right under a title to the left are one column: no row has both.
+        # A gap alone is not enough: a title on the left above numbers on the right leaves one in a single column. So
+        # there must be rows with text on both sides of it.
         low = max(border for border in drawn if border <= start)
         high = min((border for border in drawn if border >= end), default=end)
         both = sum(
@@ -188,13 +193,13 @@ def _columns(rows: list[list[Segment]], bands: list[Band], left: float, right: f
 
 
 def _is_crossed(segment: Segment, lines: list[float]) -> bool:
-    """Whether one of these lines goes through it, and not only along its edge."""
+    """Whether one of the lines crosses the segment, and does not only touch its edge."""
     at = bisect(lines, segment.x0 + 2)
     return at < len(lines) and lines[at] < segment.x1 - 2
 
 
 def _rows(lines: list[list[Segment]], columns: list[float]) -> list[list[str]]:
-    """The rows between two lines across: one, unless most of its lines of text have something in most columns."""
+    """The rows between two horizontal lines: a single one, unless most of its lines of text fill most columns."""
     if not lines:
         return []
     width = len(columns) - 1
@@ -210,7 +215,8 @@ def _rows(lines: list[list[Segment]], columns: list[float]) -> list[list[str]]:
     rows: list[list[str]] = []
     left = min(segments[0].x0 for segments in lines)
     for row, count, segments in zip(cells, filled, lines, strict=True):
-        # One cell alone goes on with the row above it, except where it is a row's own title.
+        # A line with a single cell continues the row above, unless it is the title of a row: at the left, and not in
+        # lower case.
         titled = segments[0].x0 < left + 3 and not row[0][:1].islower()
         if rows and count == 1 and width > 2 and not titled and rows[-1][next(i for i, cell in enumerate(row) if cell)]:
             rows[-1] = _stacked([rows[-1], row])
@@ -220,7 +226,7 @@ def _rows(lines: list[list[Segment]], columns: list[float]) -> list[list[str]]:
 
 
 def _is_wrapped(lines: list[list[Segment]], places: list[list[int]], columns: list[float]) -> bool:
-    """Whether the lines of a cell go on in the next line because the column is full."""
+    """Whether most texts continue in the line below because their column is full."""
     full = together = 0
     for (above, above_at), (below, below_at) in pairwise(zip(lines, places, strict=True)):
         if len(below) < 2:
@@ -229,8 +235,9 @@ def _is_wrapped(lines: list[list[Segment]], places: list[list[int]], columns: li
         for segment, at in zip(above, above_at, strict=True):
             if at in under:
                 together += 1
-                # A number that fills a column does not go on below.
+                # A single word or number that fills its column is not a wrapped text.
                 if " " in segment.words:
+                    # A text is wrapped where the first word of the next line has no room left.
                     room = columns[at + 1] - columns[at] - (segment.x1 - segment.x0)
                     full += room < under[at].items[0].first + 0.8 * segment.items[0].size
     return full * 2 > together
@@ -253,13 +260,13 @@ def _spans(band: Band, columns: list[float]) -> list[int]:
 
 
 NEAR = 4.0
-"""Points by which lines that belong together may miss each other."""
+"""The distance in points up to which two lines are taken for one."""
 _MAX_LINES = 600
 
 
 @dataclass(slots=True)
 class Band:
-    """What lies between two lines across, and the lines upright that divide it."""
+    """The space between two horizontal lines, and the vertical lines that divide it."""
 
     top: float
     bottom: float
@@ -269,7 +276,7 @@ class Band:
 
 
 def grouped_bands(across: Sequence[Box], upright: Sequence[Box]) -> list[list[Band]]:
-    """Bands that may be one table: one right below the other, with the same sides or the same columns."""
+    """Groups of consecutive bands with common columns, each of which may be a table."""
     groups: list[list[Band]] = []
     for band in _bands(_merged(across, 1)[:_MAX_LINES], _merged(upright, 0)[:_MAX_LINES]):
         above = groups[-1][-1] if groups else None
@@ -281,16 +288,18 @@ def grouped_bands(across: Sequence[Box], upright: Sequence[Box]) -> list[list[Ba
 
 
 def is_near(place: float, lines: list[float]) -> bool:
-    """Whether one of these lines, which are in order, is where this one is."""
+    """Whether one of the lines, which are sorted, is at about this place."""
     at = bisect(lines, place - NEAR)
     return at < len(lines) and lines[at] < place + NEAR
 
 
 def _merged(lines: Sequence[Box], axis: int) -> list[Box]:
-    """Lines in one direction; pieces of one line are put together. `axis` is 1 for lines across, 0 for upright ones."""
+    """Lines of one direction, each joined from its pieces. `axis` is 1 for horizontal lines, 0 for vertical ones."""
     along = 1 - axis
     merged: list[list[float]] = []
     middle = [((line[axis] + line[axis + 2]) / 2, line[along], line[along + 2]) for line in lines]
+    # Programs draw the lines of a table cell by cell, at positions that differ by rounding. Coarse positions come first
+    # in the order, so that the pieces of a line follow each other.
     for at, start, end in sorted(middle, key=lambda line: (round(line[0] / 2), line[1])):
         last = merged[-1] if merged else None
         if last is not None and abs(last[0] - at) < 2.5 and start <= last[2] + NEAR:
@@ -304,6 +313,7 @@ def _merged(lines: Sequence[Box], axis: int) -> list[Box]:
 def _bands(across: list[Box], upright: list[Box]) -> list[Band]:
     """Bands with at least two columns."""
     bands: list[Band] = []
+    # A table without a horizontal line at its edge begins and ends where its vertical lines do.
     ends = sorted({line[1] for line in across} | {line[1] for line in upright} | {line[3] for line in upright})
     levels: list[float] = []
     for level in ends:

@@ -18,12 +18,12 @@ from a2c_documents.parsers.pdf.words import Item, is_rtl
 _BULLET = re.compile(r"[•◦▪▫‣⁃●○■□◆◇➢➤✓✔►▶·\uf0b7\uf0a7\uf0d8]|[-–—*](?=\s)")
 _NUMBER = re.compile(r"(\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})[.)]|\[\d{1,3}\])(?=\s)")
 _WIDE = 2.0
-"""Of a letter's size: a gap within a line that no heading and no sentence has."""
+"""The width of a gap that neither a heading nor a sentence has, in letter sizes."""
 
 
 @dataclass(slots=True)
 class Line:
-    """A line, and how its letters look."""
+    """A line of text, and the look of its letters."""
 
     words: str
     items: list[Item]
@@ -35,11 +35,11 @@ class Line:
     mono: bool
     hyphen: bool
     first: float
-    """Width of its first word."""
+    """The width of its first word."""
     parted: bool
-    """There is a wide gap in it."""
+    """Whether it has a wide gap."""
     level: int = 0
-    """Of a heading in such letters; 0 where they are those of the text."""
+    """The level of a heading with this look; 0 for running text."""
 
 
 def line_of(row: Row) -> Line:
@@ -67,21 +67,22 @@ def line_of(row: Row) -> Line:
 
 
 def joined(lines: Sequence[Line]) -> str:
-    """The lines as one text. A hyphen at a line's end goes where the next line goes on with a small letter."""
+    """The lines as one text. A hyphen at the end of a line is removed if the next line begins in lower case."""
     words = ""
     broken = False
     for line in lines:
         if broken and words.endswith(("-", "\u00ad")) and line.words[:1].islower():
             words = words[:-1] + line.words
         else:
+            # Before a capital or a digit the hyphen is part of the word.
             words = words + line.words if broken and words.endswith("-") else join(words, line.words)
-        # Either pdfium knows it, or a letter stands before the hyphen.
+        # pdfium marks the hyphens that it recognizes. Otherwise a letter directly before it shows a divided word.
         broken = line.hyphen or (len(line.words) > 2 and line.words[-1] in "-\u00ad" and line.words[-2].isalpha())
     return words
 
 
 def code_of(lines: Sequence[Line]) -> str:
-    """Lines with the indentation that they have on the page."""
+    """The lines, with their indentation on the page."""
     start = min(line.x0 for line in lines)
     out: list[str] = []
     for line in lines:
@@ -91,20 +92,22 @@ def code_of(lines: Sequence[Line]) -> str:
 
 
 def marker_of(words: str) -> str:
-    """The bullet or number that a line begins with; empty where it begins with none."""
+    """The bullet or number at the beginning of a line; empty if there is none."""
     found = _BULLET.match(words) or _NUMBER.match(words)
     return found.group() if found is not None else ""
 
 
 def list_from(items: list[list[Line]]) -> Element:
-    """A list, nested by indentation. A number alone makes no list: dates and initials begin with one, too."""
+    """A list, nested by indentation. A single line with a number is no list: dates and initials look the same."""
     marks = [marker_of(lines[0].words) for lines in items]
     bullets = _BULLET.match(marks[0]) is not None
     if not bullets and len(items) == 1:
         return text(joined(items[0]))
     counted = [mark.strip("().[]") for mark in marks]
+    # Only numbers that count from 1 can be left to the client. Letters, Roman numerals and references stay in the text.
     ordered = not bullets and counted == [str(number) for number in range(1, len(items) + 1)] and "[" not in marks[0]
     edges: list[float] = []
+    # Items whose indentations differ by a few points are at the same level.
     for x in sorted(lines[0].x0 for lines in items):
         if not edges or x - edges[-1] > 6:
             edges.append(x)
@@ -136,13 +139,13 @@ _PAGE_NUMBER = re.compile(r"(?:[-–—]\s*)?(?:page\s+|p\.\s*)?(?:\d{1,6}|[ivxl
                           r"(?:\s*[-–—])?", re.IGNORECASE)  # fmt: skip
 _WORDY = re.compile(r"\w\W*\w")
 _EDGE = 0.14
-"""Of the page's height: a header and a footer stand within it."""
+"""The share of the page's height, at the top and at the bottom, in which header and footer are."""
 _MAX_HEADING = 200
 
 
 @dataclass(slots=True)
 class Block:
-    """An element and where it stands, in the frame of the words."""
+    """An element and its box, in the frame of the words."""
 
     element: Element
     box: Box
@@ -150,7 +153,7 @@ class Block:
 
 @dataclass(slots=True)
 class Style:
-    """What is usual on the page."""
+    """The usual look of the text on a page."""
 
     size: float
     mono: bool
@@ -160,17 +163,17 @@ class Style:
 
 @dataclass(slots=True)
 class _Shape:
-    """The column that lines stand in."""
+    """The column that contains the lines."""
 
     left: float
     right: float
     pitch: float
     to_left: bool
-    """Lines begin at its left edge; they do not where a text is centred, or set to the right."""
+    """Whether lines begin at its left edge. They do not in centred or right-aligned text."""
 
 
 def style_of(items: Sequence[Item], titles: Mapping[str, int]) -> Style:
-    """The size of most letters, and whether most are those of a typewriter."""
+    """The size of most letters, and whether most of them are monospaced."""
     exact: dict[float, int] = {}
     mono = total = 0
     for item in items:
@@ -179,6 +182,7 @@ def style_of(items: Sequence[Item], titles: Mapping[str, int]) -> Style:
         total += length
         mono += length if item.mono else 0
     sizes: Counter[float] = Counter()
+    # Scaling leaves the same font with slightly different sizes, so they are rounded to half a point.
     for size, length in exact.items():
         sizes[round(size * 2) / 2] += length
     return Style(sizes.most_common(1)[0][0] if sizes else 10.0, mono * 2 > total, titles)
@@ -215,9 +219,9 @@ def blocks_of(column: Sequence[Item], style: Style) -> list[Block]:
 def take_edges(
     items: list[Item], start: float, end: float, style: Style
 ) -> tuple[list[Block], list[Item], list[Block]]:
-    """Running header, the rest, running footer, of a page that goes from `start` to `end`.
+    """The header, the rest and the footer of a page that extends from `start` to `end`.
 
-    Only lines that have a page number, or are far smaller than the text.
+    A header or footer has a page number, or is much smaller than the text.
     """
     edge = (end - start) * _EDGE
     rows = rows_of(items)
@@ -238,6 +242,7 @@ def _is_edge(row: Row, inner: Row, at_edge: bool, style: Style) -> bool:
     parts = [words_of(segment.items) for segment in segments_of(row.items, CELL_GAP)]
     numbers = [_PAGE_NUMBER.fullmatch(part) is not None for part in parts]
     alone = abs(inner.base - row.base) > 1.7 * style.size and row.size < 1.5 * style.size
+    # A row of several numbers and nothing else is the end of a table.
     return alone and (numbers[0] or numbers[-1]) and len(parts) <= 4 and (len(parts) == 1 or not all(numbers))
 
 
@@ -275,13 +280,15 @@ def _text_blocks(lines: list[Line], style: Style) -> list[Block]:
 def _shape(lines: list[Line]) -> _Shape:
     left, right = min(line.x0 for line in lines), max(line.x1 for line in lines)
     steps = sorted(second.base - first.base for first, second in pairwise(lines))
+    # Distances between paragraphs are larger than those between lines. In a column of short paragraphs, even the median
+    # may be one of them.
     pitch = steps[len(steps) // 3] if steps else lines[0].size * 1.2
     begun = sum(1 for line in lines if line.x0 - left < 2 * line.size)
     return _Shape(left, right, pitch, begun * 3 >= len(lines))
 
 
 def _is_new(above: Line, line: Line, shape: _Shape, style: Style, item: list[Line]) -> bool:
-    """Whether a line begins something new, and does not go on with the one above it."""
+    """Whether a line begins a new block, and does not continue the one above."""
     left, right, pitch = shape.left, shape.right, shape.pitch
     step, size = line.base - above.base, line.size
     if abs(above.size - size) > 0.12 * max(above.size, size) or (above.mono != line.mono and not style.mono):
@@ -290,16 +297,18 @@ def _is_new(above: Line, line: Line, shape: _Shape, style: Style, item: list[Lin
         return True
     if line.parted or above.parted or marker_of(line.words) or line.level != above.level:
         return True
+    # The indentation and the lengths of lines of code say nothing about paragraphs.
     if line.mono and not style.mono:
         return False
     room = right - left - (above.x1 - above.x0)
     if line.level:
         return room > line.first + 2.5 * size
-    # The next word would have had room, and much more: the line above was meant to end there.
+    # The first word of this line would have fitted into the line above, with much room left: a paragraph ends there.
     ended = room > max(line.first + 1.2 * size, 0.25 * (right - left)) and not above.hyphen
     if is_rtl(line.words) or not shape.to_left:
         return ended
-    # A line is indented against the one above it where a paragraph begins; an item's lines go on under its text.
+    # An indented line begins a paragraph. The second line of a list item is indented, too: it is below the text of the
+    # item, to the right of its bullet.
     indented = line.x0 - above.x0 > 0.7 * size and line.x0 - left > 0.7 * size
     if indented and (not item or above is not item[0]):
         return True
@@ -323,10 +332,11 @@ def _finished(group: list[Line], items: list[list[Line]], style: Style) -> list[
 
 
 def _level(line: Line, style: Style) -> int:
-    """The level of a heading in such letters; 0 where they are those of the text."""
+    """The level of a heading with the look of this line; 0 for running text."""
     if line.parted or _WORDY.search(line.words) is None:
         return 0
     named = style.titles.get(_plain(line.words)) if style.titles else None
+    # The outline of the file is certain. The size of letters is only a guess.
     if named is not None:
         return named
     ratio = line.size / style.size
@@ -336,18 +346,20 @@ def _level(line: Line, style: Style) -> int:
 
 
 def _is_title(words: str, lines: int, level: int) -> bool:
-    """Whether words in larger or bolder letters are a title, and not a sentence."""
+    """Whether words in larger or bold letters are a title, and not a sentence."""
     if level == 1:
         return True
     ended = words.endswith((".", ",", ";")) and not words.endswith("...")
+    # Large letters are a title even in lower case. Bold ones may be emphasized words in the middle of a sentence.
     begun = not words[0].islower() or level < 3
     return lines <= 3 and len(words) <= 150 and not ended and begun and any(letter.isalnum() for letter in words)
 
 
 def plain_titles(titles: Sequence[tuple[str, int]]) -> dict[str, int]:
-    """Titles of the outline as lines can be compared with them."""
+    """Titles of the outline in the form in which lines are compared with them, and their levels."""
     return {plain: min(level + 1, 6) for title, level in titles if (plain := _plain(title))}
 
 
 def _plain(words: str) -> str:
+    # An outline and its page differ in spaces, case and punctuation.
     return "".join(letter for letter in words.casefold() if letter.isalnum())

@@ -55,7 +55,7 @@ class Item:
 
     @property
     def box(self) -> Box:
-        """Where it is."""
+        """Its position on the page, or in the turned frame."""
         return self.x0, self.top, self.x1, self.bottom
 
 
@@ -106,7 +106,7 @@ def parted(item: Item) -> list[Item]:
 
 
 def rtl_letters(words: str) -> int:
-    """How many letters are in it that are written from right to left."""
+    """The number of letters that are written from right to left."""
     return 0 if words.isascii() else len(_RTL.findall(words))
 
 
@@ -121,8 +121,7 @@ def is_rtl(words: str) -> bool:
 MAX_CHARACTERS = 120_000
 """Characters of one page that are read. A printed page has about three thousand."""
 ABOVE, BELOW = 0.8, 0.2
-"""Of a letter's size: what a line has above the place where letters stand, and below. Fonts say too little and too
-much about it."""
+"""The height of a line above its baseline and below it, in letter sizes. The numbers in fonts are unreliable."""
 
 _HYPHENS = "\ufffe\x02"
 """pdfium's characters for a hyphen at a line break inside a word."""
@@ -144,6 +143,7 @@ def read_words(textpage: PdfTextPage, frame: Matrix) -> Words:
     for word, direction in found:
         if direction is not None:
             votes[direction] += len(word.text)
+    # The page is read in the direction of most of its characters.
     most = votes.most_common(1)[0][0] if votes else RIGHT
     items: list[Item] = []
     sideways: list[Item] = []
@@ -225,6 +225,9 @@ class _Reader:
                 loose_box(raw, stop, last)
             font_of(raw, start, name, 128, flags)
             font, left, right, top, bottom = name.value, first.left, last.right, first.top, first.bottom
+            # A word that continues a run needs no further calls: size, style, direction and baseline are those of the
+            # run. On an upright page the frame only moves and mirrors, so that horizontal distances in pdfium's
+            # coordinates can be added to positions in the frame.
             if (
                 run is not None
                 and start == run_end + 1
@@ -244,6 +247,7 @@ class _Reader:
             else:
                 item, direction = self._word(words, start, stop, last, hyphen=hyphen)
                 found.append((item, direction))
+                # A run grows to the right, unlike words that are written from right to left.
                 run = item if self._upright and direction == RIGHT and not is_rtl(words) else None
                 run_top, run_bottom, run_font = top, bottom, font
             run_end, run_right = end, right
@@ -255,6 +259,8 @@ class _Reader:
         """A word whose ends and font are known, and its direction; None if a single letter does not show it."""
         raw, first, matrix = self._raw, self._first, self._matrix
         pdfium.FPDFText_GetMatrix(raw, start, matrix)
+        # Many programs set a font size of 1 and scale it with the matrix. If the product is absurd, the height of the
+        # box replaces it.
         size = pdfium.FPDFText_GetFontSize(raw, start) * math.hypot(matrix.c, matrix.d)
         bottom, top, left, right, height = first.bottom, first.top, first.left, last.right, matrix.f
         if not 0.5 < size < 2_000:
@@ -337,6 +343,7 @@ def read_downwards(path: Path, index: int) -> Words | None:
     lines: list[Item] = []
     for letter in letters:
         words = str(letter["text"])
+        # pdfminer's text for a character that it cannot map.
         if words.startswith("(cid:"):
             continue
         size = float(letter["size"])
