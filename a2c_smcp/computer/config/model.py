@@ -41,6 +41,8 @@ STREAMABLE_ALIASES = frozenset(("http", "streamable-http", "streamableHttp", "st
 
 
 class _Model(BaseModel):
+    # Strict, because a lax model turns `"false"` into false, and a confirmation rule must not depend on such a guess.
+    # Frozen, because a change must pass the manager, which restarts the server.
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", validate_default=False)
 
 
@@ -107,6 +109,8 @@ class StdioParameters(_Model):
     @classmethod
     def _known_encoding(cls, value: str) -> str:
         try:
+            # Output is cut into lines at the byte 0x0A before it is decoded, which is wrong for an encoding such as
+            # UTF-16.
             is_usable = "{}\n".encode(value) == b"{}\n"
         except LookupError:
             is_usable = False

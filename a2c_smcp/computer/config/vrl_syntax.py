@@ -19,6 +19,7 @@ MAX_SCRIPT = 20_000
 """Characters in a script."""
 CHECK_SECONDS = 10.0
 
+# `-I`: the worker must import `vrl_python` of this installation, not a file in the working directory.
 WORKER = [sys.executable, "-I", str(Path(__file__).with_name("vrl_worker.py"))]
 ENVIRONMENT = LEAST_ENVIRONMENT  # a script can read it
 

@@ -99,6 +99,7 @@ class ConnectedServer(Generic[AudienceT]):
             ServerGone: the server ended during the call.
             ToolFailedError: the server rejected the call, or answered something that is no result; its words are kept.
         """
+        # A key of its own for each call: the same tool may run several times at once.
         call = object()
         self._health.call_begins(call)
         try:
@@ -111,6 +112,7 @@ class ConnectedServer(Generic[AudienceT]):
                 if is_closed(error) and (loss := await self._describe_loss()):
                     raise ServerGone(loss) from None
             raise ToolFailedError(self._redact(error.message), details={"mcp_code": error.code}) from None
+        # The session writes these messages itself, but with parts of the server's answer, which may contain a secret.
         except ToolFailedError as error:
             raise ToolFailedError(self._redact(error.message)) from None
         finally:
@@ -135,6 +137,8 @@ class ConnectedServer(Generic[AudienceT]):
             if problem is not None:
                 words = in_words(problem, self._redact)
                 logger.debug("[%s] does not announce changes of its lists: %s", self._name, words)
+            # A server that does not know the request will not learn it during this connection. Any other failure may
+            # pass, and the subscription is opened again.
             codes = types.METHOD_NOT_FOUND, types.INVALID_PARAMS
             is_rejected = isinstance(problem, MCPError) and problem.code in codes
 

@@ -1,6 +1,6 @@
 """The resources of one connected MCP server: listed, listed again when the list changes, and watched for updates.
 
-What is shown of them, and when a content is read, is the business of the layer above: the `Audience`.
+The layer above, the `Audience`, decides which resources are shown and when their contents are read.
 """
 
 from __future__ import annotations
@@ -228,6 +228,7 @@ class ResourceWatch:
 
         def on_open(honored: types.SubscriptionFilter) -> None:
             audience.watch(honored.resource_subscriptions or (), Watched.YES)
+            # In a task of its own: the loop that reads events calls this function, and must not wait for reads.
             tasks.start_soon(audience.look_again)
 
         def on_event(event: ServerEvent) -> None:

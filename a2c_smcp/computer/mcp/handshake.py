@@ -61,6 +61,7 @@ class Handshake:
         try:
             await session.initialize()
         except MCPError as error:
+            # A server that knows only 2026-07-28 rejects `initialize` with one of these codes.
             if error.code not in (types.UNSUPPORTED_PROTOCOL_VERSION, types.METHOD_NOT_FOUND):
                 raise
             await session.discover()

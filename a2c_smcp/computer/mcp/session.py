@@ -26,6 +26,7 @@ from a2c_smcp.smcp import Completion, CompletionArgument, CompletionReference, R
 from a2c_smcp.utils.results import CallToolResult
 
 MAX_PAGES = 10_000
+"""Pages of one list. A cursor that repeats ends a list, too, but a server may invent a new one each time."""
 MAX_NAME = 256
 
 _tools = TypeAdapter(types.Tool)
@@ -140,6 +141,8 @@ class Session(ClientSession):
             MCPError: the server answered with an error, or the connection is closed.
         """
         answer = await self._ask("resources/read", {"uri": uri})
+        # Checked by hand, not parsed into models: the contents go to the Agent as the server wrote them, and may be
+        # megabytes.
         contents = answer.get("contents")
         if not isinstance(contents, list) or not all(_is_content(part) for part in cast("list[Any]", contents)):
             raise MCPError(code=types.INTERNAL_ERROR, message="its answer to resources/read holds no contents")
@@ -259,6 +262,8 @@ class Session(ClientSession):
     async def _ask(self, method: str, params: dict[str, Any], on_progress: OnProgress | None = None) -> dict[str, Any]:
         data: dict[str, Any] = {"method": method, "params": params}
         options: CallOptions = {}
+        # In 2026-07-28 every request carries the version and the capabilities of the client, and over HTTP also the
+        # method and the name of the tool as headers. Earlier versions agree on all this once, in the handshake.
         self._stamp(data, options)
         return await self._conversation.ask(method, data["params"], options, on_progress)
 

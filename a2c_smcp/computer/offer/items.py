@@ -29,6 +29,8 @@ TURN_SECONDS = 1.0
 T = TypeVar("T")
 
 
+# Compared by identity: a resource that is removed and listed again is another item, and a late answer about the first
+# one must not be stored in the second.
 @dataclass(eq=False, slots=True)
 class Item:
     """A listed resource, and whether its content is known and current.
@@ -56,6 +58,7 @@ class Item:
 
     def outdate(self) -> None:
         """The content may have changed."""
+        # The change may have repaired a resource that could not be read, so the pause before a retry ends, too.
         self.changes += 1
         self.is_fresh = False
         self.problem = None

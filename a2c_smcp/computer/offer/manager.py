@@ -281,6 +281,8 @@ class MCPServerManager:
             self._tell_status(server)
 
     def _tell_status(self, server: str) -> None:
+        # Each event is set once. If one event were set and cleared again, a caller that looks at the state before the
+        # change and waits after it would miss the change.
         change, self._change = self._change, asyncio.Event()
         change.set()
         try:
