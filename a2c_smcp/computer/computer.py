@@ -59,8 +59,8 @@ class Computer:
     the list of its tools, windows or documents. `status` has the new state. The function must not wait, and an
     exception that it raises is logged.
 
-    An MCP server is `starting`, `ready`, `stopping` and `stopped`. If it ends by itself, it is `restarting`; after too
-    many restarts it is `failed`. Its tools can be called while it is `ready`.
+    An MCP server is `starting`, `ready`, `stopping` and `stopped`. If it ends by itself, it is `restarting`, or
+    `failed` if it is not restarted. Its tools can be called while it is `ready`.
     """
 
     def __init__(

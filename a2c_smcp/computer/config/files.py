@@ -117,7 +117,7 @@ def parse_config(
     reader = _Reader(lines, filled_in, source, expand=expand, adopt=adopt)
     reader.read(data)
     if reader.problems:
-        # A person corrects the file from top to bottom, while the reader checks references between its parts last.
+        # A person corrects the file from top to bottom. The reader takes its parts in an order of its own.
         in_order = sorted(reader.problems, key=lambda problem: problem.line or 0)
         raise ConfigError(in_order, warnings=reader.config.warnings)
     return reader.config
@@ -146,7 +146,7 @@ def place_of_servers(data: dict[str, Any]) -> tuple[jsonc.Path, dict[str, Any], 
 
 
 class _Reader:
-    """Reads data and collects what is wrong with it."""
+    """Reads data, and collects all mistakes in it."""
 
     def __init__(
         self,

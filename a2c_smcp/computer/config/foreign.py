@@ -49,7 +49,7 @@ def in_our_words(data: Mapping[str, Any], *, adopt: bool) -> tuple[dict[str, Any
     for key in _TIMES if adopt else ():
         if data.pop(key, None) is not None:
             left_out[key] = "is not imported: the Agent that makes a call decides how long it may take"
-    # Other hosts accept a number, or null for a variable that is not set. Our models are strict: text only.
+    # Other hosts accept numbers and null here. Our models are strict, and accept only text.
     for key in ("env", "headers"):
         if isinstance(values := data.get(key), dict):
             named = cast("dict[str, Any]", values).items()

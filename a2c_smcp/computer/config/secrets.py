@@ -184,7 +184,7 @@ def hide_in_text(text: str, replacement: Replacement) -> str:
 
 
 def _in_value(name: str, value: Any, replacement: Replacement) -> Any:
-    """The value of a name: all of it is a secret if the name says so, else parts of it may be."""
+    """Replace the secrets in the value of a name: the whole value if the name looks secret, else parts of it."""
     if not isinstance(value, str) or not value:
         return value
     # `Bearer` stays visible: it shows what kind of header the owner wrote, and is no secret.

@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 PROGRESS_PAUSE = 1.0
 """Seconds between two log lines about the progress of a call; the last one is always written."""
 MAX_PROGRESS = 300
-"""Characters of what a server says about it."""
+"""Characters that are logged of a server's message about the progress."""
 
 AudienceT = TypeVar("AudienceT", bound=Audience)
 
@@ -68,7 +68,7 @@ class ConnectedServer(Generic[AudienceT]):
         """Keep tools and resources current and check that the server lives, until this is cancelled."""
         async with anyio.create_task_group() as tasks:
             # Siblings in one group: if one of them breaks, all end, and with them the connection. A server whose tools
-            # are not kept current, or whose health nobody checks, must not look ready.
+            # are not kept current, or whose health is not checked, must not look ready.
             tasks.start_soon(self._watch.run, self.view)
             tasks.start_soon(self._tools.keep_current, self.session)
             tasks.start_soon(self._health.watch)
@@ -167,7 +167,8 @@ class ConnectedServer(Generic[AudienceT]):
         return on_progress
 
     async def _describe_loss(self) -> str | None:
-        """Why the connection ended, if it did. The pipe may break a moment before the process is known to be gone."""
+        """Why the connection ended; None if it did not."""
+        # The pipe may break a moment before the system reports the end of the process, and with it the exit code.
         await asyncio.wait((self._link.lost,), timeout=1)
         if not self._link.lost.done():
             return None

@@ -98,7 +98,7 @@ class Host(Generic[AudienceT]):
     # ----------------------------------------------------------------------------------------------- starting, stopping
 
     async def replace_all(self, configs: Iterable[MCPServerConfig]) -> None:
-        """Have these servers instead of any others; what runs is stopped."""
+        """Replace all servers by these; running servers are stopped."""
         await self.stop_all()
         # A Computer that was shut down may be booted again.
         self._is_closed = False

@@ -197,7 +197,7 @@ class Owner(Generic[AudienceT]):
     # ------------------------------------------------------------------------------------------------- the owner's life
 
     async def _own(self) -> None:
-        """Connect, and connect again, until the server is stopped or has failed for good."""
+        """Connect, and connect again, until the server is stopped or is not restarted any more."""
         restarts = Restarts(self._policy)
         try:
             with anyio.CancelScope() as self._scope:
@@ -277,7 +277,7 @@ class Owner(Generic[AudienceT]):
         return link.lost.result() if link.lost.done() else self._stop_reason or "was stopped"
 
     def _forget(self) -> None:
-        """Offer nothing of a connection that has ended."""
+        """Stop offering the tools and resources of a connection that has ended."""
         connected, self._connected = self._connected, None
         if connected is not None:
             connected.close()

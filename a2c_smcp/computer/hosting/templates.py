@@ -23,7 +23,7 @@ _HOST = re.compile(r"dpe://([^/?#{}]+)(?=[/?#{]|$)")
 
 
 class Templates:
-    """One reading for all requests at a time. `is_told` says that the server announces changes of the list."""
+    """Requests at the same time share one reading. `is_told`: the server announces changes of the list."""
 
     def __init__(self, session: Session, *, is_offered: bool, is_told: bool) -> None:
         self._session = session

@@ -98,7 +98,7 @@ class ResourceWatch:
         self._tasks: anyio.abc.TaskGroup | None = None
 
     def outdate(self) -> None:
-        """Resources came or went, or may have."""
+        """The list of resources may have changed."""
         self.templates.outdate()
         self._stale.set()
 
@@ -124,7 +124,7 @@ class ResourceWatch:
                 await anyio.sleep(backoff.next())
 
     async def wait_listed(self) -> None:
-        """Wait until the server has been asked what it has."""
+        """Wait until the server has listed its resources for the first time, or failed to."""
         await self._listed.wait()
 
     async def list_again(self) -> None:

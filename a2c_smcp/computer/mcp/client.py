@@ -95,7 +95,7 @@ class MCPClient(ABC):
         is_open = False
         while not is_open:
             link = self._link = Link()
-            # The lines explain a failure, so those of an earlier attempt must not stand beside its reason.
+            # The lines explain a failure, so those of an earlier attempt must not appear beside its reason.
             self.stderr.clear()
             try:
                 async with self._session(parameters, link) as session:

@@ -103,7 +103,7 @@ class Conversation(Dispatcher[TransportContext]):
                 task_status.started()
                 await self._ended.wait()
             finally:
-                # From here on the server can start no more tasks: a group that is being closed accepts none.
+                # No request of the server may start a task from here on: a group that is being closed rejects it.
                 self._tasks = None
                 for order in self._orders.values():
                     order.cancel()
@@ -122,7 +122,7 @@ class Conversation(Dispatcher[TransportContext]):
         options: CallOptions,
         on_progress: OnProgress | None = None,
     ) -> dict[str, Any]:
-        """Ask the server and wait for its answer. If the caller is cancelled, the server is told to cancel, too.
+        """Ask the server and wait for its answer. If the caller is cancelled, the server cancels the request, too.
 
         Raises:
             MCPError: the server's error; `REQUEST_TIMEOUT`; `CONNECTION_CLOSED`.

@@ -20,7 +20,7 @@ class ConnectionFailed(Exception):
 
 
 def in_words(error: Exception, redact: Callable[[str], str]) -> str:
-    """What a server answered, or that it did not, without the secrets that it may have put into its answer."""
+    """The error of a server as text without secrets; for a timeout, the text says that there was no answer."""
     return redact(str(error)) or "no answer in time"
 
 

@@ -50,7 +50,7 @@ class Listing:
             self._add(resource.uri, resource.name, resource.description)
         except ValueError as error:
             self.skipped[resource.uri] = str(error)
-            # It is not shown, and can still be read by its exact address.
+            # A window with an invalid address is not shown, and can still be read by exactly this address.
             self.others.add(resource.uri)
 
     def _add(self, uri: str, name: str, description: str | None) -> None:

@@ -43,8 +43,9 @@ class Children:
         on_error_line: Callable[[str], None],
         stall_timeout: float,
     ) -> Child:
-        """Start a child. `on_line` gets each line of its standard output and says whether it was of use. A child that
-        reads nothing for `stall_timeout` seconds though something waits for it is given up.
+        """Start a child. `on_line` gets each line of its standard output, and returns whether it was a message.
+
+        A child becomes `unusable` if it reads nothing for `stall_timeout` seconds while data waits for it.
 
         Raises:
             OSError: it cannot be started.
@@ -57,7 +58,7 @@ class Children:
         return child
 
     async def aclose(self) -> None:
-        """Let the guard go, once all children have been stopped."""
+        """Close the guard, once all children have been stopped."""
         await asyncio.to_thread(self._guard.close)
 
 
@@ -90,7 +91,7 @@ class Child(asyncio.SubprocessProtocol):
         self.silent: asyncio.Future[None] = loop.create_future()
         """Done when its standard output has ended."""
         self.unusable: asyncio.Future[str] = loop.create_future()
-        """Why it is given up although the process still runs."""
+        """Why it cannot be used although the process still runs."""
         self.pid = 0
         self._written = 0
         self._is_read = asyncio.Event()
@@ -219,7 +220,7 @@ class Child(asyncio.SubprocessProtocol):
     def _take_output(self, data: bytes) -> bool:
         """Cut the output into lines; whether any was of use."""
         if b"\n" not in data:
-            # Collected in a list and joined once: a message of 100 MB arrives in chunks of 64 kB, and adding each to a
+            # Collected in a list and joined once: a large message arrives in small chunks, and adding each to a
             # byte string would copy the whole message again.
             self._parts.append(data)
             self._part_bytes += len(data)

@@ -204,8 +204,8 @@ class Session(ClientSession):
     async def refuses_mark(self) -> bool:
         """Whether the server rejects a ping as invalid only when it carries the version mark of 2026-07-28.
 
-        A server that does not know that version ignores the mark. One that rejects it knows the version, and only minds
-        that the connection was opened with another one.
+        A server that does not know that version ignores the mark. One that rejects it knows the version, and rejects
+        it only because the connection was opened with another one.
 
         Raises:
             MCPError: the connection is closed.
@@ -223,8 +223,7 @@ class Session(ClientSession):
         return answers == [types.INVALID_REQUEST, None]
 
     async def _pages(self, method: str, key: str, seconds: float | None = None) -> AsyncGenerator[list[Any]]:
-        """The pages of a list; each may take `seconds`. A cursor that comes a second time ends the list, because such a
-        server would send its pages for ever."""
+        """The pages of a list; each may take `seconds`."""
         cursors: set[str] = set()
         params: dict[str, Any] = {}
         for _ in range(MAX_PAGES):
@@ -237,6 +236,7 @@ class Session(ClientSession):
                 raise _NoList(f"its answer to {method} holds no list of {key}")
             yield cast("list[Any]", listed)
             cursor = page.get("nextCursor")
+            # A server that repeats a cursor would send its pages for ever.
             if not isinstance(cursor, str) or not cursor or cursor in cursors:
                 return
             cursors.add(cursor)
@@ -262,8 +262,8 @@ class Session(ClientSession):
     async def _ask(self, method: str, params: dict[str, Any], on_progress: OnProgress | None = None) -> dict[str, Any]:
         data: dict[str, Any] = {"method": method, "params": params}
         options: CallOptions = {}
-        # In 2026-07-28 every request carries the version and the capabilities of the client, and over HTTP also the
-        # method and the name of the tool as headers. Earlier versions agree on all this once, in the handshake.
+        # In 2026-07-28 every request carries the version and the capabilities of the client, and over HTTP also headers
+        # with the method and the name of the tool. Earlier versions agree on the capabilities once, in the handshake.
         self._stamp(data, options)
         return await self._conversation.ask(method, data["params"], options, on_progress)
 

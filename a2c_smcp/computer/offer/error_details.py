@@ -32,7 +32,8 @@ _IPV4 = re.compile(r"(?<![\w.])(\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?(?![\w.])")
 _IPV6 = re.compile(
     r"(?<![\w:])\[?([0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7})(?:%\w+)?\]?(?::\d{1,5})?(?![\w:])", re.IGNORECASE
 )
-# Top-level names that are reserved or customary for internal networks. A name without a dot cannot be told from a word.
+# Endings that are reserved or customary for internal networks. Apart from `localhost`, a host name without a dot cannot
+# be told from an ordinary word.
 _NAME = re.compile(
     r"(?<![\w.-])(?:localhost|[\w-]+(?:\.[\w-]+)*\.(?:local|localdomain|internal|intranet|lan|corp|home\.arpa))"
     r"(?::\d{1,5})?(?![\w-])",

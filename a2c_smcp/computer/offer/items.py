@@ -29,8 +29,8 @@ TURN_SECONDS = 1.0
 T = TypeVar("T")
 
 
-# Compared by identity: a resource that is removed and listed again is another item, and a late answer about the first
-# one must not be stored in the second.
+# Compared and hashed by identity: items are keys of tables while their fields change, and a resource that is removed
+# and listed again is another item.
 @dataclass(eq=False, slots=True)
 class Item:
     """A listed resource, and whether its content is known and current.

@@ -81,6 +81,4 @@ class Transformer:
         if worker is not None:
             with contextlib.suppress(ProcessLookupError):
                 worker.kill()
-            # Shielded, because this also runs for a request that is being cancelled, and a process that nothing waits
-            # for remains as a zombie.
             await asyncio.shield(worker.wait())

@@ -39,8 +39,8 @@ AT_ONCE = 500
 SMALLEST = 1_000
 """Bytes that the smallest document needs."""
 REFILL = 0.02
-"""Part of the room that must be free before documents that were left out are read. A lower limit would read one
-document for each one that goes."""
+"""Part of the room that must be free before documents that were left out are read. With a lower limit, each document
+that is removed would lead to a round that reads one other document."""
 
 
 class Room:
