@@ -1,6 +1,6 @@
 """The Computer: hosts MCP servers and offers them to an office.
 
-Everything is loaded when it is first used: the `mcp` package takes its time.
+Each name is imported when it is first used, because importing the `mcp` package is slow.
 """
 
 from __future__ import annotations

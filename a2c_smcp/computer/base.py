@@ -1,6 +1,6 @@
-"""The base of a Computer, where programs written for the protocol's documents look for it.
+"""The class `BaseComputer`, under the path that the protocol's documents name.
 
-There is one kind of Computer: what varies is given to its constructor, and a program may subclass it.
+It is the same class as `Computer`. Programs configure it by arguments of its constructor, or subclass it.
 """
 
 from __future__ import annotations

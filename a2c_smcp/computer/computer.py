@@ -55,10 +55,12 @@ class Computer:
     `confirm_callback(req_id, server, tool, parameters)` decides about calls of tools without `auto_apply`; it may be
     sync or async, and may wait for a person.
 
-    `on_status_changed(server)` is called in the event loop, once for each change, with the name of an MCP server whose
-    state has changed, or the list of its tools, windows or documents; `status` says how it is now. It must not wait,
-    and what it raises is logged. A server is `starting`, `ready`, `stopping` and `stopped`; one that ends by itself is
-    `restarting`, or `failed` when that is hopeless. Its tools can be called while it is `ready`.
+    `on_status_changed(server)` is called in the event loop, once for each change of an MCP server: of its state, or of
+    the list of its tools, windows or documents. `status` has the new state. The function must not wait, and an
+    exception that it raises is logged.
+
+    An MCP server is `starting`, `ready`, `stopping` and `stopped`. If it ends by itself, it is `restarting`, or
+    `failed` if it is not restarted. Its tools can be called while it is `ready`.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class Computer:
         if inputs is not None:
             self._resolver.replace_inputs(inputs)
         self._configured = list(mcp_servers or ())
+        # The host keeps its servers by name: of two with the same name, the first would disappear silently.
         names = [config.name for config in self._configured]
         if len(set(names)) < len(names):
             raise ValueError(f"two MCP servers have the same name: {', '.join(sorted(names))}")
@@ -114,16 +117,19 @@ class Computer:
         if self._booted:
             return
         await self.mcp_manager.ainitialize(self._configured)
+        # Set before the servers start, which may take half a minute: a change of the configuration during that time
+        # must reach the manager, which has already read the list.
         self._booted = True
         if self.mcp_manager.auto_connect:
             await self.mcp_manager.astart_all(patience)
 
     async def shutdown(self) -> None:
         """End running calls and stop all MCP servers."""
-        # Calls end first, while their servers still run, so that each gets `notifications/cancelled`. The secrets go
-        # last: what servers write while they stop is logged without them.
+        # Servers may have been added or removed since the start. The Computer can be booted again, with the same ones.
         self._configured = list(self.mcp_servers)
         self._booted = False
+        # Calls end first, while their servers still run, so that each gets `notifications/cancelled`. The secrets go
+        # last: what servers write while they stop is logged without them.
         await self._calls.aclose()
         await self.mcp_manager.aclose()
         await self._announcer.aclose()

@@ -117,6 +117,7 @@ def parse_config(
     reader = _Reader(lines, filled_in, source, expand=expand, adopt=adopt)
     reader.read(data)
     if reader.problems:
+        # A person corrects the file from top to bottom. The reader takes its parts in an order of its own.
         in_order = sorted(reader.problems, key=lambda problem: problem.line or 0)
         raise ConfigError(in_order, warnings=reader.config.warnings)
     return reader.config
@@ -128,6 +129,7 @@ def server_from(data: Mapping[str, Any], name: str | None = None) -> MCPServerCo
     Raises:
         ConfigError: the configuration is invalid.
     """
+    # Not expanded: a program has already put its values in, and a `$` in one of them is meant literally.
     reader = _Reader({}, Variables({}, Path.cwd()), expand=False)
     reader.read_server((), name, dict(data))
     if reader.problems:
@@ -144,7 +146,7 @@ def place_of_servers(data: dict[str, Any]) -> tuple[jsonc.Path, dict[str, Any], 
 
 
 class _Reader:
-    """Reads data and collects what is wrong with it."""
+    """Reads data, and collects all mistakes in it."""
 
     def __init__(
         self,
@@ -212,6 +214,8 @@ class _Reader:
             self._complain(path, "an object is expected")
             return
         data = dict(cast("Mapping[str, Any]", data))
+        # The other hosts all put `command` or `url` directly into the server, so this key alone tells the two shapes
+        # apart.
         is_flat = "server_parameters" not in data
         if is_flat:
             if is_extension(data):
@@ -244,7 +248,7 @@ class _Reader:
     # ---------------------------------------------------------------------------------------------------------- servers
 
     def _kind(self, path: jsonc.Path, data: dict[str, Any]) -> str | None:
-        """The type of a server, said or inferred."""
+        """The type of a server, as written or inferred."""
         kind = data.get("type")
         if kind is None:
             parameters = data.get("server_parameters", data)
@@ -255,7 +259,9 @@ class _Reader:
             if "command" in parameters:
                 return "stdio"
             if isinstance(url, str):
+                # Configurations of other hosts often have only a URL. SSE servers answer at `/sse` by convention.
                 return "sse" if url.split("?")[0].rstrip("/").endswith("/sse") else "streamable"
+            # A misspelled `command` is a better explanation than a missing one.
             hints = {key: hint for key in parameters if (hint := meant(key, ("command", "url", "server_parameters")))}
             for key, hint in hints.items():
                 self._complain((*path, key), "unknown key" + hint)
@@ -268,7 +274,7 @@ class _Reader:
         return "streamable" if kind in STREAMABLE_ALIASES else kind
 
     def _nest(self, path: jsonc.Path, data: dict[str, Any], kind: str) -> dict[str, Any]:
-        """Our nested shape from a flat one. What other hosts add and we do not know is said, and left out."""
+        """Convert a flat server to our nested shape. Unknown keys are left out, with a warning."""
         nested: dict[str, Any] = {"server_parameters": {}}
         nearest = _PARAMETER_FIELDS[kind] | _BASE_FIELDS
         for key, value in data.items():
@@ -277,13 +283,17 @@ class _Reader:
             elif key in _BASE_FIELDS or key == "envFile":
                 nested[key] = value
             elif key != "type":
+                # A `url` beside a `command` is a known key in the wrong type of server, which a suggestion of a similar
+                # key would not explain.
                 is_of_others = any(key in fields for fields in _PARAMETER_FIELDS.values())
                 hint = f": a server of type {kind} has no {key}" if is_of_others else meant(key, nearest)
                 self._warn((*path, key), "is not read" + hint)
         return nested
 
     def _check_tool_meta(self, path: jsonc.Path, model: MCPServerConfig) -> None:
-        """Further keys reach the Agent as they are: one that is almost a known key is more likely a mistake."""
+        """Warn about misspelled keys in the metadata of tools."""
+        # Unknown keys are allowed here, and reach the Agent as they are. One that is almost a known key is more likely
+        # a mistake, and it would be a serious one: `auto_aply: false` changes nothing.
         metas: list[tuple[jsonc.Path, ToolMeta | None]] = [(("default_tool_meta",), model.default_tool_meta)]
         metas += [(("tool_meta", tool), meta) for tool, meta in model.tool_meta.items()]
         for place, meta in metas:
@@ -304,6 +314,7 @@ class _Reader:
             self.config.env_files[model.name] = self._variables.file(env_file)
         elif env_file is not None:
             self._complain((*path, "envFile"), "must be text")
+        # A disabled server may need variables that only exist on another machine: they must not make this file invalid.
         if not self._is_expanding or model.disabled:
             return model
         if model.name in self.config.env_files and model.type != "stdio":
@@ -357,6 +368,7 @@ class _Reader:
 
     def _validate(self, path: jsonc.Path, model: Any, data: dict[str, Any], hidden: set[str]) -> Any:
         """The model, or None and one problem for each mistake. `hidden` are levels that the owner did not write."""
+        # `envFile` is a matter of files. The models reject unknown keys, and do not have it.
         data = {key: value for key, value in data.items() if key != "envFile"}
         try:
             return model.model_validate(data)

@@ -19,8 +19,7 @@ def is_extension(data: Mapping[str, Any]) -> bool:
 def in_our_words(data: Mapping[str, Any], *, adopt: bool) -> tuple[dict[str, Any], dict[str, str]]:
     """The server with our keys and types, and the reason for each key that is left out.
 
-    With `adopt`, tools that the other host runs without confirmation do so here, too. A file that is only read does not
-    allow that: its owner trusted a program on this machine, not the Agent of an office.
+    With `adopt`, tools that the other host runs without confirmation do so here, too.
     """
     data = {key: value for key, value in data.items() if value is not None}
     left_out: dict[str, str] = {}
@@ -39,6 +38,8 @@ def in_our_words(data: Mapping[str, Any], *, adopt: bool) -> tuple[dict[str, Any
         data.setdefault("disabled", not is_enabled)
     if isinstance(data.get("disabledTools"), list):
         data["forbidden_tools"] = [*data.get("forbidden_tools", []), *data.pop("disabledTools")]
+    # A file that is only read allows no tool: its owner trusted a program on this machine, not the Agents of an office.
+    # An import is a decision of the owner, and lists what it allows.
     for key in _ALLOWED:
         allowed = data.pop(key, [])
         if not adopt and allowed:
@@ -48,6 +49,7 @@ def in_our_words(data: Mapping[str, Any], *, adopt: bool) -> tuple[dict[str, Any
     for key in _TIMES if adopt else ():
         if data.pop(key, None) is not None:
             left_out[key] = "is not imported: the Agent that makes a call decides how long it may take"
+    # Other hosts accept numbers and null here. Our models are strict, and accept only text.
     for key in ("env", "headers"):
         if isinstance(values := data.get(key), dict):
             named = cast("dict[str, Any]", values).items()

@@ -118,6 +118,8 @@ def _bring_inputs(
     brought: dict[str, dict[str, Any]] = {}
     for input_id in input_ids([config.server_parameters.model_dump() for config in servers]):
         new_id = input_id
+        # The same id may stand for another question in the target. Without a new id, the imported server would get the
+        # secret of another one.
         if input_id in there and there[input_id] != defined.get(input_id):
             new_id = imported.renamed[input_id] = _free_id(input_id, there.keys() | defined.keys())
         elif input_id in there:

@@ -43,6 +43,7 @@ def environment_names(prefix: str, input_id: str, server: str | None = None, too
             continue
         name = (prefix + "_".join(parts[:count])).upper()
         yield name
+        # A shell cannot set a variable with other characters, such as the hyphen of an input `api-key`.
         plain = re.sub(r"[^A-Z0-9_]", "_", name)
         if plain != name:
             yield plain
@@ -103,6 +104,7 @@ def _argv(wanted: MCPServerCommandInput) -> list[str]:
         arguments = wanted.args
     if wanted.shell:
         return [shell_line(wanted.command, arguments)]
+    # A command that exists as it is may have spaces in its path. Only otherwise is it a command line with arguments.
     if shutil.which(wanted.command):
         return [program(wanted.command, os.environ), *arguments]
     return [*split_words(wanted.command), *arguments]

@@ -185,6 +185,7 @@ class InputResolver:
         if value is None:
             value = wanted.default
         if value is None:
+            # The last name has only characters that a shell accepts.
             name = list(environment_names(self._prefix, wanted.id))[-1]
             raise InputMissing(f"input {wanted.id} has no value: set {name}, or give it at the prompt")
         self._remember(wanted, value)

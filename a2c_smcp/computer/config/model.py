@@ -41,6 +41,8 @@ STREAMABLE_ALIASES = frozenset(("http", "streamable-http", "streamableHttp", "st
 
 
 class _Model(BaseModel):
+    # Strict: a lax model would guess that `"false"` means false, and the owner of the file would not learn of the
+    # mistake. Frozen: a change must pass the manager, which decides whether the server restarts.
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", validate_default=False)
 
 
@@ -96,7 +98,7 @@ class StdioParameters(_Model):
     encoding: str = "utf-8"
     """Of its standard input and output; one that contains ASCII."""
     encoding_error_handler: Literal["strict", "ignore", "replace"] = "strict"
-    """What becomes of bytes that are no text in this encoding."""
+    """How to treat bytes that are invalid in this encoding."""
 
     @field_validator("cwd", mode="before")
     @classmethod
@@ -107,6 +109,8 @@ class StdioParameters(_Model):
     @classmethod
     def _known_encoding(cls, value: str) -> str:
         try:
+            # Output is cut into lines at the byte 0x0A before it is decoded, which is wrong for an encoding such as
+            # UTF-16.
             is_usable = "{}\n".encode(value) == b"{}\n"
         except LookupError:
             is_usable = False
@@ -147,7 +151,7 @@ class StreamableHttpParameters(_Model):
     sse_read_timeout: IsoDuration | Placeholder = timedelta(minutes=5)
     """How long an answer or an event stream may stay silent; seconds, or ISO-8601."""
     terminate_on_close: bool | Placeholder = True
-    """Whether the session is ended at the server when the Computer is done with it."""
+    """Whether the Computer ends the session on the server when it disconnects."""
 
 
 class SseParameters(_Model):
@@ -172,7 +176,7 @@ class SseParameters(_Model):
 
 # ------------------------------------------------------------------------------------------------------------- a server
 class ToolMeta(_Model):
-    """What the owner says about a tool. Null inherits; further keys are kept."""
+    """The owner's settings for a tool. Null inherits the default; further keys are kept."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -181,7 +185,7 @@ class ToolMeta(_Model):
     alias: _Text | None = None
     """The name that an Agent sees and calls; for one tool only."""
     tags: list[str] | None = None
-    """Words by which an Agent may choose tools."""
+    """Words that help an Agent to choose tools."""
     ret_object_mapper: dict[str, Any] | None = None
     """For the Agent: how to read the result. The Computer passes it on."""
 
@@ -194,18 +198,18 @@ class ToolMeta(_Model):
 
 
 class BaseServerConfig(_Model):
-    """What is the same for a server of any type."""
+    """The settings that servers of all types have."""
 
     name: Annotated[str, Field(min_length=1, max_length=256)]
     """Its name; in a file, its key."""
     disabled: bool = False
-    """Never start it; none of its tools is there."""
+    """Do not start it, and do not offer its tools."""
     forbidden_tools: list[str] = []
     """Names or aliases of tools that no Agent sees, or can call (4002)."""
     tool_meta: dict[str, ToolMeta] = {}
-    """For one tool, by the server's own name of it. What is not null here beats the default."""
+    """Settings of single tools, by the names that the server uses. A field that is not null overrides the default."""
     default_tool_meta: ToolMeta | None = None
-    """For all its tools. An `alias` has no effect here."""
+    """Settings of all its tools. An `alias` has no effect here."""
     vrl: str | None = None
     """A script in Vector Remap Language that runs on each result; needs the extra `vrl`."""
 
@@ -358,7 +362,7 @@ class MCPServerPromptStringInput(_Input):
     type: Literal["promptString"] = "promptString"
     """A person types it."""
     default: str | None = None
-    """The value if nobody gives one."""
+    """The value if no other is given."""
     password: bool | None = None
     """It is not shown while it is typed, nor anywhere else; `--keyring` remembers it."""
 
@@ -369,9 +373,9 @@ class MCPServerPickStringInput(_Input):
     type: Literal["pickString"] = "pickString"
     """A person picks it."""
     options: Annotated[list[str], Field(min_length=1)]
-    """What there is to pick from."""
+    """The values to choose from."""
     default: str | None = None
-    """The value if nobody picks one; one of the options."""
+    """The value if no option is picked; one of the options."""
 
     @model_validator(mode="after")
     def _default_is_an_option(self) -> MCPServerPickStringInput:

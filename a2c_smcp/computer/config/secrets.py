@@ -22,6 +22,7 @@ HIDDEN = "•••"
 
 _URL_SAFE = str.maketrans("+/", "-_")
 
+# A filter must be added to each logger by name: a logger does not apply its filters to the records of its children.
 _TALKATIVE = (
     "asyncio",
     "httpcore2.connection",
@@ -119,6 +120,7 @@ _NOT_ITSELF = frozenset((
 """Last words of names whose value is not the secret itself, such as `token_file` or `key_id`."""
 # fmt: on
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+# OpenAI and others, GitHub, GitLab, Slack, Hugging Face, AWS, Google, and JSON Web Tokens.
 _SECRET_VALUE = re.compile(
     r"\b(?:sk-[\w-]{16,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[abeoprs]-[\w-]{10,}|hf_\w{16,}"
     r"|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|ya29\.[\w-]{16,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*)"
@@ -138,6 +140,7 @@ Replacement = Callable[[str, str], str]
 """Gets the name and value of a secret; returns the text that replaces it."""
 
 _SCHEME = re.compile(r"(?P<scheme>(?:Bearer|Basic|ApiKey)\s+)(?P<value>\S.*)", re.IGNORECASE | re.DOTALL)
+# `:(?!//)`: the scheme of a URL is not a name.
 _NAMED = re.compile(r"(?P<start>(?P<name>-{0,2}[A-Za-z][\w-]*)(?:=|:(?!//)\s*))(?P<value>.*)", re.DOTALL)
 """A name and its value in one argument."""
 _WORD_OF_TEXT = r"""(?P<value>"(?:[^"\\]|\\.)*"|'[^']*'|[^\s;&|,"'{}\[\]]+)"""
@@ -151,6 +154,7 @@ _OPTION_WITHIN = re.compile(r"(?P<start>(?<!\S)(?P<name>--?[A-Za-z][\w-]*)\s+)" 
 _DEFAULT = re.compile(r"(?P<start>\$\{(?:env:)?(?P<name>[A-Za-z_]\w*):-)(?P<value>[^{}]+)\}")
 """A variable with a default value."""
 _PLACEHOLDER = re.compile(r"\$\{(?:[^{}]|\$\{[^{}]*\})*\}")
+# The colon inside of `${VAR:-default}` does not end the user name, so a placeholder counts as one character.
 _USER = re.compile(rf"(?P<name>(?:{_PLACEHOLDER.pattern}|[^:])*)(?::(?P<password>.*))?", re.DOTALL)
 """The user and password of a URL."""
 
@@ -180,14 +184,16 @@ def hide_in_text(text: str, replacement: Replacement) -> str:
 
 
 def _in_value(name: str, value: Any, replacement: Replacement) -> Any:
-    """The value of a name: all of it is a secret if the name says so, else parts of it may be."""
+    """Replace the secrets in the value of a name: the whole value if the name looks secret, else parts of it."""
     if not isinstance(value, str) or not value:
         return value
     # `Bearer` stays visible: it shows what kind of header the owner wrote, and is no secret.
     scheme = _SCHEME.fullmatch(value)
+    # A text such as `Basic tool set` has a scheme by accident; credentials have no spaces.
     if looks_secret(name) or (scheme is not None and " " not in scheme["value"]):
         start, secret = (scheme["scheme"], scheme["value"]) if scheme is not None else ("", value)
         value = start + _as_secret(name, secret, replacement)
+        # With placeholders in it, the value may also have a URL or a token between them.
         if "${" not in secret:
             return value
     else:
@@ -207,6 +213,7 @@ def _in_match(found: re.Match[str], replacement: Replacement) -> str:
     name, value = found["name"], found["value"]
     quote = value[0] if value[0] in "\"'" else ""
     inner = value.strip(quote) if quote else value
+    # A `$` begins a variable of a script, and a `-` the next option: neither is the secret.
     if not looks_secret(name) or not inner or inner.startswith(("$", "-", HIDDEN)):
         return found[0]
     return f"{found['start']}{quote}{_as_secret(name, inner, replacement)}{quote}"
@@ -231,6 +238,8 @@ def _in_args(args: list[Any], replacement: Replacement) -> list[Any]:
         found = _NAMED.fullmatch(arg)
         if found is not None:  # --token=x, -e TOKEN=x, "Authorization: Bearer x"
             shown.append(found["start"] + _in_value(found["name"], found["value"], replacement))
+        # A value that begins with a hyphen is taken for the next flag, unless the flag before it needs a secret: tokens
+        # may begin with one, too.
         elif flag and (not arg.startswith("-") or looks_secret(flag)):
             shown.append(_in_value(flag, arg, replacement))
         else:

@@ -26,6 +26,7 @@ class Variables:
 
     def __init__(self, environment: Mapping[str, str], folder: Path) -> None:
         self._folder = folder
+        # Editors keep the file in a folder of their own inside the workspace.
         self.workspace = folder.parent if folder.name in (".vscode", ".cursor") else folder
         """The value of `${workspaceFolder}`."""
         self._known = {
@@ -69,6 +70,7 @@ class Variables:
                 # As in a shell, `${NAME:-default}` also replaces an empty value, and a default may hold variables
                 # itself.
                 filled = (filled or in_text(default)) if default is not None else filled
+                # The placeholder of an input is no secret. Its value is recognized when the input is resolved.
                 if filled and not input_ids(filled) and (looks_secret(name) or looks_secret(key)):
                     secrets.append(filled)
                 return filled or ""

@@ -19,6 +19,8 @@ MAX_SCRIPT = 20_000
 """Characters in a script."""
 CHECK_SECONDS = 10.0
 
+# `-I`: otherwise the folder of the script is the first place for imports, and its `secrets.py` hides the module of the
+# standard library.
 WORKER = [sys.executable, "-I", str(Path(__file__).with_name("vrl_worker.py"))]
 ENVIRONMENT = LEAST_ENVIRONMENT  # a script can read it
 

@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 PROGRESS_PAUSE = 1.0
 """Seconds between two log lines about the progress of a call; the last one is always written."""
 MAX_PROGRESS = 300
-"""Characters of what a server says about it."""
+"""Characters that are logged of a server's message about the progress."""
 
 AudienceT = TypeVar("AudienceT", bound=Audience)
 
@@ -68,7 +68,7 @@ class ConnectedServer(Generic[AudienceT]):
         """Keep tools and resources current and check that the server lives, until this is cancelled."""
         async with anyio.create_task_group() as tasks:
             # Siblings in one group: if one of them breaks, all end, and with them the connection. A server whose tools
-            # are not kept current, or whose health nobody checks, must not look ready.
+            # are not kept current, or whose health is not checked, must not look ready.
             tasks.start_soon(self._watch.run, self.view)
             tasks.start_soon(self._tools.keep_current, self.session)
             tasks.start_soon(self._health.watch)
@@ -99,6 +99,7 @@ class ConnectedServer(Generic[AudienceT]):
             ServerGone: the server ended during the call.
             ToolFailedError: the server rejected the call, or answered something that is no result; its words are kept.
         """
+        # A key of its own for each call: the same tool may run several times at once.
         call = object()
         self._health.call_begins(call)
         try:
@@ -111,6 +112,7 @@ class ConnectedServer(Generic[AudienceT]):
                 if is_closed(error) and (loss := await self._describe_loss()):
                     raise ServerGone(loss) from None
             raise ToolFailedError(self._redact(error.message), details={"mcp_code": error.code}) from None
+        # The session writes these messages itself, but with parts of the server's answer, which may contain a secret.
         except ToolFailedError as error:
             raise ToolFailedError(self._redact(error.message)) from None
         finally:
@@ -135,6 +137,8 @@ class ConnectedServer(Generic[AudienceT]):
             if problem is not None:
                 words = in_words(problem, self._redact)
                 logger.debug("[%s] does not announce changes of its lists: %s", self._name, words)
+            # A server that does not know the request will not learn it during this connection. Any other failure may
+            # pass, and the subscription is opened again.
             codes = types.METHOD_NOT_FOUND, types.INVALID_PARAMS
             is_rejected = isinstance(problem, MCPError) and problem.code in codes
 
@@ -163,7 +167,8 @@ class ConnectedServer(Generic[AudienceT]):
         return on_progress
 
     async def _describe_loss(self) -> str | None:
-        """Why the connection ended, if it did. The pipe may break a moment before the process is known to be gone."""
+        """Why the connection ended; None if it did not."""
+        # The pipe may break a moment before the system reports the end of the process, and with it the exit code.
         await asyncio.wait((self._link.lost,), timeout=1)
         if not self._link.lost.done():
             return None

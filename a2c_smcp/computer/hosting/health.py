@@ -49,6 +49,7 @@ class Health:
                 link.hint = None  # the server answers: what the transport reported was no failure
             except TimeoutError:
                 # Checked again: a call may have begun, or the server may have sent something else, during the ping.
+                # After a doubt of the transport neither is an excuse: the connection has probably ended.
                 if doubted or self._is_suspicious():
                     link.lose(f"did not answer a ping within {policy.ping_timeout:g} s")
             except MCPError as error:
@@ -57,11 +58,11 @@ class Health:
                     link.lose(link.hint or "closed the connection")
 
     def _is_suspicious(self) -> bool:
-        """Whether the server has been silent for long, with no excuse.
-
-        A server that fell silent while it works on a call may be too busy to answer: the call's own time-out decides.
-        A call that began when the server was silent already is no excuse.
-        """
+        """Whether the server has been silent for too long, and is not working on a call."""
         heard_at = self._session.heard_at
+        # A single-threaded server answers no ping while it works on a call, so the timeout of the call decides. But a
+        # call that began long after the last message does not count: a server that hangs would otherwise stay
+        # undetected for as long as Agents keep calling it. The grace covers a call that was sent just after that
+        # message.
         is_busy = any(started <= heard_at + BUSY_GRACE for started in self._calls.values())
         return not is_busy and time.monotonic() - heard_at >= self._policy.ping_interval

@@ -51,6 +51,8 @@ class Host(Generic[AudienceT]):
         self._on_change = on_change
         self._on_configured = on_configured
         self._owners: dict[str, Owner[AudienceT]] = {}
+        # By name, not in the owner: an update replaces the owner, and requests that wait for their turn must still
+        # exclude each other.
         self._turns: dict[str, asyncio.Lock] = {}
         self._children = Children()
         self._is_closed = False
@@ -96,8 +98,9 @@ class Host(Generic[AudienceT]):
     # ----------------------------------------------------------------------------------------------- starting, stopping
 
     async def replace_all(self, configs: Iterable[MCPServerConfig]) -> None:
-        """Have these servers instead of any others; what runs is stopped."""
+        """Replace all servers by these; running servers are stopped."""
         await self.stop_all()
+        # A Computer that was shut down may be booted again.
         self._is_closed = False
         self._owners = {config.name: self._owner(config) for config in configs}
         self._turns = {}
@@ -124,6 +127,7 @@ class Host(Generic[AudienceT]):
             owner = self.find(name)
             if not self._is_closed:
                 owner.start()
+        # Not in its turn: a server may take a minute to start, and a request to stop it must not wait that long.
         await owner.wait_settled()
 
     async def stop(self, name: str) -> None:
@@ -167,7 +171,7 @@ class Host(Generic[AudienceT]):
             self._on_configured()
             if start and not self._is_closed:
                 owner.start()
-        await owner.wait_settled()  # not in its turn: a request to stop or remove the server need not wait
+        await owner.wait_settled()  # not in its turn, as in `start`
 
     async def remove(self, name: str) -> None:
         """Stop a server and forget it.
@@ -211,7 +215,8 @@ class Host(Generic[AudienceT]):
 
     @asynccontextmanager
     async def _turn(self, name: str) -> AsyncGenerator[None]:
-        """One change of a server at a time: a stop during an update would miss the server that the update starts."""
+        """One change of a server at a time."""
+        # A stop during an update would stop the old server, and miss the one that the update is about to start.
         async with self._turns.setdefault(name, asyncio.Lock()):
             yield
 
@@ -221,6 +226,8 @@ class Host(Generic[AudienceT]):
 
 
 def _runs_the_same(old: BaseServerConfig, new: BaseServerConfig) -> bool:
+    # The parameters are compared as the file has them and with variables filled in: a server also restarts if only the
+    # value of an environment variable changed.
     return old.parameters() == new.parameters() and all(
         getattr(old, field) == getattr(new, field) for field in _RUNNING_FIELDS
     )

@@ -47,6 +47,8 @@ async def keep_listening(
             async with listen(session, **subject) as subscription:
                 on_open(subscription.honored)
                 async for event in subscription:
+                    # Reset by an event, not by a successful subscription: a server that closes each one at once would
+                    # otherwise be asked again at the shortest interval, for ever.
                     backoff.reset()
                     on_event(event)
         except (MCPError, SubscriptionLost, TimeoutError) as error:

@@ -121,12 +121,14 @@ class Owner(Generic[AudienceT]):
 
     def inherit(self, other: Owner[AudienceT]) -> None:
         """Take over the known tools of the owner that this one replaces."""
+        # A union: the new configuration may name further tools.
         self._tools.known |= other.known
 
     def status(self) -> ServerStatus:
         """The state of the server, as far as its owner knows it."""
         session = self._connected.session if self._connected is not None else None
         info = session.server_info if session is not None else None
+        # Many servers log to standard error. The lines are shown only where they may explain a failure.
         failing = self._state in (ServerState.FAILED, ServerState.RESTARTING)
         return ServerStatus(
             name=self.name,
@@ -195,7 +197,7 @@ class Owner(Generic[AudienceT]):
     # ------------------------------------------------------------------------------------------------- the owner's life
 
     async def _own(self) -> None:
-        """Connect, and connect again, until the server is stopped or has failed for good."""
+        """Connect, and connect again, until the server is stopped or is not restarted any more."""
         restarts = Restarts(self._policy)
         try:
             with anyio.CancelScope() as self._scope:
@@ -244,6 +246,8 @@ class Owner(Generic[AudienceT]):
         except CannotStart as error:
             return Ending(self._redact(str(error)), None)
         except Exception as error:  # of the server or its transport: it ends this connection
+            # Closing a connection may fail, too, when its server is gone. The reason is known by then, and an error of
+            # the closing would only hide it.
             if ending is None:
                 reason = str(error) if isinstance(error, ConnectionFailed) else explain(error)
                 ending = self._end(reason, restarts.next(lasted=time.monotonic() - started))
@@ -254,6 +258,8 @@ class Owner(Generic[AudienceT]):
 
     def _end(self, reason: str, pause: float | None) -> Ending:
         """The connection has ended: report it before it is closed."""
+        # Forget first: `_become` makes the Computer write its list of tools again, and an Agent that reads the list
+        # must not find tools that cannot be called.
         self._forget()
         ending = Ending(self._redact(reason), pause)
         if pause is not None and not self._stop.is_set():
@@ -271,19 +277,22 @@ class Owner(Generic[AudienceT]):
         return link.lost.result() if link.lost.done() else self._stop_reason or "was stopped"
 
     def _forget(self) -> None:
-        """Offer nothing of a connection that has ended."""
+        """Stop offering the tools and resources of a connection that has ended."""
         connected, self._connected = self._connected, None
         if connected is not None:
             connected.close()
 
     def _on_event(self, event: ServerEvent) -> None:
-        """The server announces a change. Before it is ready, only its list of tools may have been read already."""
+        """Pass on a change that the server announces."""
+        # Before the server is ready, only its list of tools may have been read. Resources are listed afterwards, so a
+        # change of them cannot be missed.
         if self._connected is not None:
             self._connected.on_event(event)
         elif isinstance(event, ToolsListChanged):
             self._tools.outdate()
 
     def _become(self, state: ServerState, reason: str | None = None) -> None:
+        # Every state but `starting` is an outcome, also for callers that wait for a server that is being stopped.
         if state is not ServerState.STARTING:
             self._settled.set()
         if state is not self._state:

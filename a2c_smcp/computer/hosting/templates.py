@@ -18,11 +18,12 @@ SECONDS = 10.0
 STALE_AFTER = 5.0
 """Seconds after which the templates of a server that announces no changes are read again."""
 
+# A template may leave its host open, as `dpe://{host}/…` does. Such a template names no host.
 _HOST = re.compile(r"dpe://([^/?#{}]+)(?=[/?#{]|$)")
 
 
 class Templates:
-    """One reading for all requests at a time. `is_told` says that the server announces changes of the list."""
+    """Requests at the same time share one reading. `is_told`: the server announces changes of the list."""
 
     def __init__(self, session: Session, *, is_offered: bool, is_told: bool) -> None:
         self._session = session
@@ -66,6 +67,8 @@ class Templates:
 
     def outdate(self) -> None:
         """The list may have changed: the next request reads it again."""
+        # A reading that still runs is not cancelled: the requests that wait for it get its list. `_readings` keeps the
+        # task alive.
         self._reading = None
 
     def _end(self, reading: asyncio.Task[list[types.ResourceTemplate]]) -> None:
@@ -78,6 +81,8 @@ class Templates:
             async with asyncio.timeout(SECONDS):
                 return await self._session.all_templates()
         except MCPError as error:
+            # The capability `resources` does not tell whether a server has templates: one without may reject the
+            # request.
             if error.code == types.METHOD_NOT_FOUND:
                 return []
             raise

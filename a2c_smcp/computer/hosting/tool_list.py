@@ -49,6 +49,8 @@ class ToolList:
         """
         # Cleared before reading: a notification that arrives during the reading may be about a change that it missed.
         self._stale.clear()
+        # A server whose tools cannot be listed is ready without tools: its windows and documents may work, and the note
+        # in its status gives the reason.
         self._take(await self._list(session) or ())
         return self.known
 
@@ -63,6 +65,8 @@ class ToolList:
             await self._stale.wait()
             self._stale.clear()
             tools = None
+            # A request that the server never answers must not end the updates of the list: it counts as failed, and is
+            # sent again.
             with anyio.move_on_after(self._policy.start_timeout):
                 tools = await self._list(session)
             if tools is None:  # keep the last good list, and try again
@@ -98,6 +102,7 @@ class ToolList:
     def _note(self, problems: list[str]) -> None:
         notes = tuple(self._redact(problem) for problem in problems)
         for note in notes:
+            # The list is read again and again: each problem is logged once.
             if note not in self.notes:
                 logger.warning("MCP server %s: %s", self._server, note)
         self.notes = notes

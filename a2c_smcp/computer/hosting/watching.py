@@ -1,6 +1,6 @@
 """The resources of one connected MCP server: listed, listed again when the list changes, and watched for updates.
 
-What is shown of them, and when a content is read, is the business of the layer above: the `Audience`.
+The layer above, the `Audience`, decides which resources are shown and when their contents are read.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class ResourceWatch:
         self._tasks: anyio.abc.TaskGroup | None = None
 
     def outdate(self) -> None:
-        """Resources came or went, or may have."""
+        """The list of resources may have changed."""
         self.templates.outdate()
         self._stale.set()
 
@@ -124,7 +124,7 @@ class ResourceWatch:
                 await anyio.sleep(backoff.next())
 
     async def wait_listed(self) -> None:
-        """Wait until the server has been asked what it has."""
+        """Wait until the server has listed its resources for the first time, or failed to."""
         await self._listed.wait()
 
     async def list_again(self) -> None:
@@ -228,6 +228,7 @@ class ResourceWatch:
 
         def on_open(honored: types.SubscriptionFilter) -> None:
             audience.watch(honored.resource_subscriptions or (), Watched.YES)
+            # In a task of its own: the loop that reads events calls this function, and must not wait for reads.
             tasks.start_soon(audience.look_again)
 
         def on_event(event: ServerEvent) -> None:

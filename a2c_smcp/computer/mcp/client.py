@@ -95,6 +95,7 @@ class MCPClient(ABC):
         is_open = False
         while not is_open:
             link = self._link = Link()
+            # The lines explain a failure, so those of an earlier attempt must not appear beside its reason.
             self.stderr.clear()
             try:
                 async with self._session(parameters, link) as session:
@@ -107,6 +108,8 @@ class MCPClient(ABC):
                 if is_open or not self._handshake.fail():
                     raise ConnectionFailed(explain(error, link)) from error
             finally:
+                # A task that still waits for the end of this connection gets one. If there is a reason already, it
+                # stays.
                 link.lose("was stopped")
                 self._link = None
 
@@ -157,6 +160,7 @@ class MCPClient(ABC):
                 pass
 
     def _on_stderr(self, line: str) -> None:
+        # Redacted before it is cut: half of a secret at the cut would not be recognized.
         line = self._redact(line)[:SHOWN_WIDTH]
         self.stderr.append(line)
         logger.debug("[%s] %s", self.name, line)

@@ -103,6 +103,7 @@ class Conversation(Dispatcher[TransportContext]):
                 task_status.started()
                 await self._ended.wait()
             finally:
+                # No request of the server may start a task from here on: a group that is being closed rejects it.
                 self._tasks = None
                 for order in self._orders.values():
                     order.cancel()
@@ -121,7 +122,7 @@ class Conversation(Dispatcher[TransportContext]):
         options: CallOptions,
         on_progress: OnProgress | None = None,
     ) -> dict[str, Any]:
-        """Ask the server and wait for its answer. If the caller is cancelled, the server is told to cancel, too.
+        """Ask the server and wait for its answer. If the caller is cancelled, the server cancels the request, too.
 
         Raises:
             MCPError: the server's error; `REQUEST_TIMEOUT`; `CONNECTION_CLOSED`.
@@ -175,6 +176,7 @@ class Conversation(Dispatcher[TransportContext]):
     def receive(self, message: Any) -> bool:
         """Take what the server sent; whether it was a message. This never raises, whatever a server sends."""
         if isinstance(message, list):  # a batch, which 2025-03-26 allowed
+            # A list, not a generator: `all` would stop at the first invalid part, and lose the answers after it.
             return all([isinstance(part, dict) and self.receive(part) for part in cast("list[Any]", message)])
         if not isinstance(message, dict) or cast("Message", message).get("jsonrpc") != "2.0":
             return False
@@ -199,6 +201,8 @@ class Conversation(Dispatcher[TransportContext]):
     def end(self) -> None:
         """The connection has ended: every open question fails."""
         self._ended.set()
+        # The exception only wakes the callers. Each removes its question later, in its own task, so the table does not
+        # change during this loop.
         for question in self._questions.values():
             if not question.answer.done():
                 question.answer.set_exception(MCPError(code=CONNECTION_CLOSED, message=CLOSED))
@@ -232,6 +236,7 @@ class Conversation(Dispatcher[TransportContext]):
                 self._hand_over(message, options.get("headers"))
 
     def _take_answer(self, message: Message) -> None:
+        # `coerce_request_id`: some servers echo the id 7 as "7".
         number = message.get("id")
         question = self._questions.get(coerce_request_id(number)) if isinstance(number, str | int) else None
         if question is None or question.answer.done():
@@ -256,6 +261,8 @@ class Conversation(Dispatcher[TransportContext]):
             number = params.get("requestId")
             if isinstance(number, str | int) and (order := self._orders.get(number)) is not None:
                 order.cancel()
+        # The session of the library takes the events of its subscriptions here (2026-07-28). All other notifications
+        # are ours.
         if not run_notify_intercept(self._intercept, method, params):
             self._on_notice(method, params)
 
@@ -269,11 +276,9 @@ class Conversation(Dispatcher[TransportContext]):
         question.on_progress(float(progress), whole, words if isinstance(words, str) else None)
 
     def _take_order(self, number: Any, method: str, params: Mapping[str, Any]) -> None:
-        """The server asks something; a task of our own answers it.
-
-        The task is asyncio's, not anyio's. `receive` runs in a callback of the event loop when the transport is a child
-        process, and anyio starts tasks only from inside another task.
-        """
+        """The server asks something; a task of our own answers it."""
+        # The task is asyncio's, not anyio's. `receive` runs in a callback of the event loop when the transport is a
+        # child process, and anyio starts tasks only from inside another task.
         if self._tasks is not None and isinstance(number, str | int) and len(self._orders) < MAX_ORDERS:
             order = self._orders[number] = self._tasks.create_task(self._answer(number, method, params))
             order.add_done_callback(lambda _: self._orders.pop(number, None))
@@ -300,6 +305,7 @@ class _Context(DispatchContext[TransportContext]):
 
     _conversation: Conversation
     _number: RequestId
+    # Required by the library, and never set: a request that the server cancels ends with its task.
     _cancel_requested: anyio.Event = field(default_factory=anyio.Event)
 
     @property

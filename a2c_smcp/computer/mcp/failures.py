@@ -20,7 +20,7 @@ class ConnectionFailed(Exception):
 
 
 def in_words(error: Exception, redact: Callable[[str], str]) -> str:
-    """What a server answered, or that it did not, without the secrets that it may have put into its answer."""
+    """The error of a server as text without secrets; for a timeout, the text says that there was no answer."""
     return redact(str(error)) or "no answer in time"
 
 
@@ -28,6 +28,7 @@ def explain(error: BaseException, link: Link | None = None) -> str:
     """Why a connection failed, in words that follow the server's name. What the transport noticed comes first."""
     if link is not None and link.lost.done():
         return link.lost.result()
+    # A task group of a transport wraps its errors. The first one is the cause, the others follow from it.
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     text = " ".join(str(error).split()) or type(error).__name__
@@ -37,6 +38,7 @@ def explain(error: BaseException, link: Link | None = None) -> str:
         text = "answered the handshake with something that is no MCP"
     elif not isinstance(error, ConnectionError):
         text = f"cannot be reached: {text}"
+    # An HTTP status explains more than the error of the session, but must not repeat it.
     said = text.partition(": ")[2] or text
     hint = link.hint if link is not None else None
     return f"{text} ({hint})" if hint and said not in hint else text

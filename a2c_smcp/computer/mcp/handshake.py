@@ -1,10 +1,10 @@
 """Which of MCP's two handshakes opens a connection: `initialize`, or `discover` of 2026-07-28.
 
-Every server knows `initialize`, so it comes first: some servers exit, or never answer, if the first message is another.
-But a server that is built with version 2 of the Python SDK announces changes of its resources only on a connection of
-2026-07-28, and the version of a connection cannot change after it was opened. So a server that lists windows or
-documents, and does not announce their changes, is asked whether it would do so on such a connection. If it would, this
-connection is closed and another one is opened, before the first one is used.
+Almost every server knows `initialize`, so it comes first: some servers exit, or never answer, if the first message is
+another. But a server that is built with version 2 of the Python SDK announces changes of its resources only on a
+connection of 2026-07-28, and the version of a connection cannot change after it was opened. So a server that lists
+windows or documents, and does not announce their changes, is asked whether it would do so on such a connection. If it
+would, this connection is closed and another one is opened, before the first one is used.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ class Handshake:
         try:
             await session.initialize()
         except MCPError as error:
+            # A server that knows only 2026-07-28 rejects `initialize` with one of these codes.
             if error.code not in (types.UNSUPPORTED_PROTOCOL_VERSION, types.METHOD_NOT_FOUND):
                 raise
             await session.discover()

@@ -50,6 +50,7 @@ class Listing:
             self._add(resource.uri, resource.name, resource.description)
         except ValueError as error:
             self.skipped[resource.uri] = str(error)
+            # A window with an invalid address is not shown, and can still be read by exactly this address.
             self.others.add(resource.uri)
 
     def _add(self, uri: str, name: str, description: str | None) -> None:
@@ -59,6 +60,7 @@ class Listing:
             return
         if uri.startswith("dpe://"):
             address = parse_dpe_uri(uri)
+            # Interned: hundreds of thousands of documents share a few hosts.
             host = sys.intern(address.host.lower())
             self.hosts.add(host)
             if address.level == 1:

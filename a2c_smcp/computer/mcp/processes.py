@@ -24,6 +24,7 @@ FLOOD_CHUNK = 32_768
 """A chunk of output this large that carries no message is followed by a pause: a flood slows its own source."""
 FLOOD_PAUSE = 0.05
 MAX_LINE = 100_000_000
+"""Bytes of a line: a server that never ends its line must not fill the memory of the Computer."""
 
 
 class Children:
@@ -42,19 +43,22 @@ class Children:
         on_error_line: Callable[[str], None],
         stall_timeout: float,
     ) -> Child:
-        """Start a child. `on_line` gets each line of its standard output and says whether it was of use. A child that
-        reads nothing for `stall_timeout` seconds though something waits for it is given up.
+        """Start a child. `on_line` gets each line of its standard output, and returns whether it was a message.
+
+        A child becomes `unusable` if it reads nothing for `stall_timeout` seconds while data waits for it.
 
         Raises:
             OSError: it cannot be started.
         """
+        # The mark is an environment variable, which everything that the child starts inherits. On a system with /proc,
+        # it leads to processes that have left the process group of the child.
         mark = self._guard.mark()
         child = Child(on_line, on_error_line, lambda pid: self._guard.adopt(pid, mark), stall_timeout)
         await asyncio.get_running_loop().subprocess_exec(lambda: child, *argv, env={**env, **mark}, cwd=cwd, **APART)
         return child
 
     async def aclose(self) -> None:
-        """Let the guard go, once all children have been stopped."""
+        """Close the guard, once all children have been stopped."""
         await asyncio.to_thread(self._guard.close)
 
 
@@ -87,7 +91,7 @@ class Child(asyncio.SubprocessProtocol):
         self.silent: asyncio.Future[None] = loop.create_future()
         """Done when its standard output has ended."""
         self.unusable: asyncio.Future[str] = loop.create_future()
-        """Why it is given up although the process still runs."""
+        """Why it cannot be used although the process still runs."""
         self.pid = 0
         self._written = 0
         self._is_read = asyncio.Event()
@@ -216,6 +220,8 @@ class Child(asyncio.SubprocessProtocol):
     def _take_output(self, data: bytes) -> bool:
         """Cut the output into lines; whether any was of use."""
         if b"\n" not in data:
+            # Collected in a list and joined once: a large message arrives in small chunks, and adding each to a
+            # byte string would copy the whole message again.
             self._parts.append(data)
             self._part_bytes += len(data)
             if self._part_bytes <= MAX_LINE:
@@ -236,6 +242,8 @@ class Child(asyncio.SubprocessProtocol):
 
     def _take_errors(self, data: bytes) -> bool:
         lines = (self._error_rest + data).split(b"\n")
+        # Both cuts bound the work: a line may never end, and a chunk may have thousands of lines, of which only the
+        # last ones are kept. Each of these is searched for secrets.
         self._error_rest = lines.pop()[:STDERR_WIDTH]
         for line in lines[-STDERR_LINES:]:
             if text := line[:STDERR_WIDTH].decode("utf-8", "replace").rstrip():
@@ -258,7 +266,8 @@ class Child(asyncio.SubprocessProtocol):
         return self._transport.get_pipe_transport(fd) if self._transport is not None else None
 
     async def _end_within(self, tree: ProcessTree, seconds: float) -> None:
-        """Wait until all are gone; kill who is not. In threads: looking for them reads all of /proc."""
+        """Wait until all processes of the tree have ended; kill those that remain after `seconds`."""
+        # Searching for the processes reads all of /proc. In threads, because that may take long on a busy machine.
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
         while await asyncio.to_thread(tree.is_alive):

@@ -54,6 +54,8 @@ class OutputSchema:
         self._deadline = time.perf_counter() + MAX_SECONDS
         try:
             error: Any = next(self._validator.iter_errors(content), None)
+        # A schema that is invalid itself makes jsonschema fail with whatever error its code runs into. The tool worked,
+        # so its result is accepted.
         except (_Enough, Unresolvable, UnknownType, RecursionError, TypeError, ValueError, AttributeError, KeyError):
             return None
         if error is None:

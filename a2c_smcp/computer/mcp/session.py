@@ -26,6 +26,7 @@ from a2c_smcp.smcp import Completion, CompletionArgument, CompletionReference, R
 from a2c_smcp.utils.results import CallToolResult
 
 MAX_PAGES = 10_000
+"""Pages of one list. A cursor that repeats ends a list, too, but a server may invent a new one each time."""
 MAX_NAME = 256
 
 _tools = TypeAdapter(types.Tool)
@@ -140,6 +141,8 @@ class Session(ClientSession):
             MCPError: the server answered with an error, or the connection is closed.
         """
         answer = await self._ask("resources/read", {"uri": uri})
+        # Checked by hand, not parsed into models: the contents go to the Agent as the server wrote them, and may be
+        # megabytes.
         contents = answer.get("contents")
         if not isinstance(contents, list) or not all(_is_content(part) for part in cast("list[Any]", contents)):
             raise MCPError(code=types.INTERNAL_ERROR, message="its answer to resources/read holds no contents")
@@ -201,8 +204,8 @@ class Session(ClientSession):
     async def refuses_mark(self) -> bool:
         """Whether the server rejects a ping as invalid only when it carries the version mark of 2026-07-28.
 
-        A server that does not know that version ignores the mark. One that rejects it knows the version, and only minds
-        that the connection was opened with another one.
+        A server that does not know that version ignores the mark. One that rejects it knows the version, and rejects
+        it only because the connection was opened with another one.
 
         Raises:
             MCPError: the connection is closed.
@@ -220,8 +223,7 @@ class Session(ClientSession):
         return answers == [types.INVALID_REQUEST, None]
 
     async def _pages(self, method: str, key: str, seconds: float | None = None) -> AsyncGenerator[list[Any]]:
-        """The pages of a list; each may take `seconds`. A cursor that comes a second time ends the list, because such a
-        server would send its pages for ever."""
+        """The pages of a list; each may take `seconds`."""
         cursors: set[str] = set()
         params: dict[str, Any] = {}
         for _ in range(MAX_PAGES):
@@ -234,6 +236,7 @@ class Session(ClientSession):
                 raise _NoList(f"its answer to {method} holds no list of {key}")
             yield cast("list[Any]", listed)
             cursor = page.get("nextCursor")
+            # A server that repeats a cursor would send its pages for ever.
             if not isinstance(cursor, str) or not cursor or cursor in cursors:
                 return
             cursors.add(cursor)
@@ -259,6 +262,8 @@ class Session(ClientSession):
     async def _ask(self, method: str, params: dict[str, Any], on_progress: OnProgress | None = None) -> dict[str, Any]:
         data: dict[str, Any] = {"method": method, "params": params}
         options: CallOptions = {}
+        # In 2026-07-28 every request carries the version and the capabilities of the client, and over HTTP also headers
+        # with the method and the name of the tool. Earlier versions agree on the capabilities once, in the handshake.
         self._stamp(data, options)
         return await self._conversation.ask(method, data["params"], options, on_progress)
 

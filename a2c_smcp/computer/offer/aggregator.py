@@ -1,4 +1,4 @@
-"""What the Desktop and the Finder have in common: each is one view of what all MCP servers have."""
+"""The common base of the Desktop and the Finder, which combine the resources of all MCP servers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from a2c_smcp.computer.offer.view import ResourceView
 
 
 class Aggregator:
-    """`views` gives what the servers that are ready show, in configuration order."""
+    """`views` returns the views of the servers that are ready, in configuration order."""
 
     def __init__(self, views: Callable[[], Sequence[ResourceView]]) -> None:
         self._views = views

@@ -91,4 +91,5 @@ class Announcer:
             if not is_sent:  # no office, or the connection broke: `catch_up` sends it after the next join
                 self._due.add(change)
                 return
+            # Changes during the pause are added to `_due`, and one notice after it covers them all.
             await asyncio.sleep(PAUSE)

@@ -7,10 +7,7 @@ from collections.abc import Callable, Hashable
 
 
 class ByteBudget:
-    """Counts the bytes that are kept. Over the limit, the least recently used entry is dropped first.
-
-    The newest entry stays even if it alone exceeds the limit: it was read for a request that needs it now.
-    """
+    """Counts the bytes that are kept. Over the limit, the least recently used entry is dropped first."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -22,6 +19,7 @@ class ByteBudget:
         self.release(key)
         self._kept[key] = size, forget
         self.used += size
+        # The newest entry stays even if it alone exceeds the limit: it was read for a request that needs it now.
         while self.used > self._limit and len(self._kept) > 1:
             oldest = next(iter(self._kept))
             _, forget_oldest = self._kept[oldest]

@@ -101,6 +101,8 @@ class ToolCalls:
             deadline = None if timeout is None else time.monotonic() + timeout
             call = _Call(caller, req_id, tool, parameters, timeout, deadline)
             call.task = asyncio.create_task(self._run(call), name=f"call {req_id}")
+            # A callback of the task, not a `finally` inside of it: a task that is cancelled before its first step never
+            # runs its code, and would stay in the table.
             call.task.add_done_callback(lambda _: self._end(call))
             self._running[caller, req_id] = call
         elif (call.tool, call.parameters) != (tool, parameters):
@@ -196,6 +198,8 @@ class ToolCalls:
         patience = call.remaining()
         deadline = time.monotonic() + (START_PATIENCE if patience is None else patience)
         while True:
+            # Taken before the book is read: a server that becomes ready in between sets this event, and the wait ends
+            # at once.
             change = self._manager.next_change()
             try:
                 return self._manager.book.find(call.tool)
@@ -220,6 +224,8 @@ class ToolCalls:
 
     def _failed(self, result: CallToolResult) -> CallToolResult:
         """The failure that a tool reports, with the protocol's code, and without secrets in its text."""
+        # Only failures are redacted. Their texts are often exceptions with the whole command or address in them; a
+        # successful result is the tool's data, which must arrive as it is.
         result = from_wire(self._redacted(to_wire(result)))
         result.meta = {**(result.meta or {}), "error_code": ToolFailedError.code}
         if result.structured_content is None:
@@ -236,8 +242,7 @@ class ToolCalls:
         return data
 
     def _end(self, call: _Call) -> None:
-        """Record a call that ended. As a callback of its task it also runs for a call that was cancelled before its
-        first step."""
+        """Record a call that ended."""
         del self._running[call.caller, call.req_id]
         error = "cancelled" if call.task.cancelled() else call.error
         record = ToolCallRecord(

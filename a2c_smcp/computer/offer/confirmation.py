@@ -63,6 +63,7 @@ class Confirmation:
 
     def __init__(self, callback: ConfirmCallback | None) -> None:
         self.callback = callback
+        # A semaphore of `threading`, because the thread of the callback releases it.
         self._questions = threading.BoundedSemaphore(MAX_QUESTIONS)
 
     async def confirm(
@@ -80,6 +81,8 @@ class Confirmation:
                 f"the tool {tool} needs confirmation, and this Computer has nobody to ask: "
                 "its owner may set auto_apply for it"
             )
+        # Not reset afterwards: each call has its own task, and with it its own context. The thread of a blocking
+        # callback gets a copy of that context.
         _to_confirm.set(call)
         try:
             async with asyncio.timeout(call.remaining()):

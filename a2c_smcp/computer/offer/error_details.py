@@ -19,16 +19,21 @@ MAX_BYTES = 16_384
 MAX_DEPTH = 8
 
 _TRACE_NAMES = frozenset(("traceback", "stack", "stacktrace", "stack_trace", "backtrace"))
+# The stack traces of Python, of Java and JavaScript, and of Go.
 _TRACE = re.compile(r"Traceback \(most recent call last\)|^\s+at [^\n]+[(:]\S*:\d+|^goroutine \d+ \[", re.MULTILINE)
 _URL = re.compile(r"\b([a-z][a-z0-9+.-]*)://([^\s/?#\"'<>]*)([^\s\"'<>]*)", re.IGNORECASE)
+# The scheme of a database or directory: its URL is a connection string, and is removed as a whole.
 _STORES = re.compile(
     r"(?:jdbc:.*|postgres(?:ql)?|mysql|mariadb|mssql|oracle|mongodb|rediss?|amqps?|ldaps?)", re.IGNORECASE
 )
+# The same in the style of ODBC and ADO: `Server=…;Uid=sa;Pwd=…`.
 _ASSIGNED = re.compile(r"\b((?:password|passwd|pwd|user id|uid)\s*=\s*)[^;\s\"']+", re.IGNORECASE)
 _IPV4 = re.compile(r"(?<![\w.])(\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?(?![\w.])")
 _IPV6 = re.compile(
     r"(?<![\w:])\[?([0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7})(?:%\w+)?\]?(?::\d{1,5})?(?![\w:])", re.IGNORECASE
 )
+# Endings that are reserved or customary for internal networks. Apart from `localhost`, a host name without a dot cannot
+# be told from an ordinary word.
 _NAME = re.compile(
     r"(?<![\w.-])(?:localhost|[\w-]+(?:\.[\w-]+)*\.(?:local|localdomain|internal|intranet|lan|corp|home\.arpa))"
     r"(?::\d{1,5})?(?![\w-])",
@@ -76,10 +81,13 @@ class _Cleaner:
         return value
 
     def _named(self, name: str, value: Any, depth: int) -> Any:
+        # A number or a boolean under such a name is more often a count or a switch than a secret, and may explain the
+        # error.
         is_secret = looks_secret(name) and isinstance(value, str | dict | list)
         return HIDDEN if is_secret else self.clean(value, depth + 1)
 
     def _text(self, text: str) -> str:
+        # Before any pattern is applied: this limits the work for a text from a server that is not trusted.
         if len(text) > MAX_BYTES:
             return f"a text of {len(text)} characters is left out"
         # Exact secrets first, then what only looks like one: a pattern that cuts a secret in two would leave half of

@@ -29,6 +29,8 @@ TURN_SECONDS = 1.0
 T = TypeVar("T")
 
 
+# Compared and hashed by identity: items are keys of tables while their fields change, and a resource that is removed
+# and listed again is another item.
 @dataclass(eq=False, slots=True)
 class Item:
     """A listed resource, and whether its content is known and current.
@@ -56,6 +58,7 @@ class Item:
 
     def outdate(self) -> None:
         """The content may have changed."""
+        # The change may have repaired a resource that could not be read, so the pause before a retry ends, too.
         self.changes += 1
         self.is_fresh = False
         self.problem = None

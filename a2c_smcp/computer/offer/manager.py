@@ -202,8 +202,9 @@ class MCPServerManager:
         return self._change
 
     def is_coming(self, tool: str) -> bool:
-        """Whether a tool that cannot be called now may be available soon: its server is starting, or some server is
-        starting whose tools are not known yet. A server that waits for a restart does not count: it may never come."""
+        """Whether a tool that cannot be called now may be available soon."""
+        # The server of a known tool must be starting. An unknown tool may belong to any server that is starting. A
+        # server that waits for a restart does not count: it may fail again, and the call would wait in vain.
         owner = self._host.owners.get(self.book.owners.get(tool, ""))
         candidates = self._host.owners.values() if owner is None else (owner,)
         return any(candidate.state is ServerState.STARTING for candidate in candidates)
@@ -266,8 +267,9 @@ class MCPServerManager:
         self._announce(Change.CONFIG)
 
     def _listed_others(self, server: str, changed: Set[Change]) -> None:
-        """A server lists other windows or documents than before. This is announced only if the servers together list
-        others: a resource that two servers list has not gone when one of them stops."""
+        """A server lists other windows or documents than before."""
+        # Announced only if all servers together list others: a resource that two servers list is still there when one
+        # of them stops.
         for change in changed:
             if change is Change.WINDOWS:
                 is_new = self.desktop.update_uri_cache(uri for view in self.views for uri in view.windows.items)
@@ -281,6 +283,8 @@ class MCPServerManager:
             self._tell_status(server)
 
     def _tell_status(self, server: str) -> None:
+        # Each event is set once. If one event were set and cleared again, a caller that looks at the state before the
+        # change and waits after it would miss the change.
         change, self._change = self._change, asyncio.Event()
         change.set()
         try:

@@ -121,6 +121,7 @@ class Reader:
 
     async def complete_uri(self, start: str) -> list[str]:
         """Addresses that begin with `start`. If a server fails, the list is empty."""
+        # A person is typing: suggestions that come late, or an error in their place, would only be in the way.
         wanted = inside(start)
         if wanted is None:
             return beginning_with(start, _known(self._manager.views))
@@ -263,6 +264,8 @@ def _described(view: ResourceView, templates: list[types.ResourceTemplate]) -> l
 def _position(cursor: str | None) -> int:
     if cursor is None:
         return 0
+    # `isdigit` alone accepts digits such as ², which `int` rejects. The length bounds the work for a number that an
+    # Agent makes up.
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= 9):
         raise MalformedRequestError("cursor: there is no such page")
     return int(cursor)

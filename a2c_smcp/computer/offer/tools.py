@@ -107,6 +107,7 @@ def write_book(servers: Iterable[ServerTools]) -> ToolBook:
             entry = server.offered.get(original)
             name = (entry.meta if entry is not None else merged_meta(config, original)).alias or original
             if original in config.forbidden_tools or name in config.forbidden_tools:
+                # A forbidden tool does not claim its name: another server may offer a tool of that name.
                 refusals.setdefault(name, ToolDisabledError(f"the owner of this Computer forbids the tool {name}"))
             elif name in owners:
                 noted.append(_clash(name, original, config.name, owners[name]))
@@ -131,6 +132,7 @@ def merged_meta(config: BaseServerConfig, original_name: str) -> ToolMeta:
     default = config.default_tool_meta
     fields: dict[str, Any] = {}
     if default is not None:
+        # An alias for all tools would give all of them the same name.
         fields |= default.model_dump() | {"alias": None}
     if own is not None:
         fields |= {key: value for key, value in own.model_dump().items() if value is not None or key not in fields}
@@ -153,6 +155,7 @@ def _describe(tool: Tool, config: BaseServerConfig, meta: ToolMeta) -> SMCPTool:
         return_schema=tool.output_schema,
     )
     attributes: dict[str, Any] = {key: _attribute(value) for key, value in (tool.meta or {}).items()}
+    # These two keys are the Computer's own. A server must not be able to state that its owner allows a tool.
     attributes.pop(A2C_TOOL_META, None)
     attributes.pop(MCP_TOOL_ANNOTATION, None)
     if config.default_tool_meta is not None or tool.name in config.tool_meta:

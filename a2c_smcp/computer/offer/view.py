@@ -50,6 +50,8 @@ class ResourceView:
         self._announce = announce
         self._on_list = on_list
         reading = Reading(watch.server, watch.session, redact, retry_pause)
+        # The protocol shows only servers with subscriptions: what an Agent sees of another one may be outdated, and no
+        # notification would say so.
         self.is_gated = require_subscribe and not watch.announces_updates
         self.windows = Windows(reading, budget, partial(announce, Change.WINDOWS))
         self.documents = Documents(reading, room, partial(announce, Change.DOCUMENTS))
@@ -135,6 +137,8 @@ class ResourceView:
             if self.gated_count != gated_count:
                 self._on_list(frozenset())
             return
+        # Hosts are only added. A document that has just been removed from the list still leads to its server, which
+        # then answers that it does not exist.
         self.hosts |= listing.hosts
         skips_others = self._skip(listing.skipped)
         taken = {

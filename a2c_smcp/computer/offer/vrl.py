@@ -58,6 +58,8 @@ class Transformer:
     async def _ask(self, request: bytes) -> dict[str, Any]:
         worker = self._worker
         if worker is None or worker.returncode is not None:
+            # The answer has the event as JSON inside a JSON string, where each quote and backslash takes another
+            # character, and the script may add to it. Hence a line limit of four times the largest event.
             worker = self._worker = await asyncio.create_subprocess_exec(
                 *WORKER, stdin=PIPE, stdout=PIPE, env=ENVIRONMENT, limit=4 * MAX_EVENT
             )

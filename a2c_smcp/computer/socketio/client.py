@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# The defaults of the Server: this end does not know how its Server is configured.
 _LIMITS = Limits()
 _Handler = Callable[["SMCPComputerClient", Any], Awaitable[Any]]
 
@@ -124,6 +125,7 @@ class SMCPComputerClient(AsyncOfficeClient):
         self.computer = computer
         self._max_message_bytes = max_message_bytes
         self._on_refused = on_refused
+        # The Computer holds this client weakly: it announces changes through the client, and must not keep it alive.
         computer.socketio_client = self
         for event, handler in {
             TOOL_CALL_EVENT: self.on_tool_call,
@@ -135,9 +137,12 @@ class SMCPComputerClient(AsyncOfficeClient):
             LIST_RESOURCE_TEMPLATES_EVENT: self.on_list_resource_templates,
             COMPLETE_EVENT: self.on_complete,
         }.items():
+            # The handlers are public and return plain data, for programs that call or override them. Only an answer
+            # that leaves through the connection is serialized and measured, in `_answer`.
             self.on(event, functools.partial(self._answer, event, handler), namespace=SMCP_NAMESPACE)
         self.on(CANCEL_TOOL_CALL_NOTIFICATION, self.on_tool_call_cancel, namespace=SMCP_NAMESPACE)
         self.on(LEAVE_OFFICE_NOTIFICATION, self._on_left, namespace=SMCP_NAMESPACE)
+        # Without a handler, python-socketio answers a request with an empty ack, and the Agent learns no reason.
         self.on("*", self._on_unknown, namespace=SMCP_NAMESPACE)
 
     # ---------------------------------------------------------------------------------------------------------- offices
@@ -195,6 +200,7 @@ class SMCPComputerClient(AsyncOfficeClient):
 
     async def disconnect(self) -> None:
         """Disconnect from the Server and do not reconnect. Running calls are cancelled."""
+        # Read first: disconnecting clears both. While the client reconnects, only `wanted_office` is set.
         office = self.wanted_office or self.office_id
         await super().disconnect()
         if office is not None:
@@ -208,7 +214,9 @@ class SMCPComputerClient(AsyncOfficeClient):
         self.computer.catch_up()
 
     def _on_lost(self) -> None:
-        """Cancel running calls: the Server has already answered their Agent with an error, and drops their results."""
+        """Cancel running calls."""
+        # The Server has already answered their Agents with an error, and would drop the results. The office is the one
+        # that this client wants: the loss of the connection has cleared the one that it was in.
         if (office := self.wanted_office) is not None:
             self.start_background_task(self.computer.acancel_office, office)
 
@@ -247,6 +255,9 @@ class SMCPComputerClient(AsyncOfficeClient):
     @answers(TOOL_CALL_EVENT)
     async def on_tool_call(self, data: ToolCallReq) -> dict[str, Any]:
         """Answer `client:tool_call` with a `CallToolResult`."""
+        # The Server replaces `agent` by the name of the sender, so one Agent cannot act as another. The office is part
+        # of the caller, because this Computer may move to an office whose Agent has the same name and uses the same
+        # `req_id`.
         result = await self.computer.aexecute_tool(
             data["req_id"],
             data["tool_name"],
@@ -277,6 +288,7 @@ class SMCPComputerClient(AsyncOfficeClient):
     @answers(GET_FINDER_EVENT)
     async def on_get_finder(self, data: GetFinderReq) -> dict[str, Any]:
         """Answer `client:get_finder`."""
+        # Both may be null. A `limit` of 0 is valid, and asks only for the number of matches.
         offset, limit = data.get("offset"), data.get("limit")
         documents, total = await self.computer.get_finder(
             data.get("keywords"),
@@ -317,6 +329,7 @@ class SMCPComputerClient(AsyncOfficeClient):
     async def _on_left(self, data: Any = None, *_: Any) -> None:
         """Cancel the calls of an Agent that left the office."""
         notice = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
+        # The notice of a Computer that left has `computer` instead of `agent`; no calls depend on it.
         if self.office_id is not None and isinstance(agent := notice.get("agent"), str):
             await self.computer.acancel_office(self.office_id, agent)
 

@@ -29,9 +29,10 @@ _HEADERS = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
 
 @asynccontextmanager
 async def _open(client: httpx2.AsyncClient, url: str, seconds: float) -> AsyncGenerator[httpx2.Response]:
-    """Open the stream and follow redirects on the same server only: the headers may hold a key for it."""
+    """Open the stream, and follow redirects on the same server only."""
     with anyio.fail_after(seconds):
         response = await client.send(client.build_request("GET", url, headers=_HEADERS), stream=True)
+        # Followed here, not by the client: the headers may hold a key, which only this server may get.
         for _ in range(MAX_REDIRECTS):
             following = response.next_request
             if following is None or urlsplit(str(following.url))[:2] != urlsplit(str(response.url))[:2]:
@@ -87,10 +88,12 @@ class SseClient(MCPClient):
                     posts.cancel_scope.cancel()
 
     async def _endpoint(self, events: Any, url: str) -> str:
-        """The address for messages, from the first event. Another server is rejected: it would get our headers."""
+        """The address for messages, from the first event."""
         async for event in events:
             if event.event == "endpoint":
                 endpoint = urljoin(url, event.data)
+                # Each message carries the configured headers, and with them the key for this server. Another server
+                # must not get it.
                 if urlsplit(endpoint)[:2] != urlsplit(url)[:2]:
                     raise ConnectionError("names an endpoint on another server")
                 return endpoint

@@ -117,6 +117,8 @@ class _Reader:
         # Many servers print a banner or a log line to standard output. That is tolerated, but not without end: a server
         # that only prints would keep this Computer busy, and its start would time out with a useless reason.
         if not self._noise:
+            # The cut limits the work of redaction. It is far behind the part that is shown, so half of a secret at the
+            # cut is not seen.
             self._on_noise(line[:4_000].decode("utf-8", "replace"))
         self._noise += len(line)
         if self._noise > self._most_noise:
@@ -137,6 +139,7 @@ class _Reader:
 
 
 def _without_surrogates(text: str) -> str:
+    # The answer to an Agent is written by orjson, which rejects a text with half of a surrogate pair.
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -147,6 +150,7 @@ def _is_utf8(parameters: StdioParameters) -> bool:
 def _writer(parameters: StdioParameters) -> Callable[[Message], bytes]:
     """The function that turns a message into a line."""
 
+    # `json.dumps` writes ASCII, and every encoding that a configuration may name contains ASCII.
     def in_other_encoding(message: Message) -> bytes:
         return (json.dumps(message, separators=(",", ":")) + "\n").encode(parameters.encoding)
 

@@ -32,6 +32,7 @@ class HttpClient(MCPClient):
             raise CannotStart("a placeholder among its parameters has no value")
         async with (
             WatchedClient(link, wanted.headers, timeout.total_seconds(), read_timeout.total_seconds()) as client,
+            # The library limits an event to 1 MiB by default, and a resource may be larger.
             streamable_http_client(
                 wanted.url, http_client=client, terminate_on_close=terminate, max_sse_event_size=None
             ) as (read, write),

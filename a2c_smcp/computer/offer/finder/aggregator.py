@@ -46,6 +46,8 @@ class FinderAggregator(Aggregator):
         search = Search.of(keywords, file_type)
         await self._refresh(patience)
         indexes = {view.server: view.documents.index for view in self._views() if view.documents.items}
+        # A large index is searched in pieces here, so that `browse` finds the results ready. `browse` does not wait:
+        # its page and its total come from the same moment.
         for index in indexes.values():
             await index.search(search)
         return browse(indexes, search, history, offset, limit)

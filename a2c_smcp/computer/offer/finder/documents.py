@@ -39,8 +39,8 @@ AT_ONCE = 500
 SMALLEST = 1_000
 """Bytes that the smallest document needs."""
 REFILL = 0.02
-"""Part of the room that must be free before documents that were left out are read. A lower limit would read one
-document for each one that goes."""
+"""Part of the room that must be free before documents that were left out are read. With a lower limit, each document
+that is removed would lead to a round that reads one other document."""
 
 
 class Room:
@@ -160,6 +160,8 @@ class Documents:
         self._start_reading()
         if self._rounds:
             _, late = await asyncio.wait(self._rounds, timeout=max(deadline - now(), 0))
+            # The oldest revision that an Agent got counts. A later request must not hide a change that an earlier one
+            # missed.
             if late and self._missed_at is None:
                 self._missed_at = self.index.revision
 
@@ -248,7 +250,7 @@ class Documents:
                 self._no_catalogue.add(host)
             return catalogue
         except TimeoutError:
-            return None
+            return None  # the server may only be busy: the next round asks for the catalogue again
         except Exception as error:  # servers send anything; the documents are read one by one instead
             logger.debug("%s has no catalogue: %s", host, in_words(error, self._reading.redact))
             self._no_catalogue.add(host)
@@ -265,6 +267,7 @@ class Documents:
         if item.filed is not None and item.filed.written == filed.written:
             return
         filed.place = item.place
+        # The old summary goes first: in a full index, a new one of the same size must find its room again.
         self._take_out(item)
         if not self._room.take(filed.size):
             self._leave_out(item, filed.size)

@@ -120,6 +120,7 @@ class DocumentIndex:
 
     def reorder(self) -> None:
         """The places of documents have changed."""
+        # Sorted at once: `_settle` finds documents by bisection, which relies on the order.
         self._put_in_order(self._filed)
         self._change()
 
@@ -155,11 +156,9 @@ class DocumentIndex:
         self._found.clear()
 
     def _settle(self) -> None:
-        """Carry out what changed since the last search.
-
-        Changes are collected first: when a server starts, thousands of documents are filed one by one, and sorting once
-        before the next search is much cheaper than keeping the order after each.
-        """
+        """Carry out what changed since the last search."""
+        # Changes are collected first: when a server starts, thousands of documents are filed one by one, and sorting
+        # once before the next search is much cheaper than keeping the order after each.
         if not self._added and not self._removed:
             return
         if len(self._added) + len(self._removed) <= FEW:

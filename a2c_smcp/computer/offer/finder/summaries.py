@@ -38,6 +38,7 @@ def read_document(server: str, uri: str, name: str, description: str | None, dat
     """
     said = _object(data) if isinstance(data, str) else data
     page_count = said.get("page_count")
+    # Not `isinstance`, which accepts `true` as an integer.
     if type(page_count) is not int or page_count <= 0:
         raise ValueError("it has no positive page_count")
     summary = DPEDocumentSummary(
