@@ -180,6 +180,13 @@ def test_texts_of_other_encodings_are_read(tmp_path: Path, encoding: str, words:
     assert shown(tmp_path, words.encode(encoding)).of("text") == [{"text": words}]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_a_byte_order_mark_shows_the_encoding(tmp_path: Path, encoding: str) -> None:
+    content = "\ufeffgrößer".encode(encoding)
+    assert shown(tmp_path, content).of("text") == [{"text": "größer"}]
+    assert code_of(tmp_path, "a.py", content).of("code") == [{"code": "größer", "language": "python"}]
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"\n \n", b"\xef\xbb\xbf", b"\xff\xfe", b"\x00\x01\x02" * 50, b"\x89PNG\r\n\x1a\n"]
 )

@@ -12,7 +12,15 @@ MAX_READ = 64_000_000
 """Bytes of a text file that is parsed as a whole."""
 
 _SNIFFED = 4_096
-_TEXT_BOMS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+# UTF-32 before UTF-16: the mark of UTF-32 (little-endian) begins with that of UTF-16.
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_TEXT_BOMS = tuple(mark for mark, _ in _BOMS)
 _BINARY = ((b"%PDF-", "a PDF"), (b"PK\x03\x04", "a zip archive or an office document"), (b"\x89PNG", "a picture"))
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NO_CHARSETS = frozenset(("idna", "punycode", "unicode_escape", "raw_unicode_escape"))
@@ -114,14 +122,6 @@ def _known(name: str) -> str:
 # ------------------------------------------------------------------------------------------------------------ encodings
 
 
-# UTF-32 before UTF-16: the mark of UTF-32 (little-endian) begins with that of UTF-16.
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 _LONGEST_LETTER = 4
 """Bytes of a letter in UTF-8."""
 
