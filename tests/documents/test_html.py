@@ -61,6 +61,19 @@ def test_code_keeps_its_lines_and_language() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "markup",
+    [
+        '<span class="lineno">1</span>x = <b>1</b>\n<span class="lineno">2</span>y',
+        '<span class="lineno"><a>1</a></span>x = <b>1</b>\n<a><span class="linenos special"><b>2</b> </span></a>y',
+        '<div class="lineno"><p>1</p></div>x = <b>1</b><div class="lineno"><p>2</p></div>y',
+        '<code class="linenos">x = <b>1</b>\ny</code>',
+    ],
+)
+def test_line_numbers_are_not_part_of_code(markup: str) -> None:
+    assert brief(f"<pre>{markup}</pre>") == [("code", {"code": "x = 1\ny", "language": ""})]
+
+
 def test_links_are_noted_and_a_link_alone_is_one() -> None:
     found = html_elements('<p><a href="u">All</a></p><p>See <a href="v">it</a> <a href="javascript:x()">no</a></p>')
     assert (found[0].category, found[0].content) == ("link", {"text": "All", "url": "u"})

@@ -20,6 +20,7 @@ _NO_LANGUAGES = frozenset(("default", "none", "text", "plaintext", "source"))
 _RENAMED = {"ipython3": "python", "python3": "python", "pycon": "python", "console": "bash", "shell": "bash"}
 _LINE_TAGS = frozenset(("br", "div", "p", "li", "tr"))
 _NOT_CODE = frozenset(("button", "script", "style", "template"))
+_LINE_NUMBERS = frozenset(("lineno", "linenos"))
 _VIDEO = re.compile(r"youtube|youtu\.be|vimeo|/embed/video|dailymotion", re.IGNORECASE)
 
 
@@ -29,13 +30,14 @@ def tidy(words: str) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def below(root: LexborNode) -> Iterator[LexborNode]:
-    """Every node below one, in document order. Without recursion, because nodes may be nested to any depth."""
+def below(root: LexborNode, *, line_numbers: bool = True) -> Iterator[LexborNode]:
+    """Every node below one, in document order, or all but the contents of line numbers of highlighted code."""
+    # Without recursion, because nodes may be nested to any depth.
     node, above = root.first_child, 0
     while node is not None:
         yield node
         child = node.first_child
-        if child is not None and node.tag not in _NOT_CODE:
+        if child is not None and node.tag not in _NOT_CODE and (line_numbers or not _has_line_numbers(node)):
             node, above = child, above + 1
             continue
         while node.next is None and above and node.parent is not None:
@@ -51,17 +53,17 @@ def text_of(root: LexborNode) -> str:
 def raw_text(root: LexborNode) -> str:
     """The words below a node with their spaces and line breaks, as code needs them."""
     found: list[str] = []
-    hidden: int | None = None
-    for node in below(root):
+    for node in below(root, line_numbers=False):
         if node.tag == "-text":
-            # Line numbers of highlighted code are not part of the code.
-            if hidden is None or node.parent is None or node.parent.mem_id != hidden:
-                found.append(node.text_content or "")
+            found.append(node.text_content or "")
         elif node.tag in _LINE_TAGS and found and not found[-1].endswith("\n"):
             found.append("\n")
-        elif "linenos" in attribute(node, "class") or "lineno" in attribute(node, "class"):
-            hidden = node.mem_id
     return "".join(found)
+
+
+def _has_line_numbers(node: LexborNode) -> bool:
+    # On a `code` element the class asks a script for line numbers: the element has the code itself.
+    return node.tag != "code" and not _LINE_NUMBERS.isdisjoint(attribute(node, "class").split())
 
 
 def language_of(pre: LexborNode) -> str:
