@@ -37,7 +37,7 @@ class Format:
 UNKNOWN = Format("unknown", "open_unknown")
 TEXT = Format("text", "open_text", version=2)
 CODE = Format("code", "open_code", version=2)
-DATA = Format("data.data_file", "open_data", version=2)
+DATA = Format("data.data_file", "open_data", version=3)
 HTML = Format("html.web_page", "open_html", version=2)
 IMAGE = Format("images", "open_image", version=2)
 MEDIA = Format("media.media_file", "open_media", 2)

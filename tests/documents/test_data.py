@@ -133,6 +133,11 @@ def test_odd_values_can_be_sent_on(tmp_path: Path) -> None:
     assert found.of("table")[0]["rows"][0] == ["\ufffd", "9" * 5_000]
 
 
+def test_only_an_integer_of_too_many_digits_is_text(tmp_path: Path) -> None:
+    found = shown(tmp_path, "a.json", '{"a": 1, "b": ' + "9" * 5_000 + ', "c": [-2]}')
+    assert found.of("list")[0]["items"] == ["a: 1", f'b: "{"9" * 59}…"', "c: list of 1 number"]
+
+
 # -------------------------------------------------------------------------------------------------------- YAML and TOML
 
 
