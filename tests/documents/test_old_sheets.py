@@ -174,6 +174,18 @@ def test_an_opendocument_sheet_shows_its_cells_as_they_are_kept(tmp_path: Path) 
     assert element.metadata["source_range"] == "A1:C4"
 
 
+def test_values_of_opendocument_without_a_shown_text_are_kept(tmp_path: Path) -> None:
+    values = (
+        NUMBER.format(3), 'office:value-type="string" office:string-value="a"',
+        'office:value-type="boolean" office:boolean-value="true"',
+        'office:value-type="time" office:time-value="PT01H30M00S"',
+        'office:value-type="date" office:date-value="2024-02-29"', 'table:formula="of:=[.A1]*2"',
+    )  # fmt: skip
+    rows = row(*(f"<table:table-cell {value}/>" for value in values)) * 2
+    (element,) = again(write_ods(tmp_path / "book.ods", sheet(rows))).page(0).elements
+    assert element.content["rows"] == [["3", "a", "TRUE", "01:30:00", "2024-02-29", "=A1*2"]] * 2
+
+
 def test_formulas_comments_merged_and_hidden_cells_of_opendocument_are_known(tmp_path: Path) -> None:
     remark = "<office:annotation><dc:creator>Bob</dc:creator><text:p>Sure?</text:p></office:annotation>"
     rows = (

@@ -49,6 +49,7 @@ _STYLE = re.compile(rb'<style:style\b([^>]*style:family="table"[^>]*)>\s*(<style
 _COLUMN = re.compile(rb"<table:table-column\b([^>]*)>")
 _SHAPES = re.compile(rb"<table:shapes>.*?</table:shapes>", re.DOTALL)
 _END = b"</office:document-content>"
+_FILLED = (b"<text:p", b" office:value-type=", b" table:formula=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +129,9 @@ class OpenDocumentBook:
     def _sheet(self, start: int, end: int, master: str) -> _Sheet:
         raw = self._raw
         rows = list(self._rows_of(start, end))
-        # Every cell with a value holds a paragraph: counting the start tags gives the number of filled cells without
-        # parsing them.
-        counted = [(group, raw.count(b"<text:p", group.start, group.end)) for group in rows]
+        # A cell with a value has a paragraph, a type or a formula; most have several of them. Counting them gives the
+        # number of filled cells without parsing them.
+        counted = [(group, max(raw.count(mark, group.start, group.end) for mark in _FILLED)) for group in rows]
         filled = ((group, count) for group, count in counted if count)
         self.sheets[-1].pages = pages_of(
             (group.first + more, count) for group, count in filled for more in range(group.count)
@@ -245,6 +246,7 @@ _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _KINDS = {
     "float": NUMBER, "percentage": NUMBER, "currency": NUMBER, "date": DATE, "time": DATE, "boolean": BOOLEAN,
 }  # fmt: skip
+_DURATION = re.compile(r"PT([0-9]+)H([0-9]+)M([0-9]+)")
 _ERROR = re.compile(r"(?:#[A-Z/0?!]+[!?A0]|Err:[0-9]+)$")
 
 
@@ -256,7 +258,7 @@ def read_row(node: Node, row: int, region: Region, objects: Objects) -> None:
             continue
         repeated = _count(cell, "number-columns-repeated")
         # The cell after the last value is often empty and repeated 16,000 times.
-        if len(cell) or cell.get(_OFFICE + "value-type"):
+        if len(cell) or cell.get(_OFFICE + "value-type") or cell.get(_TABLE + "formula"):
             read = _cell(cell)
             for place in range(column, min(column + repeated, MAX_COLUMNS)):
                 if read.text or read.formula:
@@ -278,10 +280,21 @@ def _cell(cell: Node) -> Cell:
     if date:
         words = date.replace("T00:00:00", "").replace("T", " ").partition(".")[0]
     elif not words:
-        words = cell.get(_OFFICE + "value", "") or cell.get(_OFFICE + "string-value", "")
+        words = _value(cell)
     rule = formula_of(cell.get(_TABLE + "formula", ""))
+    # An empty text is a result; a formula without a type was never calculated, and is shown itself.
+    if not words and not cell.get(_OFFICE + "value-type"):
+        words = rule
     # Some programs write the constants as formulas.
     return Cell(words, ERROR if _ERROR.match(words) else kind, "" if rule in ("=TRUE()", "=FALSE()") else rule)
+
+
+def _value(cell: Node) -> str:
+    """The value of a cell without a shown text. Some programs write only the value."""
+    if duration := _DURATION.match(cell.get(_OFFICE + "time-value", "")):
+        return ":".join(duration.groups())
+    truth = cell.get(_OFFICE + "boolean-value", "").upper()
+    return truth or cell.get(_OFFICE + "value", "") or cell.get(_OFFICE + "string-value", "")
 
 
 def words_of_line(node: Node, fields: Mapping[str, str] | None = None) -> str:
