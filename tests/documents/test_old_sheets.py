@@ -186,6 +186,19 @@ def test_values_of_opendocument_without_a_shown_text_are_kept(tmp_path: Path) ->
     assert element.content["rows"] == [["3", "a", "TRUE", "01:30:00", "2024-02-29", "=A1*2"]] * 2
 
 
+def test_only_tables_on_the_top_level_of_opendocument_are_sheets(tmp_path: Path) -> None:
+    inner = '<table:table table:is-sub-table="true">' + row(cell("x"), cell("y")) + row(cell("z")) + "</table:table>"
+    rows = row(cell("Name"), cell("Parts")) + row(cell("Ann"), cell(inside=inner)) + row(cell("Bob"), cell("3"))
+    link = "<table:dde-links><table:dde-link>" + sheet(row(cell("old"))) + "</table:dde-link></table:dde-links>"
+    source = again(
+        write_ods(tmp_path / "book.ods", sheet(rows) + sheet(row(cell("more")), name="Other") + "<table:table/>" + link)
+    )
+    assert list(source.page_titles) == ["Plan", "Other"]
+    (element,) = source.page(0).elements
+    assert element.content == {"headers": ["Name", "Parts"], "rows": [["Ann", "x | y\nz"], ["Bob", "3"]]}
+    assert element.metadata["source_range"] == "A1:B3"
+
+
 def test_formulas_comments_merged_and_hidden_cells_of_opendocument_are_known(tmp_path: Path) -> None:
     remark = "<office:annotation><dc:creator>Bob</dc:creator><text:p>Sure?</text:p></office:annotation>"
     rows = (
