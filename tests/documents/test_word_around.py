@@ -5,6 +5,9 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
+import pytest
+
+from a2c_documents.model import UnreadableFileError
 from tests.support.documents.old_workbooks import compound, packed_file
 from tests.support.documents.word_files import elements, p, pages, part, relations, shown, word_file
 
@@ -122,6 +125,17 @@ def test_a_file_of_any_kind_that_is_embedded_is_called_by_its_name_and_can_be_ha
     assert (found.metadata["name"], found.metadata["program"]) == ("plan.txt", "Package")
     assert found.file is not None
     assert found.file() == ("text/plain", b"the plan")
+
+
+def test_an_embedded_file_of_a_removed_document_is_unreadable(tmp_path: Path) -> None:
+    held = '<w:r><w:object><o:OLEObject Type="Embed" ProgID="Package" r:id="e"/></w:object></w:r>'
+    parts = {"word/embeddings/oleObject1.bin": packed_file("plan.txt", b"the plan")}
+    file = word_file(tmp_path / "a.docx", p("", more=held), parts, {"e": ("oleObject", "embeddings/oleObject1.bin")})
+    (found,) = elements(file)
+    file.unlink()
+    assert found.file is not None
+    with pytest.raises(UnreadableFileError):
+        found.file()
 
 
 def test_a_document_inside_an_object_can_be_had(tmp_path: Path) -> None:
