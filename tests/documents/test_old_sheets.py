@@ -135,6 +135,19 @@ def test_an_older_workbook_says_who_made_it(tmp_path: Path) -> None:
     assert (facts.author, facts.keywords, facts.summary) == ("Änn", ["money", "time"], "The year. What we want")
 
 
+@pytest.mark.parametrize(("page", "encoding", "author"), [
+    (10000, "mac_roman", "Änn"), (1252, "cp1252", "Änn"), (65001, "utf-8", "Änn"), (64999, "cp1252", "\ufffdnn"),
+])  # fmt: skip
+def test_facts_of_an_older_workbook_are_read_in_its_code_page(
+    tmp_path: Path, page: int, encoding: str, author: str
+) -> None:
+    more = {1: struct.pack("<IHH", 2, page, 0), 12: struct.pack("<IQ", 64, 2**64 - 1)}
+    told = properties({2: "Plan", 4: "Änn"}, encoding, more)
+    rows: list[list[Value]] = [["a"]]
+    facts = again(write_xls(tmp_path / "book.xls", [("Old", 0, rows)], streams={"\x05SummaryInformation": told})).facts
+    assert (facts.title, facts.author) == ("Plan", author)
+
+
 # ------------------------------------------------------------------------------------------------------------------ ods
 
 
