@@ -42,15 +42,15 @@ HTML = Format("html.web_page", "open_html")
 IMAGE = Format("images", "open_image", version=2)
 MEDIA = Format("media.media_file", "open_media", 2)
 PDF = Format("pdf.pdf_file", "open_pdf", version=2)
-WORD = Format("word.document", "open_word", version=2)
+WORD = Format("word.document", "open_word", version=3)
 SHEETS = Format("sheets.document", "open_sheets", version=3)
 SLIDES = Format("slides.document", "open_slides", version=2)
 EPUB = Format("epub", "open_epub")
 MAIL = Format("mail.mail_file", "open_mail", version=2)
 MARKDOWN = Format("markdown", "open_markdown", version=2)
 DELIMITED = Format("delimited", "open_delimited", version=2)
-OPEN_TEXT = Format("opendocument.document", "open_odt", version=2)
-OPEN_SLIDES = Format("opendocument.document", "open_odp", version=2)
+OPEN_TEXT = Format("opendocument.document", "open_odt", version=3)
+OPEN_SLIDES = Format("opendocument.document", "open_odp", version=3)
 
 FORMATS: dict[str, Format] = {
     "pdf": PDF,

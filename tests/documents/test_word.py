@@ -253,6 +253,13 @@ def test_a_table_in_a_cell_becomes_lines_of_that_cell(tmp_path: Path) -> None:
     assert found.content["rows"] == [["before\na | b\nc | d\nafter", "x"]]
 
 
+def test_a_row_of_an_inner_table_has_its_own_line_also_if_its_first_cell_is_empty(tmp_path: Path) -> None:
+    inner = f"<w:tbl>{row('', 'b')}{row('', '')}{row('c', '', 'e')}{row('', '', 'f')}</w:tbl>"
+    body = row("Head", "Two") + row(cell("Intro", "", inner), "x")
+    (found,) = elements(word_file(tmp_path / "a.docx", f"<w:tbl>{body}</w:tbl>"))
+    assert found.content["rows"] == [["Intro\n| b\nc |  | e\n|  | f", "x"]]
+
+
 def test_a_table_of_one_cell_is_a_frame_around_its_text(tmp_path: Path) -> None:
     assert shown(word_file(tmp_path / "a.docx", f"<w:tbl>{row('note')}</w:tbl>")) == [("text", "note")]
 
