@@ -144,6 +144,11 @@ def test_words_are_as_a_person_reads_them(tmp_path: Path) -> None:
     assert shown(word_file(tmp_path / "a.docx", p("", more=runs))) == [("text", "tab\tline\nno‑break✓α!")]
 
 
+def test_letters_of_the_symbol_font_are_greek(tmp_path: Path) -> None:
+    runs = "".join(f'<w:r><w:sym w:font="Symbol" w:char="F0{ord(one):02X}"/></w:r>' for one in "VJPFvjWS3$")
+    assert shown(word_file(tmp_path / "a.docx", p("", more=runs))) == [("text", "ςϑΠΦϖϕΩΣ3∃")]
+
+
 def test_links_stay_in_the_text_and_alone_they_are_links(tmp_path: Path) -> None:
     linked = '<w:hyperlink r:id="l"><w:r><w:t>there</w:t></w:r></w:hyperlink>'
     field = (

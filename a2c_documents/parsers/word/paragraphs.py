@@ -299,13 +299,21 @@ _CONTROLS = {
 }  # fmt: skip
 _LINK = re.compile(r'\s*HYPERLINK\s+(?:"([^"]*)"|([^\s"\\]\S*))?')
 _ANCHOR = re.compile(r'\\l\s+"([^"]*)"')
-_GREEK = "αβχδεφγηιϕκλμνοπθρστυϖωξψζ"
+_GREEK = dict(
+    zip(
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
+        "αβχδεφγηιϕκλμνοπθρστυϖωξψζΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ",
+        strict=True,
+    )
+)
+"""The letters of the font Symbol. J and V are not the capitals of j and v."""
 _WINGDINGS = {
     0xFC: "✓", 0xFB: "✗", 0xFE: "☑", 0xFD: "☒", 0xA8: "☐", 0x6F: "☐", 0x78: "☒", 0xE0: "→", 0xDF: "←", 0xE8: "➔",
     0xD8: "➢", 0xA7: "▪", 0x6E: "■", 0x6C: "●", 0x4A: "☺", 0x4C: "☹", 0x28: "☎", 0x2A: "✉", 0x52: "☼",
 }  # fmt: skip
 _SYMBOLS = {
     0xB7: "•", 0xB1: "±", 0xB3: "≥", 0xA3: "≤", 0xB9: "≠", 0xB4: "×", 0xB0: "°", 0xAE: "→", 0xA5: "∞", 0xE5: "∑",
+    0x22: "∀", 0x24: "∃", 0x27: "∋", 0x2A: "∗", 0x2D: "−", 0x40: "≅", 0x5C: "∴", 0x5E: "⊥", 0x7E: "∼",
 }  # fmt: skip
 
 
@@ -397,10 +405,7 @@ def symbol(font: str, code: str) -> str:
     if font.lower().startswith("wingdings"):
         return _WINGDINGS.get(low, "•")
     if font.lower() == "symbol":
-        letter = chr(low) if low < 0x80 else ""
-        if letter.isalpha():
-            greek = _GREEK[ord(letter.lower()) - ord("a")]
-            return greek if letter.islower() else greek.upper()
-        return letter or _SYMBOLS.get(low, "•")
+        letter = chr(low) if low < 0x80 else "•"
+        return _GREEK.get(letter) or _SYMBOLS.get(low, letter)
     # Not a character: the private use area and invalid codes.
     return chr(number) if 0x20 <= number < 0xD800 or 0xF900 <= number <= 0x10FFFF else "•"
