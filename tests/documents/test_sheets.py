@@ -196,6 +196,10 @@ def test_a_hidden_empty_column_divides_nothing(tmp_path: Path) -> None:
     ("#DIV/0!", "General", "#DIV/0!"), (datetime.date(2024, 5, 1), "mmm-yy", "May-24"),
     (datetime.date(2024, 5, 1), "[$-409]mmmm\\ yyyy;@", "May 2024"), (datetime.date(2024, 5, 1), "mmyyyy", "052024"),
     (datetime.date(2024, 5, 1), "m/yy", "5/24"), (datetime.date(2024, 5, 1), "yyyy", "2024"),
+    (0.0625, "[mm]:ss", "90:00"), (0.0625, "[m]", "90"), (0.0625, "[ss]", "5400"), (-0.0625, "[h]:mm", "-1:30"),
+    (12345, "##0.0E+0", "12.3E+3"), (999.96, "##0.0E+0", "1.0E+3"), (0.00012, "##0.0E+0", "120.0E-6"),
+    (0, "##0.0E+0", "0.0E+0"), (-1234.5, "0.00E+00", "-1.23E+03"), (9.996, "0.00E+00", "1.00E+01"),
+    (1500, "0." + "0" * 60 + "E+0", "1500"),
 ])  # fmt: skip
 def test_a_value_is_shown_as_a_person_sees_it(tmp_path: Path, value: Any, code: str, seen: str) -> None:
     book, sheet = workbook(["Name", "Value"], ["it", value])
