@@ -96,9 +96,13 @@ class WordReader:
                 act(self, node)
             elif name not in _LEFT_OUT:
                 self._stack.extend(reversed(node))
-        # A field can continue in the next paragraph. Its link ends here, because links belong to one paragraph.
+        # A field can continue in the next paragraph. Its link ends here, because links belong to one paragraph. The
+        # value of a form field goes on.
         for opened in self._fields:
             self._end_link(opened)
+            if opened.entry is not None and not opened.in_code and len(opened.above) < MAX_VALUE:
+                opened.above += said.words(opened.start) + "\n"
+            opened.start = 0
         self._hear("\n")
         return said
 
@@ -118,9 +122,9 @@ class WordReader:
             return ""
         self._depth += 1
         # `plain` runs in the middle of a paragraph, for the text of a box in it, so the state of the outer paragraph is
-        # saved.
-        outer = self._said, self._stack, self._pending
-        self._pending = []
+        # saved. An open field of it neither ends in the box nor contains its paragraphs.
+        outer = self._said, self._stack, self._pending, self._fields, self._in_code
+        self._pending, self._fields = [], []
         lines: list[str] = []
         stack: list[Node] = list(reversed(container))
         while stack:
@@ -136,7 +140,7 @@ class WordReader:
                 stack.extend(reversed(chosen(node)))
             elif name not in _LEFT_OUT and name != "w:del":
                 stack.extend(reversed(node))
-        self._said, self._stack, self._pending = outer
+        self._said, self._stack, self._pending, self._fields, self._in_code = outer
         self._depth -= 1
         return "\n".join(line for line in lines if line)
 
@@ -206,7 +210,7 @@ class WordReader:
             if ended.entry is not None:
                 # The result of a legacy form field is the text that was entered. A check box has no result: its state
                 # is in the field itself.
-                words = "" if ended.in_code else self._said.words(ended.start).strip()
+                words = "" if ended.in_code else (ended.above + self._said.words(ended.start)).strip()[:MAX_VALUE]
                 if not words:
                     self._say(ended.shown)
                 self._said.fields.append(ended.answered(words))
@@ -325,6 +329,8 @@ class Field:
     in_code: bool = True
     code: str = ""
     start: int = 0
+    above: str = ""
+    """The words of the result in earlier paragraphs."""
     url: str = ""
 
     @property
