@@ -81,6 +81,18 @@ def test_an_older_workbook_whose_sectors_lead_nowhere_or_into_themselves_is_refu
             open_sheets(path)
 
 
+def test_an_older_workbook_whose_entries_share_their_sectors_is_refused(tmp_path: Path) -> None:
+    rows: list[list[Value]] = [["x" * 100]] * 500
+    path = write_xls(tmp_path / "book.xls", [("Old", 0, rows)], streams={f"s{number}": b"x" for number in range(60)})
+    raw = bytearray(path.read_bytes())
+    first, size = raw.index("Workbook".encode("utf-16-le")) + 116, 8
+    for number in range(1, 61):
+        raw[first + 128 * number : first + 128 * number + size] = raw[first : first + size]
+    path.write_bytes(raw)
+    with pytest.raises(UnreadableFileError):
+        open_sheets(path)
+
+
 def text(words: str) -> bytes:
     """A text behind its length, as records have it."""
     return struct.pack("<HB", len(words), 1) + words.encode("utf-16-le")
