@@ -81,6 +81,18 @@ def test_an_older_workbook_whose_sectors_lead_nowhere_or_into_themselves_is_refu
             open_sheets(path)
 
 
+def test_an_older_workbook_whose_entries_share_their_sectors_is_refused(tmp_path: Path) -> None:
+    rows: list[list[Value]] = [["x" * 100]] * 500
+    path = write_xls(tmp_path / "book.xls", [("Old", 0, rows)], streams={f"s{number}": b"x" for number in range(60)})
+    raw = bytearray(path.read_bytes())
+    first, size = raw.index("Workbook".encode("utf-16-le")) + 116, 8
+    for number in range(1, 61):
+        raw[first + 128 * number : first + 128 * number + size] = raw[first : first + size]
+    path.write_bytes(raw)
+    with pytest.raises(UnreadableFileError):
+        open_sheets(path)
+
+
 def text(words: str) -> bytes:
     """A text behind its length, as records have it."""
     return struct.pack("<HB", len(words), 1) + words.encode("utf-16-le")
@@ -135,6 +147,19 @@ def test_an_older_workbook_says_who_made_it(tmp_path: Path) -> None:
     assert (facts.author, facts.keywords, facts.summary) == ("Änn", ["money", "time"], "The year. What we want")
 
 
+@pytest.mark.parametrize(("page", "encoding", "author"), [
+    (10000, "mac_roman", "Änn"), (1252, "cp1252", "Änn"), (65001, "utf-8", "Änn"), (64999, "cp1252", "\ufffdnn"),
+])  # fmt: skip
+def test_facts_of_an_older_workbook_are_read_in_its_code_page(
+    tmp_path: Path, page: int, encoding: str, author: str
+) -> None:
+    more = {1: struct.pack("<IHH", 2, page, 0), 12: struct.pack("<IQ", 64, 2**64 - 1)}
+    told = properties({2: "Plan", 4: "Änn"}, encoding, more)
+    rows: list[list[Value]] = [["a"]]
+    facts = again(write_xls(tmp_path / "book.xls", [("Old", 0, rows)], streams={"\x05SummaryInformation": told})).facts
+    assert (facts.title, facts.author) == ("Plan", author)
+
+
 # ------------------------------------------------------------------------------------------------------------------ ods
 
 
@@ -172,6 +197,31 @@ def test_an_opendocument_sheet_shows_its_cells_as_they_are_kept(tmp_path: Path) 
         "rows": [["Ann", "25%", "2024-02-29"], ["same", "same", "same"], ["same", "same", "same"]],
     }
     assert element.metadata["source_range"] == "A1:C4"
+
+
+def test_values_of_opendocument_without_a_shown_text_are_kept(tmp_path: Path) -> None:
+    values = (
+        NUMBER.format(3), 'office:value-type="string" office:string-value="a"',
+        'office:value-type="boolean" office:boolean-value="true"',
+        'office:value-type="time" office:time-value="PT01H30M00S"',
+        'office:value-type="date" office:date-value="2024-02-29"', 'table:formula="of:=[.A1]*2"',
+    )  # fmt: skip
+    rows = row(*(f"<table:table-cell {value}/>" for value in values)) * 2
+    (element,) = again(write_ods(tmp_path / "book.ods", sheet(rows))).page(0).elements
+    assert element.content["rows"] == [["3", "a", "TRUE", "01:30:00", "2024-02-29", "=A1*2"]] * 2
+
+
+def test_only_tables_on_the_top_level_of_opendocument_are_sheets(tmp_path: Path) -> None:
+    inner = '<table:table table:is-sub-table="true">' + row(cell("x"), cell("y")) + row(cell("z")) + "</table:table>"
+    rows = row(cell("Name"), cell("Parts")) + row(cell("Ann"), cell(inside=inner)) + row(cell("Bob"), cell("3"))
+    link = "<table:dde-links><table:dde-link>" + sheet(row(cell("old"))) + "</table:dde-link></table:dde-links>"
+    source = again(
+        write_ods(tmp_path / "book.ods", sheet(rows) + sheet(row(cell("more")), name="Other") + "<table:table/>" + link)
+    )
+    assert list(source.page_titles) == ["Plan", "Other"]
+    (element,) = source.page(0).elements
+    assert element.content == {"headers": ["Name", "Parts"], "rows": [["Ann", "x | y\nz"], ["Bob", "3"]]}
+    assert element.metadata["source_range"] == "A1:B3"
 
 
 def test_formulas_comments_merged_and_hidden_cells_of_opendocument_are_known(tmp_path: Path) -> None:

@@ -196,6 +196,10 @@ def test_a_hidden_empty_column_divides_nothing(tmp_path: Path) -> None:
     ("#DIV/0!", "General", "#DIV/0!"), (datetime.date(2024, 5, 1), "mmm-yy", "May-24"),
     (datetime.date(2024, 5, 1), "[$-409]mmmm\\ yyyy;@", "May 2024"), (datetime.date(2024, 5, 1), "mmyyyy", "052024"),
     (datetime.date(2024, 5, 1), "m/yy", "5/24"), (datetime.date(2024, 5, 1), "yyyy", "2024"),
+    (0.0625, "[mm]:ss", "90:00"), (0.0625, "[m]", "90"), (0.0625, "[ss]", "5400"), (-0.0625, "[h]:mm", "-1:30"),
+    (12345, "##0.0E+0", "12.3E+3"), (999.96, "##0.0E+0", "1.0E+3"), (0.00012, "##0.0E+0", "120.0E-6"),
+    (0, "##0.0E+0", "0.0E+0"), (-1234.5, "0.00E+00", "-1.23E+03"), (9.996, "0.00E+00", "1.00E+01"),
+    (1500, "0." + "0" * 60 + "E+0", "1500"),
 ])  # fmt: skip
 def test_a_value_is_shown_as_a_person_sees_it(tmp_path: Path, value: Any, code: str, seen: str) -> None:
     book, sheet = workbook(["Name", "Value"], ["it", value])
@@ -305,6 +309,40 @@ def test_a_sheet_that_says_a_wrong_size_or_none_has_the_same_pages(tmp_path: Pat
     assert list(long_sheet(tmp_path, 1_200, change).page_titles)[1:] == [
         "Sales (rows 501–1000)", "Sales (rows 1001–1200)",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("said", ["A1:B100", "A1:B400", "A1:B1000", "A1:A999", "A1:D300"])
+def test_no_row_is_lost_whatever_size_a_sheet_says(tmp_path: Path, said: str) -> None:
+    def change(parts: dict[str, bytes]) -> None:
+        parts[SHEET] = re.sub(rb'<dimension ref="[^"]*"', f'<dimension ref="{said}"'.encode(), parts[SHEET])
+
+    book, _ = workbook(["Name", "Units"], *([f"n{number}", number] for number in range(999)))
+    source = opened(book, tmp_path, change)
+    tables = [only_table(source.page(index)) for index in range(len(source.page_titles))]
+    assert [row[0] for table in tables for row in table.content["rows"]] == [f"n{number}" for number in range(999)]
+
+
+def test_cells_without_attributes_count_like_others(tmp_path: Path) -> None:
+    rows = "<row>" + "<c><v>1</v></c>" * 50 + "</row>"
+    source = raw_sheet(tmp_path, with_rows(rows * 3_000))
+    tables = [only_table(source.page(index)) for index in range(len(source.page_titles))]
+    assert sum(len(table.content["rows"]) for table in tables) == 3_000
+
+
+def test_rows_before_damage_are_read(tmp_path: Path) -> None:
+    book, _ = workbook(["Name", "Units"], *([f"n{number}", number] for number in range(20_000)))
+    source = opened(book, tmp_path)
+    path = tmp_path / "book.xlsx"
+    raw = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as archive:
+        place = archive.getinfo(SHEET).header_offset + archive.getinfo(SHEET).compress_size
+    raw[place - 2_000 : place] = bytes(2_000)
+    path.write_bytes(raw)
+    whole, source = len(source.page_titles), again(path)
+    assert 1 < len(source.page_titles) <= whole
+    last = source.page(len(source.page_titles) - 1)
+    assert only_table(last).content["rows"]
+    assert "cannot be read" in of(last, "annotation")[0].content["text"]
 
 
 def test_a_page_with_long_texts_is_cut_and_whole_in_detail(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from html import escape
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,6 +28,7 @@ from tests.support.documents.sheet_files import (
     of,
     only_table,
     opened,
+    raw_sheet,
     related,
     with_rows,
     workbook,
@@ -127,6 +129,16 @@ def test_comments_links_headers_and_footers_are_elements_or_metadata(tmp_path: P
     assert page.elements[0].category == "header"
     assert page.elements[-1].content["text"] == "Page [page]"
     assert page.elements[-1].category == "footer"
+
+
+@pytest.mark.parametrize(("written", "seen"), [
+    ("&CR&&D", "R&D"), ("&CA&&B", "A&B"), ("&LA&&&RB", "A& | B"), ("&C&&&&P", "&&P"), ("&C&BBold &D", "Bold [date]"),
+    ('&L&"Arial,Bold"&12Plan&RPage &P of &N', "Plan | Page [page] of [pages]"),
+])  # fmt: skip
+def test_codes_in_a_header_are_read_from_left_to_right(tmp_path: Path, written: str, seen: str) -> None:
+    header = f"<headerFooter><oddHeader>{escape(written)}</oddHeader></headerFooter>"
+    page = raw_sheet(tmp_path, with_rows('<row r="1"><c r="A1"><v>1</v></c></row>', header)).page(0)
+    assert of(page, "header")[0].content["text"] == seen
 
 
 def test_a_pivot_table_tells_its_fields_and_its_source(tmp_path: Path) -> None:

@@ -144,6 +144,11 @@ def test_words_are_as_a_person_reads_them(tmp_path: Path) -> None:
     assert shown(word_file(tmp_path / "a.docx", p("", more=runs))) == [("text", "tab\tline\nno‑break✓α!")]
 
 
+def test_letters_of_the_symbol_font_are_greek(tmp_path: Path) -> None:
+    runs = "".join(f'<w:r><w:sym w:font="Symbol" w:char="F0{ord(one):02X}"/></w:r>' for one in "VJPFvjWS3$")
+    assert shown(word_file(tmp_path / "a.docx", p("", more=runs))) == [("text", "ςϑΠΦϖϕΩΣ3∃")]
+
+
 def test_links_stay_in_the_text_and_alone_they_are_links(tmp_path: Path) -> None:
     linked = '<w:hyperlink r:id="l"><w:r><w:t>there</w:t></w:r></w:hyperlink>'
     field = (
@@ -251,6 +256,13 @@ def test_a_table_in_a_cell_becomes_lines_of_that_cell(tmp_path: Path) -> None:
     body = row("Head", "Two") + row(cell("before", "", inner + p("after")), "x")
     (found,) = elements(word_file(tmp_path / "a.docx", f"<w:tbl>{body}</w:tbl>"))
     assert found.content["rows"] == [["before\na | b\nc | d\nafter", "x"]]
+
+
+def test_a_row_of_an_inner_table_has_its_own_line_also_if_its_first_cell_is_empty(tmp_path: Path) -> None:
+    inner = f"<w:tbl>{row('', 'b')}{row('', '')}{row('c', '', 'e')}{row('', '', 'f')}</w:tbl>"
+    body = row("Head", "Two") + row(cell("Intro", "", inner), "x")
+    (found,) = elements(word_file(tmp_path / "a.docx", f"<w:tbl>{body}</w:tbl>"))
+    assert found.content["rows"] == [["Intro\n| b\nc |  | e\n|  | f", "x"]]
 
 
 def test_a_table_of_one_cell_is_a_frame_around_its_text(tmp_path: Path) -> None:

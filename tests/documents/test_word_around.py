@@ -5,6 +5,9 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
+import pytest
+
+from a2c_documents.model import UnreadableFileError
 from tests.support.documents.old_workbooks import compound, packed_file
 from tests.support.documents.word_files import elements, p, pages, part, relations, shown, word_file
 
@@ -122,6 +125,17 @@ def test_a_file_of_any_kind_that_is_embedded_is_called_by_its_name_and_can_be_ha
     assert (found.metadata["name"], found.metadata["program"]) == ("plan.txt", "Package")
     assert found.file is not None
     assert found.file() == ("text/plain", b"the plan")
+
+
+def test_an_embedded_file_of_a_removed_document_is_unreadable(tmp_path: Path) -> None:
+    held = '<w:r><w:object><o:OLEObject Type="Embed" ProgID="Package" r:id="e"/></w:object></w:r>'
+    parts = {"word/embeddings/oleObject1.bin": packed_file("plan.txt", b"the plan")}
+    file = word_file(tmp_path / "a.docx", p("", more=held), parts, {"e": ("oleObject", "embeddings/oleObject1.bin")})
+    (found,) = elements(file)
+    file.unlink()
+    assert found.file is not None
+    with pytest.raises(UnreadableFileError):
+        found.file()
 
 
 def test_a_document_inside_an_object_can_be_had(tmp_path: Path) -> None:
@@ -284,6 +298,30 @@ def test_controls_and_fields_are_forms(tmp_path: Path) -> None:
     assert found[0].content == {"text": "I agree ☒", "fields": [{"name": "Agreed", "type": "checkbox", "value": True}]}
     assert found[1].content["fields"] == [{"name": "Size", "type": "choice", "value": "L", "options": ["S", "L"]}]
     assert found[2].content == {"text": "☐", "fields": [{"name": "Box", "type": "checkbox", "value": False}]}
+
+
+def field(code: str, *results: str, entry: str = "") -> list[str]:
+    """The runs of a field, in one paragraph for each result."""
+    mark = '<w:r><w:fldChar w:fldCharType="{}">{}</w:fldChar></w:r>'
+    begun = mark.format("begin", entry) + f"<w:r><w:instrText>{code}</w:instrText></w:r>" + mark.format("separate", "")
+    return [begun + results[0], *results[1:-1], (results[-1] if results[1:] else "") + mark.format("end", "")]
+
+
+def test_the_value_of_a_form_field_can_span_paragraphs(tmp_path: Path) -> None:
+    entry = '<w:ffData><w:name w:val="Text1"/><w:textInput><w:default w:val="none"/></w:textInput></w:ffData>'
+    lines = field(" FORMTEXT ", *(f"<w:r><w:t>{words}</w:t></w:r>" for words in ("one", "two", "three")), entry=entry)
+    body = p("Answer: ", more=lines[0]) + "".join(p("", more=line) for line in lines[1:])
+    found = elements(word_file(tmp_path / "a.docx", body))
+    assert found[-1].content["fields"] == [{"name": "Text1", "type": "text", "value": "one\ntwo\nthree"}]
+    assert [element.content["text"] for element in found] == ["Answer: one", "two", "three"]
+
+
+def test_text_boxes_inside_a_link_do_not_end_it(tmp_path: Path) -> None:
+    run = "<w:r><w:t>{}</w:t></w:r>"
+    group = drawing(f"<wpg:wgp>{box('one')}{box('two')}</wpg:wgp>")
+    first, last = field(' HYPERLINK "http://f.example" ', run.format("there") + group + run.format("fore"))
+    found = elements(word_file(tmp_path / "a.docx", p("go ", more=first + last)))
+    assert found[0].metadata["links"] == [{"text": "therefore", "url": "http://f.example"}]
 
 
 def test_a_strict_document_is_read_like_any_other(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ _LAST_SECTOR = 0xFFFFFFFA
 _SECTOR_SHIFTS = (9, 12)
 _ENTRY, _SMALL_SECTOR = 128, 64
 _STREAM, _ROOT = 2, 5
+_SHARED = 4
+"""How many times the sectors of a file can be part of a chain."""
 _DAMAGED = "a part of it is missing"
 
 
@@ -45,6 +47,9 @@ def streams_of(raw: bytes, *names: str) -> dict[str, bytes]:
     # entry, so its stream is known when the others come.
     small_stream = b""
     found: dict[str, bytes] = {}
+    # A sector belongs to one chain. Thousands of entries that share a long chain would take quadratic time; a few
+    # are tolerated, because the file can still be read.
+    left = _SHARED * (len(table) + len(small_table))
     for place in range(0, len(entries) - _ENTRY + 1, _ENTRY):
         # An entry has its name in the first 64 bytes, its type at 66, its first sector at 116 and its size at 120. Of
         # the size, only the lower half is read: version 3 leaves the upper half undefined.
@@ -55,6 +60,9 @@ def streams_of(raw: bytes, *names: str) -> dict[str, bytes]:
             continue
         is_small = kind == _STREAM and size < cutoff
         chain = _chain(small_table if is_small else table, start)
+        left -= len(chain)
+        if left < 0:
+            raise DamagedPartError(_DAMAGED)
         if kind == _ROOT:
             small_stream = _joined(raw, chain, sector, sector)
         elif name in names:

@@ -78,7 +78,10 @@ def _read_file(path: Path, part: str) -> tuple[str, bytes]:
     Raises:
         UnreadableFileError: the file changed, or it is damaged.
     """
-    package = Package(path, "file")
+    try:
+        package = Package(path, "file")
+    except OSError as error:
+        raise UnreadableFileError(f"the embedded file cannot be read: {error}") from None
     try:
         packed = _open_object(package, part)
         return (type_of(packed.file), packed.data) if packed.data else (type_of(part), package.read(part))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 import struct
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -51,7 +53,11 @@ def summary_of(subject: str, description: str) -> str:
 SUMMARY_STREAM = "\x05summaryinformation"
 _CODE_PAGE, _TITLE, _SUBJECT, _AUTHOR, _KEYWORDS, _COMMENTS, _CREATED = 1, 2, 3, 4, 5, 6, 12
 _WORDS, _WIDE_WORDS, _TIME, _SHORT = 30, 31, 64, 2
-_UTF16 = 1200
+_CODE_PAGES = {
+    1200: "utf-16-le", 1201: "utf-16-be", 10000: "mac_roman", 10006: "mac_greek", 10007: "mac_cyrillic",
+    10029: "mac_latin2", 10079: "mac_iceland", 10081: "mac_turkish", 20866: "koi8_r", 28591: "latin-1", 65001: "utf-8",
+}  # fmt: skip
+"""Code pages that Python does not know by their number."""
 _MAX_PROPERTIES, _MAX_WORDS = 100, 4_000
 
 
@@ -59,7 +65,7 @@ def summary_facts(stream: bytes) -> Facts:
     """Facts of a file before 2007, from its stream of properties; empty where they are missing or damaged."""
     try:
         known = _properties(stream)
-    except (struct.error, LookupError, ValueError, OverflowError):
+    except (struct.error, ValueError):
         return Facts()
     return Facts(
         title=title_of(known.get(_TITLE, "")),
@@ -68,6 +74,14 @@ def summary_facts(stream: bytes) -> Facts:
         summary=summary_of(known.get(_SUBJECT, ""), known.get(_COMMENTS, "")),
         created=known.get(_CREATED, ""),
     )
+
+
+def _encoding(page: int) -> str:
+    """The encoding of a code page. Of an unknown one, only the ASCII characters can be read, which nearly all share."""
+    try:
+        return codecs.lookup(_CODE_PAGES.get(page, f"cp{page}")).name
+    except LookupError:
+        return "ascii"
 
 
 def _properties(stream: bytes) -> dict[int, str]:
@@ -82,7 +96,7 @@ def _properties(stream: bytes) -> dict[int, str]:
     encoding = "cp1252"
     if _CODE_PAGE in kinds and kinds[_CODE_PAGE][0] == _SHORT:
         (page,) = struct.unpack_from("<H", stream, kinds[_CODE_PAGE][1])
-        encoding = "utf-8" if page == 65_001 else "utf-16-le" if page == _UTF16 else f"cp{page}"
+        encoding = _encoding(page)
     found: dict[int, str] = {}
     for name, (kind, place) in kinds.items():
         if kind in (_WORDS, _WIDE_WORDS):
@@ -94,10 +108,11 @@ def _properties(stream: bytes) -> dict[int, str]:
             found[name] = words.strip()
         elif kind == _TIME:
             (ticks,) = struct.unpack_from("<Q", stream, place)
-            if ticks:
-                # As everywhere in Windows, the time counts tenths of a microsecond since 1601.
+            # As everywhere in Windows, the time counts tenths of a microsecond since 1601. An invalid one can be after
+            # the year 9999, and must not cost the other facts.
+            with suppress(OverflowError):
                 moment = datetime(1601, 1, 1) + timedelta(microseconds=ticks // 10)
-                found[name] = moment.isoformat(timespec="seconds") + "Z"
+                found |= {name: moment.isoformat(timespec="seconds") + "Z"} if ticks else {}
     return found
 
 

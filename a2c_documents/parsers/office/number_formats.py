@@ -46,7 +46,9 @@ class _Section:
         self.parts: list[tuple[str, str]] = []
         """The parts: ("text", "$"), ("digit", "0"), ("point", ".") …"""
         self.dates = ""
-        self.elapsed = self.general = False
+        self.elapsed = ""
+        """The largest unit of a duration, `h`, `m` or `s`."""
+        self.general = False
         self.percent = 0
         for match in _TOKEN.finditer(code):
             self._take(match)
@@ -84,7 +86,7 @@ class _Section:
             # left out.
             self.parts.append(("text", words[1:].partition("-")[0]))
         elif words and not words.lower().strip("hms"):
-            self.elapsed = True
+            self.elapsed = self.elapsed or words[0].lower()
             self.dates += words.lower()
         elif condition is not None:
             try:
@@ -199,9 +201,7 @@ def _decimal(size: float, parts: list[tuple[str, str]], thousands: bool) -> str:
     whole = [words for kind, words in parts[:point] if kind == "digit"]
     places = [words for kind, words in parts[point:] if kind == "digit"]
     try:
-        # Excel rounds the decimal digits half up, 0.125 to 0.13. `format` rounds the binary value half to even and
-        # gives 0.12.
-        exact = Decimal(repr(size)).quantize(Decimal(1).scaleb(-len(places)), ROUND_HALF_UP)
+        exact = _rounded(Decimal(repr(size)), len(places))
     except InvalidOperation:
         return plain(size)
     number, _, decimals = f"{exact:f}".partition(".")
@@ -217,10 +217,29 @@ def _scientific(size: float, parts: list[tuple[str, str]]) -> str:
     cut = next(place for place, (kind, _) in enumerate(parts) if kind == "exponent")
     point = next((place for place, (kind, _) in enumerate(parts[:cut]) if kind == "point"), cut)
     places = sum(kind == "digit" for kind, _ in parts[point:cut])
-    mantissa, _, power = format(size, f".{places}E").partition("E")
+    whole = [words for kind, words in parts[:point] if kind == "digit"]
+    # The power is a multiple of the digits before the point: "##0.0E+0" shows 12345 as 12.3E+3.
+    step = max(1, len(whole))
+    exact = Decimal(repr(size))
+    power = exact.adjusted() // step * step if exact else 0
+    try:
+        mantissa = _rounded(exact.scaleb(-power), places)
+        if mantissa >= 10**step:
+            # Rounding has added a digit: 999.96 is 1.0E+3.
+            power += step
+            mantissa = _rounded(exact.scaleb(-power), places)
+    except InvalidOperation:
+        return plain(size)
     width = sum(words == "0" for kind, words in parts[cut:] if kind == "digit")
-    plus = "-" if power.startswith("-") else "+" if parts[cut][1].endswith("+") else ""
-    return f"{mantissa}E{plus}{power.lstrip('+-0').rjust(width, '0')}"
+    plus = "-" if power < 0 else "+" if parts[cut][1].endswith("+") else ""
+    number, dot, decimals = f"{mantissa:f}".partition(".")
+    return f"{number.rjust(whole.count('0'), '0')}{dot}{decimals}E{plus}{str(abs(power) or '').rjust(width, '0')}"
+
+
+def _rounded(exact: Decimal, places: int) -> Decimal:
+    # Excel rounds the decimal digits half up, 0.125 to 0.13. `format` rounds the binary value half to even and gives
+    # 0.12.
+    return exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
 
 
 def _fraction(size: float, section: _Section) -> str:
@@ -266,14 +285,14 @@ _MONTHS = (
 
 
 def dated(
-    value: float, letters: str, parts: Iterable[tuple[str, str]], *, elapsed: bool = False, from_1904: bool = False
+    value: float, letters: str, parts: Iterable[tuple[str, str]], *, elapsed: str = "", from_1904: bool = False
 ) -> str:
     """The number of a day in a format, given by its letters (`mmmyyyy`) and its parts; empty if it is not a date."""
     known = set(letters)
-    clock = bool(known & {"h", "s"}) or elapsed
+    clock = bool(known & {"h", "s"} or elapsed)
     day = bool(known & {"y", "d", "e", "g"}) or ("m" in known and not clock)
     if elapsed:
-        return _elapsed(value, "s" in known)
+        return _elapsed(value, elapsed, "s" in known)
     moment = _moment_of(value, from_1904)
     if moment is None:
         return ""
@@ -312,11 +331,15 @@ def _clock(moment: datetime, seconds: bool) -> str:
     return moment.strftime("%H:%M:%S" if seconds or moment.second else "%H:%M")
 
 
-def _elapsed(value: float, seconds: bool) -> str:
+def _elapsed(value: float, unit: str, seconds: bool) -> str:
+    """A duration: the unit in brackets, such as `[mm]`, is not limited by a larger one."""
     total = round(abs(value) * 86_400)
     sign = "-" if value < 0 and total else ""
-    hours, rest = divmod(total, 3_600)
-    return f"{sign}{hours}:{rest // 60:02}:{rest % 60:02}" if seconds or rest % 60 else f"{sign}{hours}:{rest // 60:02}"
+    if unit == "s":
+        return f"{sign}{total}"
+    minutes, rest = divmod(total, 60)
+    shown_minutes = f"{minutes // 60}:{minutes % 60:02}" if unit == "h" else str(minutes)
+    return f"{sign}{shown_minutes}:{rest:02}" if seconds or rest else f"{sign}{shown_minutes}"
 
 
 def _moment_of(value: float, from_1904: bool) -> datetime | None:

@@ -88,6 +88,8 @@ class Lines:
     def __init__(self) -> None:
         self._lines: list[str] = []
         self._beside = False
+        self._begun = False
+        """Whether the row of the inner table has a line."""
 
     def say(self, words: str) -> None:
         """Add a paragraph."""
@@ -96,12 +98,19 @@ class Lines:
             self._beside = False
         elif words:
             self._lines.append(words)
+            self._begun = True
 
     def turn(self, *, beside: bool) -> None:
         """Start a cell of an inner table: `beside` the previous text in the same row, or on a new line."""
-        self._beside = beside and bool(self._lines)
-        if self._beside:
+        self._beside = beside
+        if not beside:
+            self._begun = False
+        elif self._begun:
             self._lines[-1] += " | "
+        else:
+            # The first cell of the row is empty. The line above belongs to something else.
+            self._lines.append("| ")
+            self._begun = True
 
     def __str__(self) -> str:
         return "\n".join(stripped for line in self._lines if (stripped := line.rstrip(" |")))

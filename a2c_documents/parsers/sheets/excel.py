@@ -30,13 +30,9 @@ from a2c_documents.parsers.sheets.grid import (
     area_of,
     columns_in,
     details_of,
-    even_pages,
     pages_of,
 )
 from a2c_documents.parsers.sheets.markup import attributes, edges_of, is_on
-
-_BYTES_OF_A_CELL = (12, 600)
-"""A sheet that is at least half full has more bytes for each cell than the first number, and fewer than the second."""
 
 
 class ExcelBook:
@@ -60,6 +56,8 @@ class ExcelBook:
         self._around: dict[int, Around] = {}
         self._tails: dict[int, bytes | None] = {}
         """The bytes after the rows, for sheets that were read to their end to find their length."""
+        self._damage: dict[int, str] = {}
+        """Why the rows of a sheet end early."""
         for node in found(first(tree, "sheets"), "sheet"):
             state = node.get("state", "visible")
             hidden = {"hidden": "hidden", "veryHidden": "very hidden"}.get(state, "")
@@ -88,26 +86,21 @@ class ExcelBook:
     # ----------------------------------------------------------------------------------------------------------- pages
 
     def _pages(self, number: int) -> list[tuple[int, int]]:
-        """First and last row of each page: from the size that the sheet declares, or else from its rows."""
-        part = self._parts[number]
+        """First and last row of each page."""
         try:
-            stream = RowStream(self._package, part)
+            stream = RowStream(self._package, self._parts[number])
         except DamagedPartError:
             return [(0, 0)]
         try:
-            # Reading all rows of a large sheet takes seconds, and opening needs only the number of pages. The declared
-            # size is in the first bytes of the sheet; it is used if the size of the part makes it plausible.
-            declared, size = stream.declared, self._package.size(part) - len(stream.head)
-            if declared is not None and _is_likely(declared, size):
-                return even_pages(*declared)
+            # A sheet declares its size before its rows, but programs also write "A1", an old size, or the size with all
+            # formatted cells. Rows after a size that is too small would be on no page, so the rows are counted.
             pages = pages_of(stream.lengths())
             # The search has reached the end of the sheet. Keeping its last bytes saves unpacking the sheet again for
             # merged cells and links.
             self._tails[number] = stream.tail
+            if stream.damage:
+                self._damage[number] = stream.damage
             return pages
-        except DamagedPartError:
-            # The rows before the damage can still be read: one page takes them all.
-            return [(0, MAX_ROWS - 1)]
         finally:
             stream.close()
 
@@ -117,12 +110,12 @@ class ExcelBook:
         region = Region()
         try:
             stream = self._stream_for(sheet)
-            # The declared size can be too small: the last page also takes the rows after it, within bounds.
-            stop = min(MAX_ROWS, last + 1 + (last - first + 1 if is_last else 0))
-            self._cells().read(stream, first, stop, region)
+            self._cells().read(stream, first, last + 1, region)
         except DamagedPartError as error:
             region.problems.append(f"A part of this sheet cannot be read: {error}.")
             stream = None
+        if is_last and sheet in self._damage:
+            region.problems.append(f"The rows from here on cannot be read: {self._damage[sheet]}.")
         if sheet not in self._around:
             tail = self._tails.pop(sheet, None)
             self._around[sheet] = read_around(self._package, self._parts[sheet], stream, tail)
@@ -149,14 +142,6 @@ class ExcelBook:
             styles = CellStyles(self._package.optional(self._styles_part))
             self._reader = CellReader(self._strings, styles, from_1904=self._from_1904)
         return self._reader
-
-
-def _is_likely(declared: tuple[int, int], size: int) -> bool:
-    """Whether the declared size of a sheet is plausible: some programs write "A1", others count all formatted cells."""
-    # A sheet that declares fewer cells than its bytes suggest would lose rows, one that declares more would have empty
-    # pages. In doubt, the rows are counted. Up to 2,000 cells fit on one page in any case.
-    cells = declared[0] * declared[1]
-    return size / _BYTES_OF_A_CELL[1] <= cells and cells <= max(size / _BYTES_OF_A_CELL[0], 2_000)
 
 
 # ------------------------------------------------------------------------------------------------------ around the rows

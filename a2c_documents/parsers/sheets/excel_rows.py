@@ -13,7 +13,7 @@ from typing import IO
 
 from a2c_documents.parsers.office.package import DAMAGE, Package
 from a2c_documents.parsers.office.xml import DamagedPartError
-from a2c_documents.parsers.sheets.grid import MAX_ROWS, area_of
+from a2c_documents.parsers.sheets.grid import MAX_ROWS
 from a2c_documents.parsers.sheets.markup import attributes
 
 CHUNK, SKIPPED = 262_144, 1_000_000
@@ -26,7 +26,6 @@ MAX_ROW, MAX_SLICE = 16_000_000, 64_000_000
 MAX_SHARED = 20_000
 """Limit for the formulas that are remembered for cells of later pages."""
 _ROOT = re.compile(rb"<(?:([\w.-]+):)?(?:worksheet|chartsheet|dialogsheet|macrosheet)\b[^>]*>")
-_DIMENSION = re.compile(rb"<(?:[\w.-]+:)?dimension\b[^>]*?\bref\s*=\s*[\"']([A-Za-z0-9:$]+)[\"']")
 _EMPTY = re.compile(rb"<(?:[\w.-]+:)?sheetData\s*/>")
 _SHARED = re.compile(rb"<(?:\w+:)?c\b([^>]*)>\s*<(?:\w+:)?f\b([^>]*)>([^<]+)<")
 
@@ -42,6 +41,8 @@ class RowStream:
         self.head = b""
         self.tail: bytes | None = None
         """The bytes after the rows, once the stream has reached them."""
+        self.damage = ""
+        """Why the rows end early, once the stream has reached the damage."""
         self._start()
 
     def _start(self) -> None:
@@ -87,13 +88,6 @@ class RowStream:
             self._file.close()
             self._file = None
 
-    @property
-    def declared(self) -> tuple[int, int] | None:
-        """The rows and columns that the sheet declares before its rows."""
-        match = _DIMENSION.search(self.head)
-        area = area_of(match[1].decode("ascii")) if match else None
-        return (area.bottom + 1, area.right + 1) if area is not None else None
-
     def _read(self, file: IO[bytes] | None, size: int = CHUNK) -> bytes:
         if file is None:
             return b""
@@ -129,12 +123,13 @@ class RowStream:
     def lengths(self) -> Iterator[tuple[int, int]]:
         """The number of every row that is not empty, and its number of cells. Reads the sheet to its end."""
         self._start()
-        begin, value, inline, rule = (b"<" + self.prefix + name for name in (b"c ", b"v", b"is", b"f"))
+        tags = (b"<" + self.prefix + name for name in (b"c ", b"c>", b"v", b"is", b"f"))
+        begin, bare, value, inline, rule = tags
         for number, raw in self._walk:
             # Rows with formatted but empty cells are common, and make no page longer.
             if value in raw or inline in raw or rule in raw:
                 # Counting start tags is an estimate: formatted empty cells count too. It only decides where pages end.
-                yield number, raw.count(begin) or 1
+                yield number, raw.count(begin) + raw.count(bare) or 1
 
     def read_tail(self) -> bytes:
         """The bytes after the rows: merged cells, links, headers and footers. The position of the stream stays the
@@ -175,14 +170,16 @@ class RowStream:
             yield item
 
     def _all(self, buffer: bytes) -> Iterator[tuple[int, bytes]]:
-        """Every row with its number, counted from 0. A row ends where the next one begins, or with the last row."""
+        """Every row before the end or the damage, with its number, counted from 0. A row ends where the next one
+        begins, or with the last row."""
         row_number = -1
         while True:
             end = buffer.find(self._end)
             starts = list(self._row.finditer(buffer, 0, end if end >= 0 else len(buffer)))
             ends = [match.start() for match in starts[1:]]
-            chunk = b"" if end >= 0 else self._read(self._file)
-            if end >= 0 or (not chunk and starts):
+            chunk = b"" if end >= 0 else self._read_or_stop()
+            # The last row before damage is incomplete.
+            if end >= 0 or (not chunk and starts and not self.damage):
                 ends.append(end if end >= 0 else len(buffer))
             for match, cut in zip(starts, ends, strict=False):
                 number = int(match[1] or 0) - 1
@@ -193,14 +190,22 @@ class RowStream:
                 self._finish(buffer[end:])
                 return
             if not chunk:
-                self.tail = self.tail or b""
+                self.tail = self.tail or (None if self.damage else b"")
                 return
             # The last row of the buffer can be incomplete, also in the middle of its start tag: it is kept and
             # completed by the next chunk.
             rest = starts[-1].start() if starts else max(buffer.rfind(b"<"), 0)
             if len(buffer) - rest > MAX_ROW:
-                raise DamagedPartError(f"a row of this sheet has more than {MAX_ROW // 1_000_000} MB")
+                self.damage = f"a row of this sheet has more than {MAX_ROW // 1_000_000} MB"
+                return
             buffer = buffer[rest:] + chunk
+
+    def _read_or_stop(self) -> bytes:
+        try:
+            return self._read(self._file)
+        except DamagedPartError as error:
+            self.damage = str(error)
+            return b""
 
     def _finish(self, tail: bytes) -> None:
         while self.tail is None and len(tail) < MAX_TAIL:

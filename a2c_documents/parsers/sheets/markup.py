@@ -42,8 +42,15 @@ def is_on(value: str) -> bool:
 
 # The header for odd pages is the one for all pages, unless a sheet has others for even pages or for the first.
 _EDGE = re.compile(rb"<(?:[\w.-]+:)?odd(Header|Footer)\b[^>]*>([^<]*)<")
-_CODE = re.compile(r'&(?:"[^"]*"|K[0-9A-F]{6}|K[0-9]{2}[+-][0-9]{3}|[0-9]{1,3}|[BIUESXYOHG])')
-_WORDS = {"&P": "[page]", "&N": "[pages]", "&D": "[date]", "&T": "[time]", "&F": "[file]", "&A": "[sheet]"}
+_CODE = re.compile(r'&(?:"[^"]*"|K[0-9A-F]{6}|K[0-9]{2}[+-][0-9]{3}|[0-9]{1,3}|[BIUESXYOHGLCRPNDTFA&])')
+_NEXT = "\0"
+"""Stands for the start of the left, middle or right part."""
+# Page numbers, dates and names are computed when the sheet is printed; a word in brackets stands for them. Other codes
+# only set fonts and colours.
+_WORDS = {
+    "&P": "[page]", "&N": "[pages]", "&D": "[date]", "&T": "[time]", "&F": "[file]", "&A": "[sheet]", "&&": "&",
+    "&L": _NEXT, "&C": _NEXT, "&R": _NEXT,
+}  # fmt: skip
 
 
 def edges_of(tail: bytes) -> list[Element]:
@@ -54,15 +61,8 @@ def edges_of(tail: bytes) -> list[Element]:
 
 def edge_elements(category: str, words: str) -> Iterator[Element]:
     """A header or footer; bars separate its left, middle and right part."""
-    # `&L`, `&C` and `&R` begin the three parts. A doubled `&&` is a plain ampersand, so that `&&L` begins no part.
-    shown = " | ".join(filter(None, map(_part, re.split(r"(?<!&)&[LCR]", words))))
-    if shown:
+    # All codes are replaced in one pass from left to right. A doubled `&&` is a plain ampersand, so that `&&L` begins
+    # no part and `R&&D` has no date.
+    parts = _CODE.sub(lambda code: _WORDS.get(code[0], ""), words).split(_NEXT)
+    if shown := " | ".join(filter(None, map(str.strip, parts))):
         yield note(category, shown)
-
-
-def _part(words: str) -> str:
-    # Page numbers, dates and names are computed when the sheet is printed; a word in brackets stands for them. Other
-    # codes only set fonts and colours.
-    for code, shown in _WORDS.items():
-        words = words.replace(code, shown)
-    return _CODE.sub("", words).replace("&&", "&").strip()

@@ -43,12 +43,14 @@ from a2c_documents.parsers.sheets.markup import attributes
 MAX_CONTENT = 250_000_000
 MAX_SHAPES = 500
 _ROOT = re.compile(rb"<office:document-content\b[^>]*>")
-_SHEET = re.compile(rb"<table:table\b([^>]*)>")
+_TABLES = re.compile(rb"<(/?)table:(table|dde-links)(?=[\s/>])([^>]*)>")
+"""The start and end of tables. The tables in `dde-links` are copies of ranges of other files."""
 _ROW = re.compile(rb"<table:table-row\b([^>]*)>")
 _STYLE = re.compile(rb'<style:style\b([^>]*style:family="table"[^>]*)>\s*(<style:table-properties\b[^>]*>)?')
 _COLUMN = re.compile(rb"<table:table-column\b([^>]*)>")
 _SHAPES = re.compile(rb"<table:shapes>.*?</table:shapes>", re.DOTALL)
 _END = b"</office:document-content>"
+_FILLED = (b"<text:p", b" office:value-type=", b" table:formula=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,26 +113,39 @@ class OpenDocumentBook:
             style = attributes(said)
             is_hidden = attributes(shape).get("table:display") == "false"
             styles[style.get("style:name", "")] = style.get("style:master-page-name", ""), is_hidden
-        end = 0
-        for match in _SHEET.finditer(raw, raw.find(b"<office:spreadsheet")):
-            # A table can be nested in another one; only tables on the top level are sheets.
-            if match.start() < end or match[1].endswith(b"/"):
-                continue
-            end = raw.find(b"</table:table>", match.end())
-            end = len(raw) if end < 0 else end
-            said = attributes(match[1])
+        for match, end, nested in self._tables(raw.find(b"<office:spreadsheet")):
+            said = attributes(match[3])
             master, is_hidden = styles.get(said.get("table:style-name", ""), ("", False))
             self.sheets.append(SheetInfo(said.get("table:name", ""), "hidden" if is_hidden else ""))
-            self._inner.append(self._sheet(match.end(), end, master))
+            self._inner.append(self._sheet(match.end(), end, nested, master))
         if not self.sheets:
             raise UnreadableFileError("this workbook has no sheets")
 
-    def _sheet(self, start: int, end: int, master: str) -> _Sheet:
+    def _tables(self, start: int) -> Iterator[tuple[re.Match[bytes], int, list[tuple[int, int]]]]:
+        """The tables on the top level, which are the sheets: start tag, end, and the positions of tables inside."""
+        opened: list[re.Match[bytes]] = []
+        nested: list[tuple[int, int]] = []
+        for match in _TABLES.finditer(self._raw, start):
+            if not match[1]:
+                opened.extend([] if match[3].endswith(b"/") else [match])
+            elif opened:
+                begun = opened.pop()
+                if len(opened) == 1:
+                    nested.append((begun.start(), match.end()))
+                elif not opened:
+                    if begun[2] == b"table":
+                        yield begun, match.start(), nested
+                    nested = []
+        # The end of a damaged file is missing.
+        if opened and opened[0][2] == b"table":
+            yield opened[0], len(self._raw), nested
+
+    def _sheet(self, start: int, end: int, nested: list[tuple[int, int]], master: str) -> _Sheet:
         raw = self._raw
-        rows = list(self._rows_of(start, end))
-        # Every cell with a value holds a paragraph: counting the start tags gives the number of filled cells without
-        # parsing them.
-        counted = [(group, raw.count(b"<text:p", group.start, group.end)) for group in rows]
+        rows = list(self._rows_of(start, end, nested))
+        # A cell with a value has a paragraph, a type or a formula; most have several of them. Counting them gives the
+        # number of filled cells without parsing them.
+        counted = [(group, max(raw.count(mark, group.start, group.end) for mark in _FILLED)) for group in rows]
         filled = ((group, count) for group, count in counted if count)
         self.sheets[-1].pages = pages_of(
             (group.first + more, count) for group, count in filled for more in range(group.count)
@@ -139,15 +154,17 @@ class OpenDocumentBook:
         kept = [group for group, count in counted if count or raw.find(b"<draw:", group.start, group.end) >= 0]
         before_rows = rows[0].start if rows else end
         shapes = _SHAPES.search(raw, start, before_rows)
-        hidden_columns = _hidden_columns(raw[start:before_rows])
+        hidden_columns = _hidden_columns(_SHAPES.sub(b"", raw[start:before_rows]))
         # The headers are read here once, because a later page does not contain them.
         tables = [self._headed(table, kept) for table in named_tables(raw, self.sheets[-1].name)]
         return _Sheet(kept, shapes[0] if shapes else b"", hidden_columns, tables, master)
 
-    def _rows_of(self, start: int, end: int) -> Iterator[_Rows]:
+    def _rows_of(self, start: int, end: int, nested: list[tuple[int, int]]) -> Iterator[_Rows]:
         row = 0
+        # The rows of a table in a cell are not rows of the sheet.
+        outside = zip([start, *(stop for _, stop in nested)], [*(begin for begin, _ in nested), end], strict=True)
         # A row has its end tag before the next row begins; a row without one is empty (`<table:table-row …/>`).
-        matches = list(_ROW.finditer(self._raw, start, end))
+        matches = [match for begin, stop in outside for match in _ROW.finditer(self._raw, begin, stop)]
         stops = [match.start() for match in matches[1:]] + [end]
         for match, stop in zip(matches, stops, strict=False):
             said = match[1]
@@ -245,6 +262,7 @@ _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _KINDS = {
     "float": NUMBER, "percentage": NUMBER, "currency": NUMBER, "date": DATE, "time": DATE, "boolean": BOOLEAN,
 }  # fmt: skip
+_DURATION = re.compile(r"PT([0-9]+)H([0-9]+)M([0-9]+)")
 _ERROR = re.compile(r"(?:#[A-Z/0?!]+[!?A0]|Err:[0-9]+)$")
 
 
@@ -256,7 +274,7 @@ def read_row(node: Node, row: int, region: Region, objects: Objects) -> None:
             continue
         repeated = _count(cell, "number-columns-repeated")
         # The cell after the last value is often empty and repeated 16,000 times.
-        if len(cell) or cell.get(_OFFICE + "value-type"):
+        if len(cell) or cell.get(_OFFICE + "value-type") or cell.get(_TABLE + "formula"):
             read = _cell(cell)
             for place in range(column, min(column + repeated, MAX_COLUMNS)):
                 if read.text or read.formula:
@@ -272,16 +290,41 @@ def _count(cell: Node, name: str) -> int:
 
 def _cell(cell: Node) -> Cell:
     kind = _KINDS.get(cell.get(_OFFICE + "value-type", ""), TEXT)
-    words = "\n".join(words_of_line(line) for line in cell if line.tag == _TEXT + "p")
+    words = "\n".join(_lines(cell))
     date = cell.get(_OFFICE + "date-value", "")
     # The shown text depends on the language of the author. The value is the same date in ISO form.
     if date:
         words = date.replace("T00:00:00", "").replace("T", " ").partition(".")[0]
     elif not words:
-        words = cell.get(_OFFICE + "value", "") or cell.get(_OFFICE + "string-value", "")
+        words = _value(cell)
     rule = formula_of(cell.get(_TABLE + "formula", ""))
+    # An empty text is a result; a formula without a type was never calculated, and is shown itself.
+    if not words and not cell.get(_OFFICE + "value-type"):
+        words = rule
     # Some programs write the constants as formulas.
     return Cell(words, ERROR if _ERROR.match(words) else kind, "" if rule in ("=TRUE()", "=FALSE()") else rule)
+
+
+def _lines(cell: Node) -> Iterator[str]:
+    """The paragraphs of a cell; a table in it gives one line for each of its rows."""
+    for part in cell:
+        if part.tag == _TEXT + "p":
+            yield words_of_line(part)
+        elif part.tag == _TABLE + "table":
+            rows = ([" ".join(_own_lines(one)) for one in row] for row in part.iter(_TABLE + "table-row"))
+            yield from filter(None, (" | ".join(filter(None, row)) for row in rows))
+
+
+def _own_lines(cell: Node) -> list[str]:
+    return [words_of_line(line) for line in cell if line.tag == _TEXT + "p"]
+
+
+def _value(cell: Node) -> str:
+    """The value of a cell without a shown text. Some programs write only the value."""
+    if duration := _DURATION.match(cell.get(_OFFICE + "time-value", "")):
+        return ":".join(duration.groups())
+    truth = cell.get(_OFFICE + "boolean-value", "").upper()
+    return truth or cell.get(_OFFICE + "value", "") or cell.get(_OFFICE + "string-value", "")
 
 
 def words_of_line(node: Node, fields: Mapping[str, str] | None = None) -> str:

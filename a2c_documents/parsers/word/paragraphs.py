@@ -96,9 +96,13 @@ class WordReader:
                 act(self, node)
             elif name not in _LEFT_OUT:
                 self._stack.extend(reversed(node))
-        # A field can continue in the next paragraph. Its link ends here, because links belong to one paragraph.
+        # A field can continue in the next paragraph. Its link ends here, because links belong to one paragraph. The
+        # value of a form field goes on.
         for opened in self._fields:
             self._end_link(opened)
+            if opened.entry is not None and not opened.in_code and len(opened.above) < MAX_VALUE:
+                opened.above += said.words(opened.start) + "\n"
+            opened.start = 0
         self._hear("\n")
         return said
 
@@ -118,9 +122,9 @@ class WordReader:
             return ""
         self._depth += 1
         # `plain` runs in the middle of a paragraph, for the text of a box in it, so the state of the outer paragraph is
-        # saved.
-        outer = self._said, self._stack, self._pending
-        self._pending = []
+        # saved. An open field of it neither ends in the box nor contains its paragraphs.
+        outer = self._said, self._stack, self._pending, self._fields, self._in_code
+        self._pending, self._fields = [], []
         lines: list[str] = []
         stack: list[Node] = list(reversed(container))
         while stack:
@@ -136,7 +140,7 @@ class WordReader:
                 stack.extend(reversed(chosen(node)))
             elif name not in _LEFT_OUT and name != "w:del":
                 stack.extend(reversed(node))
-        self._said, self._stack, self._pending = outer
+        self._said, self._stack, self._pending, self._fields, self._in_code = outer
         self._depth -= 1
         return "\n".join(line for line in lines if line)
 
@@ -206,7 +210,7 @@ class WordReader:
             if ended.entry is not None:
                 # The result of a legacy form field is the text that was entered. A check box has no result: its state
                 # is in the field itself.
-                words = "" if ended.in_code else self._said.words(ended.start).strip()
+                words = "" if ended.in_code else (ended.above + self._said.words(ended.start)).strip()[:MAX_VALUE]
                 if not words:
                     self._say(ended.shown)
                 self._said.fields.append(ended.answered(words))
@@ -299,13 +303,21 @@ _CONTROLS = {
 }  # fmt: skip
 _LINK = re.compile(r'\s*HYPERLINK\s+(?:"([^"]*)"|([^\s"\\]\S*))?')
 _ANCHOR = re.compile(r'\\l\s+"([^"]*)"')
-_GREEK = "αβχδεφγηιϕκλμνοπθρστυϖωξψζ"
+_GREEK = dict(
+    zip(
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
+        "αβχδεφγηιϕκλμνοπθρστυϖωξψζΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ",
+        strict=True,
+    )
+)
+"""The letters of the font Symbol. J and V are not the capitals of j and v."""
 _WINGDINGS = {
     0xFC: "✓", 0xFB: "✗", 0xFE: "☑", 0xFD: "☒", 0xA8: "☐", 0x6F: "☐", 0x78: "☒", 0xE0: "→", 0xDF: "←", 0xE8: "➔",
     0xD8: "➢", 0xA7: "▪", 0x6E: "■", 0x6C: "●", 0x4A: "☺", 0x4C: "☹", 0x28: "☎", 0x2A: "✉", 0x52: "☼",
 }  # fmt: skip
 _SYMBOLS = {
     0xB7: "•", 0xB1: "±", 0xB3: "≥", 0xA3: "≤", 0xB9: "≠", 0xB4: "×", 0xB0: "°", 0xAE: "→", 0xA5: "∞", 0xE5: "∑",
+    0x22: "∀", 0x24: "∃", 0x27: "∋", 0x2A: "∗", 0x2D: "−", 0x40: "≅", 0x5C: "∴", 0x5E: "⊥", 0x7E: "∼",
 }  # fmt: skip
 
 
@@ -317,6 +329,8 @@ class Field:
     in_code: bool = True
     code: str = ""
     start: int = 0
+    above: str = ""
+    """The words of the result in earlier paragraphs."""
     url: str = ""
 
     @property
@@ -397,10 +411,7 @@ def symbol(font: str, code: str) -> str:
     if font.lower().startswith("wingdings"):
         return _WINGDINGS.get(low, "•")
     if font.lower() == "symbol":
-        letter = chr(low) if low < 0x80 else ""
-        if letter.isalpha():
-            greek = _GREEK[ord(letter.lower()) - ord("a")]
-            return greek if letter.islower() else greek.upper()
-        return letter or _SYMBOLS.get(low, "•")
+        letter = chr(low) if low < 0x80 else "•"
+        return _GREEK.get(letter) or _SYMBOLS.get(low, letter)
     # Not a character: the private use area and invalid codes.
     return chr(number) if 0x20 <= number < 0xD800 or 0xF900 <= number <= 0x10FFFF else "•"

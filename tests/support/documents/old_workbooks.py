@@ -85,17 +85,19 @@ def _entry(name: str, kind: int, right: int, child: int, start: int, size: int) 
     return entry + struct.pack("<IQ", start, size)
 
 
-def properties(known: Mapping[int, str]) -> bytes:
-    """The stream in which a file says who made it: texts by the numbers of their properties."""
-    table, body = b"", b""
+def properties(known: Mapping[int, str], encoding: str = "cp1252", more: Mapping[int, bytes] | None = None) -> bytes:
+    """The stream in which a file says who made it: texts by the numbers of their properties; `more` are other types."""
+    table, body, values = b"", b"", dict(more or {})
     for number, words in known.items():
-        raw = words.encode("cp1252") + b"\0"
-        table += struct.pack("<II", number, 8 + 8 * len(known) + len(body))
-        body += struct.pack("<II", 30, len(raw)) + raw.ljust(-(-len(raw) // 4) * 4, b"\0")
+        raw = words.encode(encoding) + b"\0"
+        values[number] = struct.pack("<II", 30, len(raw)) + raw.ljust(-(-len(raw) // 4) * 4, b"\0")
+    for number, value in values.items():
+        table += struct.pack("<II", number, 8 + 8 * len(values) + len(body))
+        body += value
     head = (
         struct.pack("<HHI", 0xFFFE, 0, 0x20006) + bytes(16) + struct.pack("<I", 1) + bytes(16) + struct.pack("<I", 48)
     )
-    return head + struct.pack("<II", 8 + len(table) + len(body), len(known)) + table + body
+    return head + struct.pack("<II", 8 + len(table) + len(body), len(values)) + table + body
 
 
 def packed_file(name: str, data: bytes) -> bytes:
