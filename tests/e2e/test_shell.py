@@ -53,7 +53,7 @@ def test_inputs_are_asked_for_at_the_start_and_a_password_is_not_shown(tmp_path:
         shell.see(r"1\. small")
         shell.see(r"number or text: *\Z")
         shell.type("medium" + ENTER)
-        shell.see("that is none of them")
+        shell.see("not one of the options")
         shell.type("2" + ENTER)
         shell.see("1 of 1 MCP servers ready, 15 tools")
         assert PASSWORD not in shell.raw

@@ -1,4 +1,4 @@
-"""`a2c computer`: the options and what they start."""
+"""`a2c computer`: the options and subcommands."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ app = typer.Typer(invoke_without_command=True)
 
 @dataclass(frozen=True)
 class Options:
-    """What `a2c computer` was asked for."""
+    """The options of `a2c computer`."""
 
     config: Path | None
     url: str | None
