@@ -167,7 +167,7 @@ def import_(
         typer.echo(text, nl=False)
         return
     try:
-        output.write_bytes(text.encode("utf-8"))
+        output.write_bytes(text.encode("utf-8"))  # not `write_text`, which writes other line ends on Windows
     except OSError as error:
         fail(f"cannot write {output}: {error.strerror or error}", 2)
     typer.echo(f"wrote {output}", err=True)

@@ -169,4 +169,4 @@ async def _check(options: Options, as_json: bool) -> int:
             show(table if known else "no documents", f"{len(known) - unread} of {len(known)} files read")
         return 1 if any(problems.values()) else 0
     finally:
-        await library.close()
+        await library.close()  # also after Ctrl-C: files are read in worker processes, which must end

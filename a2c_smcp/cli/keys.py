@@ -112,6 +112,7 @@ def rotate(
     if ends is not None and ends <= now:
         fail(f"the key {id!r} expired on {_day(ends)}: set the end of the new one with --expires", 2)
     last = now + _read_duration(grace, "--grace")
+    # The grace period never extends the old key beyond its own end.
     old_ends = min(last, old.get("expires", last))
     key = mint_key()
     new = {**old, "hash": hash_key(key), "created": now, **({"expires": ends} if ends is not None else {})}
@@ -159,6 +160,7 @@ def _write(file: Path, keys: list[dict[str, Any]]) -> None:
 
 
 def _print_key(id: str, key: str, file: Path, as_json: bool) -> None:
+    # Only the key goes to standard output, so that KEY=$(a2c keys add …) works.
     typer.echo(json.dumps({"id": id, "key": key}) if as_json else key)
     if not as_json:
         typer.echo(f"Store it safely: {file} contains only its hash.", err=True)
@@ -177,6 +179,7 @@ def _read_expiry(text: str | None, now: datetime) -> datetime | None:
 
     if text is None:
         return None
+    # Whatever looks like a duration is read as one, so that the error for `5y` shows units and not dates.
     if re.fullmatch(r"\d+[a-z]?", text):
         return now + _read_duration(text, "--expires")
     try:

@@ -88,6 +88,7 @@ def run(given: dict[str, Any], config: Path | None) -> None:
         logger.info("admits %s", who if provider is None else "clients with a valid credential")
         logger.info("press Ctrl-C to stop")
 
+    # `load` is for SIGHUP. It gets the same options, which keep their precedence over a file that has changed.
     try:
         serve(settings, provider, on_ready, load=lambda: load_settings(given, config))
     except ssl.SSLError as error:

@@ -44,7 +44,7 @@ class CommandShell:
     async def run_line(self, line: str) -> bool:
         """Run one line; returns False after `quit`."""
         try:
-            words = split_words(line, comments=True)
+            words = split_words(line, comments=True)  # a file of commands may have comments
         except ValueError as error:
             self.complain(str(error))
             return True
@@ -96,6 +96,7 @@ class CommandShell:
 
 def commands_of(shell: type[CommandShell]) -> list[Any]:
     """The commands, in the order of their definition."""
+    # `vars` of each class and not `dir`, which sorts by name. The subclass comes first, so `help` is the last.
     return [method for kind in shell.__mro__ for name, method in vars(kind).items() if name.startswith("do_")]
 
 

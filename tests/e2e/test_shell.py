@@ -147,7 +147,7 @@ def test_commands_at_the_prompt(config: Path, tmp_path: Path) -> None:
         shell.see("Type help for the commands, Ctrl-D to leave.")
         shown = shell.run("help", "quit")
         assert "call TOOL" in shown
-        assert "Stop everything and leave." in shown
+        assert "Stop the MCP servers and leave." in shown
         shown = shell.run("status", "ready")
         assert "pc: offline" in shown
         assert re.search(r"✓ +raw +stdio +ready", shown)

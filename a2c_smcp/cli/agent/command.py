@@ -92,6 +92,7 @@ def agent(
             help="Wait this long for the Computer and tool that the command names, or for any Computer.",
         ),
     ] = 0,
+    # An alias of --answer-timeout. It is hidden, because `call --timeout` is another time limit.
     old_timeout: Annotated[float | None, typer.Option("--timeout", min=0.1, hidden=True)] = None,
     log_level: Annotated[
         str | None,
@@ -293,7 +294,7 @@ def complete(
 def config(
     context: typer.Context,
     computer: Annotated[str, typer.Argument(help="Computer to ask.")],
-    as_json: Json = True,
+    as_json: Json = True,  # the output is always JSON; scripts may pass --json to every command
 ) -> None:
     """Print the configuration of a Computer as JSON, without secrets."""
     from a2c_smcp.cli.agent import one_shot

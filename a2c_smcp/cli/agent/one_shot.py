@@ -153,6 +153,7 @@ async def finder(
     """List documents."""
 
     async def find(each: str) -> GetFinderRet:
+        # With --all, this request is only for the counts; `iter_documents` fetches the documents page by page.
         limit = 0 if everything else DEFAULT_LIMIT
         answer = await session.agent.get_finder(each, keywords, file_type, limit=limit, timeout=session.options.timeout)
         if everything:
@@ -181,6 +182,7 @@ async def read(
     if place is None:
         return NOT_THERE
     is_raw = markdown or not sys.stdout.isatty()
+    # JSON is for programs, which get the resource at exactly the address that they give.
     is_data = as_json and output is None
     wanted = shared.as_markdown(place.uri, index=not markdown) if not is_data else place.uri
     try:
@@ -202,6 +204,7 @@ async def read(
         print_json(contents)
     elif is_raw and (texts := [words for part in contents if (words := _words(part.get("text"))) is not None]):
         for words in texts:
+            # A terminal would interpret control characters in a document. A file or a pipe gets the text unchanged.
             print(printable(words) if sys.stdout.isatty() else words)
     else:
         show(*shared.resource(await _as_it_is(session, where, wanted, contents)))
@@ -246,7 +249,7 @@ async def tree(session: Session, computer: str | None, called: str, as_json: boo
         async with slots:
             try:
                 return await session.agent.read_page(where, uri, index, timeout=seconds)
-            except SMCPError as error:
+            except SMCPError as error:  # one page that cannot be read must not hide the others
                 return {"page_index": index, "title": f"cannot be read: {error.message} ({error.code})"}
 
     pages = await asyncio.gather(*(page(index) for index in range(page_count(document))))

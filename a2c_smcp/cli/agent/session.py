@@ -160,6 +160,8 @@ async def in_session(
         complain(f"{error.message} ({error.code})")
         return exit_code(error)
     finally:
+        # An office admits one Agent. If this one did not leave, the next command would be rejected until the Server
+        # notices the lost connection.
         await session.agent.disconnect()
 
 

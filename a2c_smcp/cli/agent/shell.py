@@ -210,4 +210,5 @@ def _completions(typed: str, choices: Iterable[str]) -> Iterable[Completion]:
     start = _unquoted(typed)
     for word in choices:
         if word.startswith(start):
+            # Quoted, a title or a name with spaces stays one word of the command. The menu shows it without quotes.
             yield Completion(shlex.quote(word), start_position=-len(typed), display=printable(word))

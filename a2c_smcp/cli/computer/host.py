@@ -120,6 +120,7 @@ class Host:
         """
         key = self.options.api_key
         header = self.options.api_key_header
+        # In both places: the Server accepts either, and a proxy may drop a header that it does not know.
         credentials = {"headers": {header: key}, "auth": {header: key}} if key else {}
         if self.url not in (None, url):
             await self.client.disconnect()

@@ -67,7 +67,7 @@ class _InterruptingQuestions(Questions):
         try:
             return await self._terminal.interrupt(lambda: ask(wanted))
         except Interrupted:
-            raise InputMissing(f"input {wanted.id}: no value was given") from None
+            raise InputMissing(f"input {wanted.id} was not given") from None
 
 
 class Shell(CommandShell):

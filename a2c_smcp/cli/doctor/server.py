@@ -38,7 +38,7 @@ async def check_server(options: Options, report: Report) -> None:
     except ValueError as error:
         report.fail(f"--url: {error}")
         return
-    report.group = f"Server {place.origin}"
+    report.group = f"Server {place.origin}"  # not the whole URL: it may contain a password or a token
     _look_at(url, place, options, report)
     report.now("connecting")
     start = f"a2c server --port {place.port}" if place.is_local else ""

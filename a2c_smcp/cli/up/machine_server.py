@@ -91,7 +91,7 @@ class Windows:
             tasks.start_soon(self._watch_machine)
             tasks.start_soon(self._watch_activity)
             await self._server.run(incoming, outgoing, self._server.create_initialization_options())
-            tasks.cancel_scope.cancel()
+            tasks.cancel_scope.cancel()  # the two watchers never end by themselves
 
     async def _list(self, context: Any, params: Any) -> types.ListResourcesResult:
         self._audience.meet(context)

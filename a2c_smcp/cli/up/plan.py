@@ -60,7 +60,7 @@ class Plan:
     def from_line(cls, line: bytes) -> Plan:
         """The plan that a line holds."""
         data: dict[str, Any] = json.loads(line)
-        data["configs"] = tuple(data["configs"])
+        data["configs"] = tuple(data["configs"])  # JSON has only lists
         return cls(**data)
 
 

@@ -46,6 +46,7 @@ class WatchedRegistry(MemoryRegistry):
 def watched_namespace(reports: Reports, registry: MemoryRegistry) -> type[SMCPNamespace]:
     """A namespace that reports tool calls, document lists and resources that are read."""
 
+    # A class and not an object: `serve` creates the namespace. The overrides add a report and change no answer.
     class WatchedNamespace(SMCPNamespace):
         async def on_client_tool_call(self, sid: str, data: Any = None) -> Any:
             return await self._watch("tool_name", super().on_client_tool_call, sid, data)

@@ -95,6 +95,7 @@ class OfficeState:
         self.on_change()
 
     def _see_members(self, members: list[tuple[str, str]]) -> None:
+        # A report has all members, not the difference, because a child drops reports when its queue is full.
         agent = next((name for role, name in members if role == "agent"), None)
         computers = tuple(name for role, name in members if role == "computer")
         before = {*self.computers, *([self.agent] if self.agent is not None else [])}

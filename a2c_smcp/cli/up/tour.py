@@ -191,6 +191,7 @@ class Tour:
         )
 
     async def _call(self) -> None:
+        # The longest word of a title: the search certainly finds it, in any folder and any language.
         word = max(re.findall(r"\w+", Path(self._best["title"]).stem) or ["the"], key=len)
         self._do(f"call {quote(self._plan.computer)} search_documents query={quote(word)} limit=3")
         started = time.perf_counter()
