@@ -243,7 +243,7 @@ def test_json_is_all_that_a_script_gets(place: Place, words: list[str], holds: C
         (["laptop", "echo", "--params", "[]"], "typed wrong", "JSON object"),
         (["laptop", "ecoh", "text=x"], "not there", r"^a2c: .*ecoh.*did you mean echo\? \(4001\)\n$"),
         (["laptpo", "echo", "text=x"], "not there", r"^a2c: .*laptpo.*did you mean laptop\? \(404\)\n$"),
-        (["nobody", "echo", "text=x"], "not there", r"there are (laptop, desk|desk, laptop) \(404\)\n$"),
+        (["nobody", "echo", "text=x"], "not there", r"it has (laptop, desk|desk, laptop) \(404\)\n$"),
     ],
 )
 def test_a_call_says_what_came_of_it_and_so_does_its_exit_code(
@@ -571,7 +571,7 @@ async def test_watch_outlives_the_server() -> None:
     with server_process("--port", port) as first, closing(LineProcess(command)) as watch:
         await asyncio.to_thread(watch.wait_for, "watching")
         await asyncio.to_thread(first.stop, signal.SIGTERM)
-        await asyncio.to_thread(watch.wait_for, r"^\d\d:\d\d:\d\d  the connection to the Server is lost")
+        await asyncio.to_thread(watch.wait_for, r"^\d\d:\d\d:\d\d  the connection to the Server was lost")
         with server_process("--port", port) as second:
             await asyncio.to_thread(watch.wait_for, r"^\d\d:\d\d:\d\d  reconnected to the office$")
             async with crowd(second) as people:
