@@ -73,10 +73,10 @@ def _state() -> OfficeState:
     start = datetime(2026, 11, 15, 9, 41, 2)
     state.events.extend(
         [
-            Event(start, "my-laptop came (Computer)"),
+            Event(start, "my-laptop joined (Computer)"),
             Event(start + timedelta(seconds=2), "MCP server documents is ready"),
             Event(start + timedelta(seconds=3), "MCP server github is ready"),
-            Event(start + timedelta(seconds=37), "my-agent came (Agent)"),
+            Event(start + timedelta(seconds=37), "my-agent joined (Agent)"),
             Event(start + timedelta(seconds=38), "my-agent listed the documents about sales on my-laptop", "ok", 0.006),
             Event(start + timedelta(seconds=38), "my-agent called search_documents on my-laptop", "ok", 0.013),
             Event(

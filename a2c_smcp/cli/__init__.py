@@ -1,1 +1,1 @@
-"""The `a2c` command. Heavy imports happen inside commands: `a2c --help` answers at once."""
+"""The `a2c` command. Commands import heavy modules inside their functions, so that `a2c --help` and Tab are fast."""

@@ -1,4 +1,4 @@
-"""Tool parameters as a person types them."""
+"""Reads the parameters of a tool from the command line."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from a2c_smcp.cli.schema import properties_of, required_by, takes, types_of
 def read_arguments(
     words: Iterable[str], params: str | None = None, schema: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """`key=value` words, or a JSON object, as parameters.
+    """Parameters from `key=value` words and JSON objects.
 
-    A value is text where the tool's schema says so, else JSON if it can be read as JSON, else text; `key:=value` is
+    A value is text if the tool's schema says so, otherwise JSON if it is valid JSON, otherwise text. `key:=value` is
     always JSON.
 
     Raises:
-        ValueError: a word is neither, the JSON is no object, a parameter is missing that the tool requires, or one is
-            given that the tool does not know.
+        ValueError: a word or its JSON is invalid, a required parameter is missing, or the tool has no such parameter.
     """
     schema = schema or {}
     properties = properties_of(schema)
@@ -33,7 +32,7 @@ def read_arguments(
             continue
         key, equals, value = word.partition("=")
         if not equals or not key:
-            raise ValueError(f"{word}: key=value is expected")
+            raise ValueError(f"{word}: invalid parameter; write key=value or a JSON object")
         if key.endswith(":"):
             found[key[:-1]] = _json(value, f"{key}={value}")
         else:
@@ -49,7 +48,8 @@ def read_arguments(
 
 
 def _is_text(kinds: list[str], value: str) -> bool:
-    """Whether a parameter of these types takes the value as it is typed."""
+    """Whether a value for these types is text as it is typed."""
+    # Without this, a text such as 007, true or [draft] would arrive as a number, a boolean or a list.
     return kinds == ["string"] or (set(kinds) == {"string", "null"} and value != "null")
 
 
@@ -64,7 +64,7 @@ def _json(text: str, shown: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise ValueError(f"{shown}: that is no JSON: {error}") from None
+        raise ValueError(f"{shown}: invalid JSON: {error}") from None
 
 
 def _object(text: str) -> dict[str, Any]:

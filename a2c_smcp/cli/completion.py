@@ -1,7 +1,7 @@
-"""`a2c completion`: what a shell needs in order to complete commands and options.
+"""`a2c completion`: the script for Tab completion in a shell.
 
-The shell runs `a2c` on Tab, which answers from its own table of commands, without a network and before anything heavy
-is imported. Where `a2c` has nothing to suggest, the shell suggests file names.
+The shell runs `a2c` on Tab. It answers from its table of commands, without a network and without heavy imports. If it
+has nothing to suggest, the shell suggests file names.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
-from typer.completion import (  # what `--show-completion` of typer's own does
+from typer.completion import (  # as typer's own --show-completion does
     completion_init,  # pyright: ignore[reportPrivateImportUsage]
     get_completion_script,  # pyright: ignore[reportPrivateImportUsage]
 )
 
 PROGRAM = "a2c"
 VARIABLE = "_A2C_COMPLETE"
-"""Set by the shell's script when it asks."""
+"""The environment variable with which the script asks for completions."""
 
 
 class Shell(StrEnum):
-    """A shell that can ask."""
+    """A shell with a script."""
 
     BASH = "bash"
     ZSH = "zsh"
@@ -42,6 +42,6 @@ def completion(shell: Annotated[Shell, typer.Argument(help="Your shell.", metava
 
 
 def get_ready() -> None:
-    """Know the shells, if one of them asks."""
+    """Register the shells with typer if a shell asks for completions."""
     if VARIABLE in os.environ:
         completion_init()

@@ -1,4 +1,4 @@
-"""`a2c config`: check a configuration of MCP servers, or bring one over from another host."""
+"""`a2c config`: checks a configuration of MCP servers, or imports one from another host."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _JSON = typer.Option("--json", help="Print JSON instead of text.")
 
 
 def load(path: Path, *, expand: bool = True, adopt: bool = False) -> LoadedConfig:
-    """Read a file, or end the command with one line for each mistake."""
+    """Load a configuration, or end the command with one line per mistake."""
     from a2c_smcp.computer.config.files import ConfigError, load_config
 
     try:
@@ -73,12 +73,12 @@ def check(
         for warning in config.warnings:
             typer.echo(f"{file}: warning: {warning}", err=True)
     names = ", ".join(f"{s.name} ({s.type}{', disabled' if s.disabled else ''})" for s in config.servers)
-    fine = f"fine. Servers: {names or 'none'}. Inputs: {len(config.inputs)}."
+    fine = f"valid. Servers: {names or 'none'}. Inputs: {len(config.inputs)}."
     _report(file, problems, fine, details if as_json else None)
 
 
 def _check_settings(file: Path, as_json: bool) -> None:
-    """Say everything that is wrong with a file of settings for `a2c server`."""
+    """Check a file of settings for `a2c server`."""
     import tomllib
 
     from a2c_smcp.server.setting_problems import problems_of
@@ -90,12 +90,13 @@ def _check_settings(file: Path, as_json: bool) -> None:
     except OSError as error:
         fail(f"cannot read {file}: {error.strerror or error}", 2)
     except ValueError as error:
+        # Environment variables are settings too, and may have mistakes. Without a line, a mistake is not in the file.
         problems = [problem for problem in problems_of(error, {}, file) if problem.line is not None]
-    _report(file, problems, "fine.", {} if as_json else None)
+    _report(file, problems, "valid.", {} if as_json else None)
 
 
 def _report(file: Path, problems: list[Problem], fine: str, details: dict[str, Any] | None) -> None:
-    """Print what was found, as JSON if there are details for it, and end with the exit code."""
+    """Print the problems, as JSON if `details` are given, and end with the exit code."""
     if details is not None:
         report = {"ok": not problems, "problems": [vars(problem) for problem in problems], **details}
         typer.echo(json.dumps(report, indent=2, ensure_ascii=False))
@@ -127,14 +128,15 @@ def import_(
     from a2c_smcp.computer.config.importing import HOSTS, candidates, convert, merge
 
     if host not in HOSTS:
-        fail(f"{host}: unknown host; known are {', '.join(HOSTS)}", 2)
+        fail(f"{host}: unknown host; choose one of {', '.join(HOSTS)}", 2)
     places = [file] if file is not None else candidates(host)
     source = next((place for place in places if place.is_file()), None)
     if source is None:
         fail("no such file: " + ", ".join(map(str, places)), 2)
+    # Variables stay as they are written: their values may be secrets, and belong to the environment of each run.
     loaded = load(source, expand=False, adopt=True)
     if output is not None and output.exists():
-        target = load(output, expand=False)  # nothing is added to a file with mistakes
+        target = load(output, expand=False)  # ends the command if the file has mistakes
         imported = convert(source, loaded, target)
         data = merge(_read_plain(output), imported.data)
     else:
@@ -144,7 +146,7 @@ def import_(
     if not as_json:
         typer.echo(f"found {source}: {', '.join(server.name for server in loaded.servers) or 'no servers'}", err=True)
         for other in (place for place in places if place != source and place.is_file()):
-            typer.echo(f"also there, and not read: {other}", err=True)
+            typer.echo(f"not imported: {other}", err=True)
         for warning in imported.warnings:
             typer.echo(f"warning: {warning}", err=True)
         for server, allowed in imported.allowed.items():
@@ -152,30 +154,30 @@ def import_(
             typer.echo(f"allowed: {names} of {server}, without confirmation, for any Agent", err=True)
         for input_id in imported.secrets:
             name = "A2C_SMCP_" + input_id.upper().replace("-", "_")
-            typer.echo(f"secret: became the input {input_id}; its value is asked for, or comes from {name}", err=True)
+            typer.echo(f"secret: became the input {input_id}; the Computer asks for it, or reads {name}", err=True)
         for old, new in imported.renamed.items():
-            typer.echo(f"renamed: the input {old} became {new}; {output} has another one of that name", err=True)
+            typer.echo(f"renamed: the input {old} became {new}; {output} has a different input {old}", err=True)
         for input_id in imported.shared:
-            typer.echo(f"shared: the input {input_id} is already in {output}, defined in the same way", err=True)
+            typer.echo(f"shared: the input {input_id} is already in {output} with the same definition", err=True)
         for name in imported.kept:
-            typer.echo(f"kept: {name} is already in {output} and stays as it is", err=True)
+            typer.echo(f"kept: {name} is already in {output} and was not changed", err=True)
     if output is None:
         if not as_json:
-            typer.echo("this would be written (--output FILE writes it):", err=True)
+            typer.echo("contents of the new file (write it with --output FILE):", err=True)
         typer.echo(text, nl=False)
         return
     try:
-        output.write_bytes(text.encode("utf-8"))
+        output.write_bytes(text.encode("utf-8"))  # not `write_text`, which writes other line ends on Windows
     except OSError as error:
         fail(f"cannot write {output}: {error.strerror or error}", 2)
     typer.echo(f"wrote {output}", err=True)
 
 
 def _read_plain(path: Path) -> dict[str, Any]:
-    """All that a file holds, to be written again; its comments cannot be."""
+    """The contents of a file that is written again; a file with comments is rejected, because they would be lost."""
     from a2c_smcp.utils import jsonc
 
     text = path.read_text("utf-8-sig")
     if jsonc.has_comments(text):
-        fail(f"{path} has comments, which would be lost; take them out, or write to another file", 2)
+        fail(f"{path} has comments, which would be lost; remove them, or choose another file with --output", 2)
     return jsonc.parse(text)[0]

@@ -1,4 +1,4 @@
-"""Lines from a person at a terminal, or from a pipe; and questions that interrupt the prompt."""
+"""Commands from a terminal or a pipe, and questions that interrupt the prompt."""
 
 from __future__ import annotations
 
@@ -24,28 +24,29 @@ T = TypeVar("T")
 
 
 def prompt_session(*arguments: Any, **options: Any) -> PromptSession[str]:
-    """A prompt that remembers nothing unless told to."""
+    """A prompt without history, unless `history` is given."""
     options.setdefault("history", InMemoryHistory())
     return PromptSession(*arguments, interrupt_exception=Interrupted, **options)
 
 
 class Console(Protocol):
-    """Where commands come from."""
+    """A source of commands."""
 
     async def read(self) -> str | None:
-        """The next line; None when there are no more."""
+        """The next line; None at the end of input."""
         ...
 
     async def attend(self, work: Awaitable[T]) -> T:
-        """Wait for work, while questions may come up."""
+        """Wait for the work of a command. Questions may interrupt it."""
         ...
 
 
 class Pipe:
-    """Commands from a file or another program. Nobody is there to answer questions."""
+    """Commands from a file or another program. It answers no questions."""
 
     async def read(self) -> str | None:
         """The next line."""
+        # In a thread: standard input may be a regular file, which no event loop can wait for.
         line = await in_thread(sys.stdin.readline)
         return line if line else None
 
@@ -55,7 +56,7 @@ class Pipe:
 
 
 class Terminal:
-    """A prompt with completion and history. A question takes its place; what was typed so far comes back after it."""
+    """A prompt with completion and history. A question replaces the prompt; afterwards, the typed text is back."""
 
     def __init__(self, prompt: str, completer: Completer, history: History) -> None:
         self._session = prompt_session(prompt, completer=completer, history=history, complete_while_typing=False)
@@ -65,11 +66,11 @@ class Terminal:
     async def interrupt(
         self, ask: Callable[[], Awaitable[T]], why_withdrawn: Callable[[], str] = lambda: "no answer is needed any more"
     ) -> T:
-        """Ask something as soon as the terminal is free, and wait for the answer. A question that nobody waits for any
-        more is withdrawn; a person who sees it is told why.
+        """Ask a question as soon as the terminal is free, and wait for the answer. If this call is cancelled, the
+        question is withdrawn, and the person sees the reason.
 
         Raises:
-            Interrupted: the person does not want to answer.
+            Interrupted: the person pressed Ctrl-C or Ctrl-D.
         """
         question = _Question(ask, why_withdrawn)
         await self._questions.put(question)
@@ -79,15 +80,17 @@ class Terminal:
             question.withdraw()
 
     def drop_typed_ahead(self) -> None:
-        """Forget the keys that were typed and not read yet."""
+        """Discard keys that were typed and not read yet."""
+        # Such keys are in two places: in prompt_toolkit, which keeps what the last prompt read too much, and in the
+        # terminal. Outside raw mode the terminal gives only whole lines, and would keep a line without its Enter.
         clear_typeahead(self._session.input)
-        with self._session.input.raw_mode():  # else the terminal keeps a line that has no end yet
+        with self._session.input.raw_mode():
             self._session.input.read_keys()
 
     async def read(self) -> str | None:
         """The next line."""
         while True:
-            with patch_stdout(raw=True):  # what is written meanwhile appears above the prompt
+            with patch_stdout(raw=True):  # output of background work appears above the prompt
                 prompt = asyncio.ensure_future(self._session.prompt_async(default=self._draft))
                 question = await self._question_before(prompt)
                 is_interrupted = question is not None and self._take_away_prompt(prompt)
@@ -95,7 +98,7 @@ class Terminal:
             if question is not None:
                 await question.ask()
             if is_interrupted:
-                prompt.exception()  # ours
+                prompt.exception()  # set by `_take_away_prompt`; unread, asyncio would log it
                 continue
             self._draft = ""
             try:
@@ -106,7 +109,9 @@ class Terminal:
                 continue
 
     def _take_away_prompt(self, prompt: asyncio.Future[str]) -> bool:
-        """Make room for a question; False when the line has just been entered and is to be run after it."""
+        """Close the prompt for a question; False if a line has just been entered, which runs after the question."""
+        # Enter and the question may coincide. After Enter the application has its result, although it may still be
+        # running, and `exit` would raise: it can end only once.
         application = self._session.app
         if prompt.done() or not application.is_running or (application.future and application.future.done()):
             return False
@@ -115,10 +120,11 @@ class Terminal:
         return True
 
     async def attend(self, work: Awaitable[T]) -> T:
-        """Wait for work, and ask what has to be asked meanwhile. Ctrl-C ends the work."""
+        """Wait for work, and ask questions that come up. Ctrl-C cancels the work."""
         task = asyncio.ensure_future(work)
         while True:
-            with on_signals([signal.SIGINT], task.cancel):  # anew each time: a prompt removes the handler when it ends
+            # Installed again after each question: the prompt of a question removes the handler when it ends.
+            with on_signals([signal.SIGINT], task.cancel):
                 question = await self._question_before(task)
             if question is None:
                 break
@@ -128,9 +134,10 @@ class Terminal:
         return task.result()
 
     async def _question_before(self, task: asyncio.Future[Any]) -> _Question | None:
-        """Wait for the task or a question, whichever comes first; the question, if it was one."""
+        """Wait for the task or a question; returns the question if it came first."""
         question = asyncio.ensure_future(self._questions.get())
         await asyncio.wait((task, question), return_when=asyncio.FIRST_COMPLETED)
+        # If both are done, the question counts: `get` has removed it from the queue, and it would be lost.
         if question.done():
             return question.result()
         question.cancel()
@@ -138,7 +145,7 @@ class Terminal:
 
 
 class _Question:
-    """Something to be asked; whoever wants to know may take it back."""
+    """A question that can be withdrawn."""
 
     def __init__(self, ask: Callable[[], Awaitable[Any]], why_withdrawn: Callable[[], str]) -> None:
         self._ask = ask
@@ -148,9 +155,10 @@ class _Question:
         self.answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
     async def ask(self) -> None:
-        """Ask, unless nobody wants to know any more."""
+        """Ask, unless the question was withdrawn."""
         if self._withdrawn:
             return
+        # A task of its own, so that `withdraw` cancels only the question, and not the console that asks it.
         self._asking = asyncio.ensure_future(self._ask())
         await asyncio.wait((self._asking,))
         if self._asking.cancelled():
@@ -163,20 +171,21 @@ class _Question:
                 self.answered.set_exception(Interrupted() if isinstance(error, EOFError) else error)
 
     def withdraw(self) -> None:
-        """Nobody waits for the answer."""
+        """Take the question back."""
         self._withdrawn = True
         if self._asking is not None:
             self._asking.cancel()
 
 
 def history_file(name: str, is_secret: Callable[[str], bool]) -> History:
-    """What was typed, kept for the next time; lines that may hold a secret are not written down."""
+    """The history of a prompt, kept in a file. Lines for which `is_secret` is true are not written."""
     folder = state_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = folder / f"{name}-history"
+        # Created here with its mode: prompt_toolkit would create it with the user's umask, often readable for all.
         os.close(os.open(file, os.O_CREAT | os.O_APPEND, 0o600))
-    except OSError:
+    except OSError:  # a home that is read-only or missing must not prevent the prompt
         return InMemoryHistory()
     return _DiscreetHistory(str(file), is_secret)
 

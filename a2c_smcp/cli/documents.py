@@ -1,4 +1,4 @@
-"""`a2c documents`: a folder of files as an MCP server."""
+"""`a2c documents`: serves a folder of files as an MCP server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SERVING = "Serving"
 
 @dataclass(frozen=True)
 class Options:
-    """What `a2c documents` was asked for."""
+    """The options of `a2c documents`."""
 
     folder: Path
     name: str
@@ -81,6 +81,7 @@ def documents(
     from a2c_smcp.cli.running import run_until_done
     from a2c_smcp.utils.logger import configure_logging
 
+    # `watchfiles` stands for the whole extra. Looking for it is quick; importing the package that needs it is not.
     if importlib.util.find_spec("watchfiles") is None:
         fail(f"the document server is not installed: {how_to_install('documents')}")
     if not folder.is_dir():
@@ -107,7 +108,7 @@ def documents(
 
 
 def default_host(root: Path) -> str:
-    """What addresses begin with unless somebody says otherwise: the folder's name, made unique."""
+    """The host id of a folder: its name, made unique by its path."""
     from a2c_documents.folder.files import refer_to
 
     return refer_to([str(root)])[str(root)]
@@ -168,4 +169,4 @@ async def _check(options: Options, as_json: bool) -> int:
             show(table if known else "no documents", f"{len(known) - unread} of {len(known)} files read")
         return 1 if any(problems.values()) else 0
     finally:
-        await library.close()
+        await library.close()  # also after Ctrl-C: files are read in worker processes, which must end

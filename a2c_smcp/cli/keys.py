@@ -41,7 +41,7 @@ def add(
     if any(key.get("id") == id for key in keys):
         fail(f"{file} already has a key {id!r}: replace it with `a2c keys rotate {id}`, or revoke it with `… remove`")
     if not set(role or ()) <= {"agent", "computer"}:
-        fail("--role is agent or computer", 2)
+        fail("--role: must be agent or computer", 2)
     now = _now()
     key = mint_key()
     entry: dict[str, Any] = {"id": id, "hash": hash_key(key), "offices": office, "roles": role, "name": name}
@@ -59,7 +59,7 @@ def show(file: KeyFileOption = Path("keys.toml"), as_json: JsonOption = False) -
     listed: list[dict[str, Any]] = []
     for key in _read(file):
         hashed = key.pop("hash")
-        is_replaced = any(other.get("id") == key.get("id") for other in listed)  # the new one stands first
+        is_replaced = any(other.get("id") == key.get("id") for other in listed)  # `rotate` puts the new key first
         used = {"last_used": uses[hashed]} if hashed in uses else {}
         listed.append({**key, **used, **({"replaced": True} if is_replaced else {})})
     if as_json:
@@ -70,7 +70,7 @@ def show(file: KeyFileOption = Path("keys.toml"), as_json: JsonOption = False) -
     from a2c_smcp.cli.views import escape, show
 
     if not listed:
-        typer.echo(f"{file} has no keys: make one with `a2c keys add NAME --office OFFICE`")
+        typer.echo(f"{file} has no keys: create one with `a2c keys add NAME --office OFFICE`")
         return
     table = Table("key", "offices", "roles", "created", "last used", "expires", box=None)
     now = _now()
@@ -110,18 +110,20 @@ def rotate(
     old = keys[at]
     ends = _read_expiry(expires, now) or old.get("expires")
     if ends is not None and ends <= now:
-        fail(f"the key {id!r} expired on {_day(ends)}: say with --expires when the new one does", 2)
+        fail(f"the key {id!r} expired on {_day(ends)}: set the end of the new one with --expires", 2)
     last = now + _read_duration(grace, "--grace")
+    # The grace period never extends the old key beyond its own end.
     old_ends = min(last, old.get("expires", last))
     key = mint_key()
     new = {**old, "hash": hash_key(key), "created": now, **({"expires": ends} if ends is not None else {})}
-    # Earlier secrets of the same key, too, are kept only while they work.
+    # Rotated twice within the grace period, a key has several old secrets. Each is kept until its own end, and those
+    # that have expired are removed.
     kept = [each for each in keys if each is not old and (each.get("id") != id or each.get("expires", last) > now)]
     replaced = [{**old, "expires": old_ends}] if old_ends > now else []
     _write(file, [*kept[:at], new, *replaced, *kept[at:]])
     _print_key(id, key, file, as_json)
     if not as_json:
-        until = f"works until {old_ends:%Y-%m-%d %H:%M} UTC" if replaced else "does not work any more"
+        until = f"is valid until {old_ends:%Y-%m-%d %H:%M} UTC" if replaced else "is revoked"
         typer.echo(f"The old key {until}.", err=True)
 
 
@@ -158,9 +160,10 @@ def _write(file: Path, keys: list[dict[str, Any]]) -> None:
 
 
 def _print_key(id: str, key: str, file: Path, as_json: bool) -> None:
+    # Only the key goes to standard output, so that KEY=$(a2c keys add …) works.
     typer.echo(json.dumps({"id": id, "key": key}) if as_json else key)
     if not as_json:
-        typer.echo(f"Keep it safe: {file} has only its hash.", err=True)
+        typer.echo(f"Store it safely: {file} contains only its hash.", err=True)
 
 
 # ---------------------------------------------------------------------------------------------------------------- times
@@ -176,21 +179,22 @@ def _read_expiry(text: str | None, now: datetime) -> datetime | None:
 
     if text is None:
         return None
+    # Whatever looks like a duration is read as one, so that the error for `5y` shows units and not dates.
     if re.fullmatch(r"\d+[a-z]?", text):
         return now + _read_duration(text, "--expires")
     try:
         moment = read_time(text)
     except ValueError:
-        fail(f"--expires {text}: a time such as 30d, or a date such as 2027-01-31, is expected", 2)
+        fail(f"--expires {text}: must be a time such as 30d, or a date such as 2027-01-31", 2)
     if moment <= now:
-        fail(f"--expires {text}: this is in the past", 2)
+        fail(f"--expires {text}: must be in the future", 2)
     return moment
 
 
 def _read_duration(text: str, option: str) -> timedelta:
     found = re.fullmatch(r"(\d{1,6})([smhdw])", text)
     if found is None and text != "0":
-        fail(f"{option} {text}: a time such as 90m, 24h, 30d or 8w is expected", 2)
+        fail(f"{option} {text}: must be a time such as 90m, 24h, 30d or 8w", 2)
     return timedelta(**{_UNITS[found[2]]: int(found[1])}) if found is not None else timedelta()
 
 

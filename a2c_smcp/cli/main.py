@@ -1,4 +1,4 @@
-"""`a2c`: the commands and how they fail: one clear line on standard error and a non-zero exit code."""
+"""`a2c`: the commands. An error is one line on standard error and a non-zero exit code."""
 
 from __future__ import annotations
 
@@ -59,6 +59,7 @@ def options(
 
 def main() -> None:
     """The entry point of the `a2c` command."""
+    # From the arguments, because an error may come before they are parsed.
     debug = "--debug" in sys.argv
     collect_less_often()
     _have_standard_streams()
@@ -67,18 +68,19 @@ def main() -> None:
         show_flags_as_flags(command)
         completion.get_ready()
         command(complete_var=completion.VARIABLE)
-    except KeyboardInterrupt:  # before a command has begun
+    except KeyboardInterrupt:  # during imports; afterwards, commands handle Ctrl-C themselves
         sys.exit(INTERRUPTED)
     except Exception as error:
         if debug:
             raise
-        print(f"a2c: {type(error).__name__}: {error} (--debug shows where)", file=sys.stderr)
+        print(f"a2c: {type(error).__name__}: {error} (--debug shows the traceback)", file=sys.stderr)
         sys.exit(1)
 
 
 def show_flags_as_flags(command: Any) -> None:
-    """Have the help of a command, and of those below it, show a flag without a type: it takes no value."""
-    context = typer.Context(command, help_option_names=_HELP)  # where the names of --help come from
+    """Remove the type from flags in the help of a command and its subcommands."""
+    # Typer shows `<bool>` behind a flag, which suggests that the flag takes a value.
+    context = typer.Context(command, help_option_names=_HELP)  # `get_params` takes the names of --help from it
     for option in command.get_params(context):
         if getattr(option, "is_bool_flag", False):
             option.metavar = ""
@@ -87,7 +89,9 @@ def show_flags_as_flags(command: Any) -> None:
 
 
 def _have_standard_streams() -> None:
-    """Whoever starts us may have closed them; the next file or socket would take their numbers."""
+    """Open /dev/null in place of standard streams that are closed."""
+    # A service manager may start a program without them. The next file or socket that is opened would then get number
+    # 0, 1 or 2, and log lines would go into it. `os.open` takes the lowest free number, so the order matters.
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
             os.fstat(number)

@@ -1,4 +1,4 @@
-"""Options that several commands share: what their help says, and what is checked about them."""
+"""Options that several commands share: their help, and their checks."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ LogFormat = Annotated[str, typer.Option(help="human or json, on standard error."
 
 
 def key_from(given: str | None) -> str | None:
-    """The API key: from the option, else from the environment."""
+    """The API key from the option, or from the environment."""
     return given or os.environ.get("A2C_API_KEY") or None
 
 
@@ -82,13 +82,13 @@ def check_ca_file(file: Path | None) -> None:
 
 
 def check_start_timeout(seconds: float) -> None:
-    """End the command if no MCP server can start in this time."""
+    """End the command if the time is not positive."""
     if seconds <= 0:
         fail(f"--start-timeout {seconds:g}: must be more than 0 seconds", 2)
 
 
 def check_log_level(level: str) -> str:
-    """The level in lower case; end the command if there is no such level."""
+    """The level in lower case; end the command if it is invalid."""
     if level.lower() not in ("debug", "info", "warning", "error"):
         fail(f"--log-level {level}: must be debug, info, warning or error", 2)
     return level.lower()

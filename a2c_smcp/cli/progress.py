@@ -1,4 +1,4 @@
-"""What is shown of work that takes a while; nothing where nobody looks."""
+"""Progress bars and spinners for slow work, on terminals only."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from rich.progress import (
 )
 
 A_WHILE = 2.0
-"""Seconds for which nobody wonders."""
+"""Seconds before a wait is shown: quick work must not flicker."""
 
 
 @contextlib.contextmanager
 def progress_bar(what: str) -> Generator[Callable[[int, int], None] | None]:
-    """A function to be told how much is done of how much; None where there is no terminal."""
+    """Show a bar; gives a function that takes the number done and the total, or None without a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -37,7 +37,7 @@ def progress_bar(what: str) -> Generator[Callable[[int, int], None] | None]:
 
 @contextlib.asynccontextmanager
 async def wait_shown(what: str) -> AsyncGenerator[None]:
-    """Say what the block waits for, once that has taken a while."""
+    """Show a spinner with this text while the block runs, once that takes a while."""
     if not sys.stderr.isatty():
         yield
         return
@@ -45,6 +45,7 @@ async def wait_shown(what: str) -> AsyncGenerator[None]:
     try:
         yield
     finally:
+        # Wait until the spinner is erased, or the first line of the result would be printed into it.
         showing.cancel()
         await asyncio.gather(showing, return_exceptions=True)
 

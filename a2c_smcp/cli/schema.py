@@ -1,4 +1,7 @@
-"""The JSON schema of a tool's parameters, as a person has to know it: names, types, what is required or allowed."""
+"""The JSON schema of a tool, reduced to what a person needs: names, types, limits, and which parameters are required.
+
+Schemas come from MCP servers and may be invalid. Everything here ignores values of the wrong type.
+"""
 
 from __future__ import annotations
 
@@ -41,18 +44,17 @@ def required_by(schema: Mapping[str, Any]) -> list[str]:
 
 
 def takes(schema: Mapping[str, Any], name: str) -> bool:
-    """Whether a parameter of this name may be given: it is known, or nothing says that there are no others.
-
-    A schema that lists parameters and is silent about others counts as complete: most of them are, and a tool that
-    ignores a misspelt name helps nobody. One that is put together from parts counts as open.
-    """
+    """Whether the tool accepts a parameter of this name."""
+    # By JSON schema, a schema without `additionalProperties` allows any other name. Here it counts as complete, because
+    # nearly every such schema is, and a misspelt name that the tool ignores is worse than an error. A schema that is
+    # combined from others may have its parameters elsewhere, and counts as open.
     known = properties_of(schema)
     is_open = schema.get("additionalProperties", False) is not False or any(key in schema for key in _COMBINATORS)
     return not known or is_open or name in known or any(_matches(each, name) for each in _patterns(schema))
 
 
 def types_of(schema: Any, root: Mapping[str, Any]) -> list[str]:
-    """The types that a value may have, in the words of JSON schema; empty if it may have any."""
+    """The types that a value may have, by their names in JSON schema; empty if any type is allowed."""
     found = _resolved(schema, root)
     for key in _ALTERNATIVES:
         if branches := _list(found.get(key)):
@@ -105,7 +107,7 @@ def _variants(schema: dict[str, Any], root: Mapping[str, Any]) -> Iterator[dict[
 
 
 def _resolved(schema: Any, root: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema, or the one it refers to inside the same document; what stands beside the reference counts first."""
+    """A schema, merged with the one that it refers to in the same document. Its own keys take precedence."""
     found = as_object(schema)
     target = referred(found, root)
     return found if target is None else {**{key: value for key, value in target.items() if key != "$ref"}, **found}
@@ -118,7 +120,7 @@ def _patterns(schema: Mapping[str, Any]) -> list[str]:
 def _matches(pattern: str, name: str) -> bool:
     try:
         return re.search(pattern, name) is not None
-    except re.error:  # it is written for another language
+    except re.error:  # JSON schema has the regular expressions of JavaScript, which differ from Python's
         return True
 
 

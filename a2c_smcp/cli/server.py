@@ -1,4 +1,4 @@
-"""`a2c server`: the hub that Agents and Computers connect to."""
+"""`a2c server`: makes the options from the settings, and runs the Server."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def serve(config: Path | None = None, **values: Any) -> None:
     """Run the Server: the hub that Agents and Computers connect to.
 
     Every option can also be set in the environment (--max-message-bytes is A2C_MAX_MESSAGE_BYTES) or in a TOML file
-    (max_message_bytes = …); a flag beats the environment, which beats the file.
+    (max_message_bytes = …). Options take precedence over the environment, and the environment over the file.
 
-    Only this machine can reach it unless you give --host; then it wants a key:
+    By default, only this machine can connect. Any other --host requires authentication:
 
         a2c keys add alice --office 'acme-*' --file keys.toml
 
@@ -29,17 +29,16 @@ def serve(config: Path | None = None, **values: Any) -> None:
 
 
 def _options() -> Iterator[Parameter]:
-    """The options of the command: one for each setting, and the file that may hold the settings.
-
-    Every option is None unless it is given: the defaults are in the settings, below the environment and the file.
-    """
+    """The options of the command: one for each setting, and --config."""
+    # The default of every option is None. A real default could not be told from a value that the user gives, and would
+    # override the environment and the file.
     for name, kind, default, flag in flags():
         long = name.replace("_", "-")
         names = f"--{long}/--no-{long}" if default is True else f"--{long}"
-        shown = _shown(default) or True
+        shown = _shown(default) or True  # typer shows a text in place of the None
         yield _option(name, kind, typer.Option(names, help=flag.help, show_default=shown, rich_help_panel=flag.panel))
         if name == "port":
-            help = "A TOML file with these settings, e.g. port = 9000."
+            help = "TOML file with these settings, such as port = 9000."
             yield _option("config", Path, typer.Option("--config", envvar="A2C_CONFIG", help=help))
 
 
@@ -53,11 +52,12 @@ def _option(name: str, kind: Any, option: Any) -> Parameter:
     return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, option])
 
 
-cast("Any", serve).__signature__ = Signature(list(_options()))  # Typer makes the options from it
+# Typer reads the signature. The settings are defined once, in `setting_definitions`, and not again as parameters here.
+cast("Any", serve).__signature__ = Signature(list(_options()))
 
 
 def run(given: dict[str, Any], config: Path | None) -> None:
-    """Read the settings, refuse what is unsafe, and serve."""
+    """Load the settings, reject unsafe ones, and serve."""
     import ssl
 
     from a2c_smcp.server.serving import logger, serve
@@ -77,21 +77,22 @@ def run(given: dict[str, Any], config: Path | None) -> None:
         fail(str(error), 2)
     if provider is None and not settings.is_local and not settings.insecure:
         fail(
-            f"refusing to listen on {settings.host} without authentication: give --api-key, --keys-file or "
-            "--jwt-key-file, or --insecure if you mean it",
+            f"refusing to listen on {settings.host} without authentication: set --api-key, --keys-file or "
+            "--jwt-key-file; --insecure allows it",
             2,
         )
 
     def on_ready(url: str) -> None:
-        who = "anybody on this machine" if settings.is_local else "ANYBODY (--insecure)"
+        who = "every client on this machine" if settings.is_local else "EVERY CLIENT (--insecure)"
         logger.info("A2C Server at %s, path %s, namespace /smcp", url, settings.socketio_path)
-        logger.info("may connect: %s", who if provider is None else "who has a valid credential")
-        logger.info("Ctrl-C stops it")
+        logger.info("admits %s", who if provider is None else "clients with a valid credential")
+        logger.info("press Ctrl-C to stop")
 
+    # `load` is for SIGHUP. It gets the same options, which keep their precedence over a file that has changed.
     try:
         serve(settings, provider, on_ready, load=lambda: load_settings(given, config))
     except ssl.SSLError as error:
-        fail(f"{settings.ssl_certfile}, {settings.ssl_keyfile}: not a certificate and its key: {error}", 2)
+        fail(f"{settings.ssl_certfile} and {settings.ssl_keyfile} are not a certificate and its key: {error}", 2)
     except OSError as error:
         fail(f"cannot listen on {settings.host}:{settings.port}: {error.strerror or error}")
 

@@ -1,4 +1,5 @@
-"""A prompt with commands. Each command is a method `do_…` whose docstring begins with its usage, then its help."""
+"""The base of the prompts. A command is a method `do_…`: the first line of its docstring is its usage, the rest its
+help."""
 
 from __future__ import annotations
 
@@ -20,11 +21,11 @@ WIDTH_OF_USAGE = 48
 
 
 class UsageError(ValueError):
-    """A command that was typed wrong."""
+    """A command with invalid arguments."""
 
 
 class CommandShell:
-    """Reads commands and runs them. What goes wrong is one line on standard error."""
+    """Reads commands and runs them. An error is one line on standard error, and the prompt goes on."""
 
     expected_errors: ClassVar[tuple[type[Exception], ...]] = (SMCPError, UsageError, OSError, RuntimeError)
     farewell: ClassVar[str] = "Leave."
@@ -35,15 +36,15 @@ class CommandShell:
         """Whether any command failed."""
 
     async def take_commands(self) -> None:
-        """Until the end of input, `quit`, or Ctrl-D."""
+        """Run commands until `quit` or the end of input."""
         while (line := await self.console.read()) is not None:
             if not await self.run_line(line):
                 break
 
     async def run_line(self, line: str) -> bool:
-        """Run one line; False when it was the last."""
+        """Run one line; returns False after `quit`."""
         try:
-            words = split_words(line, comments=True)
+            words = split_words(line, comments=True)  # a file of commands may have comments
         except ValueError as error:
             self.complain(str(error))
             return True
@@ -56,6 +57,7 @@ class CommandShell:
         if command is None:
             self.complain(f"{name}: no such command; type help")
             return True
+        # Bound first, not called: a TypeError from inside the command is a bug and must not be shown as its usage.
         try:
             inspect.signature(command).bind(*arguments)
         except TypeError:
@@ -65,7 +67,7 @@ class CommandShell:
         return True
 
     async def guarded(self, work: Awaitable[None]) -> None:
-        """Do something, and complain if that fails."""
+        """Wait for work, and print its error if it fails."""
         try:
             await work
         except Interrupted:
@@ -74,18 +76,18 @@ class CommandShell:
             self.complain(printable(f"{error.message} ({error.code})"))
         except self.expected_errors as error:
             self.complain(printable(str(error)))
-        except Exception as error:  # a command that breaks must not take everything with it
+        except Exception as error:  # a bug in one command must not stop a Computer that serves an office
             logger.exception("the command failed")
-            self.complain(printable(f"that failed: {type(error).__name__}: {error}"))
+            self.complain(printable(f"the command failed: {type(error).__name__}: {error}"))
 
     def complain(self, message: str) -> None:
-        """Say what is wrong."""
+        """Print an error."""
         self.failed = True
         print(message, file=sys.stderr)
 
     async def do_help(self) -> None:
         """help
-        Show this."""
+        List the commands."""
         for command in commands_of(type(self)):
             usage, text = described(command)
             print(f"  {usage:<{WIDTH_OF_USAGE}} {text}")
@@ -93,7 +95,8 @@ class CommandShell:
 
 
 def commands_of(shell: type[CommandShell]) -> list[Any]:
-    """The commands, in the order in which they are written."""
+    """The commands, in the order of their definition."""
+    # `vars` of each class and not `dir`, which sorts by name. The subclass comes first, so `help` is the last.
     return [method for kind in shell.__mro__ for name, method in vars(kind).items() if name.startswith("do_")]
 
 
@@ -104,5 +107,5 @@ def described(command: Any) -> tuple[str, str]:
 
 
 def usage_of(command: Any) -> str:
-    """How a command is typed."""
+    """The usage of a command."""
     return described(command)[0]

@@ -1,4 +1,4 @@
-"""Tables and texts for a person, of whatever a Computer offers."""
+"""Tables and texts of tool results, windows, documents and resources, for a person."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from a2c_smcp.utils.results import CallToolResult
 
 WIDE = 200
-"""Columns where there is no terminal to fill."""
+"""The width of tables without a terminal: a program that reads them needs whole lines."""
 
 
 def escape(text: str) -> str:
-    """Text from elsewhere as rich shall show it: as it is."""
+    """Text from other programs, which rich shows without markup or control characters."""
     return escape_markup(printable(text))
 
 
@@ -34,11 +34,12 @@ def show(*parts: RenderableType) -> None:
     """Print to standard output."""
     console = Console() if sys.stdout.isatty() else Console(width=WIDE)
     for part in parts:
-        console.print(part, soft_wrap=isinstance(part, Text))  # a text has no lines but its own
+        # rich would wrap a text at the width of the terminal by inserting line breaks, which a copy would contain.
+        console.print(part, soft_wrap=isinstance(part, Text))
 
 
 def window(shown: str) -> Iterable[RenderableType]:
-    """One window of the Desktop, below its address."""
+    """One window of the Desktop: its address and its contents."""
     uri, _, body = shown.partition("\n\n")
     yield Text(printable(uri), "bold")
     yield Panel(Text(printable(body)))
@@ -47,7 +48,7 @@ def window(shown: str) -> Iterable[RenderableType]:
 def documents(
     found: Iterable[tuple[str, DPEDocumentSummary]], total: int, how_to_see_more: str = ""
 ) -> Iterable[RenderableType]:
-    """A page of the catalogue, each document with its place: the name of a Computer or of an MCP server."""
+    """A page of documents, each with the name of its Computer or MCP server."""
     count = 0
     for place, entry in found:
         count += 1
@@ -59,7 +60,7 @@ def documents(
 
 
 def with_address(title: str, facts: str, uri: str) -> Text:
-    """Something that can be read. Its address has a line of its own and is never folded: it is there to be copied."""
+    """A resource. Its address has a line of its own and is never wrapped, so that it can be copied."""
     line = Text.assemble((printable(title), "bold"), (f"  {printable(facts)}", "dim"), f"\n  {printable(uri)}")
     line.no_wrap, line.overflow = True, "ignore"
     return line
@@ -70,8 +71,8 @@ def _pages(count: int) -> str:
 
 
 def as_markdown(uri: str, *, index: bool = True) -> str:
-    """The address at which a document, page or element is given as a person wants to read it; of a document that is
-    the index of its pages, or else its text as well."""
+    """The address that returns a document, page or element as Markdown. With `index`, a document returns the list of
+    its pages."""
     try:
         address = parse_dpe_uri(uri)
     except InvalidDPEUriError:
@@ -84,7 +85,7 @@ def as_markdown(uri: str, *, index: bool = True) -> str:
 
 
 def document(body: dict[str, Any]) -> Iterable[RenderableType]:
-    """What a document is, and its pages as far as they are told."""
+    """The metadata of a document, and its pages if they are listed."""
     yield Text.assemble((printable(str(body.get("title", ""))), "bold"), f"\n  {printable(str(body.get('uri', '')))}")
     facts = Table.grid(padding=(0, 2))
     for key, value in body.items():
@@ -115,14 +116,16 @@ def _in_words(value: Any) -> str:
 
 
 def resource(contents: list[ResourceContents]) -> Iterable[RenderableType]:
-    """What a resource holds: markdown rendered, JSON in order, text as it is."""
+    """The contents of a resource: Markdown is rendered, JSON is indented, other text is unchanged."""
     for part in contents:
         words = part.get("text")
         if words is None:
+            # Base64 has four characters for three bytes: near enough, without decoding a large blob.
             yield Text(
                 f"[{printable(part.get('mimeType', 'binary'))}, {len(part.get('blob', '')) * 3 // 4} bytes]", "dim"
             )
             continue
+        # By contents, not by MIME type: the Markdown or text of a document arrives inside a JSON object.
         try:
             data: Any = json.loads(words)
         except ValueError:
@@ -145,7 +148,9 @@ def resource(contents: list[ResourceContents]) -> Iterable[RenderableType]:
 
 
 def _markdown(text: str) -> RenderableType:
-    """Markdown whose lines stay lines: a document's text has its line breaks where they were."""
+    """Rendered Markdown that keeps its line breaks."""
+    # Markdown joins the lines of a paragraph; two spaces at the end make a line break. The lines of a document matter
+    # (addresses, poems, logs), but those of code and tables are kept anyway, and spaces would break them.
     from rich.markdown import Markdown  # slow to import, and most commands show none
 
     lines: list[str] = []
@@ -157,7 +162,7 @@ def _markdown(text: str) -> RenderableType:
 
 
 def result(found: CallToolResult) -> Iterable[RenderableType]:
-    """A tool's result."""
+    """The result of a tool call."""
     for part in found.content:
         match part.type:
             case "text":
@@ -180,5 +185,6 @@ def print_json(value: Any) -> None:
 
 
 def as_json(value: Any, indent: int | None = None) -> str:
-    """Data for a program; what could harm a terminal is escaped, which JSON reads as the same."""
+    """JSON for a program. Control characters are escaped."""
+    # The output may still go to a terminal. Inside a JSON string, the escape is another spelling of the same character.
     return printable(json.dumps(value, indent=indent, ensure_ascii=False))

@@ -38,26 +38,28 @@ class SettingDefinitions:
 
     host: Annotated[str, Flag("Address to listen on.")] = "127.0.0.1"
     """Any address but loopback requires authentication, or `insecure`."""
-    port: Annotated[int, Ge(0), Le(65535), Flag("Port; 0 picks a free one.")] = 8000
-    socketio_path: Annotated[str, Flag("HTTP path.")] = "/socket.io"
+    port: Annotated[int, Ge(0), Le(65535), Flag("Port to listen on; 0 selects a free one.")] = 8000
+    socketio_path: Annotated[str, Flag("HTTP path of Socket.IO.")] = "/socket.io"
     cors_origins: Annotated[str | None, Flag("Web origins that may connect from a browser, comma separated, or *.")] = (
         None
     )
     """By default, a Server on loopback without authentication accepts pages of its own machine; any other accepts only
     its own origin."""
     metrics: Annotated[bool, Flag("Serve /metrics for Prometheus.")] = True
-    """It is on the same port as everything else."""
-    metrics_by_office: Annotated[bool, Flag("Count requests by office too.")] = False
+    """The page is on the same port as the Server."""
+    metrics_by_office: Annotated[bool, Flag("Count requests in /metrics by office, too.")] = False
     """Off by default, because every office adds time series; at most 1,000 offices are counted separately."""
     forwarded_allow_ips: Annotated[str, Flag("Trusted proxies, whose X-Forwarded-For is used, comma separated.")] = (
         "127.0.0.1"
     )
-    grace: Annotated[float, Ge(0), Flag("Seconds that running calls get at shutdown.")] = 10.0
+    grace: Annotated[float, Ge(0), Flag("Seconds that running calls have to finish at shutdown.")] = 10.0
     """After that, calls that still run get an error, every member leaves its office, and the Server exits."""
 
-    api_key: Annotated[Any, Flag("One shared key that may do everything; better in A2C_API_KEY.", _ACCESS)]
-    api_key_header: Annotated[str, Flag("HTTP header of the key.", _ACCESS)] = "x-api-key"
-    keys_file: Annotated[Path | None, Flag("API keys, each for certain offices; see `a2c keys`.", _ACCESS)] = None
+    api_key: Annotated[
+        Any, Flag("One shared key, for every office and role. Prefer the variable A2C_API_KEY.", _ACCESS)
+    ]
+    api_key_header: Annotated[str, Flag("HTTP header that carries the key.", _ACCESS)] = "x-api-key"
+    keys_file: Annotated[Path | None, Flag("File of API keys, each for some offices; see `a2c keys`.", _ACCESS)] = None
     """The file is read again when it changes."""
     jwt_key: Any
     """The key of JSON Web Tokens itself, where a file is not practical; `jwt_key_file` takes precedence."""
@@ -67,7 +69,7 @@ class SettingDefinitions:
     """The key determines the algorithm. A secret needs at least 32 bytes."""
     jwt_audience: Annotated[str | None, Flag("Required audience of tokens.", _ACCESS)] = None
     jwt_issuer: Annotated[str | None, Flag("Required issuer of tokens.", _ACCESS)] = None
-    insecure: Annotated[bool, Flag("Listen beyond this machine without authentication.", _ACCESS)] = False
+    insecure: Annotated[bool, Flag("Allow other machines to connect without authentication.", _ACCESS)] = False
     ssl_certfile: Annotated[Path | None, Flag("TLS certificate (PEM).", _ACCESS)] = None
     ssl_keyfile: Annotated[Path | None, Flag("TLS private key (PEM).", _ACCESS)] = None
 
@@ -76,22 +78,28 @@ class SettingDefinitions:
     )
     """A larger message is answered with 413; one of more than twice the size ends the connection."""
     requests_per_second: Annotated[
-        float, Ge(0), _limit("requests_per_second", "Requests of one connection, over time; 0: no limit.")
+        float, Ge(0), _limit("requests_per_second", "Requests per second of one connection; 0 means no limit.")
     ] = _DEFAULTS.requests_per_second
     """A request above the limit is answered with 429."""
-    request_burst: Annotated[int, Ge(1), _limit("request_burst", "Requests of one connection, at once.")] = (
+    request_burst: Annotated[int, Ge(1), _limit("request_burst", "Requests of one connection in a burst.")] = (
         _DEFAULTS.request_burst
     )
     """A request above the limit is answered with 429."""
     max_calls_in_flight: Annotated[
-        int, Ge(0), _limit("calls_in_flight", "Requests of one connection that wait for an answer; 0: no limit.")
+        int,
+        Ge(0),
+        _limit("calls_in_flight", "Requests of one connection that may wait for an answer; 0 means no limit."),
     ] = _DEFAULTS.calls_in_flight
     """A request above the limit is answered with 429."""
     connections_per_ip: Annotated[
-        int, Ge(0), _limit("connections_per_ip", "Connections from one address; 0: no limit, loopback is exempt.")
+        int,
+        Ge(0),
+        _limit("connections_per_ip", "Connections from one IP address, except loopback; 0 means no limit."),
     ] = _DEFAULTS.connections_per_ip
     """A connection above the limit is rejected with 429."""
-    max_name_length: Annotated[int, Ge(1), _limit("name_length", "Characters in a name or id.")] = _DEFAULTS.name_length
+    max_name_length: Annotated[int, Ge(1), _limit("name_length", "Longest name or id, in characters.")] = (
+        _DEFAULTS.name_length
+    )
     """A longer one is rejected with 400."""
     max_tool_timeout: Annotated[int, Ge(1), _limit("tool_timeout", "Longest timeout of a tool call, in seconds.")] = (
         _DEFAULTS.tool_timeout

@@ -243,7 +243,7 @@ def test_json_is_all_that_a_script_gets(place: Place, words: list[str], holds: C
         (["laptop", "echo", "--params", "[]"], "typed wrong", "JSON object"),
         (["laptop", "ecoh", "text=x"], "not there", r"^a2c: .*ecoh.*did you mean echo\? \(4001\)\n$"),
         (["laptpo", "echo", "text=x"], "not there", r"^a2c: .*laptpo.*did you mean laptop\? \(404\)\n$"),
-        (["nobody", "echo", "text=x"], "not there", r"there are (laptop, desk|desk, laptop) \(404\)\n$"),
+        (["nobody", "echo", "text=x"], "not there", r"it has (laptop, desk|desk, laptop) \(404\)\n$"),
     ],
 )
 def test_a_call_says_what_came_of_it_and_so_does_its_exit_code(
@@ -482,8 +482,8 @@ def test_watch_sees_a_computer_come_and_go(place: Place, tmp_path: Path) -> None
     with place.start("--log-level", "info", "watch", office="watched") as watch:
         watch.wait_for("watching")
         with computer_process(*flags) as computer:
-            watch.wait_for(r"^\d\d:\d\d:\d\d  pc came$")
-            watch.wait_for(r"  pc( has 15 tools now|: 15 tools added: echo, add, sleep, .* …)$")
+            watch.wait_for(r"^\d\d:\d\d:\d\d  pc joined$")
+            watch.wait_for(r"  pc( has 15 tools|: 15 tools added: echo, add, sleep, .* …)$")
             assert computer.stop(signal.SIGTERM) == 0
         watch.wait_for(r"  pc left$")
         assert watch.stop(signal.SIGINT) == EXIT_CODES["interrupted"]
@@ -537,7 +537,7 @@ async def test_watch_names_what_changed(place: Place) -> None:
                 for line in lines:
                     await asyncio.to_thread(watch.wait_for, rf"^\d\d:\d\d:\d\d  pc: {line}$")
             await computer.ask("server:update_finder", {"computer": "pc"})
-            await asyncio.to_thread(watch.wait_for, "pc has changed documents; their list is the same")
+            await asyncio.to_thread(watch.wait_for, "pc: the contents of documents changed; the list is the same")
             assert await asyncio.to_thread(watch.stop, signal.SIGINT) == EXIT_CODES["interrupted"]
     assert watch.text.count("tool echo changed") == 2
 
@@ -571,12 +571,12 @@ async def test_watch_outlives_the_server() -> None:
     with server_process("--port", port) as first, closing(LineProcess(command)) as watch:
         await asyncio.to_thread(watch.wait_for, "watching")
         await asyncio.to_thread(first.stop, signal.SIGTERM)
-        await asyncio.to_thread(watch.wait_for, r"^\d\d:\d\d:\d\d  the connection to the Server is lost")
+        await asyncio.to_thread(watch.wait_for, r"^\d\d:\d\d:\d\d  the connection to the Server was lost")
         with server_process("--port", port) as second:
-            await asyncio.to_thread(watch.wait_for, r"^\d\d:\d\d:\d\d  back in the office$")
+            await asyncio.to_thread(watch.wait_for, r"^\d\d:\d\d:\d\d  reconnected to the office$")
             async with crowd(second) as people:
                 await people.member("computer", "late", "office")
-                await asyncio.to_thread(watch.wait_for, "  late came$")
+                await asyncio.to_thread(watch.wait_for, "  late joined$")
             assert await asyncio.to_thread(watch.stop, signal.SIGINT) == EXIT_CODES["interrupted"]
     assert "Traceback" not in watch.text
 
@@ -827,7 +827,7 @@ async def test_ctrl_c_at_the_prompt_ends_what_runs_and_ctrl_d_leaves(place: Plac
         await eventually(lambda: place.cancelled() > cancelled)
         start = shell.mark()
         shell.type("watch" + ENTER)
-        await asyncio.to_thread(shell.see, r"^watching office \(.*\); Ctrl-C ends it$", start)
+        await asyncio.to_thread(shell.see, r"^watching office \(.*\); press Ctrl-C to stop$", start)
         shell.type(CTRL_C)
         await asyncio.to_thread(shell.see, r"^a2c-agent>\Z", start + 1)
         await asyncio.to_thread(shell.run, "call laptop echo text=still", "^still$")

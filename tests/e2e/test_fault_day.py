@@ -82,7 +82,7 @@ def day(tmp_path: Path) -> Any:
     with contextlib.closing(LineProcess([*A2C, "up", str(files), "--port", str(port), *flags], env=env)) as up:
         for server in ("documents", "machine", "raw"):
             up.wait_for(rf"MCP server {server} is ready", patience=RECOVERY)
-        up.wait_for(rf"{COMPUTER} came")
+        up.wait_for(rf"{COMPUTER} joined")
         yield Day(up, f"http://127.0.0.1:{port}", files, env)
         with watching(descendants() - {up.process.pid}) as watch:
             assert up.stop(signal.SIGINT) == 0
@@ -97,7 +97,7 @@ async def test_whatever_is_killed_comes_back_and_no_call_stays_without_an_answer
         for victim, sign in {
             "raw.py": "MCP server raw is ready",
             "computer_process": "MCP server documents is ready",
-            "server_process": f"{COMPUTER} came",
+            "server_process": f"{COMPUTER} joined",
             "cli documents": "MCP server documents is ready",
             "up.machine_server": "MCP server machine is ready",
         }.items():
@@ -110,7 +110,7 @@ async def test_whatever_is_killed_comes_back_and_no_call_stays_without_an_answer
         async with asyncio.timeout(RECOVERY):
             while await titles(load.agent) != {"Alpha"} or not await windows(load.agent):
                 await anext(changes)
-        assert any("What happened last" in shown for shown in await windows(load.agent))
+        assert any("Recent activity" in shown for shown in await windows(load.agent))
 
 
 CALLING = """

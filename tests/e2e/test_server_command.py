@@ -248,7 +248,7 @@ def test_a_rotated_key_works_beside_the_new_one_for_the_grace_period(tmp_path: P
     [
         (["add", "x", "--office", "o", "--expires", "soon"], "30d"),
         (["add", "x", "--office", "o", "--expires", "5y"], "30d"),
-        (["add", "x", "--office", "o", "--expires", "2020-01-01"], "in the past"),
+        (["add", "x", "--office", "o", "--expires", "2020-01-01"], "must be in the future"),
         (["rotate", "alice", "--grace", "a day"], "24h"),
         (["rotate", "old"], "--expires"),
         (["rotate", "nobody"], "no key 'nobody'"),
@@ -350,7 +350,7 @@ def test_a_terminal_that_closes_stops_it() -> None:
     try:
         os.close(slave)
         shown = b""
-        while b"Ctrl-C stops it" not in shown:
+        while b"press Ctrl-C to stop" not in shown:
             shown += os.read(master, 4_096)
         os.close(master)
         assert server.wait(PATIENCE) == 0

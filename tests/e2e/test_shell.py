@@ -53,7 +53,7 @@ def test_inputs_are_asked_for_at_the_start_and_a_password_is_not_shown(tmp_path:
         shell.see(r"1\. small")
         shell.see(r"number or text: *\Z")
         shell.type("medium" + ENTER)
-        shell.see("that is none of them")
+        shell.see("not one of the options")
         shell.type("2" + ENTER)
         shell.see("1 of 1 MCP servers ready, 15 tools")
         assert PASSWORD not in shell.raw
@@ -147,7 +147,7 @@ def test_commands_at_the_prompt(config: Path, tmp_path: Path) -> None:
         shell.see("Type help for the commands, Ctrl-D to leave.")
         shown = shell.run("help", "quit")
         assert "call TOOL" in shown
-        assert "Stop everything and leave." in shown
+        assert "Stop the MCP servers and leave." in shown
         shown = shell.run("status", "ready")
         assert "pc: offline" in shown
         assert re.search(r"✓ +raw +stdio +ready", shown)

@@ -76,7 +76,7 @@ def test_the_tour_of_the_bundled_documents_ends_well_and_leaves_nothing(place: d
     said = " ".join(done.stdout.split())
     assert "my-laptop" in said
     assert "✗" not in said
-    assert "The notice came after" in said
+    assert "The Agent was notified after" in said
     assert "up --with-my-config" in said, "what to type next"
     assert not done.stderr
     assert not left_in(place)
@@ -96,9 +96,9 @@ def test_a_tour_of_an_empty_folder_leaves_out_what_there_is_not(tmp_path: Path, 
     done = run(place, str(empty), "--tour")
     told = " ".join(done.stdout.split())
     assert done.returncode == 0, done.stdout
-    assert f"Left out: {empty} is empty; a file that you put there shows at once." in told
-    assert told.count("Left out: ") == 5
-    assert "I removed it again, and heard of that too." in told
+    assert f"Skipped: {empty} is empty; files that you add appear at once." in told
+    assert told.count("Skipped: ") == 5
+    assert "The tour removed the file, and the Agent was notified again." in told
     assert not left_in(place)
 
 
@@ -106,14 +106,14 @@ def test_at_a_terminal_the_tour_waits_for_enter_after_each_step(
     files: Path, tmp_path: Path, place: dict[str, str]
 ) -> None:
     with terminal(tmp_path, place, str(files), "--tour") as screen:
-        screen.see(r"^1\. Who is here")
+        screen.see(r"^1\. List the Computers")
         screen.see(r"^Enter: next step; .*\Z")
-        assert "2. What they can do" not in screen.screen.text
+        assert "2. List the tools" not in screen.screen.text
         screen.type(ENTER)
-        screen.see(r"^2\. What they can do(?s:.*)^Enter: next step; .*\Z")
+        screen.see(r"^2\. List the tools(?s:.*)^Enter: next step; .*\Z")
         screen.type(CTRL_D)
         screen.see(rf"^{STEPS}\. ")
-        screen.see("That was the tour.")
+        screen.see("The tour is complete.")
         screen.see("✓ +documents +ready")
         assert screen.screen.text.count("Enter: next step") == 2
         screen.type(CTRL_C)
@@ -133,7 +133,7 @@ def test_a_tour_in_which_a_step_fails_says_which_and_ends_with_1(files: Path, pl
     (files / "a2c-tour.md").write_text("mine")
     done = run(place, str(files), "--tour")
     assert done.returncode == 1
-    assert "is not mine to change" in " ".join(done.stdout.split())
+    assert "already exists; the tour does not overwrite files" in " ".join(done.stdout.split())
     assert (files / "a2c-tour.md").read_text() == "mine"
 
 
@@ -143,17 +143,17 @@ def test_a_terminal_shows_who_is_there_and_what_happens(files: Path, tmp_path: P
         screen.see(r"✓ +documents +ready +3 +0 +2")
         screen.see(r"✓ +machine +ready +0 +2 +0")
         screen.see(r"Computer +● +my-laptop")
-        screen.see(r"Agent +○ +nobody yet")
+        screen.see(r"Agent +○ +none yet")
         url, key = screen.see(r"A2C_URL=(\S+) A2C_OFFICE=acme")[1], screen.see(r"A2C_API_KEY=(\S+)")[1]
         seat = {"A2C_URL": url, "A2C_OFFICE": "acme", "A2C_API_KEY": key}
         called = a2c("agent", "call", "my-laptop", "search_documents", "query=words", env=seat)
         assert called.returncode == 0, called.stderr
         assert "Alpha" in called.stdout
-        screen.see(r"a2c-agent came \(Agent\)")
+        screen.see(r"a2c-agent joined \(Agent\)")
         screen.see(r"a2c-agent called search_documents on my-laptop +ok +\d+ ms")
         screen.see(r"a2c-agent left")
         desktop = a2c("agent", "desktop", env=seat)
-        assert "What happened last" in desktop.stdout
+        assert "Recent activity" in desktop.stdout
         assert "a2c-agent called search_documents on my-laptop: ok after" in desktop.stdout
         assert "memory:" in desktop.stdout
         with watching(descendants() - {screen.process.pid}) as watch:

@@ -162,5 +162,5 @@ class Terminal:
         with self._started(["a2c", "agent", "--log-level", "info", *arguments[1:]]) as watching:
             watching.wait_for("watching")
             with self._started(["a2c", "computer", "--no-interactive", *flags]):
-                watching.wait_for("other came")
+                watching.wait_for("other joined")
             assert watching.end(SECONDS) == 0

@@ -1,1 +1,1 @@
-"""`a2c agent`."""
+"""`a2c agent`: an Agent at the prompt, or for one command."""

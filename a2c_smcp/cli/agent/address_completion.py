@@ -1,4 +1,4 @@
-"""Addresses that begin as typed: documents of the Computers, and the pages and elements that MCP servers suggest."""
+"""Completion of dpe:// addresses: documents of the Computers, and pages and elements that MCP servers suggest."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from a2c_smcp.utils.uri_completion import Inside, beginning_with, complete_insid
 logger = logging.getLogger(__name__)
 
 DOCUMENTS = 100
-"""Documents of each Computer among which an address is looked for."""
+"""Documents of each Computer that are considered."""
 PAGES = 50
+"""Pages of a document that are suggested if its MCP server suggests none."""
 
 
 async def addresses(session: Session, start: str, computers: Iterable[str], seconds: float) -> list[str]:
-    """Addresses that begin with `start`, of all these Computers; one that fails offers none."""
+    """Addresses of these Computers that begin with `start`. A Computer that fails or times out has none."""
     wanted = inside(start)
 
     async def ask(computer: str) -> list[str]:
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(seconds):  # for all requests together: a person waits after Tab
                 if wanted is not None:
                     return await _inside(session, computer, wanted, seconds)
                 catalogue = await session.agent.get_finder(computer, limit=DOCUMENTS, timeout=seconds)
@@ -55,6 +56,7 @@ async def _inside(session: Session, computer: str, wanted: Inside, seconds: floa
         )
         return answer["completion"]["values"]
 
+    # Reversed, so that of two servers with the same template the first is asked.
     servers = {entry["uriTemplate"]: entry["mcp_server"] for entry in reversed(listed)}
     try:
         found = await complete_inside(wanted, [entry["uriTemplate"] for entry in listed], suggest)
@@ -64,7 +66,7 @@ async def _inside(session: Session, computer: str, wanted: Inside, seconds: floa
 
 
 async def _by_index(session: Session, computer: str, wanted: Inside, seconds: float) -> list[str]:
-    """The pages that a document names, of a server that suggests none."""
+    """The pages that a document lists, for a server that suggests none."""
     if wanted.kind != "pages":
         return []
     answer = await session.agent.read_document_pages(computer, wanted.document, 0, PAGES, seconds)

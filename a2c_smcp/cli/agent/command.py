@@ -1,4 +1,4 @@
-"""`a2c agent`: the options and what they start."""
+"""`a2c agent`: the options and subcommands."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ OutputFile = Annotated[
 
 @dataclass(frozen=True)
 class Options:
-    """What `a2c agent` was asked for."""
+    """The options of `a2c agent`."""
 
     url: str
     office: str
@@ -92,6 +92,7 @@ def agent(
             help="Wait this long for the Computer and tool that the command names, or for any Computer.",
         ),
     ] = 0,
+    # An alias of --answer-timeout. It is hidden, because `call --timeout` is another time limit.
     old_timeout: Annotated[float | None, typer.Option("--timeout", min=0.1, hidden=True)] = None,
     log_level: Annotated[
         str | None,
@@ -293,7 +294,7 @@ def complete(
 def config(
     context: typer.Context,
     computer: Annotated[str, typer.Argument(help="Computer to ask.")],
-    as_json: Json = True,
+    as_json: Json = True,  # the output is always JSON; scripts may pass --json to every command
 ) -> None:
     """Print the configuration of a Computer as JSON, without secrets."""
     from a2c_smcp.cli.agent import one_shot
@@ -318,7 +319,7 @@ def watch(
 
 
 def _output(target: str | None) -> Output | None:
-    """Where to write. A place that cannot be written to ends the command before it connects."""
+    """The target of --output. An invalid one ends the command before it connects."""
     from a2c_smcp.cli.agent.output import Output
 
     try:
@@ -335,10 +336,12 @@ def _run(
     computer: str | None = None,
     tool: str | None = None,
 ) -> None:
-    """Join the office, do something there, and leave. `computer` and `tool` are what --wait waits for."""
-    from a2c_smcp.utils import light_socketio as _  # noqa: F401  # it would wait for aiohttp
+    """Join the office, run `main`, and leave. `computer` and `tool` are what --wait waits for."""
+    # The import of aiohttp takes a quarter of the time of such a command, so it runs in a thread while other modules
+    # load. engineio must be imported before that, without aiohttp: otherwise its import would wait for the thread.
+    from a2c_smcp.utils import light_socketio as _  # noqa: F401
 
-    import_soon("aiohttp")  # a quarter of what such a command takes
+    import_soon("aiohttp")
     from a2c_smcp.cli.agent.session import in_session
     from a2c_smcp.cli.running import run_until_done
     from a2c_smcp.utils.logger import configure_logging

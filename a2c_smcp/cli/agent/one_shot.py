@@ -1,4 +1,4 @@
-"""Commands that join an office, do one thing there, and leave."""
+"""The commands of an Agent, for the command line and the prompt. Each returns an exit code."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     from a2c_smcp.utils.results import CallToolResult
 
 PAGES_AT_ONCE = 8
+"""Pages that `tree` requests at a time. The Server limits the requests of one connection."""
 
 
 async def computers(session: Session, as_json: bool) -> int:
-    """Who is there, whoever answers or not."""
+    """List the Computers, including those that do not answer."""
 
     async def count(each: str) -> int | None:
         try:
@@ -51,7 +52,7 @@ async def computers(session: Session, as_json: bool) -> int:
 
 
 async def tools(session: Session, computer: str | None, tool: str | None, as_json: bool) -> int:
-    """What they can do; of one tool, all that is known."""
+    """List tools, or show one tool."""
     if computer is not None and tool is not None:
         session.chosen(computer)
         found = await session.tool(computer, tool)
@@ -80,8 +81,9 @@ async def call(
     output: Output | None,
     as_json: bool,
 ) -> int:
-    """One call."""
+    """Call a tool."""
     session.chosen(computer)
+    # The schema first: it decides which values are text, and rejects misspelt parameters before the tool runs.
     schema = (await session.tool(computer, tool))["params_schema"]
     try:
         parameters = read_arguments(words, params, schema)
@@ -100,7 +102,7 @@ async def call(
 
 
 def _write_result(found: CallToolResult, output: Output, as_json: bool) -> int:
-    """Write the files; what is in none of them is shown."""
+    """Write the files of a result, and show the rest of it."""
     from a2c_smcp.cli.agent.output import files_of_result
 
     written = output.write(files_of_result(found))
@@ -118,7 +120,7 @@ def _write_result(found: CallToolResult, output: Output, as_json: bool) -> int:
 
 
 async def desktop(session: Session, computer: str | None, size: int | None, window: str | None, as_json: bool) -> int:
-    """What the windows show."""
+    """Show windows."""
 
     async def look(each: str) -> list[str]:
         if window is not None:
@@ -148,9 +150,10 @@ async def finder(
     everything: bool,
     as_json: bool,
 ) -> int:
-    """The documents that match."""
+    """List documents."""
 
     async def find(each: str) -> GetFinderRet:
+        # With --all, this request is only for the counts; `iter_documents` fetches the documents page by page.
         limit = 0 if everything else DEFAULT_LIMIT
         answer = await session.agent.get_finder(each, keywords, file_type, limit=limit, timeout=session.options.timeout)
         if everything:
@@ -167,23 +170,24 @@ async def finder(
         show(*shared.documents(listed, total, " (--all shows the rest)"))
     for each, answer in found.items():
         if unindexed := answer.get("unindexed_count"):
-            complain(f"{each} leaves {unindexed} more documents out: its index is full")
+            complain(f"{each}: {unindexed} more documents are not listed, because its index is full")
     return code
 
 
 async def read(
     session: Session, computer: str | None, called: str, markdown: bool, output: Output | None, as_json: bool
 ) -> int:
-    """One resource."""
+    """Read one resource."""
     place = await locate(session, computer, called)
     if place is None:
         return NOT_THERE
     is_raw = markdown or not sys.stdout.isatty()
+    # JSON is for programs, which get the resource at exactly the address that they give.
     is_data = as_json and output is None
     wanted = shared.as_markdown(place.uri, index=not markdown) if not is_data else place.uri
     try:
         where, contents = await _read(session, place.computer, wanted)
-    except NotFoundError:
+    except NotFoundError:  # the address of a window may have been given without its query
         window = await window_at(session, place.computer, place.uri)
         if window is None:
             raise
@@ -200,6 +204,7 @@ async def read(
         print_json(contents)
     elif is_raw and (texts := [words for part in contents if (words := _words(part.get("text"))) is not None]):
         for words in texts:
+            # A terminal would interpret control characters in a document. A file or a pipe gets the text unchanged.
             print(printable(words) if sys.stdout.isatty() else words)
     else:
         show(*shared.resource(await _as_it_is(session, where, wanted, contents)))
@@ -207,7 +212,7 @@ async def read(
 
 
 async def _read(session: Session, computer: str | None, uri: str) -> tuple[str, list[ResourceContents]]:
-    """What is at an address, and which Computer has it."""
+    """The Computer that has a resource, and its contents."""
     seconds = session.options.timeout
     where, answer = await session.find(computer, uri, lambda each: session.agent.read_contents(each, uri, seconds))
     return where, answer["contents"]
@@ -216,7 +221,8 @@ async def _read(session: Session, computer: str | None, uri: str) -> tuple[str, 
 async def _as_it_is(
     session: Session, where: str, wanted: str, contents: list[ResourceContents]
 ) -> list[ResourceContents]:
-    """Plain text where Markdown adds nothing to it: to be shown with its lines and spaces."""
+    """The contents as plain text if their Markdown is the same text."""
+    # Rendered as Markdown, plain text would lose its indentation, and characters such as * and _.
     if "format=markdown" not in wanted:
         return contents
     as_text = wanted.replace("format=markdown", "format=text")
@@ -226,13 +232,13 @@ async def _as_it_is(
 
 
 async def tree(session: Session, computer: str | None, called: str, as_json: bool) -> int:
-    """A document, its pages and their elements."""
+    """Show a document, its pages and their elements."""
     place = await locate(session, computer, called)
     if place is None:
         return NOT_THERE
     uri = place.uri
     if parse_dpe_uri(uri).doc_ref is None:
-        raise InvalidDPEUriError(f"{uri} is the address of a catalogue; that of a document is expected")
+        raise InvalidDPEUriError(f"{uri} is the address of a catalogue; give the address of a document")
     seconds = session.options.timeout
     where, document = await session.find(
         place.computer, uri, lambda each: session.agent.read_document_metadata(each, uri, seconds)
@@ -243,7 +249,7 @@ async def tree(session: Session, computer: str | None, called: str, as_json: boo
         async with slots:
             try:
                 return await session.agent.read_page(where, uri, index, timeout=seconds)
-            except SMCPError as error:
+            except SMCPError as error:  # one page that cannot be read must not hide the others
                 return {"page_index": index, "title": f"cannot be read: {error.message} ({error.code})"}
 
     pages = await asyncio.gather(*(page(index) for index in range(page_count(document))))
@@ -255,7 +261,7 @@ async def tree(session: Session, computer: str | None, called: str, as_json: boo
 
 
 async def templates(session: Session, computer: str | None, mcp_server: str | None, as_json: bool) -> int:
-    """Which addresses can be read."""
+    """List resource templates."""
 
     async def look(each: str) -> list[ResourceTemplate]:
         found: list[ResourceTemplate] = []
@@ -278,7 +284,7 @@ async def templates(session: Session, computer: str | None, mcp_server: str | No
 
 
 async def complete(session: Session, computer: str | None, start: str, as_json: bool) -> int:
-    """Addresses that begin so."""
+    """List addresses that begin with `start`."""
     found = await addresses(session, start, session.chosen(computer), session.options.timeout)
     if as_json:
         print_json(found)
@@ -289,23 +295,23 @@ async def complete(session: Session, computer: str | None, start: str, as_json: 
 
 
 async def config(session: Session, computer: str) -> int:
-    """A Computer's configuration."""
+    """Print the configuration of a Computer."""
     session.chosen(computer)
     print_json(await session.agent.get_config_from_computer(computer, session.options.timeout))
     return 0
 
 
 async def watch(session: Session, count: int | None, as_json: bool) -> int:
-    """What happens, until that was enough."""
+    """Print changes until `count` of them have been printed."""
     seen = 0
     async with Watch(session) as watching:
         logger.info("watching")
         if not as_json and sys.stderr.isatty():
-            here = printable(", ".join(session.agent.computers) or "nobody")
-            print(f"watching {session.options.office} ({here}); Ctrl-C ends it", file=sys.stderr)
+            here = printable(", ".join(session.agent.computers) or "no Computers")
+            print(f"watching {session.options.office} ({here}); press Ctrl-C to stop", file=sys.stderr)
         async for news in watching:
             if as_json:
-                print(shared.as_json(news.to_json()), flush=True)
+                print(shared.as_json(news.to_json()), flush=True)  # a program at the other end of a pipe waits for it
             else:
                 lines = list(views.news(news))
                 if not lines:
@@ -319,7 +325,8 @@ async def watch(session: Session, count: int | None, as_json: bool) -> int:
 
 
 async def _of_each(session: Session, computer: str | None, ask: Any) -> tuple[dict[str, Any], int]:
-    """What the Computers answer, side by side. Whoever cannot answer is named on standard error, and the code is 1."""
+    """The answers of the Computers, requested concurrently. An error is printed, and the exit code is then 1."""
+    # With one Computer, its error is the outcome of the command, with the exit code that belongs to the error.
     chosen = session.chosen(computer)
     outcomes = await asyncio.gather(*map(ask, chosen), return_exceptions=True)
     found: dict[str, Any] = {}
@@ -334,7 +341,7 @@ async def _of_each(session: Session, computer: str | None, ask: Any) -> tuple[di
 
 
 def _words(text: str | None) -> str | None:
-    """The text in an answer's envelope, or the answer itself; None if there is none, or data for `views.resource`."""
+    """The text inside the JSON of a document, or the text itself; None for other JSON, which `views.resource` shows."""
     if text is None:
         return None
     try:
@@ -349,7 +356,7 @@ def _words(text: str | None) -> str | None:
 
 
 def _unwrapped(part: ResourceContents) -> ResourceContents:
-    """A part with the text in its envelope, if it is in one."""
+    """The contents with the text that is inside the JSON of a document, if they are such JSON."""
     text = part.get("text")
     words = _words(text)
     return part if words is None or words == text else {**part, "text": words, "mimeType": "text/markdown"}

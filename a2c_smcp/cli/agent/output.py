@@ -1,4 +1,4 @@
-"""`--output`: what a tool gives, or a resource holds, written into files."""
+"""`--output`: writes tool results and resources to files."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Written:
 
 
 class Output:
-    """Where to write: a file, `-` for standard output, or a folder, which exists or is written with a `/` at its end.
+    """The target of `--output`: a file, `-` for standard output, or a folder, which exists or ends with `/`.
 
     Raises:
-        OSError: nothing can be written there. It is said before anything is asked for.
+        OSError: the folder of the file does not exist.
     """
 
     def __init__(self, target: str) -> None:
@@ -41,15 +41,15 @@ class Output:
         self._path = Path(target).expanduser()
         self._is_folder = target.endswith(("/", os.sep)) or self._path.is_dir()
         if not (self._is_folder or self.is_stdout or self._path.parent.is_dir()):
-            raise FileNotFoundError(f"{self._path.parent}: there is no such folder")
+            raise FileNotFoundError(f"{self._path.parent}: no such folder")
 
     def write(self, files: list[File]) -> list[Written] | None:
-        """Write the files, and say on standard error which; None, after a word about it, if that fails.
+        """Write the files, and list them on standard error; None, after an error message, if that fails.
 
-        A file that was there is replaced; in a folder, where files have names of their own, it is not.
+        An existing file is replaced. In a folder, where the names come from the result, it is not.
         """
         if self.is_stdout:
-            sys.stdout.flush()
+            sys.stdout.flush()  # the bytes below bypass the text layer and would overtake what it still holds
             for file in files:
                 sys.stdout.buffer.write(file.data)
             sys.stdout.buffer.flush()
@@ -73,7 +73,7 @@ class Output:
         return paths
 
     def _numbered(self, number: int, name: str) -> Path:
-        """The path that was asked for; of a second file, the path with its number and its own ending."""
+        """The given path; for further files, the path with a number and the suffix of the file."""
         if number == 1:
             return self._path
         return self._path.with_name(f"{self._path.stem}-{number}{Path(name).suffix or self._path.suffix}")
@@ -90,7 +90,7 @@ def files_of_result(result: CallToolResult) -> list[File]:
 
 
 def files_of_resource(contents: list[ResourceContents]) -> list[File]:
-    """What a resource holds."""
+    """The contents of a resource as files."""
     return [
         resource_file(part["uri"], part.get("mimeType"), text)
         if (text := part.get("text")) is not None

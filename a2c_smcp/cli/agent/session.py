@@ -1,4 +1,4 @@
-"""An Agent in an office for the time of a command, and how what goes wrong there ends it."""
+"""An Agent in an office for the time of a command, and the exit codes of its errors."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ logger = logging.getLogger("a2c.agent")
 FAILED, WRONG, NOT_IN, NOT_THERE, TIMED_OUT = 1, 2, 3, 4, 5
 
 _NOT_HERE = (NotFoundError, DocumentNotFoundError)
-"""Another Computer may have it."""
+"""The errors after which another Computer may still have the resource."""
 _NOT_THERE = (NotFoundError, ToolNotFoundError, DocumentNotFoundError, PageOutOfRangeError, ElementNotFoundError)
 
 T = TypeVar("T")
 
 
 class Session:
-    """The Agent, and what the commands share."""
+    """The Agent, and requests that several commands need."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -52,38 +52,39 @@ class Session:
         self.agent = AsyncSMCPAgentClient(provider, ca_file=options.ca_file)
 
     def chosen(self, computer: str | None) -> tuple[str, ...]:
-        """The Computers that a command is about.
+        """The given Computer, or all of them.
 
         Raises:
-            NotFoundError: there is no such Computer, those of similar names are suggested; or none at all.
+            NotFoundError: the Computer is not in the office, or the office has no Computer.
         """
         if computer is None:
             if not self.agent.computers:
                 raise NotFoundError(f"no Computer is in the office {self.options.office}")
             return self.agent.computers
         if computer not in self.agent.computers:
-            raise NotFoundError(f"there is no Computer {computer} in {self.options.office}{self._hint(computer)}")
+            raise NotFoundError(f"no Computer {computer} in office {self.options.office}{self._hint(computer)}")
         return (computer,)
 
     def _hint(self, computer: str) -> str:
         here = self.agent.computers
-        return did_you_mean(computer, here) or (f"; there are {', '.join(here)}" if here else "; there is none")
+        return did_you_mean(computer, here) or (f"; it has {', '.join(here)}" if here else "; it has no Computers")
 
     async def wait(self, computer: str | None, tool: str | None) -> None:
-        """Wait for a Computer and its tool, or for any Computer, as long as the person who typed the command wants.
+        """Wait for a Computer and its tool, or for any Computer, for as long as --wait says.
 
         Raises:
-            TimedOutError: it does not come.
+            TimedOutError: it did not appear in time.
         """
         seconds = self.options.wait
         if not seconds:
             return
         what = f"tool {tool} of {computer}" if tool is not None else computer or "a Computer"
-        async with wait_shown(printable(f"waiting for {what} in {self.options.office}; Ctrl-C ends it")):
+        async with wait_shown(printable(f"waiting for {what} in {self.options.office}; press Ctrl-C to stop")):
             if computer is not None:
                 await self.agent.wait_for(computer, tool, seconds)
                 return
             try:
+                # Subscribed before the list is checked: a Computer that joins in between would be missed.
                 changes = self.agent.changes()
                 async with asyncio.timeout(seconds):
                     while not self.agent.computers:
@@ -94,15 +95,16 @@ class Session:
                 raise TimedOutError(f"no Computer joined {self.options.office} within {seconds:g} s") from None
 
     async def tools(self, computer: str) -> list[SMCPTool]:
-        """The tools of a Computer, asked for now."""
+        """The current tools of a Computer."""
         return (await self.agent.get_tools_from_computer(computer, self.options.timeout))["tools"]
 
     async def tool(self, computer: str, name: str) -> SMCPTool:
         """One tool of a Computer.
 
         Raises:
-            ToolNotFoundError: there is no such tool; those of similar names are suggested.
+            ToolNotFoundError: the Computer has no such tool.
         """
+        # The list that the Agent keeps may be behind, so only a tool that it has needs no request.
         known = _by_name(self.agent.tools.get(computer, []))
         if name not in known:
             known = _by_name(await self.tools(computer))
@@ -111,15 +113,17 @@ class Session:
         return known[name]
 
     async def find(self, computer: str | None, uri: str, ask: Callable[[str], Awaitable[T]]) -> tuple[str, T]:
-        """Ask the Computers for something that one of them has; the first that has it, and what it answers.
+        """Send a request to all Computers; returns the first that has the resource, and its answer.
 
         Raises:
-            SMCPError: nobody has it, or whoever may have it cannot answer.
+            SMCPError: no Computer has the resource, or one that may have it did not answer.
         """
         chosen = self.chosen(computer)
         if not chosen:
             raise NotFoundError("there is no Computer in the office")
         problems: list[SMCPError] = []
+        # Requested concurrently but awaited in order: if several have the address, the result does not depend on which
+        # of them is the fastest.
         asked = [asyncio.ensure_future(ask(each)) for each in chosen]
         try:
             for each, answer in zip(chosen, asked, strict=True):
@@ -131,6 +135,7 @@ class Session:
             for answer in asked:
                 answer.cancel()
             await asyncio.gather(*asked, return_exceptions=True)
+        # "Not found" is certain only if all Computers say so. Otherwise the reason why one did not answer comes first.
         problem = next((each for each in problems if not isinstance(each, _NOT_HERE)), problems[0])
         if len(problems) > 1 and isinstance(problem, _NOT_HERE):
             raise type(problem)(f"no Computer in {self.options.office} has {uri}")
@@ -140,7 +145,7 @@ class Session:
 async def in_session(
     options: Options, main: Callable[[Session], Awaitable[int]], computer: str | None = None, tool: str | None = None
 ) -> int:
-    """Join, wait for what it needs, do it, leave; the exit code."""
+    """Join the office, wait as --wait says, run `main`, and leave; returns the exit code."""
     session = Session(options)
     try:
         try:
@@ -155,11 +160,13 @@ async def in_session(
         complain(f"{error.message} ({error.code})")
         return exit_code(error)
     finally:
+        # An office admits one Agent. If this one did not leave, the next command would be rejected until the Server
+        # notices the lost connection.
         await session.agent.disconnect()
 
 
 def exit_code(error: SMCPError) -> int:
-    """What a script can tell from the exit code."""
+    """The exit code of an error, as the help of `a2c agent` lists them."""
     match error:
         case NotConnectedError():
             return NOT_IN
@@ -172,7 +179,7 @@ def exit_code(error: SMCPError) -> int:
 
 
 def complain(message: str) -> None:
-    """One line on standard error."""
+    """Print an error."""
     print(f"a2c: {printable(message)}", file=sys.stderr)
 
 
@@ -183,6 +190,6 @@ def _by_name(tools: list[SMCPTool]) -> dict[str, SMCPTool]:
 def _why_not_in(error: SMCPError, options: Options) -> str:
     match error:
         case NotAuthenticatedError() | ForbiddenError():
-            return f"{error.message}; is A2C_API_KEY right? ({error.code})"
+            return f"{error.message}; check A2C_API_KEY ({error.code})"
         case _:
             return f"{error.message} ({error.code})"

@@ -1,4 +1,4 @@
-"""`a2c agent`: the prompt."""
+"""The prompt of `a2c agent`, and its completion."""
 
 from __future__ import annotations
 
@@ -26,26 +26,30 @@ if TYPE_CHECKING:
     from a2c_smcp.cli.agent.output import Output
 
 CALL_SECONDS = 600
+"""Seconds that a tool has to finish; at the prompt, a person can cancel it at any time."""
 GREETING_SECONDS = 1.0
+"""Seconds that the first prompt may wait for the tools of the Computers."""
 COMPLETION_SECONDS = 3.0
 
 _WORD = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*(?:'|$)|"(?:[^"\\]|\\.)*(?:"|$))+""")
-"""A word as `shlex` reads it, the last of which may not be finished."""
+"""A word as `shlex` reads it. The quotation of the last one may still be open."""
 
 
 async def converse(session: Session) -> int:
-    """Take commands until the person leaves."""
+    """Run commands until `quit` or the end of input."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         shell = Shell(session, Pipe())
         await shell.take_commands()
         return 1 if shell.failed else 0
-    names = printable(", ".join(session.agent.computers)) or "nobody else yet"
+    names = printable(", ".join(session.agent.computers)) or "no Computers yet"
     print(f"In office {session.options.office} as {session.agent.name}, with {names}.")
     print("Type help for the commands, Ctrl-D to leave.")
-    if session.options.log_level is None:  # that the connection is back is worth as much as that it was lost
+    # At the default level, the loss of the connection is a warning, but the return is not shown. A person needs both.
+    if session.options.log_level is None:
         logging.getLogger("a2c_smcp.protocol.seat").setLevel(logging.INFO)
     with contextlib.suppress(TimedOutError):
-        await session.agent.wait_for(timeout=GREETING_SECONDS)  # so that the first Tab knows their tools
+        await session.agent.wait_for(timeout=GREETING_SECONDS)  # so that the first Tab can complete their tools
+    # Parameters of calls may be secrets, and no name tells: `{` and `=` mark a line that has any.
     history = history_file("agent", lambda line: "{" in line or "=" in line)
     await Shell(session, Terminal(f"{session.agent.name}> ", AgentCompleter(session), history)).take_commands()
     return 0
@@ -63,24 +67,24 @@ class Shell(CommandShell):
 
     async def do_computers(self) -> None:
         """computers
-        Who is in the office."""
+        List the Computers in the office."""
         await self._do(one_shot.computers(self._visit, False))
 
     async def do_tools(self, computer: str | None = None, tool: str | None = None) -> None:
         """tools [COMPUTER [TOOL]]
-        The tools of all Computers, or of one; or one tool with its parameters."""
+        List the tools of all Computers or of one, or show one tool with its parameters."""
         await self._do(one_shot.tools(self._visit, computer, tool, False))
 
     async def do_call(self, computer: str, tool: str, *arguments: str) -> None:
         """call COMPUTER TOOL [KEY=VALUE…|JSON] [-o FILE]
-        Call a tool; -o writes its pictures and files."""
+        Call a tool; -o writes its images and files."""
         words, output = self._output(arguments, self.do_call)
         work = one_shot.call(self._visit, computer, tool, words, None, CALL_SECONDS, output, False)
         await self._do(work)
 
     async def do_desktop(self, *words: str) -> None:
         """desktop [COMPUTER] [SIZE]
-        What the windows show."""
+        Show the windows."""
         sizes = [int(word) for word in words if word.isdecimal()]
         names = [word for word in words if not word.isdecimal()]
         if len(sizes) > 1 or len(names) > 1:
@@ -90,13 +94,13 @@ class Shell(CommandShell):
 
     async def do_finder(self, *words: str) -> None:
         """finder [KEYWORD…] [--type TYPE] [--all]
-        The documents that match."""
+        List documents that match."""
         keywords, file_type = _without_option([word for word in words if word != "--all"], ("--type",), self.do_finder)
         await self._do(one_shot.finder(self._visit, None, keywords or None, file_type, "--all" in words, False))
 
     async def do_read(self, address: str, *words: str) -> None:
         """read ADDRESS|TITLE [-o FILE]
-        A document, page, element, window or any other resource."""
+        Read a document, page, element, window or other resource."""
         rest, output = self._output(words, self.do_read)
         if rest:
             raise UsageError("usage: " + usage_of(self.do_read))
@@ -104,11 +108,11 @@ class Shell(CommandShell):
 
     async def do_tree(self, address: str) -> None:
         """tree ADDRESS|TITLE
-        A document as a tree."""
+        Show a document as a tree."""
         await self._do(one_shot.tree(self._visit, None, address, False))
 
     def _output(self, words: Sequence[str], command: Any) -> tuple[list[str], Output | None]:
-        """The words without `-o FILE`, and where to write if it is there."""
+        """The words without `-o FILE`, and the target of `-o`."""
         from a2c_smcp.cli.agent.output import Output
 
         rest, file = _without_option(words, ("-o", "--output"), command)
@@ -116,25 +120,25 @@ class Shell(CommandShell):
 
     async def do_templates(self, computer: str | None = None) -> None:
         """templates [COMPUTER]
-        The resource templates of the MCP servers: which addresses can be read."""
+        List the resource templates of the MCP servers: the addresses that can be read."""
         await self._do(one_shot.templates(self._visit, computer, None, False))
 
     async def do_config(self, computer: str) -> None:
         """config COMPUTER
-        A Computer's configuration, without its secrets."""
+        Print the configuration of a Computer, without secrets."""
         await self._do(one_shot.config(self._visit, computer))
 
     async def do_watch(self) -> None:
         """watch
-        What changes, as it comes; Ctrl-C ends it."""
+        Print changes until Ctrl-C."""
         await one_shot.watch(self._visit, None, False)
 
 
 def _without_option(words: Sequence[str], names: Sequence[str], command: Any) -> tuple[list[str], str | None]:
-    """The other words, and the one that follows the option.
+    """The words without an option, and the value of the option.
 
     Raises:
-        UsageError: nothing follows it.
+        UsageError: the option has no value.
     """
     at = next((number for number, word in enumerate(words) if word in names), None)
     if at is None:
@@ -145,7 +149,7 @@ def _without_option(words: Sequence[str], names: Sequence[str], command: Any) ->
 
 
 class AgentCompleter(Completer):
-    """Commands, then what the command is about: Computers, tools and their parameters, documents and their pages."""
+    """Completes commands and their arguments: Computers, tools, parameters, documents and pages."""
 
     def __init__(self, session: Session) -> None:
         self._visit = session
@@ -153,7 +157,7 @@ class AgentCompleter(Completer):
     async def get_completions_async(
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion]:
-        """What could stand at the cursor; addresses are asked for."""
+        """Completions at the cursor, including addresses, which the Computers provide."""
         before, typed = _words(document.text_before_cursor)
         if before in (["read"], ["tree"]):
             agent, start = self._visit.agent, _unquoted(typed)
@@ -164,7 +168,7 @@ class AgentCompleter(Completer):
             yield completion
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """What could stand at the cursor, as far as that is known here."""
+        """Completions at the cursor that need no request."""
         before, typed = _words(document.text_before_cursor)
         return _completions(typed, self._choices(before))
 
@@ -188,7 +192,7 @@ class AgentCompleter(Completer):
 
 
 def _words(line: str) -> tuple[list[str], str]:
-    """The words before the cursor, and the one that is being typed, as it is typed."""
+    """The complete words before the cursor, without quotes, and the word at the cursor as it is typed."""
     found = list(_WORD.finditer(line))
     typed = found.pop()[0] if found and found[-1].end() == len(line) else ""
     return [_unquoted(word[0]) for word in found], typed
@@ -202,8 +206,9 @@ def _unquoted(word: str) -> str:
 
 
 def _completions(typed: str, choices: Iterable[str]) -> Iterable[Completion]:
-    """Those that begin like what is typed, written so that they are one word."""
+    """The choices that begin with the typed text, quoted where necessary."""
     start = _unquoted(typed)
     for word in choices:
         if word.startswith(start):
+            # Quoted, a title or a name with spaces stays one word of the command. The menu shows it without quotes.
             yield Completion(shlex.quote(word), start_position=-len(typed), display=printable(word))

@@ -1,4 +1,4 @@
-"""Tables and trees for a person who is an Agent."""
+"""Tables and trees of `a2c agent`, for a person."""
 
 from __future__ import annotations
 
@@ -23,23 +23,25 @@ from a2c_smcp.utils.text import printable
 from a2c_smcp.utils.tool_meta import tool_meta
 
 _EVENTS = {
-    "enter": " came",
+    "enter": " joined",
     "leave": " left",
-    "disconnected": "the connection to the Server is lost; trying to come back",
-    "rejoined": "back in the office",
+    "disconnected": "the connection to the Server was lost; reconnecting",
+    "rejoined": "reconnected to the office",
 }
 _THINGS = {"tools": "tools", "config": "MCP servers and inputs", "desktop": "windows", "finder": "documents"}
 MOST_LINES = 5
-"""Things of a kind that have a line each when they change; of more, the names are listed."""
+"""The most changes of a kind that get a line each. More are one line with their names."""
 MOST_NAMES = 10
 WIDEST_NAME = 40
+# Chinese sentences have no space after them. In others, a period ends a sentence only before a capital letter, which
+# keeps file names and version numbers whole.
 _SENTENCE = re.compile(r".*?(?:[。！？]|(?<!e\.g)(?<!i\.e)[.!?](?=\s+[A-Z]|$))")
 
 NOBODY = "no Computer is in the office"
 
 
 def computers(tools: Mapping[str, int | None]) -> RenderableType:
-    """The Computers in the office, and how many tools each has, where that is known."""
+    """The Computers in the office with the number of their tools, or `?` if it is unknown."""
     table = Table("computer", Column("tools", justify="right"), box=None)
     for computer, count in tools.items():
         table.add_row(escape(computer), str(count) if count is not None else "?")
@@ -47,7 +49,7 @@ def computers(tools: Mapping[str, int | None]) -> RenderableType:
 
 
 def tools(offered: Mapping[str, list[SMCPTool]]) -> Iterable[RenderableType]:
-    """The tools of Computers: their names and what they are for, with a mark before those that ask first."""
+    """The tools of Computers, with a mark before those that need confirmation."""
     for computer, entries in offered.items():
         yield Text(printable(computer), "bold")
         table = Table.grid(Column(), Column(overflow="fold", max_width=WIDEST_NAME), Column(), padding=(0, 2, 0, 0))
@@ -60,7 +62,7 @@ def tools(offered: Mapping[str, list[SMCPTool]]) -> Iterable[RenderableType]:
 
 
 def tool(computer: str, entry: SMCPTool) -> Iterable[RenderableType]:
-    """One tool: what it is for, its parameters, and how it is called."""
+    """One tool: its description, its parameters, and the command that calls it."""
     yield Text.assemble((printable(entry["name"]), "bold"), f" on {printable(computer)}")
     if description := entry["description"].strip():
         yield _block(description, 0)
@@ -86,7 +88,7 @@ def _fields(listed: Iterable[Parameter]) -> Iterable[RenderableType]:
 
 
 def _block(text: str | Text, indent: int) -> RenderableType:
-    """Text that is wrapped at words, and set in."""
+    """Text that is indented, and wrapped at words."""
     return Padding(Text(printable(text)) if isinstance(text, str) else text, (0, 0, 0, indent), expand=False)
 
 
@@ -97,12 +99,12 @@ def _first_sentence(text: str) -> Text:
 
 
 def is_automatic(tool: SMCPTool) -> bool:
-    """Whether the tool runs without asking the Computer's owner."""
+    """Whether the tool runs without confirmation."""
     return tool_meta(tool).get("auto_apply") is True
 
 
 def templates(found: Mapping[str, list[ResourceTemplate]]) -> Iterable[RenderableType]:
-    """Which addresses can be read, and of which MCP server."""
+    """The resource templates, with their MCP servers."""
     for computer, listed in found.items():
         for entry in listed:
             title = entry.get("title") or entry["name"]
@@ -133,7 +135,7 @@ def _element(element: dict[str, Any]) -> Text:
 
 
 def _gist(content: Any) -> str:
-    """A few words of what an element holds."""
+    """The most telling text in the content of an element."""
     if not isinstance(content, dict):
         return ""
     held = cast("dict[str, Any]", content)
@@ -145,7 +147,7 @@ def _gist(content: Any) -> str:
 
 
 def news(heard: News) -> Iterable[RenderableType]:
-    """What happened, a line for each thing; nothing if all is as it was."""
+    """The lines about a change; none if nothing differs."""
     for words in _told(heard):
         line = Text(f"{datetime.now():%H:%M:%S}  ", "dim")
         yield line.append(printable(f"{heard.computer or ''}{words}"), "default")
@@ -157,11 +159,12 @@ def _told(heard: News) -> Iterable[str]:
         return
     things = _THINGS[heard.kind]
     if heard.failure is not None:
-        yield f" has other {things}, and does not say which: {heard.failure}"
+        yield f": {things} changed; cannot read the changes: {heard.failure}"
     elif heard.total is not None:
-        yield f" has {heard.total} {things} now"
-    elif heard.kind == "finder" and not heard.differences:  # what a document holds is not in the list
-        yield " has changed documents; their list is the same as before"
+        yield f" has {heard.total} {things}"
+    elif heard.kind == "finder" and not heard.differences:
+        # The list has summaries. A change inside a document need not change its summary, but it was announced.
+        yield ": the contents of documents changed; the list is the same"
     for (how, what), group in groupby(heard.differences, lambda each: (each.how, each.item.what)):
         items = [difference.item for difference in group]
         if len(items) <= MOST_LINES:

@@ -1,6 +1,6 @@
-"""What changes in an office, by name: states are fetched when their Computer says that they changed, and compared.
+"""Names the changes in an office. Notifications say only that something changed, so the state is fetched and compared.
 
-At most one fetch is under way for each Computer and kind; what is announced meanwhile is fetched once more afterwards.
+At most one fetch runs for each Computer and kind. Notifications that arrive during it lead to one more fetch.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from a2c_smcp.protocol.requests import LARGEST_LIMIT
 from a2c_smcp.protocol.upkeep import Change, ChangeKind, Kind
 
 FETCHED: tuple[Kind, ...] = ("config", "desktop", "finder")
-"""What the Agent does not keep current by itself."""
+"""The kinds of state that the Agent does not keep up to date by itself."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """One of the things that a state consists of."""
+    """One thing in a state."""
 
     what: str
-    """A tool, window, document, MCP server or input."""
+    """`tool`, `window`, `document`, `MCP server` or `input`."""
     name: str
     uri: str | None
     value: Any
-    """All that is known of it, to be compared."""
+    """Its data, for the comparison."""
 
 
 @dataclass(frozen=True)
 class State:
-    """What a Computer offers of one kind, by a key that stays. `total` is more than there are items if some are left
-    out."""
+    """The things of one kind on a Computer, by a stable key. `total` is larger than the number of items if the list was
+    cut off."""
 
     items: dict[str, Item]
     total: int
@@ -46,7 +46,7 @@ class State:
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing that is new, gone or not as it was."""
+    """One thing that was added, removed or changed."""
 
     item: Item
     how: Literal["added", "removed", "changed"]
@@ -59,17 +59,17 @@ class Difference:
 
 @dataclass(frozen=True)
 class News:
-    """Something that happened."""
+    """One notification, with the differences that were found."""
 
     kind: ChangeKind
     computer: str | None
     data: Any = None
-    """What the change itself brought along."""
+    """The data of the notification."""
     differences: tuple[Difference, ...] = ()
     total: int | None = None
-    """How many things there are now, where it is not known what was there before."""
+    """The number of things, if there is no earlier state to compare with."""
     failure: str | None = None
-    """Why it is not known what changed."""
+    """Why the new state could not be fetched."""
 
     def to_json(self) -> dict[str, Any]:
         """For a program."""
@@ -78,7 +78,7 @@ class News:
 
 
 class Watch:
-    """What happens, as it comes: `async with Watch(session) as watch: async for news in watch`."""
+    """The changes of an office as they arrive: `async with Watch(session) as watch: async for news in watch`."""
 
     def __init__(self, session: Session) -> None:
         self._visit = session
@@ -86,14 +86,16 @@ class Watch:
         self._news: asyncio.Queue[News | None] = asyncio.Queue()
         self._fetches: dict[tuple[str, Kind], asyncio.Task[None]] = {}
         self._announced: set[tuple[str, Kind]] = set()
-        """What has changed since it was last asked for."""
+        """The states that have changed since their last fetch began."""
         self._following: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
         agent = self._visit.agent
         with contextlib.suppress(TimedOutError):
             await agent.wait_for(timeout=SETTLE_SECONDS)
-        changes = agent.changes()  # what is there already is no change
+        # After the wait, so that the tools that the Agent fetched on joining are not reported as changes. Before the
+        # first fetch, so that no change between the fetch and the subscription is lost.
+        changes = agent.changes()
         for computer, tools in agent.tools.items():
             self._known[computer, "tools"] = state_of("tools", tools)
             self._look_at(computer)
@@ -124,7 +126,7 @@ class Watch:
             async for change in changes:
                 self._take(change)
         finally:
-            self._news.put_nowait(None)
+            self._news.put_nowait(None)  # ends the iteration: the changes end when the Agent disconnects
 
     def _take(self, change: Change) -> None:
         kind, computer = change.kind, change.computer
@@ -139,6 +141,7 @@ class Watch:
         if kind == "enter" and computer is not None:
             self._look_at(computer)
         elif kind == "leave" and computer is not None:
+            # A Computer that comes back starts anew: it may be another machine with the same name.
             self._known = {key: state for key, state in self._known.items() if key[0] != computer}
         elif kind == "rejoined":
             for each in self._visit.agent.computers:
@@ -157,6 +160,8 @@ class Watch:
 
     async def _fetch_until_current(self, key: tuple[str, Kind]) -> None:
         while True:
+            # Cleared before the request: a notification that arrives while the answer is on its way leads to another
+            # fetch, because the answer may be older than the change.
             is_announced = key in self._announced
             self._announced.discard(key)
             try:
@@ -193,7 +198,7 @@ class Watch:
 
 
 def state_of(kind: Kind, data: Any) -> State:
-    """What a Computer says it has, ready to be compared."""
+    """The state in an answer of a Computer."""
     items = dict(_items(kind, data))
     return State(items, data["total_count"] if kind == "finder" else len(items))
 
@@ -218,8 +223,9 @@ def _items(kind: Kind, data: Any) -> Iterator[tuple[str, Item]]:
 
 
 def differences_of(before: State, after: State) -> Iterator[Difference]:
-    """What is new, gone or not as it was. Of a list that is cut off, what comes into sight or goes out of it is neither
-    new nor gone unless the total says so."""
+    """The differences between two states."""
+    # A list that is cut off is a window onto more items. An item that enters or leaves the window is not certain to be
+    # new or gone, for example if another one got a newer date. Only a change of the total shows that.
     are_complete = len(before.items) == before.total and len(after.items) == after.total
     for key, item in after.items.items():
         if key not in before.items:

@@ -1,4 +1,4 @@
-"""`a2c computer`: the options and what they start."""
+"""`a2c computer`: the options and subcommands."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ app = typer.Typer(invoke_without_command=True)
 
 @dataclass(frozen=True)
 class Options:
-    """What `a2c computer` was asked for."""
+    """The options of `a2c computer`."""
 
     config: Path | None
     url: str | None
@@ -126,6 +126,7 @@ def computer(
     without confirmation. The prompt asks you to confirm calls of other tools; a
     service rejects them unless --allow-all is set.
     """
+    # Subcommands do not connect. They must work in a shell where the environment has only A2C_URL or A2C_OFFICE.
     if context.invoked_subcommand is None and url is None and office is not None:
         fail("--url and --office go together: add --url", 2)
     if context.invoked_subcommand is None and no_interactive and url is not None and office is None:
@@ -223,7 +224,7 @@ def _run(options: Options, main: Callable[[Host], Awaitable[int]]) -> None:
     loaded = load(options.config) if options.config is not None else None
     if loaded is not None:
         for warning in loaded.warnings:
-            if options.log_format == "json":
+            if options.log_format == "json":  # a program parses every line of standard error
                 logging.getLogger(__name__).warning("%s: %s", options.config, warning)
             else:
                 typer.echo(f"{options.config}: warning: {warning}", err=True)

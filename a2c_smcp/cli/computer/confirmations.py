@@ -45,7 +45,7 @@ class Confirmations:
         self._saving = asyncio.Lock()
         self._updates: set[asyncio.Task[None]] = set()
         self.own_calls: set[str] = set()
-        """Calls that the owner makes; their ids are too long to be guessed."""
+        """The ids of calls that the owner makes at the prompt. They are random, so that no Agent can guess one."""
 
     async def confirm(self, req_id: str, server: str, tool: str, parameters: dict[str, Any]) -> bool:
         """Whether the call may run; `always` also allows later calls of the tool."""
@@ -55,11 +55,13 @@ class Confirmations:
             return False
         call = call_to_confirm()
         try:
+            # A call that times out or is cancelled cancels this wait, and with it the question.
             answer = await self._terminal.interrupt(
                 lambda: self._ask(call, server, tool, parameters), lambda: _why_withdrawn(call)
             )
         except Interrupted:
             return False
+        # Looked up again: the configuration may have changed while the question was open.
         config = self._config(server)
         if config is not None and answer in (_Answer.ALWAYS, _Answer.SAVE):
             self._always[server, tool] = config
@@ -74,8 +76,12 @@ class Confirmations:
         file = config.origin.source.path if config is not None and config.origin is not None else None
         answers = [answer for answer in _Answer if answer is not _Answer.SAVE or file is not None]
         choices = " / ".join(answer.value for answer in answers)
+        # Keys typed before the question was shown must not answer it. An Agent could otherwise time its calls to a
+        # person who is typing.
         if self._terminal is not None:
-            self._terminal.drop_typed_ahead()  # keys typed before the question was shown do not answer it
+            self._terminal.drop_typed_ahead()
+        # The names and arguments come from the Agent and the MCP server: `one_line` and `printable` keep them from
+        # imitating the question or moving the cursor over it.
         print(one_line(f"{_name_of(call)} wants to call {tool} of {server} with:"))
         print(printable(json.dumps(parameters, indent=2, ensure_ascii=False), MAX_SHOWN))
         session = prompt_session()
@@ -109,14 +115,15 @@ class Confirmations:
         update.add_done_callback(self._updates.discard)
 
     async def _update(self, old: MCPServerConfig, new: MCPServerConfig) -> None:
-        """Let the running server have what is in its file now; what was allowed for this run stays so."""
+        """Give the running server the configuration that its file has now; earlier permissions stay."""
         if self._config(old.name) != old:
             return
         self._always |= {key: new for key, allowed in self._always.items() if allowed == old}
         await self._computer.aadd_or_aupdate_server(new)
 
     def _is_always_allowed(self, server: str, tool: str) -> bool:
-        """What was allowed is allowed of that server, not of another one under its name."""
+        """Whether the tool was allowed, for the current configuration of its server."""
+        # By configuration, not by name: a server that is replaced by another program under the same name asks again.
         config = self._always.get((server, tool))
         return config is not None and config == self._config(server)
 

@@ -1,4 +1,4 @@
-"""A Computer as the command runs it: made from options, connected to the Server, and kept so."""
+"""Creates a Computer from the options of the command, and connects it to its Server."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ logger = logging.getLogger("a2c.computer")
 
 FIRST_DELAY, LONGEST_DELAY = 1.0, 30.0
 STALE_SECONDS = 60.0
-"""After which a Server has noticed that a connection broke."""
+"""Seconds after which a Server has noticed a broken connection: more than its heartbeat interval and timeout."""
 
 
 class Host:
@@ -42,10 +42,11 @@ class Host:
     ) -> None:
         self.options = options
         self.url: str | None = None
-        """The Server that was reached last."""
+        """The Server of the last successful connection."""
         self.refusal: NotAllowed | None = None
         self.is_refused = asyncio.Event()
-        """Set when the Server does not let this Computer come back; `refusal` says why."""
+        """Set when the Server rejects a reconnection; `refusal` has the reason."""
+        # Passwords in the keyring belong to a configuration file: another file may use the same id for another secret.
         scope = str(options.config.resolve()) if options.config is not None else ""
         self.resolver = InputResolver(keyring=Keyring(scope) if options.keyring else None)
         self.computer = Computer(
@@ -64,27 +65,29 @@ class Host:
             else None
         )
         self._reloads: set[asyncio.Task[None]] = set()
+        # Log lines may quote errors of MCP servers and libraries, which contain values of inputs. The handlers exist
+        # before the secrets are known, so their formatters are wrapped here.
         for handler in logging.getLogger().handlers:
             inner = handler.formatter or logging.Formatter()
             handler.setFormatter(RedactingFormatter(inner, self.resolver.secrets.redact))
 
     @cached_property
     def client(self) -> SMCPComputerClient:
-        """The connection. Not every command needs one, and to import it takes a fifth of a second."""
+        """The connection, created on first use: its import takes a fifth of a second, and few commands need it."""
         from a2c_smcp.computer.socketio.client import SMCPComputerClient
 
         return SMCPComputerClient(computer=self.computer, on_refused=self._on_refused, ca_file=self.options.ca_file)
 
     def _on_refused(self, refusal: SMCPError) -> bool:
         if not self.options.keep_trying:
-            self.refusal = NotAllowed(f"{refusal.message} (has the key been removed?)")
+            self.refusal = NotAllowed(f"{refusal.message} (has the key been removed?)")  # it worked before
             self.is_refused.set()
         return self.options.keep_trying
 
     def reload(self) -> None:
-        """Read the configuration again, behind the scenes; the log says what changed."""
+        """Read the configuration again, in the background. The log has the changes."""
         if self.reloader is None:
-            logger.warning("there is nothing to reload: this Computer has no configuration file (--config)")
+            logger.warning("nothing to reload: this Computer was started without --config")
             return
         self._start(self.reloader.reload_or_log())
 
@@ -104,35 +107,37 @@ class Host:
         for task in self._reloads:
             task.cancel()
         await asyncio.gather(*self._reloads, return_exceptions=True)
-        if "client" in vars(self):
+        if "client" in vars(self):  # not `self.client`, which would create it
             await self.client.disconnect()
         await self.computer.shutdown()
 
     async def connect(self, url: str) -> None:
-        """Connect to the Server, over WebSocket or else over HTTP; who is at another one leaves that.
+        """Connect to the Server, over WebSocket or long-polling, and disconnect from another one.
 
         Raises:
-            NotAllowed: the Server refuses this connection.
+            NotAllowed: the Server rejects the connection.
             ConnectionError: the Server cannot be reached.
         """
         key = self.options.api_key
         header = self.options.api_key_header
+        # In both places: the Server accepts either, and a proxy may drop a header that it does not know.
         credentials = {"headers": {header: key}, "auth": {header: key}} if key else {}
         if self.url not in (None, url):
             await self.client.disconnect()
         try:
             await self.client.reach(url, **credentials)
         except (NotAuthenticatedError, ForbiddenError) as error:
-            raise NotAllowed(f"{error.message} (is A2C_API_KEY right?)") from None
+            raise NotAllowed(f"{error.message} (check A2C_API_KEY)") from None
         self.url = url
 
     async def join(self, url: str, office: str, stale_seconds: float = STALE_SECONDS) -> None:
-        """Connect and join; as long as nobody is there to answer, try again. A name that is taken may be that of a
-        connection that broke: until the Server has noticed, that is tried again too.
+        """Connect and join the office, and retry until it succeeds.
 
         Raises:
-            NotAllowed: the Server refuses this connection, or the office.
+            NotAllowed: the Server rejects the connection, or the office.
         """
+        # After a crash or a lost network, the name of this Computer is still taken by its own old connection, until the
+        # Server notices. 403 is therefore retried for a while, and final only after that.
         backoff = Backoff(FIRST_DELAY, LONGEST_DELAY)
         forbidden_since: float | None = None
         while True:
@@ -160,9 +165,9 @@ class Host:
 
 
 def allow_everything(req_id: str, server: str, tool: str, parameters: dict[str, Any]) -> bool:
-    """The owner wants no questions."""
+    """A confirmation callback that allows every call."""
     return True
 
 
 class NotAllowed(ConnectionError):
-    """The Server knows what we want and says no."""
+    """The Server rejects this Computer, and a retry would not help."""

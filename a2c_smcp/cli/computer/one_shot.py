@@ -15,11 +15,11 @@ from a2c_smcp.computer.types import ServerState
 from a2c_smcp.utils.results import to_wire
 
 ReadArguments = Callable[[dict[str, Any] | None], dict[str, Any]]
-"""Reads what was typed, given the tool's schema."""
+"""Reads the parameters of a call, given the schema of the tool."""
 
 
 async def status(host: Host, as_json: bool) -> int:
-    """Every server's state."""
+    """Show the status of every server."""
     await _boot(host)
     await host.computer.mcp_manager.be_listed()
     statuses = host.computer.status
@@ -31,7 +31,7 @@ async def status(host: Host, as_json: bool) -> int:
 
 
 async def tools(host: Host, as_json: bool) -> int:
-    """The tools that an Agent would see."""
+    """List the tools that an Agent would see."""
     await _boot(host)
     found = await host.computer.aget_available_tools()
     if as_json:
@@ -42,7 +42,7 @@ async def tools(host: Host, as_json: bool) -> int:
 
 
 async def call(host: Host, tool: str, read: ReadArguments, seconds: int, as_json: bool) -> int:
-    """One call; the owner asks for it, so it needs no confirmation."""
+    """Call a tool. The owner makes the call, so it needs no confirmation."""
     await _boot(host)
     entry = host.computer.mcp_manager.book.entries.get(tool)
     try:
@@ -60,11 +60,12 @@ async def call(host: Host, tool: str, read: ReadArguments, seconds: int, as_json
 
 
 def _code(host: Host) -> int:
-    """1 if some server cannot be used."""
+    """The exit code: 1 if a server that is not disabled is not ready."""
     return int(any(status.state not in (ServerState.READY, ServerState.DISABLED) for status in host.computer.status))
 
 
 async def _boot(host: Host) -> None:
+    # Standard output may be a pipe, as in `a2c computer tools --json | jq`: prompts need only the other two.
     if sys.stdin.isatty() and sys.stderr.isatty():
         await ask_inputs(host.resolver, host.computer.mcp_servers)
     await boot_with_progress(host)

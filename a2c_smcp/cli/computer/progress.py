@@ -1,4 +1,4 @@
-"""What a person sees while MCP servers start."""
+"""Shows the progress of MCP servers that start."""
 
 from __future__ import annotations
 
@@ -30,16 +30,17 @@ SYMBOLS = {
 
 
 async def boot_with_progress(host: Host, patience: float = 30.0) -> None:
-    """Start all servers; on a terminal, show how far each is."""
+    """Start all servers; on a terminal, show the state of each."""
     boot = asyncio.ensure_future(host.computer.boot_up(patience))
     if not sys.stderr.isatty() or not host.computer.mcp_servers:
         await boot
         return
     console = Console(stderr=True)
+    # Silenced while the table is drawn: log lines would break it, and the failures are listed once below.
     quiet = [logging.getLogger(f"a2c_smcp.computer.{layer}") for layer in ("mcp", "hosting", "offer")]
     levels = [layer.level for layer in quiet]
     for layer in quiet:
-        layer.setLevel(logging.CRITICAL)  # what it would say is told below, once
+        layer.setLevel(logging.CRITICAL)
     try:
         with Live(console=console, refresh_per_second=8, transient=True) as live:
             while not boot.done():

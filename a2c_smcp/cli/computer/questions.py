@@ -1,4 +1,4 @@
-"""Questions for the inputs of a configuration, at a terminal."""
+"""Asks for the inputs of a configuration, at a terminal."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ logger = logging.getLogger("a2c.computer")
 
 
 async def ask_inputs(resolver: InputResolver, servers: Iterable[MCPServerConfig]) -> None:
-    """Have the inputs of all servers ready before the first one starts: questions come one after another, each once.
-    Nobody is asked again while the servers start.
+    """Resolve the inputs of all servers before the first one starts. Each question is asked once.
 
     Raises:
         Interrupted: Ctrl-C at a question.
     """
+    # Servers start concurrently and with a time limit. Questions in the middle of that would overlap with the progress
+    # display, and a person who looks for a password would cost the server its start. Without a prompter afterwards, an
+    # input that was skipped here fails its server instead of being asked again.
     resolver.prompter = Questions()
     missing: set[str] = set()
     for config in servers:
@@ -50,10 +52,10 @@ class Questions:
         self._turn = asyncio.Lock()
 
     async def ask(self, wanted: MCPServerInput) -> str | None:
-        """What the person says; None when they press Ctrl-D.
+        """The answer; None after Ctrl-D.
 
         Raises:
-            Interrupted: they press Ctrl-C.
+            Interrupted: Ctrl-C.
         """
         async with self._turn:
             try:
@@ -86,4 +88,4 @@ class Questions:
                 return answer
             if answer.isdecimal() and 1 <= int(answer) <= len(options):
                 return options[int(answer) - 1]
-            print("that is none of them")
+            print(f"{answer}: not one of the options")

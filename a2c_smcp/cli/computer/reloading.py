@@ -1,4 +1,4 @@
-"""The configuration of a running Computer, read again: all of what the file says now, or nothing."""
+"""Reloads the configuration of a running Computer: completely, or not at all if the file has mistakes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from a2c_smcp.utils.problems import Problem
 logger = logging.getLogger("a2c.computer")
 
 LOOK_SECONDS = 1.0
-"""Between two looks at a file that is watched."""
+"""Seconds between two looks at a watched file."""
 
 
 class ReloadError(Exception):
-    """The file cannot be used as it is now."""
+    """The file is invalid or cannot be read."""
 
     def __init__(self, message: str, problems: Sequence[Problem] = ()) -> None:
         super().__init__(message)
@@ -33,13 +33,13 @@ class ReloadError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a reload changes."""
+    """The changes of a reload."""
 
     added: Sequence[str]
     changed: Sequence[str]
     removed: Sequence[str]
     inputs: Sequence[str]
-    """Inputs that are defined otherwise than before, or no more."""
+    """Inputs whose definition was added, changed or removed."""
     warnings: Sequence[Problem]
 
     def __str__(self) -> str:
@@ -53,16 +53,18 @@ class Reloader:
     def __init__(self, path: Path, loaded: LoadedConfig, computer: Computer) -> None:
         self.path = path
         self._computer = computer
+        # The names that come from the file. Only these may be removed when the file does not have them.
         self._servers = {server.name for server in loaded.servers}
         self._inputs = {wanted.id for wanted in loaded.inputs}
         self._turn = asyncio.Lock()
 
     async def reload(self) -> Changes:
-        """Take over what the file says now; when this returns, new and changed servers have started or failed.
+        """Apply the current contents of the file. Returns when new and changed servers have started or failed.
 
         Raises:
             ReloadError: the file has mistakes or cannot be read. Nothing is changed.
         """
+        # One reload at a time: SIGHUP, the watched file and the prompt may ask for one at the same moment.
         async with self._turn:
             try:
                 loaded = await asyncio.to_thread(load_config, self.path)
@@ -77,18 +79,18 @@ class Reloader:
             return changes
 
     async def watch(self) -> None:
-        """Reload whenever the file changes, for ever."""
+        """Reload whenever the file changes, until cancelled."""
         seen = _stamp(self.path)
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             stamp = _stamp(self.path)
-            if stamp in (seen, None):  # a file that is being replaced is not there for a moment
+            if stamp in (seen, None):  # an editor that replaces the file may remove it for a moment
                 continue
-            seen = stamp
+            seen = stamp  # also if the reload fails: a mistake is logged once, not every second
             await self.reload_or_log()
 
     async def reload_or_log(self) -> None:
-        """Reload; mistakes are logged, one line for each."""
+        """Reload, and log each mistake."""
         try:
             changes = await self.reload()
         except ReloadError as error:
@@ -117,6 +119,7 @@ class Reloader:
             ours = self._inputs | {wanted.id for wanted in loaded.inputs}
             others = [wanted for wanted in self._computer.inputs if wanted.id not in ours]
             self._computer.update_inputs([*loaded.inputs, *others])
+        # Before the servers change: if that is cancelled half-way, the next reload must know all names of this file.
         self._servers = {server.name for server in loaded.servers}
         self._inputs = {wanted.id for wanted in loaded.inputs}
         await asyncio.gather(
@@ -130,7 +133,7 @@ class Reloader:
 
 
 def log_ready(computer: Computer) -> None:
-    """Log how many servers have started, and what they offer together."""
+    """Log how many servers are ready, and the number of their tools."""
     statuses = computer.status
     ready = [status for status in statuses if status.state is ServerState.READY]
     tools = sum(status.tools for status in ready)
@@ -138,11 +141,15 @@ def log_ready(computer: Computer) -> None:
 
 
 def _differ(old: MCPServerConfig, new: MCPServerConfig) -> bool:
-    """Whether two configurations say something else, wherever they are written."""
+    """Whether two configurations differ, apart from their place in the file."""
+    # `==` would also compare the origin, and a line that is inserted above a server must not restart it. `parameters`
+    # has the values of variables, which may change while the text stays the same.
     return type(old) is not type(new) or old.model_dump() != new.model_dump() or old.parameters() != new.parameters()
 
 
 def _stamp(path: Path) -> tuple[int, ...] | None:
+    # Size and inode as well: some file systems have times of one or two seconds, and a file that is moved into place
+    # may be as old as the one before.
     try:
         found = os.stat(path)
     except OSError:

@@ -1,4 +1,4 @@
-"""`a2c computer --no-interactive`: starts, joins, logs, and ends in good order on a signal."""
+"""`a2c computer --no-interactive`: runs a Computer as a service until a signal stops it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ logger = logging.getLogger("a2c.computer")
 
 
 async def serve(host: Host) -> int:
-    """Run until SIGTERM or SIGINT; the exit code. SIGHUP reloads the configuration."""
+    """Run until SIGTERM or SIGINT; returns the exit code. SIGHUP reloads the configuration."""
     stopped = asyncio.Event()
     with on_stop_signal(stopped.set, with_hangup=False), on_hangup(host.reload, stopped.set):
         return await _serve_until(stopped, host)
@@ -25,6 +25,7 @@ async def _serve_until(stopped: asyncio.Event, host: Host) -> int:
     return_code = 0
     try:
         await asyncio.wait((stop, work), return_when=asyncio.FIRST_COMPLETED)
+        # After the start there is nothing to do but wait: for a signal, or for the Server to reject a reconnection.
         if work.done() and not stopped.is_set():
             work.result()
             refused = asyncio.ensure_future(host.is_refused.wait())
@@ -32,7 +33,7 @@ async def _serve_until(stopped: asyncio.Event, host: Host) -> int:
             refused.cancel()
             if host.refusal is not None:
                 raise host.refusal
-    except* NotAllowed as refusals:
+    except* NotAllowed as refusals:  # a group, because it may come from the TaskGroup of `_work`
         logger.error("%s", refusals.exceptions[0])
         return_code = 1
     finally:
@@ -44,7 +45,8 @@ async def _serve_until(stopped: asyncio.Event, host: Host) -> int:
 
 
 async def _work(host: Host) -> None:
-    """Start the servers and join, side by side: who is not let in hears of it at once."""
+    """Start the servers and join the office."""
+    # Concurrently, so that a wrong key ends the service at once and not after a minute of starting servers.
     async with asyncio.TaskGroup() as tasks:
         if host.options.url is not None and host.options.office is not None:
             tasks.create_task(host.join(host.options.url, host.options.office))

@@ -1,4 +1,4 @@
-"""`a2c computer`: the prompt. Each command is a method whose first lines are its usage and its help."""
+"""The prompt of `a2c computer`, and its completion."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ logger = logging.getLogger("a2c.computer")
 
 
 async def converse(host: Host) -> int:
-    """Ask for inputs, start the servers, and take commands until the owner leaves."""
+    """Ask for inputs, start the servers, and run commands until `quit` or the end of input."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return await Shell(host, Pipe()).run()
     await ask_inputs(host.resolver, host.computer.mcp_servers)
@@ -47,6 +47,7 @@ async def converse(host: Host) -> int:
     shell = Shell(host, terminal)
     with on_hangup(host.reload, _cancel_running_task()):
         await boot_with_progress(host)
+        # From here on a server that starts may ask again, because the prompt can be interrupted for its question.
         host.resolver.prompter = _InterruptingQuestions(terminal)
         return await shell.run(booted=True)
 
@@ -73,7 +74,7 @@ class Shell(CommandShell):
     """The commands of a Computer's owner."""
 
     expected_errors = (*CommandShell.expected_errors, ConfigError, InputMissing)
-    farewell = "Stop everything and leave."
+    farewell = "Stop the MCP servers and leave."
 
     def __init__(self, host: Host, console: Console) -> None:
         super().__init__(console)
@@ -85,7 +86,7 @@ class Shell(CommandShell):
         self._background: set[asyncio.Future[None]] = set()
 
     async def run(self, *, booted: bool = False) -> int:
-        """Until the owner leaves. From a pipe, the exit code is 1 if any command failed."""
+        """Run commands; returns the exit code. From a pipe, it is 1 if any command failed."""
         if not booted:
             await boot_with_progress(self._host)
         await self._join_at_start()
@@ -109,7 +110,7 @@ class Shell(CommandShell):
             print("Type help for the commands, Ctrl-D to leave.")
 
     async def _keep_trying(self, url: str, office: str) -> None:
-        """The Server is not there yet: join as soon as it is."""
+        """Join as soon as the Server is reachable, in the background."""
         try:
             await self._host.join(url, office)
             print(f"in office {office} as {self._computer.name}")
@@ -120,7 +121,7 @@ class Shell(CommandShell):
 
     async def do_status(self) -> None:
         """status
-        The connection, the servers, and what is wrong with them."""
+        Show the connection, the MCP servers and their problems."""
         statuses = await self._statuses()
         client = self._host.client
         where = f"in office {client.office_id}" if client.office_id else "connected" if client.connected else "offline"
@@ -129,33 +130,33 @@ class Shell(CommandShell):
 
     async def do_servers(self) -> None:
         """servers
-        The MCP servers and their states."""
+        List the MCP servers and their states."""
         show(views.servers(await self._statuses()))
 
     async def do_tools(self, server: str | None = None) -> None:
         """tools [SERVER]
-        The tools an Agent sees."""
+        List the tools that an Agent sees."""
         show(views.tools(self._computer.mcp_manager.book, server))
 
     async def do_history(self) -> None:
         """history
-        The last calls."""
+        List the last calls."""
         show(views.history(await self._computer.aget_tool_call_history()))
 
     async def do_config(self) -> None:
         """config
-        The configuration as an Agent may see it."""
+        Print the configuration that an Agent sees, without secrets."""
         print(json.dumps(self._computer.get_config(), indent=2, ensure_ascii=False))
 
     async def do_windows(self) -> None:
         """windows
-        The windows of all servers."""
+        List the windows of all MCP servers."""
         await self._computer.mcp_manager.be_listed()
         show(views.listed((uri, server, "") for server, uri in await self._computer.mcp_manager.list_windows()))
 
     async def do_desktop(self, *words: str) -> None:
         """desktop [SIZE] [URI]
-        What an Agent sees of the windows."""
+        Show the windows as an Agent sees them."""
         size = int(words[0]) if words and re.fullmatch("-?[0-9]+", words[0]) else None
         uris = words[1:] if size is not None else words
         if len(uris) > 1:
@@ -165,14 +166,14 @@ class Shell(CommandShell):
 
     async def do_documents(self) -> None:
         """documents
-        The documents of all servers."""
+        List the documents of all MCP servers."""
         await self._computer.mcp_manager.be_listed()
         known = [(uri, view.server, item.name) for view in self._views() for uri, item in view.documents.items.items()]
         show(views.listed(known))
 
     async def do_finder(self, *words: str) -> None:
         """finder [KEYWORD…] [--type TYPE]
-        The documents that match, the first 20."""
+        List the first 20 documents that match."""
         keywords, file_type = list(words), None
         if "--type" in keywords:
             at = keywords.index("--type")
@@ -185,14 +186,14 @@ class Shell(CommandShell):
 
     async def do_read(self, uri: str) -> None:
         """read URI
-        A document, page, element, window or any other resource."""
+        Read a document, page, element, window or other resource."""
         show(*resource(await self._computer.read_resource(as_markdown(uri))))
 
     def _views(self) -> list[ResourceView]:
         return self._computer.mcp_manager.views
 
     async def _statuses(self) -> list[ServerStatus]:
-        """How the servers are; those that are ready have said what they show."""
+        """The states of the servers. Those that are ready have listed their windows and documents."""
         await self._computer.mcp_manager.be_listed()
         return self._computer.status
 
@@ -200,7 +201,7 @@ class Shell(CommandShell):
 
     async def do_call(self, tool: str, *arguments: str) -> None:
         """call TOOL [KEY=VALUE…|JSON]
-        Call a tool yourself."""
+        Call a tool, without confirmation."""
         try:
             entry = self._computer.mcp_manager.book.entries.get(tool)
             parameters = read_arguments(arguments, schema=entry.tool["params_schema"] if entry is not None else None)
@@ -217,7 +218,7 @@ class Shell(CommandShell):
 
     async def do_add(self, *words: str) -> None:
         """add FILE | NAME COMMAND… | NAME URL | NAME JSON
-        Add servers, or change them."""
+        Add or change MCP servers."""
         if len(words) == 1:
             loaded = await asyncio.to_thread(_load, words[0])
             for wanted in loaded.inputs:
@@ -229,7 +230,7 @@ class Shell(CommandShell):
                 try:
                     data = json.loads(first)
                 except ValueError as error:
-                    raise UsageError(f"that is no JSON: {error}") from None
+                    raise UsageError(f"invalid JSON: {error}") from None
             elif first.startswith(("http://", "https://")):
                 data = {"url": first}
             else:
@@ -238,7 +239,9 @@ class Shell(CommandShell):
         else:
             raise UsageError("usage: " + usage_of(self.do_add))
         print(f"starting {', '.join(config.name for config in configs)} …")
-        if isinstance(self.console, Terminal):  # a start may take a minute: the prompt comes back at once
+        # A start may take a minute. At a terminal the prompt returns at once. A script may need the server for its next
+        # line.
+        if isinstance(self.console, Terminal):
             self._background.add(asyncio.create_task(self.guarded(self._add(configs))))
         else:
             await self._add(configs)
@@ -251,10 +254,10 @@ class Shell(CommandShell):
 
     async def do_reload(self) -> None:
         """reload
-        Read the configuration file again: start what is new, restart what changed, stop what is gone."""
+        Read the configuration file again: start new MCP servers, restart changed ones, stop removed ones."""
         reloader = self._host.reloader
         if reloader is None:
-            raise UsageError("this Computer has no configuration file (--config)")
+            raise UsageError("nothing to reload: this Computer was started without --config")
         try:
             changes = await reloader.reload()
         except ReloadError as error:
@@ -271,33 +274,33 @@ class Shell(CommandShell):
 
     async def do_rm(self, server: str) -> None:
         """rm SERVER
-        Stop a server and forget it."""
+        Stop and remove an MCP server."""
         await self._computer.aremove_server(server)
         print(f"removed {server}")
 
     async def do_start(self, server: str) -> None:
         """start SERVER
-        Start a server that is stopped or failed."""
+        Start an MCP server that is stopped or has failed."""
         await self._computer.mcp_manager.astart_client(server)
         await self._show_one(server)
 
     async def do_stop(self, server: str) -> None:
         """stop SERVER
-        Stop a server; its tools go."""
+        Stop an MCP server, and withdraw its tools."""
         await self._computer.mcp_manager.astop_client(server)
         await self._show_one(server)
 
     async def do_inputs(self, action: str | None = None, input_id: str | None = None, value: str | None = None) -> None:
         """inputs [set ID [VALUE] | clear [ID]]
-        The inputs; give one its value, or forget it."""
+        List the inputs, set one, or clear their values."""
         if action == "set" and input_id is not None:
             wanted = self._computer.get_input(input_id)
             if wanted is None:
-                raise UsageError(f"there is no input {input_id}")
+                raise UsageError(f"no such input: {input_id}")
             if value is None and self._host.resolver.prompter is not None:
                 value = await self._host.resolver.prompter.ask(wanted)
             if value is None:
-                raise UsageError("no value was given")
+                raise UsageError(f"no value was given; use: {usage_of(self.do_inputs)}")
             self._computer.set_input_value(input_id, value)
         elif action == "clear":
             await self._host.resolver.forget(input_id)
@@ -309,10 +312,10 @@ class Shell(CommandShell):
 
     async def do_join(self, office: str, url: str | None = None) -> None:
         """join OFFICE [URL]
-        Offer this Computer to an office, of another Server if you like."""
+        Join an office, with a URL on another Server."""
         url = url or self._host.url or self._host.options.url
         if url is None:
-            raise UsageError("where is the Server? join OFFICE URL")
+            raise UsageError("no Server: add its URL, as in join OFFICE http://127.0.0.1:8000")
         await self._connect(url, office)
 
     async def do_leave(self) -> None:
@@ -320,7 +323,7 @@ class Shell(CommandShell):
         Leave the office."""
         office = self._host.client.wanted_office
         if office is None:
-            raise UsageError("this Computer is in no office")
+            raise UsageError("this Computer is not in an office")
         await self._host.client.leave_office(office)
         print(f"left office {office}")
 
@@ -338,10 +341,11 @@ class Shell(CommandShell):
 
 
 def _may_hold_secret(line: str) -> bool:
+    # In doubt, yes: a line that is missing from the history is a small loss, a secret in a file is not.
     try:
         words = split_words(line)
         is_recognised = replace_secrets({"args": words}, hide)["args"] != words
-    except ValueError:  # it cannot be read: an open quotation mark, half an address
+    except ValueError:  # an open quotation mark, or an invalid URL
         return True
     has_value = [word.lower() for word in words[:2]] == ["inputs", "set"] or "{" in line
     return is_recognised or has_value or any("=" in word and looks_secret(word.partition("=")[0]) for word in words)
@@ -352,7 +356,7 @@ def _load(name: str) -> LoadedConfig:
 
 
 class ShellCompleter(Completer):
-    """Commands, then whatever the command is about: servers, tools and their parameters, inputs."""
+    """Completes commands and their arguments: servers, tools, parameters and inputs."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -360,7 +364,7 @@ class ShellCompleter(Completer):
     async def get_completions_async(
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion]:
-        """What could stand at the cursor; addresses are asked for."""
+        """Completions at the cursor, including addresses, which MCP servers provide."""
         command, _, start = document.text_before_cursor.rpartition(" ")
         if command.split(" ")[0] in ("read", "desktop"):
             for uri in await self._host.computer.acomplete_uri(start):
@@ -369,7 +373,7 @@ class ShellCompleter(Completer):
             yield completion
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """What could stand at the cursor, as far as that is known here."""
+        """Completions at the cursor that need no request."""
         words = document.text_before_cursor.split(" ")
         start = words[-1]
         for word in self._choices(words[:-1]):

@@ -1,4 +1,4 @@
-"""Tables and texts for a person. What is shown holds no secret."""
+"""Tables and texts of `a2c computer`, for a person. They show no secrets."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def servers(statuses: list[ServerStatus]) -> RenderableType:
 
 
 def details(statuses: list[ServerStatus]) -> Iterable[RenderableType]:
-    """Why servers are not ready, and what their owner should know."""
+    """The reasons why servers are not ready, and notes for their owner."""
     for status in statuses:
         if status.reason and status.state is not ServerState.READY:
             yield Text(printable(f"{status.name}: {status.reason}"), style="red")

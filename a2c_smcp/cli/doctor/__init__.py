@@ -1,1 +1,1 @@
-"""`a2c doctor`: what keeps a Server, a Computer or an Agent from working here, and what to do about it."""
+"""`a2c doctor`: problems that keep a Server, a Computer or an Agent from working on this machine, with advice."""

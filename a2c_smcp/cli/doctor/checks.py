@@ -1,4 +1,4 @@
-"""Which checks there are, and how they are run: side by side, each bounded in time, none able to break another."""
+"""The list of checks, and how they run: concurrently, each with a time limit, and isolated from each other's errors."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Check:
-    """Something to look at."""
+    """One check, and the heading of its findings."""
 
     group: str
     run: Callable[[Options, Report], Awaitable[None]]
     seconds: float
-    """How long it may take; its own steps are bounded more tightly."""
+    """The time limit of the whole check; its steps have shorter limits of their own."""
 
 
 def checks_for(options: Options) -> list[Check]:
-    """Everything that can be looked at with what was given, in the order in which it is told."""
+    """The checks that these options allow, in the order of the report."""
     checks = [
         Check("This machine", check_software, 20),
         Check("Folders", check_folders, 20),
@@ -40,13 +40,14 @@ def checks_for(options: Options) -> list[Check]:
     if options.url is not None:
         checks.append(Check("Server", check_server, 120))
     if options.config is not None:
-        # Addresses are looked at first; afterwards inputs may come from commands, and everything is stopped.
+        # Twice the start timeout: commands that produce inputs run before the servers start, and stopping the servers
+        # takes time as well. The rest is for names, connections and TLS of remote MCP servers, which come first.
         checks.append(Check("Configuration", check_configuration, 2 * options.start_timeout + 120))
     return checks
 
 
 class Examination:
-    """Checks that run, or ran."""
+    """A run of several checks."""
 
     def __init__(self, options: Options, checks: list[Check]) -> None:
         self._options = options
@@ -56,7 +57,9 @@ class Examination:
 
     @property
     def findings(self) -> list[Finding]:
-        """What was found so far, in order; without secrets."""
+        """The findings so far, in order and without secrets."""
+        # Redact here and not in each check: values of inputs become known as secrets while checks run, and a finding
+        # may quote text of other programs (an MCP server's standard error, a URL in an exception).
         redact = self._options.secrets.redact
         return [
             replace(
@@ -71,7 +74,7 @@ class Examination:
 
     @property
     def under_way(self) -> list[tuple[str, str]]:
-        """What is looked at now, and what takes so long there."""
+        """The checks that run now, and the slow step that each is in."""
         reports = [report for number, report in enumerate(self._reports) if number in self._running]
         return [(report.group, self._options.secrets.redact(report.doing)) for report in reports]
 
@@ -86,14 +89,18 @@ class Examination:
         try:
             async with bound:
                 await check.run(self._options, report)
-        except Exception as error:  # of a check: the others go on, and this one is told
+        except Exception as error:  # the other checks must still run
+            # A TimeoutError may also come from inside the check, where it is a bug: only `expired` tells them apart.
             if isinstance(error, TimeoutError) and bound.expired():
-                report.fail(f"this check did not end within {check.seconds:g} s", "what it looks at hangs: see above")
+                report.fail(
+                    f"this check timed out after {check.seconds:g} s",
+                    "something does not answer: `a2c --debug doctor …` logs each step",
+                )
                 return
-            logger.exception("the check of %s broke", check.group)
+            logger.exception("the check %s failed", check.group)
             report.fail(
-                f"this check broke: {type(error).__name__}: {error}",
-                "that is a fault of a2c itself: `a2c --debug doctor …` shows where",
+                f"this check failed: {type(error).__name__}: {error}",
+                "this is a bug in a2c: `a2c --debug doctor …` shows the traceback",
             )
         finally:
             self._running.discard(number)

@@ -1,4 +1,4 @@
-"""`a2c doctor`: the options and what they are good for."""
+"""`a2c doctor`: the options, and the run of all checks."""
 
 from __future__ import annotations
 
@@ -89,7 +89,8 @@ def doctor(
     if office is not None and url is None:
         fail("--office needs a Server: add --url", 2)
     check_ca_file(ca_file)
-    configure_logging("debug" if context.obj else "critical")  # problems are reported as findings
+    # Silent unless --debug: the parts that the checks use log the same problems that are reported as findings.
+    configure_logging("debug" if context.obj else "critical")
     options = Options(
         port=port or DEFAULT_PORT,
         is_port_given=port is not None,

@@ -1,4 +1,4 @@
-"""The key: whether it can be one at all, whether the Server takes it, and whether it opens an office."""
+"""The API key: its format, whether the Server accepts it, and whether it admits to an office."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ from a2c_smcp.smcp import SMCP_NAMESPACE, SMCPTool
 from a2c_smcp.utils.text import printable
 
 SOON = 86_400.0
-"""Seconds before its end from which on a token is told to expire."""
+"""A token that expires within this many seconds is a warning."""
 STAY = 0.5
-"""Seconds in an office, for an Agent that is there to show itself."""
-KEYS = "`a2c keys add NAME --office OFFICE` at the Server makes one; it goes into A2C_API_KEY"
+"""Seconds in an office. An Agent that is present requests the tools of a new Computer, which shows that it is there."""
+KEYS = "create a key on the Server with `a2c keys add NAME --office OFFICE`, and set A2C_API_KEY to it"
 
 
 # ---------------------------------------------------------------------------------------------------- the key by itself
 
 
 async def check_key(options: Options, report: Report) -> None:
-    """What can be seen of a key without asking anybody."""
+    """Check the format of the key, and the times of a token, without a connection."""
     key = options.api_key or ""
     if key != key.strip() or not (key.isascii() and key.isprintable()):
         report.fail(
-            "the key has spaces, line ends or letters in it that no HTTP header can carry",
-            "copy it again; in a file, see that nothing follows it",
+            "the key contains spaces, line breaks or characters that an HTTP header cannot carry",
+            "copy it again, without a space or line break at its end",
         )
     elif key[:1] in "'\"" and key[-1:] in "'\"":
-        report.warn("the key stands in quotation marks", "an environment file needs none: remove them")
+        report.warn("the key is in quotation marks", "remove them: an environment file needs none")
     elif key.lower().startswith("bearer "):
-        report.fail("the key begins with “Bearer”", "give the key alone")
+        report.fail("the key begins with “Bearer”", "give the key without “Bearer”")
     elif key.count(".") == 2 and (claims := _claims(key)) is not None:
         _check_token(claims, report)
     else:
-        report.ok("a key is given, and can be sent")
+        report.ok("the format of the key is valid")
 
 
 def _claims(token: str) -> dict[str, Any] | None:
-    """What a JSON Web Token says, unverified; None if it is none."""
+    """The claims of a JSON Web Token, without verification; None if the text is not a token."""
     import jwt
 
     try:
@@ -61,25 +61,31 @@ def _claims(token: str) -> dict[str, Any] | None:
 
 
 def _check_token(claims: dict[str, Any], report: Report) -> None:
-    """The times of a token, by this machine's clock."""
+    """Check what the Server requires of every token, and its times by this machine's clock."""
     now = time.time()
     ends, begins = _time(claims, "exp"), max(_time(claims, "nbf") or 0, _time(claims, "iat") or 0)
-    again = "have a new one issued"
+    again = "get a new token"
     if ends is None:
-        report.fail("the key is a JSON Web Token that never expires: the Server takes none", f"{again}, with `exp`")
+        report.fail(
+            "the key is a JSON Web Token that never expires; the Server rejects such tokens",
+            f"{again} with an `exp` claim",
+        )
     elif not isinstance(claims.get("offices"), list):
-        report.fail("the key is a JSON Web Token that names no offices", f"{again}, with `offices`: a list of globs")
+        report.fail(
+            "the key is a JSON Web Token that names no offices",
+            f"{again} with an `offices` claim: a list of patterns such as acme-*",
+        )
     elif ends <= now:
         report.fail(f"the key is a JSON Web Token that expired on {_date(ends)}", again)
     elif begins > now:
         report.fail(
             f"the key is a JSON Web Token that is not valid before {_date(begins)}",
-            "wait for it; or is the clock of this machine, or of who issued it, wrong?",
+            "wait until then, or check the clocks of this machine and of the issuer",
         )
     elif ends - now < SOON:
         report.warn(
             f"the key is a JSON Web Token that expires soon, on {_date(ends)}",
-            f"{again} before that: its connections end then",
+            f"{again} before it expires: the Server then closes its connections",
         )
     else:
         report.ok(f"the key is a JSON Web Token, valid until {_date(ends)}")
@@ -93,15 +99,15 @@ def _time(claims: dict[str, Any], name: str) -> float | None:
 def _date(moment: float) -> str:
     try:
         return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(moment))
-    except (OverflowError, ValueError, OSError):
-        return "a day beyond all calendars"
+    except (OverflowError, ValueError, OSError):  # which one depends on the platform's gmtime
+        return "a date in the far future"
 
 
 # -------------------------------------------------------------------------------------------------------- at the Server
 
 
 class _Visitor(Computer):
-    """A Computer without anything, that notices when somebody looks at it."""
+    """A Computer without tools that notices when an Agent requests its tools."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -113,7 +119,9 @@ class _Visitor(Computer):
 
 
 async def check_admission(options: Options, report: Report, transports: list[str], *, is_clock_wrong: bool) -> None:
-    """Connect with the key, and join the office if there is one to join."""
+    """Connect with the key, and join the office if one is given."""
+    # Real clients, not a copy of their handshake: what works here works for a Computer and an Agent. Without
+    # reconnection, so that the first answer of the Server is the finding.
     visitor = _Visitor(options.name or _any_name())
     client = SMCPComputerClient(computer=visitor, ca_file=options.ca_file, reconnection=False)
     try:
@@ -129,45 +137,48 @@ async def check_admission(options: Options, report: Report, transports: list[str
 async def _enter(
     client: SMCPComputerClient, options: Options, report: Report, transports: list[str], is_clock_wrong: bool
 ) -> bool:
-    """Whether the Server lets us in."""
+    """Whether the Server accepts the connection."""
     url, key = options.url or "", options.api_key
     try:
         await options.reach(client, transports)
     except NotAuthenticatedError:
         if key is None:
-            report.fail("the Server wants a key, and none is given", KEYS)
+            report.fail("the Server requires a key, and none is given", KEYS)
         else:
-            clocks = "; the clocks differ, so a token may be out of date there" if is_clock_wrong else ""
-            report.fail("the Server refuses the key", f"is it the right one, and for this Server? {KEYS}{clocks}")
+            clocks = "; the clocks differ: by the Server's clock, a token may have expired" if is_clock_wrong else ""
+            report.fail("the Server rejects the key", f"check that the key is for this Server, or {KEYS}{clocks}")
         return False
     except ForbiddenError as error:
-        report.fail(f"the Server does not want this connection: {printable(error.message, 300)}", KEYS)
+        report.fail(f"the Server rejects the connection: {printable(error.message, 300)}", KEYS)
         return False
     except NotConnectedError as error:
         if error.code == RateLimitedError.code:
             report.fail(
-                "the Server has too many connections from this address already",
-                "end some of them, or raise its --connections-per-ip; behind a proxy, see --forwarded-allow-ips",
+                "the Server rejects the connection: it has too many from this IP address",
+                "close some of them, or raise its --connections-per-ip; behind a proxy, see --forwarded-allow-ips",
             )
         else:
             report.fail(
-                f"Socket.IO answers, but not {SMCP_NAMESPACE}: {printable(error.message, 300)}",
-                "is that an A2C Server, and not another Socket.IO program?",
+                f"Socket.IO answers, but not in the namespace {SMCP_NAMESPACE}: {printable(error.message, 300)}",
+                "check that this is an A2C Server and not another Socket.IO application",
             )
         return False
     if key is not None:
-        report.ok("the Server takes the key")
+        report.ok("the Server accepts the key")
     elif Address.of(url).is_local:
-        report.ok("the Server wants no key")
+        report.ok("the Server requires no key")
     else:
-        report.warn("the Server lets anybody in who can reach it", "start it with --keys-file, --jwt-key-file or a key")
+        report.warn(
+            "the Server admits every client that can reach it",
+            "start it with --keys-file, --jwt-key-file or --api-key",
+        )
     return True
 
 
 async def _visit(
     client: SMCPComputerClient, visitor: _Visitor, office: str, report: Report
 ) -> OfficeRefusedError | None:
-    """Join, and leave soon after; a Computer that offers nothing. Why it could not, if it could not."""
+    """Join the office and leave it again; returns the error if the Server refuses."""
     try:
         await client.join_office(office)
         try:
@@ -178,32 +189,34 @@ async def _visit(
         await client.leave_office(office)
     except OfficeRefusedError as error:
         return error
-    agent = "an Agent is there, and saw it come and go" if visitor.was_seen.is_set() else "no Agent showed itself"
-    report.ok(f"the office {office} can be joined (as {visitor.name}, for a moment; {agent})")
+    agent = "an Agent is there and was notified" if visitor.was_seen.is_set() else "no Agent reacted"
+    report.ok(f"the office {office} can be joined (joined as {visitor.name} and left; {agent})")
     return None
 
 
 async def _look_closer(
     options: Options, report: Report, transports: list[str], name: str, office: str, refusal: OfficeRefusedError
 ) -> None:
-    """A Computer may not join: what may?"""
+    """Find out why a Computer may not join."""
+    # 403 has several causes: the name is taken, the key is for Agents only, or it is for other offices or another name.
+    # The message is not for programs to read, so each attempt below changes one of these and looks at the code.
     told = f"the office {office} cannot be joined: {printable(str(refusal), 300)}"
     if refusal.code != ForbiddenError.code:
-        report.fail(told, "the Server's log says more")
+        report.fail(told, "see the log of the Server")
     elif options.name is not None and await _may_join(options, transports, office):
-        report.warn(told, f"if {name} is not your own Computer that runs already, choose another --name")
+        report.warn(told, f"choose another --name, unless {name} is your own Computer that is already running")
     elif await _is_for_agents(options, transports, office):
         report.ok(f"the office {office} can be joined by an Agent; this key is not for Computers")
     else:
         report.fail(
             told,
-            "a key may be for one name, which --name says, and for some offices: "
-            f"`a2c keys add NAME --office {office}` at the Server makes one for this office",
+            "a key may be limited to some offices and to one member name (--name): create a key for this office with "
+            f"`a2c keys add NAME --office {office}` on the Server",
         )
 
 
 async def _is_for_agents(options: Options, transports: list[str], office: str) -> bool:
-    """Whether an Agent with this key could be in the office; there may be one already."""
+    """Whether an Agent with this key may join the office. OfficeFull counts: the Server checks the key first."""
     from a2c_smcp.agent import AsyncSMCPAgentClient, DefaultAgentAuthProvider
 
     provider = DefaultAgentAuthProvider(options.name or _any_name(), office)
@@ -219,7 +232,7 @@ async def _is_for_agents(options: Options, transports: list[str], office: str) -
 
 
 async def _may_join(options: Options, transports: list[str], office: str) -> bool:
-    """Whether a Computer of another name may join."""
+    """Whether a Computer with another name may join."""
     visitor = _Visitor(_any_name())
     client = SMCPComputerClient(computer=visitor, ca_file=options.ca_file, reconnection=False)
     try:

@@ -1,4 +1,4 @@
-"""The first words of Engine.IO, which Socket.IO speaks: whether a Server is there, how fast, and what passes to it."""
+"""A minimal Engine.IO client: opens and closes sessions, to see whether a Server answers, how fast, and over what."""
 
 from __future__ import annotations
 
@@ -17,50 +17,51 @@ from a2c_smcp.wire.session import CLOSE, read_handshake
 PATH = "/socket.io"
 """Where every client of this package looks for Socket.IO."""
 PAGE = b"A2C-SMCP Server"
-"""What an A2C Server says to those who want a page that it does not have begins so."""
+"""The beginning of the text that an A2C Server sends for a page that it does not have."""
 SECONDS = 10.0
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What was said to the first words."""
+    """The answer to the first request of a session."""
 
     status: int
     sid: str | None
-    """The session that was opened, if that was Socket.IO."""
+    """The id of the session; None if the answer is not Engine.IO."""
     upgrades: bool
     """Whether it offers WebSocket."""
     location: str | None
-    """Where else one shall look."""
+    """The target of a redirect."""
     software: str
-    """What it says that it is."""
+    """The `Server` header."""
     clock: float | None
-    """Seconds by which its clock is ahead of ours; None if it does not say."""
+    """Seconds by which its clock is ahead of ours; None without a `Date` header."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A way to a Server for HTTP requests."""
+    """HTTP requests to one Server."""
 
     http: aiohttp.ClientSession
     origin: str
     query: str
-    """What the address itself asks for, and clients send along."""
+    """The query of the Server's URL, which clients send with every request."""
 
     @classmethod
     def to(cls, url: str, http: aiohttp.ClientSession) -> Line:
-        """The way to the Server at an address."""
+        """Requests to the Server at a URL."""
         query = urlsplit(url).query
         return cls(http, Address.of(url).origin, f"{query}&" if query else "")
 
     def address(self, transport: str, sid: str | None = None) -> str:
-        """Where a transport is spoken."""
+        """The URL of a transport, and of a session in it."""
         return f"{self.origin}{PATH}/?{self.query}EIO=4&transport={transport}" + (f"&sid={sid}" if sid else "")
 
     async def greet(self) -> Answer:
         """Open a session over long-polling."""
         began = time.time()
         async with self.http.get(self.address("polling"), allow_redirects=False) as response:
+            # The date was written some time between request and answer: the middle halves the error of a slow network.
             now = (began + time.time()) / 2
             words = (await response.content.read(10_000)).decode("utf-8", "replace")
             handshake = read_handshake(words) if response.status == 200 else None
@@ -74,7 +75,8 @@ class Line:
             )
 
     async def part(self, sid: str) -> float:
-        """Close the session again; the seconds that this took, over a connection that was there already."""
+        """Close the session; the seconds that the request took."""
+        # This request is the one to time: `greet` also paid for TCP and TLS, which a running client pays once.
         began = time.monotonic()
         async with self.http.post(self.address("polling", sid), data=CLOSE) as response:
             await response.read()
@@ -84,16 +86,16 @@ class Line:
         """Open a session over WebSocket, and close it.
 
         Raises:
-            aiohttp.ClientError, TimeoutError, ValueError: that does not work.
+            aiohttp.ClientError, TimeoutError, ValueError: WebSocket does not work.
         """
         async with self.http.ws_connect(self.address("websocket")) as socket:
             words = await socket.receive_str(timeout=SECONDS)
             if read_handshake(words) is None:
-                raise ValueError("what answers does not speak Socket.IO")
+                raise ValueError("the answer is not Socket.IO")
             await socket.send_str(CLOSE)
 
     async def is_ours(self) -> bool:
-        """Whether it is an A2C Server, wherever its Socket.IO is."""
+        """Whether it is an A2C Server, whatever the path of its Socket.IO."""
         async with self.http.get(f"{self.origin}/", allow_redirects=False) as response:
             return (await response.content.read(100)).startswith(PAGE)
 
@@ -101,13 +103,14 @@ class Line:
 def session(
     headers: dict[str, str] | None = None, seconds: float = SECONDS, ca_file: Path | None = None
 ) -> aiohttp.ClientSession:
-    """For requests that get so many seconds each."""
+    """HTTP requests with a time limit of `seconds` each."""
     connector = aiohttp.TCPConnector(ssl=trusting(ca_file))
     return aiohttp.ClientSession(headers=headers, timeout=aiohttp.ClientTimeout(total=seconds), connector=connector)
 
 
 def _clock(date: str | None, now: float) -> float | None:
-    """How far the clock of who wrote this date is ahead; it has no fractions of a second."""
+    """Seconds by which the clock behind a `Date` header is ahead of ours."""
+    # The header has whole seconds, rounded down: half a second more is right on average.
     try:
         return parsedate_to_datetime(date).timestamp() + 0.5 - now if date else None
     except ValueError:

@@ -1,4 +1,4 @@
-"""What checks say: findings, each with what to do about it, collected in reports."""
+"""The results of checks: findings, each with advice, collected in reports."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any
 
 
 class Level(StrEnum):
-    """How bad it is."""
+    """The severity of a finding."""
 
     OK = "ok"
     NOTE = "note"
-    """Neither good nor bad: something that is not there and need not be."""
+    """Information, such as an optional part that is missing."""
     WARNING = "warning"
     PROBLEM = "problem"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was found out."""
+    """One result of a check."""
 
     level: Level
     group: str
     text: str
     advice: str | None = None
-    """What to do about it."""
+    """How to fix it."""
     details: tuple[str, ...] = ()
-    """Lines that somebody else wrote, such as the last words of a program."""
+    """Quoted lines, such as the last output of an MCP server."""
 
     def to_json(self) -> dict[str, Any]:
         """The finding as JSON data."""
@@ -36,37 +36,38 @@ class Finding:
 
 
 class Report:
-    """What one check has found so far, and what it is doing now."""
+    """The findings of one check so far, and its current step."""
 
     def __init__(self, group: str, whole: Report | None = None) -> None:
         self.group = group
+        # Parts share the list and the step of the whole: a check that fails or times out in a part keeps its findings.
         self._whole = whole or self
         self.findings: list[Finding] = [] if whole is None else whole.findings
         self.doing = ""
-        """What takes a while, for whoever watches."""
+        """The current slow step, for the progress display."""
 
     def under(self, group: str) -> Report:
         """A part of this report, under another heading."""
         return Report(group, self._whole)
 
     def now(self, doing: str) -> None:
-        """Say what takes a while."""
+        """Set the current slow step."""
         self._whole.doing = doing
 
     def ok(self, text: str) -> None:
-        """All is well."""
+        """Add a result without a problem."""
         self._add(Level.OK, text)
 
     def note(self, text: str, advice: str | None = None) -> None:
-        """Something is not there, or not known, and need not be."""
+        """Add information that needs no action."""
         self._add(Level.NOTE, text, advice)
 
     def warn(self, text: str, advice: str | None = None) -> None:
-        """It works, but …; no advice where the text says what to do."""
+        """Add something that works but should change. Leave the advice out if the text gives it."""
         self._add(Level.WARNING, text, advice)
 
     def fail(self, text: str, advice: str | None = None, details: Iterable[str] = ()) -> None:
-        """It does not work; no advice where the text says what to do."""
+        """Add something that does not work. Leave the advice out if the text gives it."""
         self._add(Level.PROBLEM, text, advice, tuple(details))
 
     def _add(self, level: Level, text: str, advice: str | None = None, details: tuple[str, ...] = ()) -> None:
@@ -74,5 +75,5 @@ class Report:
 
 
 def count(number: int, what: str) -> str:
-    """So many of something."""
+    """A number with its noun, in the singular or plural."""
     return f"{number} {what}{'s' if number != 1 else ''}"

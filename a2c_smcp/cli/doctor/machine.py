@@ -1,4 +1,4 @@
-"""This machine: Python, what is installed of this package, and the folders it writes to."""
+"""This machine: Python, the installed extras, and the folders that the package writes to."""
 
 from __future__ import annotations
 
@@ -19,36 +19,39 @@ from a2c_smcp.utils.extras import how_to_install
 
 DISTRIBUTION = "a2c-stack"
 ROOM = 1_000_000_000
-"""Free bytes below which a folder is told to be nearly full; the document cache takes up to half of that."""
+"""Free bytes below which a disk is a warning. The document cache uses up to half of this."""
 NO_ROOM = 50_000_000
+"""Free bytes below which a disk is a problem."""
 
 _OF_AN_EXTRA = re.compile(r"(?P<package>[\w.-]+).*;.*\bextra\s*==\s*['\"](?P<extra>[\w-]+)['\"]")
 
 
 async def check_software(options: Options, report: Report) -> None:
-    """Python, and the extras that are there or not."""
+    """Report the versions, and the extras that are installed, incomplete or missing."""
     report.ok(f"Python {platform.python_version()}, {DISTRIBUTION} {a2c_smcp.__version__}, {platform.platform()}")
     try:
         required = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:
-        report.warn("this package runs without being installed", how_to_install())
+        report.warn("this package is not installed: it runs from its source folder", how_to_install())
         return
+    # The metadata of the installed distribution, not pyproject.toml: only a clone of the project has that file.
     packages: defaultdict[str, list[str]] = defaultdict(list)
     for line in required:
         if found := _OF_AN_EXTRA.match(line):
             packages[found["extra"]].append(found["package"])
-    packages.pop("all", None)
+    packages.pop("all", None)  # it only repeats the others
     missing = {extra: [name for name in names if not _is_installed(name)] for extra, names in packages.items()}
     if complete := sorted(extra for extra, names in missing.items() if not names):
-        report.ok(f"extras that are installed: {', '.join(complete)}")
+        report.ok(f"installed extras: {', '.join(complete)}")
     absent: list[str] = []
     for extra, names in sorted(missing.items()):
         if names and len(names) < len(packages[extra]):
-            report.warn(f"extra {extra} lacks {', '.join(names)}", how_to_install(extra))
+            # Some of an extra without the rest is no choice that anybody makes: an installation has failed half-way.
+            report.warn(f"extra {extra} is incomplete: {', '.join(names)} missing", how_to_install(extra))
         elif names:
             absent.append(extra)
     if absent:
-        report.note(f"optional, and not installed: {', '.join(absent)}; {how_to_install(absent[0])} adds one")
+        report.note(f"optional extras not installed: {', '.join(absent)}; {how_to_install(absent[0])} adds one")
 
 
 def _is_installed(name: str) -> bool:
@@ -60,13 +63,13 @@ def _is_installed(name: str) -> bool:
 
 
 async def check_folders(options: Options, report: Report) -> None:
-    """Whether what has to be written can be."""
+    """Check that the cache and the temporary folder are writable and have free space."""
     from a2c_documents.store.store import default_location
 
     cache = default_location(Path.cwd()).parent
     folders = {
-        "the document cache": (cache, "give it to this user, or set XDG_CACHE_HOME to a folder that can be written to"),
-        "the temporary folder": (Path(_temporary()), "set TMPDIR to a folder that can be written to"),
+        "the document cache": (cache, "make it writable for this user, or set XDG_CACHE_HOME to a writable folder"),
+        "the temporary folder": (Path(_temporary()), "set TMPDIR to a writable folder"),
     }
     for name, (folder, advice) in folders.items():
         await asyncio.to_thread(_check_folder, name, folder, advice, report)
@@ -75,24 +78,26 @@ async def check_folders(options: Options, report: Report) -> None:
 def _temporary() -> str:
     try:
         return tempfile.gettempdir()
-    except FileNotFoundError:  # none of the usual ones can be written to
+    except FileNotFoundError:  # no candidate is writable: report on the one that the environment asks for
         return os.environ.get("TMPDIR", "/tmp")
 
 
 def _check_folder(name: str, folder: Path, advice: str, report: Report) -> None:
     try:
+        # The cache is created on first use. Until then, its nearest parent has to be writable. Only writing proves it:
+        # permission bits say nothing about read-only mounts, quotas and sandboxes.
         present = next(place for place in (folder, *folder.parents) if place.exists())
         with tempfile.TemporaryFile(dir=present):
             pass
         free = shutil.disk_usage(present).free
     except OSError as error:
-        report.fail(f"{name} {folder} cannot be written to: {error.strerror or error}", advice)
+        report.fail(f"{name} {folder} is not writable: {error.strerror or error}", advice)
         return
     if free >= ROOM:
-        report.ok(f"{name} {folder} can be written to; {free / 1e9:.1f} GB are free")
+        report.ok(f"{name} {folder} is writable; {free / 1e9:.1f} GB free")
         return
-    told = f"{name} {folder} has only {free / 1e6:.0f} MB left"
+    told = f"{name} {folder} has only {free / 1e6:.0f} MB of free space"
     if free < NO_ROOM:
-        report.fail(told, "make room on that disk")
+        report.fail(told, "free space on that disk")
     else:
-        report.warn(told, "make room on that disk")
+        report.warn(told, "free space on that disk")

@@ -1,4 +1,4 @@
-"""The MCP servers of a configuration: whether each can be started, and what it says once it is."""
+"""The MCP servers of a configuration: whether each can start, and what it offers once it has."""
 
 from __future__ import annotations
 
@@ -20,15 +20,17 @@ from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.types import ServerState, ServerStatus
 
 LISTING = 10.0
-"""Seconds in which a server shall say which windows and documents it has."""
+"""Seconds that the servers have to list their windows and documents."""
 SLOW = 20.0
-"""Seconds for a start after which its owner may want to know."""
+"""A start that takes longer, in seconds, is a warning."""
 
 
 async def check_servers(
     options: Options, config: LoadedConfig, resolver: InputResolver, lacking: Mapping[str, list[str]], report: Report
 ) -> None:
-    """What each needs, side by side; then a start of those that have it, side by side. `lacking` are inputs."""
+    """Check what each server needs, then start those that have it, all concurrently. `lacking` has missing inputs."""
+    # Servers finish in any order, and the report has the order of the file: each gets a report of its own, and the
+    # `finally` joins them even if the time limit of the whole check expires.
     reports = {server.name: Report(report.group) for server in config.servers}
     try:
         report.now("looking for programs and addresses")
@@ -39,14 +41,14 @@ async def check_servers(
         if options.start and ready_to_go:
             await _start(options, ready_to_go, resolver, reports, report)
     finally:
-        for one in reports.values():  # in the file's order, however they went
+        for one in reports.values():
             report.findings.extend(one.findings)
 
 
 async def _has_what_it_needs(
     options: Options, server: MCPServerConfig, lacking: Mapping[str, list[str]], report: Report
 ) -> bool:
-    """Whether a start is worth a try."""
+    """Whether the server can be started, as far as that shows without a start."""
     if server.disabled:
         report.note(f"{server.name} is disabled")
         return False
@@ -56,24 +58,26 @@ async def _has_what_it_needs(
     else:
         is_there = await _is_reachable(options, parameters, report, server.name)
     if is_there and server.name in lacking:
-        report.note(f"{server.name} is not started: it needs {', '.join(lacking[server.name])}")
+        report.note(f"{server.name} is not started: no value for input {', '.join(lacking[server.name])}")
     elif is_there and not options.start:
-        report.ok(f"{server.name}: what it is started with is there")
+        report.ok(f"{server.name}: everything that it needs to start is available")
     return is_there and server.name not in lacking
 
 
 async def _is_reachable(options: Options, parameters: Mapping[str, Any], report: Report, who: str) -> bool:
     url = parameters.get("url")
     if not isinstance(url, str) or "${" in url:
-        return True  # known when its inputs are
+        return True  # the address depends on inputs, which are resolved only for a start
     keep_secret(url, options.secrets)
     try:
         place = Address.of(url)
     except ValueError as error:
-        report.fail(f"{who}: {error}", "mend its `url`")
+        report.fail(f"{who}: {error}", "correct its `url`")
         return False
+    # HTTP clients of MCP servers use the proxy of the environment. Behind one, this machine often cannot resolve or
+    # reach the address itself, and a direct connection would report a problem that does not exist.
     if getproxies().get(urlsplit(url).scheme) and not proxy_bypass(place.host):
-        return True  # the proxy knows the way
+        return True
     return await dial(place, report, who)
 
 
@@ -105,7 +109,7 @@ async def _start(
         input_resolver=resolver,
         policy=Policy(start_timeout=options.start_timeout, restart=False),
         on_status_changed=on_status_changed,
-        require_subscribe=False,  # what would not be shown is counted, and told
+        require_subscribe=False,  # so that `_gate` can say how many windows and documents the option hides
     )
     whole.now(_starting(starting))
     try:
@@ -116,7 +120,7 @@ async def _start(
         for status in computer.status:
             tell = _Telling(options, computer, reports[status.name])
             tell.status(status, took.get(status.name))
-    finally:  # whatever happens, nothing runs afterwards
+    finally:  # also on Ctrl-C and on the check's time limit: no MCP server may outlive the doctor
         whole.now("stopping MCP servers")
         await computer.shutdown()
 
@@ -127,7 +131,7 @@ def _starting(names: Iterable[str]) -> str:
 
 
 class _Telling:
-    """Says how a server is that was started."""
+    """Reports on a server that was started."""
 
     def __init__(self, options: Options, computer: Computer, report: Report) -> None:
         self._options = options
@@ -135,15 +139,15 @@ class _Telling:
         self._report = report
 
     def status(self, status: ServerStatus, seconds: float | None) -> None:
-        """Well or not, and why."""
+        """Report whether the server is ready, what it offers, and why it failed."""
         name = status.name
         if status.state is not ServerState.READY:
             reason = status.reason or f"did not start within {self._options.start_timeout:g} s"
             self._report.fail(
                 f"{name} does not start: {reason}",
-                "what it wrote to its standard error says more"
+                "see its output on standard error"
                 if status.stderr
-                else "run its command by hand, or see the logs of where it runs; --start-timeout gives it more time",
+                else "run its command in a terminal, or see its logs; --start-timeout gives it more time",
                 status.stderr,
             )
             return
@@ -155,7 +159,7 @@ class _Telling:
         if seconds is not None and seconds > SLOW:
             self._report.warn(
                 f"{', '.join(facts)}; it took {seconds:.0f} s to start",
-                "a first start may download the package: the next should be faster; else install it beforehand",
+                "the first start may download a package; if later starts are slow too, install the package beforehand",
             )
         else:
             self._report.ok(", ".join(facts) + (f"; it took {seconds:.1f} s to start" if seconds is not None else ""))
@@ -164,7 +168,7 @@ class _Telling:
             self._report.warn(f"{name}: {note}")
 
     def _gate(self, status: ServerStatus) -> None:
-        """Windows and documents that would not be shown."""
+        """Warn about windows and documents that the Computer would not offer."""
         session = self._computer.mcp_manager.session(status.name)
         capabilities = session.server_capabilities if session is not None else None
         resources = capabilities.resources if capabilities is not None else None
@@ -176,8 +180,8 @@ class _Telling:
         if not hidden or not self._options.require_subscribe or (resources is not None and resources.subscribe):
             return
         self._report.warn(
-            f"{status.name}: its {hidden} are not shown: it does not declare resources.subscribe, so nobody would hear "
-            "of changes",
-            "start the Computer with --no-require-subscribe, which reads them again each time; servers on version 1 of "
-            "the Python SDK never declare it",
+            f"{status.name}: its {hidden} are not shown: it does not declare resources.subscribe, so it would not "
+            "announce changes",
+            "start the Computer with --no-require-subscribe, which reads them again on each request; servers that use "
+            "version 1 of the Python SDK never declare it",
         )

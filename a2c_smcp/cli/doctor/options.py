@@ -1,4 +1,4 @@
-"""What the doctor is asked to look at."""
+"""The options of the doctor, and the addresses that it checks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """The options of `a2c doctor`, and the secrets that nothing it says may hold."""
+    """The options of `a2c doctor`, and the secrets that its report must not show."""
 
     port: int
     is_port_given: bool
@@ -41,7 +41,7 @@ class Options:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What a client sends with its first request."""
+        """The headers that carry the key."""
         return {self.api_key_header: self.api_key} if self.api_key is not None else {}
 
     async def reach(self, client: AsyncSMCPAgentClient | SMCPComputerClient, transports: list[str]) -> None:
@@ -50,7 +50,8 @@ class Options:
 
 
 def keep_secret(url: str, secrets: Secrets) -> None:
-    """Let nothing be seen of a password or token in an address."""
+    """Add the password and the tokens in a URL to the secrets."""
+    # `replace_secrets` knows where a URL can carry secrets: user info, and query parameters with telling names.
 
     def remember(_: str, value: str) -> str:
         secrets.add(value)
@@ -61,7 +62,7 @@ def keep_secret(url: str, secrets: Secrets) -> None:
 
 @dataclass(frozen=True)
 class Address:
-    """Where somebody listens."""
+    """The host, port and scheme of a URL."""
 
     host: str
     port: int
@@ -69,10 +70,10 @@ class Address:
 
     @classmethod
     def of(cls, url: str) -> Address:
-        """Where an address leads to.
+        """The address of a URL.
 
         Raises:
-            ValueError: that is no address.
+            ValueError: the URL is invalid.
         """
         parts = check_url(url)
         is_tls = parts.scheme in ("https", "wss")
@@ -80,11 +81,11 @@ class Address:
 
     @property
     def origin(self) -> str:
-        """The address without anything that could be a secret."""
+        """The URL without path, query and user info, which may contain secrets."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'https' if self.is_tls else 'http'}://{host}:{self.port}"
 
     @property
     def is_local(self) -> bool:
-        """Whether it is this machine."""
+        """Whether the address is loopback."""
         return self.host in ("localhost", "::1") or self.host.startswith("127.")

@@ -1,4 +1,4 @@
-"""The port that a Server on this machine would take: whether it is free, or who has it."""
+"""The port for a Server on this machine: whether it is free, or which program uses it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from a2c_smcp.utils.system.sockets import bind
 from a2c_smcp.utils.text import printable
 
 HOST = "127.0.0.1"
-"""Where `a2c server` listens unless it is told otherwise."""
+"""The default address of `a2c server`."""
 PATIENCE = 3.0
-"""Seconds for whoever is on the same machine."""
+"""Seconds for an answer of the program that uses the port; it runs on this machine."""
 
 
 async def check_port(options: Options, report: Report) -> None:
-    """Try to take it; if that fails, ask who answers there."""
+    """Listen on the port; if it is in use, find out what answers there."""
     port = options.port
+    # Listening is the only reliable test: a connection attempt says nothing about a port that is bound but not served,
+    # or that this user may not use.
     try:
         bind(HOST, port).close()
     except OSError as error:
@@ -28,11 +30,13 @@ async def check_port(options: Options, report: Report) -> None:
             await _ask_who_has_it(port, options.is_port_given, report)
         elif error.errno == errno.EACCES:
             report.fail(
-                f"port {port} may not be taken by this user",
-                "take one above 1023 (`a2c server --port 8000`), with a proxy in front for 80 and 443",
+                f"this user may not listen on port {port}",
+                "use a port above 1023 (`a2c server --port 8000`), with a proxy in front for 80 and 443",
             )
         else:
-            report.fail(f"port {port} cannot be taken: {error.strerror or error}", "`a2c server --port 8000`")
+            report.fail(
+                f"cannot listen on port {port}: {error.strerror or error}", "use another port: `a2c server --port 8000`"
+            )
         return
     report.ok(f"port {port} is free for a Server on this machine")
 
@@ -40,10 +44,11 @@ async def check_port(options: Options, report: Report) -> None:
 async def _ask_who_has_it(port: int, is_wanted: bool, report: Report) -> None:
     owner = await _owner(port)
     if owner is None:
-        report.ok(f"an A2C Server answers at port {port} of this machine")
+        report.ok(f"an A2C Server is listening on port {port} of this machine")
         return
-    taken = f"port {port} of this machine is taken by {owner}"
-    advice = f"`a2c server --port {port + 1}`, or end that program (`ss -ltnp 'sport = :{port}'` names it)"
+    taken = f"port {port} of this machine is in use by {owner}"
+    advice = f"use another port (`a2c server --port {port + 1}`), or stop it (`ss -ltnp 'sport = :{port}'` names it)"
+    # The default port matters only to those who run a Server here. With --port or A2C_PORT, that is certain.
     if is_wanted:
         report.fail(taken, advice)
     else:
@@ -51,7 +56,8 @@ async def _ask_who_has_it(port: int, is_wanted: bool, report: Report) -> None:
 
 
 async def _owner(port: int) -> str | None:
-    """Who answers there, in words; None if it is an A2C Server."""
+    """A description of the program that uses the port; None if it is an A2C Server."""
+    # Certificates are not verified: this only identifies a program on this machine, and sends no key.
     async with session(seconds=PATIENCE) as http:
         for scheme in ("http", "https"):
             try:
@@ -62,4 +68,4 @@ async def _owner(port: int) -> str | None:
                     return f"another web server{f' ({software})' if software else ''}"
             except (aiohttp.ClientError, TimeoutError, ValueError):
                 continue
-    return "another program, which does not speak HTTP"
+    return "another program, which does not answer HTTP"

@@ -1,4 +1,4 @@
-"""The programs that MCP servers are started with: whether they are there, and how they are had."""
+"""The programs of MCP servers: whether they are installed, and how to install them."""
 
 from __future__ import annotations
 
@@ -28,34 +28,36 @@ _HOW_TO_HAVE = {
     "go": "install Go: https://go.dev",
     "java": "install a Java runtime: `apt install default-jre` or `brew install openjdk`",
     "dotnet": "install .NET: https://dotnet.microsoft.com",
-    "python": "write python3 if that is there, or install Python: https://www.python.org",
+    "python": "use python3 if it is installed, or install Python: https://www.python.org",
     "python3": "install Python: https://www.python.org, `apt install python3`",
-    "a2c": "write the full path of a2c: it is in the `bin` of the environment that this package is installed in",
+    "a2c": "use the full path of a2c: it is in the `bin` folder of the environment where this package is installed",
 }
 
 
 def check_program(parameters: Mapping[str, Any], report: Report, who: str) -> bool:
-    """Whether the command and the folder of a server are there."""
+    """Whether the command and the folder of a server exist."""
     command, cwd = parameters["command"], parameters.get("cwd")
     env: Mapping[str, Any] = parameters.get("env") or {}
     if isinstance(cwd, str) and "${" not in cwd and not os.path.isdir(cwd):
-        report.fail(f"{who}: its folder {cwd} does not exist", "make it, or mend `cwd`")
+        report.fail(f"{who}: its folder {cwd} does not exist", "create it, or correct `cwd`")
         return False
     if not isinstance(command, str) or "${" in command:
-        return True  # known when its inputs are
+        return True  # the command depends on inputs, which are resolved only for a start
+    # The PATH that the server will get, which may differ from that of this process: MCP servers inherit only a few
+    # variables, and `env` of the configuration overrides them.
     path = env.get("PATH") or default_environment().get("PATH")
     if shutil.which(command, path=path) is not None:
         return True
-    beside = os.path.join(cwd or "", command)
+    beside = os.path.join(cwd or "", command)  # a relative path is resolved in the folder of the server
     if os.sep in command and os.path.exists(beside):
         if os.access(beside, os.X_OK):
             return True
-        report.fail(f"{who}: {command} may not be run", f"chmod +x {beside}")
+        report.fail(f"{who}: {command} is not executable", f"chmod +x {beside}")
         return False
     name = os.path.basename(command).lower().removesuffix(".exe").removesuffix(".cmd")
-    how = _HOW_TO_HAVE.get(name, "install it, or mend `command`")
+    how = _HOW_TO_HAVE.get(name, "install it, or correct `command`")
     report.fail(
         f"{who}: command not found: {command}",
-        f"{how}. If your shell has it, write its full path: a service sees another PATH",
+        f"{how}. If your shell finds it, use its full path: a service has another PATH",
     )
     return False

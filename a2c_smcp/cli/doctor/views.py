@@ -1,4 +1,4 @@
-"""What a person sees: while checks run, and of what they found."""
+"""The progress of checks and their findings, for a person."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _URGENT = (Level.PROBLEM, Level.WARNING)
 
 
 async def run_with_progress(examination: Examination) -> None:
-    """Run the checks; on a terminal, show those that take a while."""
+    """Run the checks; on a terminal, show those that are running."""
     if not sys.stderr.isatty():
         await examination.run()
         return
@@ -55,7 +55,7 @@ def _progress(examination: Examination) -> Table:
 
 
 def findings(found: Sequence[Finding]) -> Iterable[RenderableType]:
-    """Problems, then warnings, then the rest, group by group; at the end, how many of which kind."""
+    """Problems, then warnings, then the rest by group; at the end, the number of each."""
     urgent = [finding for level in _URGENT for finding in found if finding.level is level]
     rest = [finding for finding in found if finding.level not in _URGENT]
     for part in (urgent, rest):
@@ -84,7 +84,9 @@ def _finding(finding: Finding) -> Iterable[RenderableType]:
 
 
 def _indented(text: str, indent: str) -> str:
-    """The text in lines that fit the terminal, if there is one."""
+    """The text indented, and wrapped at the width of the terminal."""
+    # Not wrapped without a terminal: a line that is searched with grep or pasted into a report has to stay whole. Not
+    # wrapped at hyphens, because a wrapped option or URL cannot be copied.
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
     lines = textwrap.wrap(
         printable(text),

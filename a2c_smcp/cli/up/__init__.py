@@ -1,6 +1,6 @@
-"""`a2c up`: a Server, a Computer and what it offers, in one command.
+"""`a2c up`: a Server and a Computer with documents, in one command.
 
-The command's process supervises two others, the Server's and the Computer's. Each gets the plan as the first line of
-its standard input, which it then holds as a lifeline: when it ends, so does the part. What a part has to tell comes as
-lines of JSON on its standard output, its log on standard error.
+The process of the command supervises two others: the Server and the Computer. Each reads its plan from the first line
+of standard input. The pipe then stays open as a lifeline: when it closes, the child stops, even if the supervisor was
+killed. Children report on standard output, as lines of JSON, and log to standard error.
 """

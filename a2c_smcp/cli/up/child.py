@@ -1,4 +1,4 @@
-"""A part's ties to the command: the plan that comes in, the reports that go out, and the end when it has gone."""
+"""A child's side of the pipes to the supervisor: it reads the plan, sends reports, and stops when the pipe closes."""
 
 from __future__ import annotations
 
@@ -22,19 +22,24 @@ from a2c_smcp.utils.system.signals import stop_this_process
 from a2c_smcp.utils.system.sockets import close_inherited
 
 MOST_WAITING = 1_000_000
-"""Bytes that may wait to be written; a part never waits for whoever reads them, and what comes then is lost."""
+"""Bytes that may wait to be written. Beyond that, data is dropped: a child must not block on a slow reader."""
 LAST_WORDS_SECONDS = 1.0
+"""Seconds at the end for output that is still waiting."""
 
 logger = logging.getLogger("a2c.up")
 
 
 def run_child(main: Callable[[Plan, Reports], None]) -> None:
-    """Be a part: run with the plan, until standard input ends, which is as SIGTERM."""
+    """Run `main` with the plan. The end of standard input has the effect of SIGTERM."""
     collect_less_often()
     plan = Plan.from_line(sys.stdin.buffer.readline())
-    close_inherited(plan.listener)  # MCP servers would inherit it too, and could speak in our name
+    # The listener came with the start, and so did any other descriptor that the supervisor's own parent left open. MCP
+    # servers would inherit them in turn, and one with the listener could answer in the name of the Server.
+    close_inherited(plan.listener)
     threading.Thread(target=_hold, name="lifeline", daemon=True).start()
     output, errors = Writer(1), Writer(2)
+    # The supervisor may be busy drawing, or stopped with Ctrl-Z. A log line that blocks on a full pipe would then stop
+    # the event loop, and with it the whole office.
     sys.stderr = _Lines(errors)
     configure_logging("warning", "json")
     try:
@@ -43,7 +48,7 @@ def run_child(main: Callable[[Plan, Reports], None]) -> None:
         sys.exit(end.exit_code)
     except Exception as error:
         cause = _cause_of(error)
-        logger.error("%s", str(cause) or type(cause).__name__)  # the command's last words about us
+        logger.error("%s", str(cause) or type(cause).__name__)  # the supervisor shows it as the reason
         sys.exit(1)
     finally:
         output.drain(LAST_WORDS_SECONDS)
@@ -51,19 +56,21 @@ def run_child(main: Callable[[Plan, Reports], None]) -> None:
 
 
 def _cause_of(error: BaseException) -> BaseException:
-    """What went wrong first, of all that a task group gathered."""
+    """The first error inside an exception group, or the error itself."""
     gathered = cast("tuple[BaseException, ...]", getattr(error, "exceptions", ()))
     return _cause_of(gathered[0]) if gathered else error
 
 
 def _hold() -> None:
+    # `os.read`, because a thread that is blocked in a read of `sys.stdin` holds the lock of that stream. At exit, the
+    # interpreter needs the lock and aborts without it.
     while os.read(sys.stdin.fileno(), 4_096):
         pass
     stop_this_process()
 
 
 class Writer:
-    """Writes to a file descriptor from a thread of its own: whoever has something to say never waits."""
+    """Writes to a file descriptor in a thread, so that callers never block."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -73,7 +80,7 @@ class Writer:
         threading.Thread(target=self._write, name=f"writer {descriptor}", daemon=True).start()
 
     def write(self, data: bytes) -> None:
-        """Have it written, if there is room; returns at once."""
+        """Queue data for writing, or drop it if the queue is full. Returns at once."""
         with self._news:
             if self._size + len(data) <= MOST_WAITING:
                 self._waiting.append(data)
@@ -81,7 +88,7 @@ class Writer:
                 self._news.notify_all()
 
     def drain(self, seconds: float) -> None:
-        """Wait until everything is written, at most so long."""
+        """Wait until everything is written, for at most `seconds`."""
         deadline = time.monotonic() + seconds
         with self._news:
             self._news.wait_for(lambda: not self._size, max(deadline - time.monotonic(), 0))
@@ -93,18 +100,19 @@ class Writer:
                 data = self._waiting.popleft()
             try:
                 rest = memoryview(data)
-                while rest:
+                while rest:  # a pipe may take only a part
                     rest = rest[os.write(self._descriptor, rest) :]
-            except OSError:  # nobody listens any more: the lifeline has ended too
+            except OSError:  # the reader is gone, and the lifeline stops this process
                 return
             finally:
+                # Counted down only after the write, or `drain` would return while the last line is on its way.
                 with self._news:
                     self._size -= len(data)
                     self._news.notify_all()
 
 
 class _Lines(io.TextIOBase):
-    """Standard error that nobody waits for."""
+    """A standard error that never blocks."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
@@ -115,11 +123,11 @@ class _Lines(io.TextIOBase):
 
 
 class Reports:
-    """What a part has to tell: lines of JSON."""
+    """Sends reports to the supervisor, as lines of JSON."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
 
     def tell(self, kind: str, **data: Any) -> None:
-        """Say something; returns at once."""
+        """Send a report. Returns at once."""
         self._writer.write(json.dumps({"kind": kind, **data}).encode() + b"\n")

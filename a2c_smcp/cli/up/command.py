@@ -1,4 +1,4 @@
-"""`a2c up`: the options, and the plan they make."""
+"""`a2c up`: the options, and the plan that they make."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _PREFIX = "a2c-up-"
 OLD_SECONDS = 60.0
+"""The age from which on an unlocked folder counts as left behind."""
 
 
 def up(
@@ -108,6 +109,7 @@ def up(
     if port is None and listener.getsockname()[1] != USUAL_PORT:
         used = listener.getsockname()[1]
         typer.echo(f"port {USUAL_PORT} is in use; using {used} (choose one with --port)", err=True)
+    # Questions come before the folder: a person may take minutes to answer, or leave with Ctrl-C.
     values = _ask_inputs(files)
     with listener, _run_folder() as here:
         plan = Plan(
@@ -127,7 +129,7 @@ def up(
 
 
 def _check_names(office_id: str, computer: str) -> None:
-    """End the command if no Server takes these."""
+    """End the command if the Server would reject these names."""
     from a2c_smcp.errors import MalformedRequestError
     from a2c_smcp.protocol.limits import Limits
     from a2c_smcp.protocol.payloads import check_payload
@@ -140,7 +142,7 @@ def _check_names(office_id: str, computer: str) -> None:
 
 
 def _configs(config: Path | None, with_mine: bool) -> dict[Path, LoadedConfig]:
-    """The files with more MCP servers; one with a mistake ends the command."""
+    """Load the files with more MCP servers. A mistake in one ends the command."""
     from a2c_smcp.cli.config import load
     from a2c_smcp.computer.config.importing import HOSTS, candidates
 
@@ -149,7 +151,7 @@ def _configs(config: Path | None, with_mine: bool) -> dict[Path, LoadedConfig]:
         found = [place for host in HOSTS for place in candidates(host) if place.is_file()]
         if not found:
             places = ", ".join(str(place) for host in HOSTS for place in candidates(host))
-            fail(f"--with-my-config: nothing at {places}", 2)
+            fail(f"--with-my-config: found no configuration of another host; looked for {places}", 2)
         files += found
     loaded = {file.resolve(): load(file) for file in files}
     for file, servers in loaded.items():
@@ -161,7 +163,7 @@ def _configs(config: Path | None, with_mine: bool) -> dict[Path, LoadedConfig]:
 
 
 def _ask_inputs(files: dict[Path, LoadedConfig]) -> dict[str, Any]:
-    """What the MCP servers want to know before they start: asked here, where the terminal is."""
+    """Ask for the inputs of the MCP servers. The Computer's process cannot: it has no terminal."""
     import asyncio
     import sys
 
@@ -188,29 +190,31 @@ def _ask_inputs(files: dict[Path, LoadedConfig]) -> dict[str, Any]:
 
 @contextmanager
 def _run_folder() -> Generator[Path]:
-    """A folder for as long as we run, for nobody else; and the end of those whose owner was killed."""
+    """A private folder for the time of the run. Also removes folders of runs that were killed."""
     _sweep()
     try:
         here = Path(tempfile.mkdtemp(prefix=_PREFIX))
     except OSError as error:
-        fail(f"there is no place for temporary files: {error.strerror or error} (TMPDIR says where)")
+        fail(f"cannot create a temporary folder: {error.strerror or error}; set TMPDIR to a writable folder")
     owned = lock_folder(here)
     try:
         (here / "office").mkdir()
         yield here
     finally:
         if owned is not None:
-            os.close(owned)  # first: Windows removes no file that is open
+            os.close(owned)  # first: Windows cannot remove a file that is open
         shutil.rmtree(here, ignore_errors=True)
 
 
 def _sweep() -> None:
-    """Remove what was left behind. A folder that is new may be one whose owner is about to own it."""
+    """Remove folders that runs left behind when they were killed."""
     try:
         found = list(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"))
-    except OSError:  # there is no such place
+    except OSError:  # no temporary folder exists; `_run_folder` reports it
         return
     for left in found:
+        # A lock shows whether the owner lives: the system releases it however the process ends. The age protects a
+        # folder that another run has created and not locked yet.
         owned = lock_folder(left)
         if owned is not None:
             age = time.time() - os.fstat(owned).st_mtime
@@ -220,10 +224,10 @@ def _sweep() -> None:
 
 
 def _copy_sample(here: Path) -> Path:
-    """The bundled documents, to be changed at will."""
+    """Copy the bundled documents, so that they can be changed."""
     from a2c_smcp.cli.up.plan import sample_folder
 
     source = sample_folder()
     if not source.is_dir():
-        fail("the bundled examples are missing from this installation; name a folder: a2c up FOLDER")
+        fail("the bundled examples are missing from this installation; give a folder: a2c up FOLDER")
     return shutil.copytree(source, here / "library")

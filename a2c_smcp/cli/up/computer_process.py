@@ -1,4 +1,4 @@
-"""The Computer of `a2c up`, in a process of its own: an ordinary Computer that tells how its MCP servers are."""
+"""The process of the Computer of `a2c up`: an ordinary Computer that reports the states of its MCP servers."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ logger = logging.getLogger("a2c.up")
 
 
 def gather_servers(plan: Plan) -> LoadedConfig:
-    """The MCP servers of the plan: ours, and those of its files; of two with the same name the first."""
+    """The built-in MCP servers and those of the plan's files; of two with the same name, the first."""
     servers: dict[str, MCPServerConfig] = {}
     loaded = LoadedConfig()
     for file in plan.configs:
         found = load_config(Path(file))
         for server in found.servers:
             if servers.setdefault(server.name, server) is not server:
-                logger.warning("%s: there is another MCP server %s already; left out", file, server.name)
+                logger.warning("%s: skipping MCP server %s: another one has this name", file, server.name)
         known = {wanted.id for wanted in loaded.inputs}
         loaded.inputs += [wanted for wanted in found.inputs if wanted.id not in known]
     loaded.servers = [*_own_servers(plan, set(servers)), *servers.values()]
@@ -42,27 +42,29 @@ def gather_servers(plan: Plan) -> LoadedConfig:
 
 def _own_servers(plan: Plan, taken: set[str]) -> list[MCPServerConfig]:
     documents = ["-m", "a2c_smcp.cli", "documents", plan.folder]
-    if plan.is_sample:  # a copy that lives as long as we do
+    # The copy is in a folder with a random name: without a fixed host id, its addresses would differ in every run, and
+    # a cache would keep files that no later run finds again.
+    if plan.is_sample:
         documents += ["--host-id", "library", "--no-cache"]
     windows = ["-m", "a2c_smcp.cli.up.machine_server", plan.computer, plan.journal]
     return [_own_server("documents", documents, taken), _own_server("machine", windows, taken)]
 
 
 def _own_server(name: str, arguments: list[str], taken: set[str]) -> MCPServerConfig:
-    while name in taken:
+    while name in taken:  # the owner's servers keep their names, which tools and prompts may mention
         name = f"a2c-{name}"
     return server_from(
         {
             "name": name,
             "type": "stdio",
             "server_parameters": {"command": sys.executable, "args": arguments},
-            "default_tool_meta": {"auto_apply": True},  # they only read
+            "default_tool_meta": {"auto_apply": True},  # their tools only read
         }
     )
 
 
 class Watcher:
-    """Tells how the MCP servers are whenever that changes, once for all that happens at a time."""
+    """Reports the states of the MCP servers when they change."""
 
     def __init__(self, reports: Reports) -> None:
         self._reports = reports
@@ -70,12 +72,12 @@ class Watcher:
         self._is_due = False
 
     def watch(self, host: Host) -> None:
-        """Tell of this host's servers."""
+        """Report the servers of this host from now on."""
         self._host = host
         self.look()
 
     def look(self, _: str = "") -> None:
-        """Something changed."""
+        """Note a change. Changes in the same iteration of the event loop make one report."""
         if not self._is_due:
             self._is_due = True
             asyncio.get_running_loop().call_soon(self._tell)
@@ -84,6 +86,7 @@ class Watcher:
         self._is_due = False
         if self._host is not None:
             computer = self._host.computer
+            # No person can confirm calls in this process, so it rejects tools that need it. The display shows how many.
             asking = Counter(
                 entry.server
                 for entry in computer.mcp_manager.book.entries.values()
@@ -94,7 +97,7 @@ class Watcher:
 
 
 def _in_short(status: ServerStatus, asking: int) -> dict[str, Any]:
-    """What is shown of a server; `asking` is how many of its tools nobody can allow."""
+    """The report on one server. `asking` is the number of its tools that need confirmation, and are rejected."""
     reason = " | ".join(filter(None, (status.reason, *status.stderr[-1:])))
     return {
         "asking": asking,
@@ -108,7 +111,8 @@ def _in_short(status: ServerStatus, asking: int) -> dict[str, Any]:
 
 
 async def run(plan: Plan, reports: Reports) -> int:
-    """Be the Computer until a signal comes."""
+    """Run the Computer until a signal arrives."""
+    # `keep_trying`: both processes have the key from the same plan, so a rejection is not final.
     options = Options(
         config=None,
         url=plan.url,
@@ -134,7 +138,7 @@ async def run(plan: Plan, reports: Reports) -> int:
 
 
 def main(plan: Plan, reports: Reports) -> None:
-    """Run until a signal comes."""
+    """Run until a signal arrives."""
     run_until_done(run(plan, reports))
 
 

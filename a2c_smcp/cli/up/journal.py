@@ -1,4 +1,4 @@
-"""The last of what happened in the office, in a file that the `machine` MCP server shows as a window."""
+"""The recent activity of the office, in a file that the `machine` MCP server shows as a window."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 
 LINES = 20
 WRITE_SECONDS = 0.2
-"""However much happens, it is written no more often than this."""
+"""The shortest time between two writes, in seconds. Each write makes the Agent read the window again."""
 
 logger = logging.getLogger("a2c.up")
 
 
 class Journal:
-    """The last lines; `keep` writes them, for as long as it runs."""
+    """The last lines; `keep` writes them to the file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -25,12 +25,12 @@ class Journal:
         self._write("")
 
     def add(self, line: str) -> None:
-        """Something happened."""
+        """Add a line, for the next write."""
         self._lines.append(line)
         self._news.set()
 
     async def keep(self) -> None:
-        """Write what is new, until cancelled."""
+        """Write new lines until cancelled."""
         while True:
             await self._news.wait()
             self._news.clear()
@@ -38,14 +38,15 @@ class Journal:
             await asyncio.sleep(WRITE_SECONDS)
 
     def _write(self, text: str) -> None:
-        """Replace the file, so that nobody reads half of it. Without room on the disk the office goes on."""
+        """Write the file. An error is logged once, and the office goes on."""
+        # Written beside and renamed: the MCP server, another process, never reads half a file.
         fresh = self._path.with_suffix(".new")
         try:
             fresh.write_text(text, "utf-8")
             fresh.replace(self._path)
         except OSError as error:
             if not self._is_broken:
-                logger.warning("the activity cannot be written down: %s", error)
+                logger.warning("cannot write the activity file: %s", error)
             self._is_broken = True
         else:
             self._is_broken = False

@@ -1,4 +1,4 @@
-"""The built-in MCP server of `a2c up`: two windows, the machine and what happens in the office.
+"""The built-in MCP server of `a2c up`: two windows, the machine and the activity of the office.
 
 `python -m a2c_smcp.cli.up.machine_server NAME JOURNAL`, over standard input and output.
 """
@@ -32,14 +32,15 @@ logger = logging.getLogger("a2c.up")
 MACHINE = "window://a2c.up/machine?priority=40"
 ACTIVITY = "window://a2c.up/activity?priority=60"
 MACHINE_SECONDS = 30.0
-"""How often the machine is looked at again."""
+"""Seconds between two looks at load, memory and disk."""
 LOOK_SECONDS = 5.0
+"""Seconds between two looks at the activity file, where it cannot be watched."""
 RESOURCE_NOT_FOUND = -32002
 _GB = 1e9
 
 
 def machine(name: str) -> str:
-    """How this machine is."""
+    """The text of the window about this machine."""
     lines = [
         f"# {name}",
         "",
@@ -57,11 +58,11 @@ def machine(name: str) -> str:
 
 
 def activity(journal: Path) -> str:
-    """The last of what happened."""
+    """The text of the window about the office."""
     try:
-        return "# What happened last\n\n" + (journal.read_text("utf-8").rstrip() or "nothing yet")
+        return "# Recent activity\n\n" + (journal.read_text("utf-8").rstrip() or "nothing yet")
     except OSError as error:
-        return f"# What happened last\n\nnot known: {error.strerror}"
+        return f"# Recent activity\n\ncannot read it: {error.strerror}"
 
 
 class Windows:
@@ -71,7 +72,7 @@ class Windows:
         self._journal = journal
         self._windows: dict[str, tuple[str, Callable[[], str]]] = {
             MACHINE: ("This machine", lambda: machine(name)),
-            ACTIVITY: ("What happened last", lambda: activity(journal)),
+            ACTIVITY: ("Recent activity", lambda: activity(journal)),
         }
         self._audience = Audience()
         self._server: Server[Any] = Server(
@@ -85,12 +86,12 @@ class Windows:
         )
 
     async def serve(self) -> None:
-        """Serve until the other side goes."""
+        """Serve until the client closes the connection."""
         async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch_machine)
             tasks.start_soon(self._watch_activity)
             await self._server.run(incoming, outgoing, self._server.create_initialization_options())
-            tasks.cancel_scope.cancel()
+            tasks.cancel_scope.cancel()  # the two watchers never end by themselves
 
     async def _list(self, context: Any, params: Any) -> types.ListResourcesResult:
         self._audience.meet(context)
@@ -104,7 +105,7 @@ class Windows:
     async def _read(self, context: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         window = self._windows.get(str(params.uri))
         if window is None:
-            raise MCPError(RESOURCE_NOT_FOUND, f"there is no window {params.uri}")
+            raise MCPError(RESOURCE_NOT_FOUND, f"no such window: {params.uri}")
         text = await anyio.to_thread.run_sync(window[1])
         contents = types.TextResourceContents(uri=params.uri, mime_type="text/markdown", text=text)
         return types.ReadResourceResult(contents=[contents])
@@ -127,11 +128,12 @@ class Windows:
             await anyio.sleep(MACHINE_SECONDS)
 
     async def _watch_activity(self) -> None:
-        """Tell of a change of the journal; where it cannot be watched, look now and then."""
+        """Announce changes of the journal; poll it where it cannot be watched."""
+        # inotify has a limit of watches per user, which an editor or a build can use up. The window must work anyway.
         try:
             await self._hear_of_activity()
-        except Exception as error:  # too many watches on this machine
-            logger.warning("the activity cannot be watched, and is looked at now and then: %s", error)
+        except Exception as error:
+            logger.warning("cannot watch the activity file; polling it instead: %s", error)
         shown = ""
         while True:
             text = await anyio.to_thread.run_sync(activity, self._journal)
@@ -141,7 +143,8 @@ class Windows:
             await anyio.sleep(LOOK_SECONDS)
 
     async def _hear_of_activity(self) -> None:
-        """The folder is watched: the file is replaced with each change."""
+        """Announce changes that the system reports."""
+        # The folder, not the file: each write replaces the file, and a watch on the old one would report nothing more.
         watchfiles: Any = importlib.import_module("watchfiles")
         async for changes in watchfiles.awatch(self._journal.parent, watch_filter=None, recursive=False, step=100):
             if any(Path(path).name == self._journal.name for _, path in changes):

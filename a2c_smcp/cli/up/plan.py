@@ -1,4 +1,4 @@
-"""What `a2c up` runs, and where: decided once, the same after every restart of a part."""
+"""The plan of `a2c up`: decided once at the start, and the same for every restart of a process."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from a2c_smcp.utils.system.sockets import bind
 
 USUAL_PORT = 8000
 BACKLOG = 2_048
-_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that looks like another
+_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # without i, l, o, 0 and 1: people read office ids to each other
 _EVERYWHERE = ("0.0.0.0", "::")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that the parts have to know. It holds secrets: it is handed on through pipes only."""
+    """Everything that the processes need. It contains secrets, so it travels only through pipes."""
 
     host: str
     port: int
@@ -31,23 +31,23 @@ class Plan:
     is_sample: bool
     """Whether the folder is our copy of the bundled one."""
     journal: str
-    """The file that holds the last of what happened."""
+    """The file with the recent activity."""
     configs: tuple[str, ...] = ()
     """Files with more MCP servers."""
     listener: str = field(default="", repr=False)
-    """How the Server's process gets the socket that it listens at; see `utils.system.sockets`."""
+    """What the Server's process needs to take over the listening socket; see `utils.system.sockets`."""
     input_values: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
     allow_all: bool = False
 
     @property
     def url(self) -> str:
-        """The Server, seen from this machine."""
+        """The URL of the Server for clients on this machine."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
         return _url(host, self.port)
 
     @property
     def url_elsewhere(self) -> str | None:
-        """The Server, seen from other machines; None if they cannot reach it."""
+        """The URL of the Server for other machines; None if they cannot reach it."""
         if self.host in _EVERYWHERE:
             return _url(own_address(), self.port)
         return None if self.host in ("127.0.0.1", "::1", "localhost") else self.url
@@ -60,29 +60,28 @@ class Plan:
     def from_line(cls, line: bytes) -> Plan:
         """The plan that a line holds."""
         data: dict[str, Any] = json.loads(line)
-        data["configs"] = tuple(data["configs"])
+        data["configs"] = tuple(data["configs"])  # JSON has only lists
         return cls(**data)
 
 
 def new_office() -> str:
-    """A name for an office that nobody else has."""
+    """A random office id."""
     return "office-" + "".join(secrets.choice(_LETTERS) for _ in range(5))
 
 
 def new_key() -> str:
-    """A key that nobody guesses."""
+    """A random API key of 192 bits."""
     return secrets.token_urlsafe(24)
 
 
 def take_port(host: str, wanted: int | None) -> socket.socket:
-    """A socket at the port that is wanted; else at the usual one, or any that is free.
-
-    We hold it for as long as we run. The Server gets it, each time it is started: nobody else can take the port
-    meanwhile, and who dials while there is no Server waits for the next.
+    """Listen on the wanted port; without one, on the usual port or any free one.
 
     Raises:
-        OSError: the port that is wanted is taken, or there is no such address here.
+        OSError: the wanted port is in use, or the address does not belong to this machine.
     """
+    # The supervisor holds the socket for the whole run, and each new process of the Server takes it over. No other
+    # program can take the port during a restart, and the system queues clients that connect in the meantime.
     if wanted is not None:
         listener = bind(host, wanted)
     else:
@@ -95,17 +94,19 @@ def take_port(host: str, wanted: int | None) -> socket.socket:
 
 
 def own_address() -> str:
-    """The address that other machines of this network know us by; nothing is sent."""
+    """The address of this machine in its network."""
+    # Connecting a UDP socket sends nothing: the system only chooses the interface that leads to the address. 192.0.2.1
+    # is reserved for documentation. The host name alone may resolve to 127.0.1.1, as on Debian.
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(("192.0.2.1", 9))  # an address kept for documentation: it says which of ours leads out
+            probe.connect(("192.0.2.1", 9))
             return probe.getsockname()[0]
         except OSError:
             return socket.gethostname()
 
 
 def sample_folder() -> Path:
-    """The bundled documents: inside the package where it is installed, beside it in a clone."""
+    """The bundled documents: inside an installed package, beside the package in a clone."""
     package = Path(__file__).resolve().parents[2]
     inside = package / "examples" / "library"
     return inside if inside.is_dir() else package.parent / "examples" / "library"

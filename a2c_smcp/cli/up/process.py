@@ -1,4 +1,4 @@
-"""A part of `a2c up`: a process that is kept alive, told the plan, and listened to."""
+"""A child process of `a2c up`: started with the plan, restarted when it dies, and read from."""
 
 from __future__ import annotations
 
@@ -18,26 +18,27 @@ from a2c_smcp.utils.system.processes import APART, describe_exit
 from a2c_smcp.utils.text import printable
 
 STOP_SECONDS = 15.0
-"""How long a part gets to end in good order."""
+"""Seconds that a process has to stop before it is killed."""
 FIRST_DELAY, LONGEST_DELAY = 0.2, 5.0
 MOST_DEATHS, WITHIN_SECONDS = 10, 60.0
-"""More deaths within so many seconds, and the part is given up."""
+"""After this many deaths in this many seconds, the process is not restarted."""
 LAST_WORDS = 12
+"""Log messages that are quoted when a process cannot be kept alive."""
 LONGEST_LINE = 4_000_000
 LONGEST_WORDS = 1_000
 LATE_OUTPUT = 0.5
+"""Seconds that output may arrive after the end of its process."""
 
 Report = dict[str, Any]
 
 
 class ProcessFailed(Exception):
-    """A part cannot be kept alive."""
+    """A process cannot be kept alive."""
 
 
 class SupervisedProcess:
-    """One process. `plan` makes the line that it reads first, from its process id; `options` are further ones to start
-    it with. `on_report` gets what it tells, `on_log` each record of its log, `on_death` why it has to be started again.
-    """
+    """One process. `plan` makes its first line of input, given its process id. `options` go to `subprocess`.
+    `on_report` gets its reports, `on_log` level and message of each log record, `on_death` the reason of a restart."""
 
     def __init__(
         self,
@@ -65,10 +66,10 @@ class SupervisedProcess:
         self._is_killed = False
 
     async def run(self) -> None:
-        """Keep it alive until `stop`.
+        """Keep the process alive until `stop`.
 
         Raises:
-            ProcessFailed: it does not start, or dies again and again.
+            ProcessFailed: the process does not start, or dies repeatedly.
         """
         self._ended.clear()
         try:
@@ -77,7 +78,9 @@ class SupervisedProcess:
             self._ended.set()
 
     async def stop(self) -> bool:
-        """End it in good order, or else kill it; whether that was needed. Afterwards `run` has returned."""
+        """Stop the process, or kill it if it does not stop in time; whether it was killed. Returns after `run`."""
+        # Closing its standard input is the signal: it works the same on every system, and also if the child is not yet
+        # far enough to handle SIGTERM.
         self._stopping.set()
         self._hang_up()
         try:
@@ -88,7 +91,7 @@ class SupervisedProcess:
         return self._is_killed
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the process."""
         self._stopping.set()
         if not self._ended.is_set():
             self._is_killed = True
@@ -103,12 +106,14 @@ class SupervisedProcess:
             code = await self._live()
             if self._stopping.is_set():
                 return
+            # An exit before the first report is a mistake that another start repeats, such as a broken file. A signal
+            # (a negative code) comes from outside, perhaps from the system when memory is short, and is retried.
             if not self._told and code >= 0:
                 raise ProcessFailed(f"the {self.name} does not start: it {describe_exit(code)}{self._words()}")
             self._deaths.append(time.monotonic())
             if len(self._deaths) == MOST_DEATHS and self._deaths[-1] - self._deaths[0] < WITHIN_SECONDS:
                 raise ProcessFailed(
-                    f"the {self.name} died {MOST_DEATHS} times: it {describe_exit(code)}{self._words()}"
+                    f"the {self.name} died {MOST_DEATHS} times in a row; last, it {describe_exit(code)}{self._words()}"
                 )
             self._on_death(f"it {describe_exit(code)}")
             if time.monotonic() - began > WITHIN_SECONDS:
@@ -121,25 +126,28 @@ class SupervisedProcess:
             self._process.stdin.close()
 
     async def _live(self) -> int:
-        """Start it and listen until it ends; its exit code."""
+        """Start the process and read from it until it ends; returns its exit code."""
         self._last_words.clear()
         process = self._process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", f"a2c_smcp.cli.up.{self.name.lower()}_process",
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
             env=_environment(), limit=LONGEST_LINE, **APART, **self._options,
         )  # fmt: skip
-        if self._stopping.is_set():  # meanwhile
+        # `stop` or `kill` may have been called while the process was starting, when there was nothing to act on.
+        if self._stopping.is_set():
             self._hang_up()
         if self._is_killed:
             self.kill()
         readers: list[asyncio.Task[None]] = []
         try:
             stdin, stdout, stderr = _pipes(process)
-            with contextlib.suppress(ConnectionError):
+            with contextlib.suppress(ConnectionError):  # it died at once; the exit code says more than the broken pipe
                 stdin.write(self._plan(process.pid))
                 await stdin.drain()
             readers = [asyncio.create_task(self._listen(stdout)), asyncio.create_task(self._read_log(stderr))]
             code = await process.wait()
+            # Read the rest, which has the reason of the end. With a limit: a grandchild that inherited the pipe would
+            # keep it open.
             await asyncio.wait(readers, timeout=LATE_OUTPUT)
             return code
         finally:
@@ -155,12 +163,13 @@ class SupervisedProcess:
                 report: Any = json.loads(line)
                 self._on_report(report)
                 self._told = True
-            except Exception as error:  # a library that prints, or a mistake of ours: the next report may be fine
-                self._on_log("warning", f"{line[:LONGEST_WORDS]!r} is no report: {error}")
+            except Exception as error:  # a library that prints, or a bug in a handler: the next report may be fine
+                self._on_log("warning", f"invalid report {line[:LONGEST_WORDS]!r}: {error}")
 
     async def _read_log(self, stream: asyncio.StreamReader) -> None:
         async for line in _lines(stream):
             text = line.decode("utf-8", "replace").rstrip()
+            # A line that is not a log record is a traceback or an abort of the interpreter.
             level, message = "error", text
             with contextlib.suppress(ValueError, KeyError, TypeError):
                 record = json.loads(text)
@@ -174,7 +183,7 @@ class SupervisedProcess:
 
 
 async def _lines(stream: asyncio.StreamReader) -> AsyncGenerator[bytes]:
-    """The lines of a stream; of one that is too long only the end."""
+    """The lines of a stream; of a line beyond the limit, only the end."""
     while True:
         try:
             yield await stream.readuntil(b"\n")
@@ -190,17 +199,18 @@ def _pipes(
     process: asyncio.subprocess.Process,
 ) -> tuple[asyncio.StreamWriter, asyncio.StreamReader, asyncio.StreamReader]:
     if process.stdin is None or process.stdout is None or process.stderr is None:
-        raise RuntimeError("a part was started without pipes")
+        raise RuntimeError("the process was started without pipes")
     return process.stdin, process.stdout, process.stderr
 
 
 def _environment() -> dict[str, str]:
-    """Ours, without what would tell `a2c server` or `a2c computer` something else than the plan; inputs stay."""
+    """The environment of the child: without variables of `a2c`, but with those for inputs."""
+    # A2C_PORT or A2C_KEYS_FILE in the user's shell would override the plan in the child's settings.
     return {
         name: value for name, value in os.environ.items() if not name.startswith("A2C_") or name.startswith("A2C_SMCP_")
     }
 
 
 def log_level(name: str) -> int:
-    """The number of a level's name."""
+    """The number of a log level; ERROR for an unknown name."""
     return logging.getLevelNamesMapping().get(name.upper(), logging.ERROR)

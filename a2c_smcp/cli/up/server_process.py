@@ -1,4 +1,4 @@
-"""The Server of `a2c up`, in a process of its own: an ordinary Server that tells who is there and what is asked."""
+"""The process of the Server of `a2c up`: an ordinary Server that reports its members and their requests."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from a2c_smcp.server.settings import ServerSettings
 from a2c_smcp.utils.system.sockets import take_over
 
 GRACE = 3.0
-"""Seconds that running calls get when everything stops."""
+"""Seconds that running calls have to finish when everything stops."""
 
 LONGEST, MOST_WORDS = 100, 5
-"""Characters of a word, and words of a list, that are told."""
+"""The most characters of a text, and texts of a list, in a report."""
 
 _Answering = Callable[[str, Any], Awaitable[Any]]
 
 
 class WatchedRegistry(MemoryRegistry):
-    """Tells who is in the office whenever that changes."""
+    """Reports the members of the office when they change."""
 
     def __init__(self, office: str, reports: Reports) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class WatchedRegistry(MemoryRegistry):
         self._reports = reports
 
     def commit(self, move: Move) -> bool:
-        """Apply a move, and tell of it."""
+        """Apply a move, and report the members."""
         done = super().commit(move)
         if done:
             members = [(member.role, member.name) for member in self.roster(self._office)]
@@ -44,8 +44,9 @@ class WatchedRegistry(MemoryRegistry):
 
 
 def watched_namespace(reports: Reports, registry: MemoryRegistry) -> type[SMCPNamespace]:
-    """A namespace that tells of every tool call and every look into the documents."""
+    """A namespace that reports tool calls, document lists and resources that are read."""
 
+    # A class and not an object: `serve` creates the namespace. The overrides add a report and change no answer.
     class WatchedNamespace(SMCPNamespace):
         async def on_client_tool_call(self, sid: str, data: Any = None) -> Any:
             return await self._watch("tool_name", super().on_client_tool_call, sid, data)
@@ -59,11 +60,12 @@ def watched_namespace(reports: Reports, registry: MemoryRegistry) -> type[SMCPNa
         async def _watch(self, subject: str, answer: _Answering, sid: str, data: Any) -> Any:
             started = time.perf_counter()
             ack = await answer(sid, data)
+            # `data` comes from a client and the Server may have rejected it, so nothing about its shape is certain.
             asked = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
             member = registry.member(sid)
             reports.tell(
                 "call",
-                agent=member.name if member is not None else "somebody",
+                agent=member.name if member is not None else "a client",
                 computer=in_short(asked.get("computer")),
                 subject=subject,
                 what=in_short(asked.get(subject)),
@@ -76,18 +78,19 @@ def watched_namespace(reports: Reports, registry: MemoryRegistry) -> type[SMCPNa
 
 
 def in_short(value: Any) -> str:
-    """What a request holds, which may be anything, as a few words."""
+    """A value of a request, which may be of any type, as a short text."""
     if isinstance(value, list):
         return ", ".join(in_short(item) for item in cast("list[Any]", value)[:MOST_WORDS] if isinstance(item, str))
     return value[:LONGEST] if isinstance(value, str) else ""
 
 
 def code_of(ack: Any) -> int | None:
-    """The error that an answer tells of; None if it is none."""
+    """The error code of an answer; None if it is a success."""
     try:
         answer = read_object(ack)
     except SMCPError as error:
         return error.code
+    # A tool that fails is a successful answer on the wire: the result says so itself, with the code in its metadata.
     if not answer.get("isError"):
         return None
     meta = answer.get("_meta") or answer.get("meta")
@@ -96,7 +99,7 @@ def code_of(ack: Any) -> int | None:
 
 
 def main(plan: Plan, reports: Reports) -> None:
-    """Serve until a signal comes."""
+    """Serve until a signal arrives."""
     registry = WatchedRegistry(plan.office, reports)
     settings = ServerSettings.load({"host": plan.host, "port": plan.port, "api_key": plan.api_key, "grace": GRACE})
     serve(

@@ -1,4 +1,4 @@
-"""What is known of the office while `a2c up` runs: told by the parts, shown to the person."""
+"""The state of the office while `a2c up` runs, made from the reports of its processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST_TEXT = 300
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened."""
+    """One event in the office."""
 
     when: datetime
     text: str
@@ -34,7 +34,7 @@ class Event:
 
 @dataclass
 class OfficeState:
-    """Who is there, how the MCP servers are, and what happened last. `on_event` and `on_change` are told of news."""
+    """The members, the states of the MCP servers, and the last events. Calls `on_event` and `on_change`."""
 
     computer: str
     on_event: Callable[[Event], None]
@@ -47,12 +47,12 @@ class OfficeState:
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything that can be there is: nothing is starting any more."""
+        """Whether the Server and the Computer are there and no MCP server is starting. Failed ones do not count."""
         starting = any(server["state"] in ("starting", "restarting") for server in self.servers)
         return self.is_serving and self.computer in self.computers and bool(self.servers) and not starting
 
     def take(self, report: Report) -> None:
-        """A part tells something."""
+        """Take in a report of a process."""
         match report["kind"]:
             case "ready":
                 self.is_serving = True
@@ -63,19 +63,20 @@ class OfficeState:
             case "call":
                 self._see_call(report)
             case _:
-                raise ValueError(f"nobody knows reports of kind {report['kind']}")
+                raise ValueError(f"unknown kind of report: {report['kind']}")
         self.on_change()
 
     def lose_server(self, why: str) -> None:
-        """The Server's process died; everybody is out."""
+        """The Server's process died, and with it all connections."""
         self.is_serving = False
         self.agent, self.computers = None, ()
-        self.happen(f"the Server died ({why}); it is started again", "warning")
+        self.happen(f"the Server died ({why}); restarting it", "warning")
 
     def lose_computer(self, why: str) -> None:
-        """The Computer's process died, and its MCP servers with it."""
+        """The Computer's process died, and with it its MCP servers."""
+        # Its seat in the office is not cleared here: the Server reports the leave when it notices the connection.
         self.servers = []
-        self.happen(f"the Computer died ({why}); it is started again", "warning")
+        self.happen(f"the Computer died ({why}); restarting it", "warning")
 
     def happen(
         self,
@@ -84,28 +85,31 @@ class OfficeState:
         seconds: float | None = None,
         note: str = "",
     ) -> None:
-        """Remember and tell an event."""
-        line = printable(" ".join(text.split()))[:LONGEST_TEXT]  # one line, whatever others put into it
+        """Record an event."""
+        # Names, tool names and log lines come from other programs: they must not break the display with line breaks or
+        # control characters.
+        line = printable(" ".join(text.split()))[:LONGEST_TEXT]
         event = Event(datetime.now(), line, outcome, seconds, note)
         self.events.append(event)
         self.on_event(event)
         self.on_change()
 
     def _see_members(self, members: list[tuple[str, str]]) -> None:
+        # A report has all members, not the difference, because a child drops reports when its queue is full.
         agent = next((name for role, name in members if role == "agent"), None)
         computers = tuple(name for role, name in members if role == "computer")
         before = {*self.computers, *([self.agent] if self.agent is not None else [])}
         after = {*computers, *([agent] if agent is not None else [])}
         self.agent, self.computers = agent, computers
         for name in sorted(after - before):
-            self.happen(f"{name} came ({'Agent' if name == agent else 'Computer'})")
+            self.happen(f"{name} joined ({'Agent' if name == agent else 'Computer'})")
         for name in sorted(before - after):
             self.happen(f"{name} left")
 
     def _see_servers(self, servers: list[dict[str, Any]]) -> None:
         before = {server["name"]: server["state"] for server in self.servers}
         self.servers = servers
-        for server in servers:  # of the others the Computer's log tells
+        for server in servers:  # failures and restarts arrive as log records of the Computer
             if server["state"] == "ready" and before.get(server["name"]) != "ready":
                 self.happen(f"MCP server {server['name']} is ready")
 
@@ -119,7 +123,7 @@ class OfficeState:
 
 
 def _deed(subject: str, what: str) -> str:
-    """What an Agent did."""
+    """The predicate of a request, such as `called echo`."""
     match subject:
         case "tool_name":
             return f"called {what}"

@@ -1,4 +1,4 @@
-"""Runs the parts of `a2c up`, shows them, and stops them in order."""
+"""Runs the processes of `a2c up`, shows their state, and stops them in order."""
 
 from __future__ import annotations
 
@@ -28,18 +28,19 @@ from a2c_smcp.utils.system.signals import RESIZED, on_signals
 from a2c_smcp.utils.system.sockets import hand_over, inheriting
 
 START_SECONDS = 60.0
-"""How long the tour waits for everything to be there."""
+"""Seconds that the tour waits for everything to start."""
 REFRESH_SECONDS = 0.25
+"""The shortest time between two drawings: many events at once must not cost more than the office itself."""
 WIDE = 120
 
 
 async def run(plan: Plan, listener: socket.socket, *, tour: bool) -> int:
-    """Run until Ctrl-C, or, where nobody sits at a terminal, until the tour is over; the exit code."""
+    """Run until Ctrl-C or, for a tour without a terminal, until its end; returns the exit code."""
     signals = _Signals()
     with on_stop_signal(signals.count):
         console = Console() if sys.stdout.isatty() else Console(width=WIDE)
         up = _Up(plan, listener, console)
-        up.start()
+        up.start()  # before anything else: the processes import their modules while the display and the tour load
         failing = asyncio.ensure_future(up.failure())
         main = asyncio.ensure_future(up.attend(tour))
         stop = asyncio.ensure_future(signals.first.wait())
@@ -54,17 +55,18 @@ async def run(plan: Plan, listener: socket.socket, *, tour: bool) -> int:
             elif tour and not up.tour_is_over:
                 code = INTERRUPTED
         finally:
+            # The display ends first, so that messages below it are not overwritten.
             for task in (failing, main, stop):
                 task.cancel()
             await asyncio.gather(failing, main, stop, return_exceptions=True)
             killed = await up.stop(signals.second)
         for name in killed:
-            print(f"a2c: the {name} did not end by itself and was killed", file=sys.stderr)
+            print(f"a2c: the {name} was killed, because it had not stopped", file=sys.stderr)
         return code or (1 if killed else 0)
 
 
 class _Signals:
-    """The first stops everything in order, the second at once."""
+    """Counts signals: the first stops the processes in order, the second kills them."""
 
     def __init__(self) -> None:
         self.first = asyncio.Event()
@@ -75,7 +77,7 @@ class _Signals:
 
 
 class _Up:
-    """The two parts, what is known of them, and how it is shown."""
+    """The two processes, their state, and its display."""
 
     def __init__(self, plan: Plan, listener: socket.socket, console: Console) -> None:
         self._plan = plan
@@ -98,22 +100,22 @@ class _Up:
         )
 
     def start(self) -> None:
-        """Start both parts; they are kept alive until `stop`."""
+        """Start both processes, and keep them alive until `stop`."""
         self._journaling = asyncio.create_task(self._journal.keep())
         self._running = [asyncio.create_task(part.run()) for part in (self._server, self._computer)]
 
     async def failure(self) -> BaseException:
-        """Wait until a part cannot be kept alive; why."""
+        """Wait until a process cannot be kept alive; returns the reason."""
         for done in asyncio.as_completed(self._running):
             try:
                 await done
             except ProcessFailed as error:
                 return error
-        raise RuntimeError("both parts ended, though nobody stopped them")
+        raise RuntimeError("both processes ended without being stopped")
 
     async def stop(self, at_once: asyncio.Event) -> list[str]:
-        """End the Computer, then the Server, so that the office hears of the leave; or kill both at once. The names of
-        those that had to be killed."""
+        """Stop the Computer, then the Server, or kill both if `at_once` is set; returns the names of killed ones."""
+        # In this order, the Computer can leave the office and finish its calls while the Server still relays them.
         stopping = asyncio.ensure_future(self._stop_in_order())
         hurry = asyncio.ensure_future(at_once.wait())
         await asyncio.wait((stopping, hurry), return_when=asyncio.FIRST_COMPLETED)
@@ -130,7 +132,7 @@ class _Up:
         return [part.name for part in (self._computer, self._server) if await part.stop()]
 
     async def attend(self, tour: bool) -> int:
-        """Show what goes on; with a tour, first that."""
+        """Run the tour if there is one, then show the activity."""
         on_terminal = self._console.is_terminal and not self._console.is_dumb_terminal
         if tour:
             failures = await self._tour()
@@ -144,8 +146,10 @@ class _Up:
         return 0
 
     async def _tour(self) -> int:
-        from a2c_smcp.cli.up.tour import take_tour  # a second of imports, while the parts start
+        from a2c_smcp.cli.up.tour import take_tour  # takes a second, during which the processes start
 
+        # After the time limit the tour begins anyway: one slow MCP server must not hide the others, and a step that
+        # finds nothing says so.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(START_SECONDS):
                 with self._console.status("starting a Server, a Computer and its MCP servers …"):
@@ -153,7 +157,7 @@ class _Up:
                         self._changed.clear()
                         await self._changed.wait()
         failures = await take_tour(self._plan, self._console)
-        words = "That was the tour." if not failures else f"The tour is over; {failures} of its steps failed."
+        words = "The tour is complete." if not failures else f"The tour has ended; {failures} of its steps failed."
         self._console.print(Text(words, "bold"))
         self._console.print(what_next(stays=self._console.is_terminal), soft_wrap=True)
         return failures
@@ -164,6 +168,7 @@ class _Up:
             Live(View(self._plan, self._state), console=self._console, auto_refresh=False) as live,
         ):
             while True:
+                # Cleared before drawing: a change that arrives during a drawing leads to another one.
                 self._changed.clear()
                 live.refresh()
                 await self._changed.wait()
@@ -172,7 +177,8 @@ class _Up:
     async def _print(self) -> None:
         self._console.print(*how_to_attach(self._plan), sep="\n")
         self._console.file.flush()
-        self._printer = Writer(self._console.file.fileno())  # whoever reads it may stop reading; we go on
+        # The reader of a pipe may stop reading. Printing in a thread keeps the supervisor running even then.
+        self._printer = Writer(self._console.file.fileno())
         for event in self._state.events:
             self._printer.write(f"{event.to_line()}\n".encode())
         await asyncio.Event().wait()

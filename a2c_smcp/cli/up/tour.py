@@ -1,4 +1,4 @@
-"""The tour: an Agent walks through the office and tells what it sees, one step after another."""
+"""The tour: an Agent uses the office step by step, and prints the commands that do the same."""
 
 from __future__ import annotations
 
@@ -34,34 +34,34 @@ logger = logging.getLogger("a2c.up")
 
 NAME = "tour-agent"
 STEP_SECONDS = 30.0
-"""No step takes longer; one that would has failed."""
+"""The time limit of a step."""
 QUIET_SECONDS = 1.0
-"""When the documents have not changed for so long, they have all been read."""
+"""After this many seconds without a change, all documents count as read."""
 MOST_LINES = 24
 """Lines shown of a page or an element."""
 MOST_WINDOWS = 4
 MOST_DOCUMENTS = 8
 NOTE = "a2c-tour.md"
 PICTURE = """\
-  Agent ──dials out──▶ Server ◀──dials out── Computer ─┬─ MCP server documents
-  asks and is told     the office                      └─ machine, and yours
+  Agent ──connects───▶ Server ◀───connects── Computer ─┬─ MCP server documents
+  sends requests       the office                      └─ machine, and yours
 """
 _TELLING = ("chart", "table", "formula", "image", "list")
-"""Elements that show more than text does, the best first."""
+"""Categories of elements that show more than plain text does, the best first."""
 _RICH_TYPES = ("xlsx", "pdf", "pptx", "docx", "ipynb", "md", "csv")
-"""Documents that are worth a closer look, the best first."""
+"""File types that make good examples, the best first."""
 
 
 class StepFailed(Exception):
-    """What a step should have seen was not there."""
+    """A step did not find what it has to show."""
 
 
 class NothingToSee(Exception):
-    """There is nothing for a step to show, and nobody's fault in that."""
+    """A step has nothing to show, and that is no error: an empty folder, for example."""
 
 
 class Tour:
-    """What the steps share: the Agent, where it looks, and whom it tells."""
+    """The steps, and the state that they share."""
 
     def __init__(self, plan: Plan, agent: AsyncSMCPAgentClient, console: Console) -> None:
         self._plan = plan
@@ -72,28 +72,28 @@ class Tour:
         self._page = 0
         self._number = 0
         self._has_reader = console.is_terminal and sys.stdin.isatty()
-        """Whether somebody reads along, and says when to go on."""
+        """Whether to wait for Enter after each step."""
         self.failures = 0
 
     async def walk(self) -> None:
-        """Take every step; one that fails is told of, and the others follow."""
+        """Run every step. A step that fails does not stop the others."""
         self._console.print(Text(PICTURE, "cyan"))
         self._say(
-            f"{NAME}, an Agent, shows you around. It sits in office {self._plan.office} with the Computer "
-            f"{self._plan.computer}; each has dialled out to the Server at {self._plan.url}, and nobody dials them. "
-            "After the $ stands what you would type to see the same."
+            f"{NAME} is an Agent. It has joined office {self._plan.office} with the Computer {self._plan.computer}. "
+            f"Both have connected to the Server at {self._plan.url}; neither accepts connections itself. "
+            "A line with $ shows the command that does the same as the step."
         )
         self._console.print()
         steps: tuple[tuple[str, Callable[[], Awaitable[None]]], ...] = (
-            ("Who is here", self._meet),
-            ("What they can do", self._list_tools),
-            ("What their windows show: the Desktop", self._look_at_desktop),
-            ("What they can read: the Finder", self._look_at_catalogue),
-            ("A tool call", self._call),
-            ("A document", self._open_document),
-            ("A page of it", self._read_page),
-            ("One element of that page", self._read_element),
-            ("A file changes, and the Agent hears of it", self._change_file),
+            ("List the Computers", self._meet),
+            ("List the tools", self._list_tools),
+            ("Look at windows: the Desktop", self._look_at_desktop),
+            ("Find documents: the Finder", self._look_at_catalogue),
+            ("Call a tool", self._call),
+            ("Open a document", self._open_document),
+            ("Read a page", self._read_page),
+            ("Read one element of the page", self._read_element),
+            ("Watch a file change", self._change_file),
         )
         for title, step in steps:
             await self._step(title, step)
@@ -101,10 +101,10 @@ class Tour:
                 await self._wait_for_reader()
 
     async def _wait_for_reader(self) -> None:
-        """Go on when Enter is pressed. After the end of input (Ctrl-D) nobody can, and the tour goes on by itself."""
+        """Wait for Enter. After Ctrl-D, which ends the input, the other steps follow without waiting."""
         if not self._has_reader:
             return
-        self._console.print(Text("Enter: next step; Ctrl-D: all of them; Ctrl-C: end ", "dim"), end="")
+        self._console.print(Text("Enter: next step; Ctrl-D: all steps; Ctrl-C: quit ", "dim"), end="")
         self._has_reader = await enter_pressed()
         self._console.print("" if self._has_reader else "\n")
 
@@ -115,14 +115,14 @@ class Tour:
             async with asyncio.timeout(STEP_SECONDS):
                 await step()
         except TimeoutError:
-            self._fail(f"nothing came within {STEP_SECONDS:g} s")
+            self._fail(f"timed out after {STEP_SECONDS:g} s")
         except SMCPError as error:
             self._fail(f"{error.message} ({error.code})")
         except NothingToSee as reason:
-            self._say(f"Left out: {reason}.")
+            self._say(f"Skipped: {reason}.")
         except (StepFailed, OSError) as error:
             self._fail(str(error))
-        except Exception as error:  # an answer like none before; the other steps may go well
+        except Exception as error:  # MCP servers of the user may send answers that no step expects
             logger.debug("step %d", self._number, exc_info=True)
             self._fail(f"{type(error).__name__}: {error}")
         self._console.print()
@@ -137,7 +137,8 @@ class Tour:
     def _say(self, text: str, *parts: RenderableType) -> None:
         self._console.print(Text(printable(text)))
         for part in parts:
-            if isinstance(part, Text) and part.no_wrap:  # an address is there to be copied: it is not folded
+            # Padding would cut a line at the width of the terminal. An address must stay whole to be copied.
+            if isinstance(part, Text) and part.no_wrap:
                 self._console.print(Text("\n").join(Text("  ").append(line) for line in part.split()), soft_wrap=True)
             else:
                 self._console.print(Padding(part, (0, 0, 0, 2), expand=False))
@@ -150,22 +151,22 @@ class Tour:
         if self._plan.computer not in computers:
             raise StepFailed(f"{self._plan.computer} is not in the office")
         counts = {computer: len(tools) for computer, tools in self._agent.tools.items()}
-        self._say("An office has one Agent, and any number of Computers:", agent_views.computers(counts))
+        self._say("An office has one Agent and any number of Computers:", agent_views.computers(counts))
 
     async def _list_tools(self) -> None:
         self._do("tools")
         tools = self._agent.tools
         if not any(tools.values()):
-            raise StepFailed("there are no tools")
-        self._say("The tools of all MCP servers, as one list for each Computer:", *agent_views.tools(tools))
+            raise StepFailed("no Computer has tools")
+        self._say("Each Computer offers the tools of its MCP servers as one list:", *agent_views.tools(tools))
 
     async def _look_at_desktop(self) -> None:
         self._do("desktop")
         answer = await self._agent.get_desktop_from_computer(self._plan.computer, size=MOST_WINDOWS)
         if not answer["desktops"]:
-            raise StepFailed("no MCP server shows a window")
+            raise StepFailed("no MCP server has a window")
         self._say(
-            "Every window:// resource, in order of importance. It is there without a call, and current:",
+            "The Desktop has every window:// resource, by priority. An Agent sees the current contents without a call:",
             *(part for shown in answer["desktops"] for part in views.window(shown)),
         )
 
@@ -173,21 +174,24 @@ class Tour:
         self._do("finder")
         computer = self._plan.computer
         changes = self._agent.changes()
-        while True:  # until everything has been read
+        # The document server announces documents while it reads the folder for the first time. Only a pause shows that
+        # the list is complete, because no event says so.
+        while True:
             answer = await self._agent.get_finder(computer)
             if not await _within(QUIET_SECONDS, changes, "finder"):
                 break
         if not answer["documents"]:
             if not await asyncio.to_thread(_has_files, self._plan.folder):
-                raise NothingToSee(f"{self._plan.folder} is empty; a file that you put there shows at once")
-            raise StepFailed(f"there is no document in {self._plan.folder}")
+                raise NothingToSee(f"{self._plan.folder} is empty; files that you add appear at once")
+            raise StepFailed(f"{self._plan.folder} has no files that can be read as documents")
         self._documents = answer["documents"]
         self._say(
-            "Every dpe:// document, each with its type and number of pages. No file left the Computer for this:",
+            "The Finder has every dpe:// document, with its type and number of pages. The files stay on the Computer:",
             *views.documents([(computer, each) for each in self._documents[:MOST_DOCUMENTS]], answer["total_count"]),
         )
 
     async def _call(self) -> None:
+        # The longest word of a title: the search certainly finds it, in any folder and any language.
         word = max(re.findall(r"\w+", Path(self._best["title"]).stem) or ["the"], key=len)
         self._do(f"call {quote(self._plan.computer)} search_documents query={quote(word)} limit=3")
         started = time.perf_counter()
@@ -198,14 +202,14 @@ class Tour:
         if result.is_error:
             raise StepFailed(" ".join(getattr(part, "text", "") for part in result.content))
         shown = "\n".join(getattr(part, "text", "") for part in result.content)
-        self._say(f"search_documents, for “{word}”. It answered within {took * 1000:.0f} ms:", _some_lines(shown))
+        self._say(f"search_documents for “{word}” returned after {took * 1000:.0f} ms:", _some_lines(shown))
 
     async def _open_document(self) -> None:
         self._uri = self._best["uri"]
         self._do(f"read {self._uri}")
         body = await self._agent.read_document_pages(self._plan.computer, self._uri, limit=10)
         self._say(
-            f"What {self._uri} is, and its pages. The pages themselves have not been sent:", *views.document(body)
+            f"The metadata of {self._uri} and a list of its pages, without their contents:", *views.document(body)
         )
 
     async def _read_page(self) -> None:
@@ -215,7 +219,7 @@ class Tour:
         text = str(page.get("content_markdown", ""))
         if not text.strip():
             raise StepFailed("the page is empty")
-        self._say(f"Page {self._page} as Markdown, ready for a model:", Markdown(printable(_cut(text))))
+        self._say(f"Page {self._page} as Markdown, for a model:", Markdown(printable(_cut(text))))
 
     async def _read_element(self) -> None:
         computer = self._plan.computer
@@ -229,38 +233,40 @@ class Tour:
         element = await self._agent.read_element(computer, self._opened, chosen["element_id"])
         article = "an" if element["category"][0] in "aeiou" else "a"
         self._say(
-            f"{chosen['element_id']}, {article} {element['category']}, in full, with its place in the file:",
+            f"Element {chosen['element_id']}, {article} {element['category']}, with its position in the file:",
             _some_lines(json.dumps(element, indent=2, ensure_ascii=False)),
         )
 
     async def _change_file(self) -> None:
-        """Write a note of our own into the folder and take it away again: what is there already stays as it is."""
+        """Write a new file into the folder and remove it again."""
+        # A file of the tour's own: the folder may be the user's, whose files must stay as they are.
         note = Path(self._plan.folder) / NOTE
         if note.exists():
-            raise StepFailed(f"{note} is there already, and is not mine to change")
+            raise StepFailed(f"{note} already exists; the tour does not overwrite files")
         self._do("watch")
         changes = self._agent.changes()
         started = time.perf_counter()
         try:
             try:
-                text = "# A note of the tour\n\nIt will be gone in a moment.\n"
+                text = "# A note of the tour\n\nThe tour removes this file in a moment.\n"
                 await asyncio.to_thread(note.write_text, text, "utf-8")
             except OSError as error:
-                raise NothingToSee(f"{self._plan.folder} cannot be written to ({error.strerror})") from None
+                raise NothingToSee(f"{self._plan.folder} is not writable ({error.strerror})") from None
             await _heard(changes, "finder")
             took = time.perf_counter() - started
             found = await self._find_note()
             self._say(
-                f"I wrote {note}. The notice came after {took * 1000:.0f} ms, and the Finder has it: {found['title']}, "
-                f"{found['uri']}"
+                f"The tour wrote {note}. The Agent was notified after {took * 1000:.0f} ms, and the Finder lists it: "
+                f"{found['title']}, {found['uri']}"
             )
         finally:
             await asyncio.to_thread(note.unlink, missing_ok=True)
         await _heard(changes, "finder")
-        self._say("I removed it again, and heard of that too.")
+        self._say("The tour removed the file, and the Agent was notified again.")
 
     async def _find_note(self) -> DPEDocumentSummary:
-        """The note, as soon as it has been read."""
+        """The note, once the document server has read it."""
+        # The first notification may be about another file, or arrive before the note is in the list: ask until it is.
         changes = self._agent.changes()
         while True:
             async for document in self._agent.iter_documents(self._plan.computer, file_type="md"):
@@ -270,9 +276,9 @@ class Tour:
 
     @property
     def _best(self) -> DPEDocumentSummary:
-        """The document that is worth a closer look."""
+        """The document that makes the best example."""
         if not self._documents:
-            raise NothingToSee("there is no document to look at")
+            raise NothingToSee("there is no document")
         ranks = {suffix: rank for rank, suffix in enumerate(_RICH_TYPES)}
         return min(self._documents, key=lambda document: ranks.get(document["file_type"], len(ranks)))
 
@@ -284,14 +290,14 @@ class Tour:
 
 
 async def take_tour(plan: Plan, console: Console) -> int:
-    """Walk through the office; how many steps failed."""
+    """Run the tour; returns the number of failed steps."""
     try:
         async with AsyncSMCPAgentClient.in_office(plan.url, plan.office, NAME, api_key=plan.api_key) as agent:
             tour = Tour(plan, agent, console)
             await tour.walk()
             return tour.failures
     except SMCPError as error:
-        console.print(Text(f"✗ the Agent cannot come in: {printable(error.message)} ({error.code})", "red"))
+        console.print(Text(f"✗ the Agent cannot join the office: {printable(error.message)} ({error.code})", "red"))
         return 1
 
 
@@ -300,11 +306,11 @@ async def _heard(changes: Changes, kind: ChangeKind) -> None:
     async for change in changes:
         if change.kind == kind:
             return
-    raise StepFailed("the connection to the Server is lost")
+    raise StepFailed("the connection to the Server was lost")
 
 
 async def _within(seconds: float, changes: Changes, kind: ChangeKind) -> bool:
-    """Whether something of this kind changes within so many seconds."""
+    """Whether something of this kind changes within `seconds`."""
     try:
         async with asyncio.timeout(seconds):
             await _heard(changes, kind)

@@ -1,4 +1,4 @@
-"""What a person sees of a running `a2c up`."""
+"""The display of a running `a2c up`."""
 
 from __future__ import annotations
 
@@ -23,31 +23,34 @@ from a2c_smcp.utils.text import printable
 
 FEWEST_EVENTS = 3
 FRAME_LINES = 3
-"""The frame, and the line that the cursor is on."""
+"""The lines of the frame and of the cursor."""
 NARROW = 72
-"""Columns below which an event gets as many lines as it needs, and less is said about it."""
+"""Below this width, in columns, events are wrapped and their times are left out."""
 _STYLES = {"ok": "green", "failed": "red", "warning": "yellow", "news": "dim"}
 
 
 class View:
-    """The whole, as high as the terminal lets it be: drawn from the state as it is at that moment."""
+    """The whole display, drawn from the current state and fitted to the height of the terminal."""
 
     def __init__(self, plan: Plan, state: OfficeState) -> None:
         self._plan = plan
         self._state = state
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Draw it; the events get what room is left."""
+        """Draw the display. The events get the lines that are left."""
         is_narrow = options.max_width < NARROW
         parts = [self._facts(), Text(), self._servers(is_narrow), Text()]
-        below = [*how_to_attach(self._plan), Text("Ctrl-C stops everything.", "dim")]  # unframed, to be copied
+        # Commands are outside the frame: a selection with the mouse would copy its lines with them.
+        below = [*how_to_attach(self._plan), Text("Ctrl-C stops everything.", "dim")]
+        # Rendered once to count lines: how often a text wraps depends on the width, so the height follows from nothing
+        # else. `Live` cuts off what is higher than the terminal, from below, where the commands are.
         inner = options.update(width=options.max_width - 4)
         used = sum(len(console.render_lines(part, inner)) for part in parts)
         used += sum(len(console.render_lines(part, options)) for part in below) + FRAME_LINES
         room = max(FEWEST_EVENTS, (options.max_height or console.height) - used)
         events = list(self._state.events)[-room:]
         while is_narrow and len(events) > 1 and len(console.render_lines(_events(events, True), inner)) > room:
-            events = events[1:]  # where there is no room for a line each, the last ones are shown whole
+            events = events[1:]  # wrapped events take several lines each: the latest are shown whole
         title = f"[bold]A2C[/] office [bold]{escape(self._plan.office)}[/]"
         yield Panel(Group(*parts, _events(events, is_narrow)), title=title, title_align="left")
         yield Group(*below)
@@ -57,7 +60,7 @@ class View:
         others = [name for name in state.computers if name != self._plan.computer]
         table = Table.grid(padding=(0, 2))
         table.add_row("Server", _dot(state.is_serving), Text(self._plan.url))
-        table.add_row("Agent", _dot(state.agent is not None), Text(printable(state.agent or "nobody yet")))
+        table.add_row("Agent", _dot(state.agent is not None), Text(printable(state.agent or "none yet")))
         table.add_row("Computer", _dot(self._plan.computer in state.computers), Text(printable(self._plan.computer)))
         for name in others:
             table.add_row("", _dot(True), Text(printable(name)))
@@ -88,34 +91,34 @@ def _events(events: list[Event], is_narrow: bool) -> RenderableType:
     table.add_column(no_wrap=True, justify="right")
     for event in events:
         table.add_row(Text(f"{event.when:%H:%M:%S}", "dim"), Text(event.text), _outcome(event, is_narrow))
-    return table if table.row_count else Text("nothing happened yet", "dim")
+    return table if table.row_count else Text("no activity yet", "dim")
 
 
 def how_to_attach(plan: Plan) -> list[RenderableType]:
-    """The commands that bring an Agent in."""
+    """The commands that connect an Agent."""
     program = program_name()
     lines = [
-        Text("Be an Agent, in another terminal:", "bold"),
+        Text("Connect an Agent in another terminal:", "bold"),
         _command(set_variables({"A2C_URL": plan.url, "A2C_OFFICE": plan.office})),
         _command(set_variables({"A2C_API_KEY": plan.api_key})),
         *(_command(f"{program} agent {what}") for what in ("tools", "desktop", "finder")),
     ]
     if (elsewhere := plan.url_elsewhere) is not None:
-        lines.append(Text(f"From another machine: the same with A2C_URL={elsewhere}", "dim"))
+        lines.append(Text(f"On another machine, use A2C_URL={elsewhere}", "dim"))
     else:
-        lines.append(Text(f"For other machines: {program} up --host 0.0.0.0", "dim"))
+        lines.append(Text(f"To admit other machines: {program} up --host 0.0.0.0", "dim"))
     return list(lines)
 
 
 def what_next(*, stays: bool) -> Text:
-    """What to type after the tour; where the office `stays`, that is shown anyway."""
+    """Commands to try after the tour. If the office `stays`, the display shows how to connect an Agent."""
     program = program_name()
     lines = [
-        ("up ~/Documents", "offers documents of yours"),
-        ("up --with-my-config", "offers the MCP servers you have in Claude, Cursor or VS Code"),
+        ("up ~/Documents", "serves your own documents"),
+        ("up --with-my-config", "adds the MCP servers of Claude, Cursor or VS Code"),
     ]
     if not stays:
-        lines.insert(0, ("up", "stays until Ctrl-C, and shows how to be the Agent"))
+        lines.insert(0, ("up", "runs until Ctrl-C, and shows how to connect an Agent"))
     width = max(len(command) for command, _ in lines)
     return Text("\n").join(
         Text.assemble((f"  {program} {command:<{width}}", "cyan"), "  ", (meaning, "dim")) for command, meaning in lines
@@ -123,7 +126,9 @@ def what_next(*, stays: bool) -> Text:
 
 
 def program_name() -> str:
-    """How this program is called from a shell in this folder."""
+    """The command that runs this program from a shell in the current folder."""
+    # The display is for copying. `a2c` alone is right only if the PATH of the shell leads to this installation. In a
+    # virtual environment that is not active, the command needs its path.
     here = Path(sys.argv[0])
     if here.name.startswith("a2c") and here.is_file():
         found = shutil.which("a2c")
@@ -135,11 +140,11 @@ def program_name() -> str:
 
 
 def _remark(server: dict[str, Any]) -> str:
-    """What its owner should know."""
+    """The reason why a server is not ready, or a hint about its tools."""
     if server["state"] != ServerState.READY:
         return str(server["reason"])
     asking = server["asking"]
-    return f"{asking} refused: nobody is asked (auto_apply, or --allow-all)" if asking else ""
+    return f"{asking} rejected: they need auto_apply, or --allow-all" if asking else ""
 
 
 def _command(text: str) -> Text:
