@@ -28,6 +28,8 @@ MODES = (
     "bad_schema",
     "bad_property",
     "bad_list",
+    "no_list",
+    "late_list",
     "slow_start",
     "slow_stop",
     "stubborn",
@@ -44,6 +46,7 @@ WAV = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQIAAACAgA=="
 
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
 
 
 class RpcError(Exception):
@@ -181,6 +184,11 @@ class Server:
                 return {}
             case "tools/list" if self.mode == "bad_list":
                 return {"tools": "nonsense"}
+            case "tools/list" if self.mode == "no_list":
+                raise RpcError(INTERNAL_ERROR, "not now")
+            case "tools/list" if self.mode == "late_list":
+                self.mode = "good"
+                raise RpcError(INTERNAL_ERROR, "not yet")
             case "tools/list" if self.mode != "no_tools_capability":
                 return self.list_tools(params.get("cursor"))
             case "resources/list":

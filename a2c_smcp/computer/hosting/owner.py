@@ -106,7 +106,7 @@ class Owner(Generic[AudienceT]):
     def obstacle(self) -> str | None:
         """Why its tools cannot be called now, in words that follow its name."""
         if self._connected is not None:
-            return None
+            return None if self._tools.is_read else "cannot list its tools"
         return f"is {self._state}" + (f": it {self._reason}" if self._reason else "")
 
     @property
@@ -116,7 +116,7 @@ class Owner(Generic[AudienceT]):
 
     @property
     def known(self) -> frozenset[str]:
-        """The names of its tools when it was last ready; before its first start, of those that are configured."""
+        """The names of the tools that it last listed; before its first list, of those that are configured."""
         return self._tools.known
 
     def inherit(self, other: Owner[AudienceT]) -> None:

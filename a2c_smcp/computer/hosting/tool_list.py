@@ -32,8 +32,10 @@ class ToolList:
         self._stale = asyncio.Event()
         self.tools: tuple[types.Tool, ...] = ()
         """The tools of the newest connection."""
+        self.is_read = False
+        """Whether the newest connection has listed its tools."""
         self.known: frozenset[str] = frozenset((*config.tool_meta, *config.forbidden_tools))
-        """The names of the tools that the server last had; before its first start, of those that are configured."""
+        """The names of the tools that the server last listed; before its first list, of those that are configured."""
         self.notes: tuple[str, ...] = ()
         """What is wrong with the list."""
 
@@ -49,13 +51,18 @@ class ToolList:
         """
         # Cleared before reading: a notification that arrives during the reading may be about a change that it missed.
         self._stale.clear()
-        # A server whose tools cannot be listed is ready without tools: its windows and documents may work, and the note
-        # in its status gives the reason.
-        self._take(await self._list(session) or ())
-        return self.known
+        tools = await self._list(session)
+        if tools is None:
+            # A server whose tools cannot be listed is ready without tools: its windows and documents may work, and the
+            # note in its status gives the reason. Its tools stay known, and `keep_current` reads the list again.
+            self.tools, self.is_read = (), False
+            self._stale.set()
+        else:
+            self._take(tools)
+        return frozenset(tool.name for tool in self.tools)
 
     async def keep_current(self, session: Session) -> None:
-        """Read the list again when the server announces a change.
+        """Read the list again when the server announces a change, or when the last reading failed.
 
         A burst of notifications leads to one reading at a time: those that arrive during a reading, or in the pause
         after it, are answered together by the next one.
@@ -73,13 +80,13 @@ class ToolList:
                 self._stale.set()
             else:
                 backoff.reset()
-                if tools != self.tools:
+                if tools != self.tools or not self.is_read:
                     self._take(tools)
                     self._on_change()
             await anyio.sleep(backoff.next())
 
     def _take(self, tools: tuple[types.Tool, ...]) -> None:
-        self.tools = tools
+        self.tools, self.is_read = tools, True
         self.known = frozenset(tool.name for tool in tools)
 
     async def _list(self, session: Session) -> tuple[types.Tool, ...] | None:

@@ -13,7 +13,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeGuard, cast
 
 import anyio
 import anyio.abc
@@ -55,6 +55,11 @@ Computer hold any number of tasks."""
 def is_closed(error: MCPError) -> bool:
     """Whether an error says that the connection has ended. The code alone does not: servers use it for other errors."""
     return error.code == CONNECTION_CLOSED and error.message == CLOSED
+
+
+def _is_id(value: Any) -> TypeGuard[RequestId]:
+    # In Python, `True` is an int that equals 1.
+    return isinstance(value, str | int) and not isinstance(value, bool)
 
 
 @dataclass(slots=True)
@@ -235,10 +240,12 @@ class Conversation(Dispatcher[TransportContext]):
             with contextlib.suppress(MCPError):
                 self._hand_over(message, options.get("headers"))
 
-    def _take_answer(self, message: Message) -> None:
+    def _find_question(self, number: Any) -> _Question | None:
         # `coerce_request_id`: some servers echo the id 7 as "7".
-        number = message.get("id")
-        question = self._questions.get(coerce_request_id(number)) if isinstance(number, str | int) else None
+        return self._questions.get(coerce_request_id(number)) if _is_id(number) else None
+
+    def _take_answer(self, message: Message) -> None:
+        question = self._find_question(message.get("id"))
         if question is None or question.answer.done():
             return  # its caller timed out or was cancelled, or there was no such question
         error = message.get("error")
@@ -259,7 +266,7 @@ class Conversation(Dispatcher[TransportContext]):
             self._report_progress(params)
         elif method == "notifications/cancelled":
             number = params.get("requestId")
-            if isinstance(number, str | int) and (order := self._orders.get(number)) is not None:
+            if _is_id(number) and (order := self._orders.get(number)) is not None:
                 order.cancel()
         # The session of the library takes the events of its subscriptions here (2026-07-28). All other notifications
         # are ours.
@@ -267,8 +274,8 @@ class Conversation(Dispatcher[TransportContext]):
             self._on_notice(method, params)
 
     def _report_progress(self, params: Mapping[str, Any]) -> None:
-        token, progress, total = params.get("progressToken"), params.get("progress"), params.get("total")
-        question = self._questions.get(coerce_request_id(token)) if isinstance(token, str | int) else None
+        progress, total = params.get("progress"), params.get("total")
+        question = self._find_question(params.get("progressToken"))
         if question is None or question.on_progress is None or not isinstance(progress, int | float):
             return
         whole = float(total) if isinstance(total, int | float) else None
@@ -279,7 +286,7 @@ class Conversation(Dispatcher[TransportContext]):
         """The server asks something; a task of our own answers it."""
         # The task is asyncio's, not anyio's. `receive` runs in a callback of the event loop when the transport is a
         # child process, and anyio starts tasks only from inside another task.
-        if self._tasks is not None and isinstance(number, str | int) and len(self._orders) < MAX_ORDERS:
+        if self._tasks is not None and _is_id(number) and len(self._orders) < MAX_ORDERS:
             order = self._orders[number] = self._tasks.create_task(self._answer(number, method, params))
             order.add_done_callback(lambda _: self._orders.pop(number, None))
 

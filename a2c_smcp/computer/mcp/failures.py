@@ -41,4 +41,4 @@ def explain(error: BaseException, link: Link | None = None) -> str:
     # An HTTP status explains more than the error of the session, but must not repeat it.
     said = text.partition(": ")[2] or text
     hint = link.hint if link is not None else None
-    return f"{text} ({hint})" if hint and said not in hint else text
+    return f"{text} ({hint})" if hint and hint not in text and said not in hint else text

@@ -99,6 +99,20 @@ async def test_a_call_on_a_server_that_dies_ends_at_once_with_how_it_died() -> N
         assert "exited with code 9" in text_of(result)
 
 
+async def test_a_first_list_of_tools_that_fails_is_read_again() -> None:
+    async with hosting(raw("raw", "--mode", "late_list")) as computer:
+        await computer.until(lambda: "echo" in computer.tool_names())
+        assert computer.status_of("raw").notes == ()
+
+
+async def test_a_tool_of_a_server_that_cannot_list_its_tools_fails_rather_than_being_unknown() -> None:
+    async with hosting(raw("raw", "--mode", "no_list", tool_meta={"echo": AUTO})) as computer:
+        await computer.until_state("raw", ServerState.READY)
+        result = await computer.call("echo", text="hi")
+        assert code_of(result) == 4003
+        assert "cannot list its tools" in text_of(result)
+
+
 async def test_a_tool_of_a_server_that_is_not_there_fails_rather_than_being_unknown() -> None:
     async with hosting(raw(), policy=replace(QUICK, first_delay=60.0, longest_delay=60.0)) as computer:
         await computer.call("exit", code=1)

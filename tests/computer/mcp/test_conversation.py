@@ -108,6 +108,33 @@ async def test_progress_is_heard() -> None:
     assert heard == [(1.0, 2.0, "half")]
 
 
+async def test_true_is_not_the_id_1() -> None:
+    heard: list[Any] = []
+
+    def hear(*progress: Any) -> None:
+        heard.append(progress)
+
+    memory = Memory({})
+    question = asyncio.ensure_future(memory.conversation.ask("x", {}, {}, hear))
+    await asyncio.sleep(0)
+    assert memory.got[-1]["id"] == 1
+    progress = {"progressToken": True, "progress": 5}
+    memory.conversation.receive({"jsonrpc": "2.0", "method": "notifications/progress", "params": progress})
+    for number in (True, 1):
+        memory.conversation.receive({"jsonrpc": "2.0", "id": number, "result": {"answers": str(number)}})
+    async with asyncio.timeout(PATIENCE):
+        assert await question == {"answers": "1"}
+    assert heard == []
+
+
+async def test_a_request_with_the_id_true_is_ignored() -> None:
+    async with connected() as (memory, _):
+        for number in (True, "s1"):
+            memory.conversation.receive({"jsonrpc": "2.0", "id": number, "method": "ping"})
+        await eventually(lambda: memory.got[-1].get("id") == "s1")
+        assert True not in [message["id"] for message in memory.got if "result" in message]
+
+
 async def test_the_server_may_ask_us_and_gets_an_answer() -> None:
     async with connected() as (memory, _):
         for number, method in enumerate(("ping", "sampling/createMessage", "roots/list", "no/such")):

@@ -190,6 +190,23 @@ async def test_an_http_server_that_cannot_be_asked_is_used_as_it_is(
     assert ("disconnects when asked" in caplog.text) == (status == 404)  # which is what ends a session
 
 
+@pytest.mark.parametrize("kind", ["sse", "streamable"])
+async def test_the_status_of_an_http_server_is_given_once(kind: str) -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
+        async with hosting(
+            server_from({"type": kind, "url": url}, "web"), policy=replace(QUICK, restart=False)
+        ) as computer:
+            reason = (await computer.until_state("web", ServerState.FAILED)).reason
+    assert reason is not None
+    assert reason.count("HTTP 401") == 1
+
+
 async def test_a_server_is_stopped_while_it_is_being_asked(tmp_path: Path) -> None:
     log = tmp_path / "log"
     computer = Watched(gated(log, "silence"), policy=replace(QUICK, question_timeout=3_600, stop_timeout=3_600))
