@@ -635,7 +635,7 @@ def test_an_imported_secret_becomes_an_input_that_works(host: str, tmp_path: Pat
     assert "s3cret" not in written.stderr + written.stdout + new.read_text("utf-8")
     assert json.loads(new.read_text("utf-8"))["servers"]["it"]["server_parameters"]["env"]["LEVEL"] == "info"
     assert a2c("config", "check", str(new)).returncode == 0
-    variable = re.search(r"comes from (A2C_SMCP_\w+)", written.stderr)
+    variable = re.search(r"or reads (A2C_SMCP_\w+)", written.stderr)
     assert variable is not None, written.stderr
     call_env = ["computer", "--config", str(new), "call", "env", "name=GITHUB_TOKEN"]
     done = a2c(*call_env, env={variable[1]: "given-here"})
@@ -666,7 +666,7 @@ def test_an_imported_header_becomes_an_input_that_works(host: str, tmp_path: Pat
         written = a2c("config", "import", host, str(source), "-o", str(new))
         assert written.returncode == 0
         assert "s3cret" not in written.stderr + written.stdout + new.read_text("utf-8")
-        variables = re.findall(r"comes from (A2C_SMCP_\w+)", written.stderr)
+        variables = re.findall(r"or reads (A2C_SMCP_\w+)", written.stderr)
         assert len(variables) == 2
         env = {variable: f"given {number}" for number, variable in enumerate(variables)}
         done = a2c("computer", "--config", str(new), "call", "header", "name=authorization", "--json", env=env)
@@ -682,7 +682,7 @@ def test_no_secret_in_clear_is_imported(tmp_path: Path) -> None:
     assert "s3cret" not in shown.stderr
     servers = json.loads(shown.stdout)["servers"]
     assert not [where for where in SECRETS if "s3cret" in json.dumps(servers[where])]
-    assert len(re.findall(r"comes from A2C_SMCP_\w+", shown.stderr)) == len(SECRETS)
+    assert len(re.findall(r"or reads A2C_SMCP_\w+", shown.stderr)) == len(SECRETS)
 
 
 def test_what_is_no_secret_is_imported_as_it_is(tmp_path: Path) -> None:

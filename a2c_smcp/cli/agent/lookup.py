@@ -58,7 +58,7 @@ async def locate(session: Session, computer: str | None, called: str) -> Resourc
 
 async def windows_at(session: Session, computer: str, address: str) -> list[str]:
     """The windows of a Computer at this address, or at this address with any query, in the Desktop's format."""
-    # The query of a window holds its priority and other properties, which nobody types.
+    # The query of a window has its priority and other properties, which a person does not know by heart.
     seconds = session.options.timeout
     shown = (await session.agent.get_desktop_from_computer(computer, window=address, timeout=seconds))["desktops"]
     if shown or "?" in address:

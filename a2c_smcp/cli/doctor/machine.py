@@ -46,7 +46,7 @@ async def check_software(options: Options, report: Report) -> None:
     absent: list[str] = []
     for extra, names in sorted(missing.items()):
         if names and len(names) < len(packages[extra]):
-            # Some of an extra without the rest is no choice that anybody makes: an installation has failed half-way.
+            # A part of an extra is never installed on purpose: an installation has failed half-way.
             report.warn(f"extra {extra} is incomplete: {', '.join(names)} missing", how_to_install(extra))
         elif names:
             absent.append(extra)
