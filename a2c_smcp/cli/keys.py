@@ -22,6 +22,7 @@ ExpiresOption = Annotated[
 ]
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_LONGEST = timedelta(days=36_500)  # a date this far away still exists for Python, whose years have four digits
 
 
 @app.command()
@@ -195,7 +196,10 @@ def _read_duration(text: str, option: str) -> timedelta:
     found = re.fullmatch(r"(\d{1,6})([smhdw])", text)
     if found is None and text != "0":
         fail(f"{option} {text}: must be a time such as 90m, 24h, 30d or 8w", 2)
-    return timedelta(**{_UNITS[found[2]]: int(found[1])}) if found is not None else timedelta()
+    duration = timedelta(**{_UNITS[found[2]]: int(found[1])}) if found is not None else timedelta()
+    if duration > _LONGEST:
+        fail(f"{option} {text}: must be at most {_LONGEST.days // 365} years", 2)
+    return duration
 
 
 def _iso(moment: datetime) -> str:

@@ -248,6 +248,7 @@ def test_a_rotated_key_works_beside_the_new_one_for_the_grace_period(tmp_path: P
     [
         (["add", "x", "--office", "o", "--expires", "soon"], "30d"),
         (["add", "x", "--office", "o", "--expires", "5y"], "30d"),
+        (["add", "x", "--office", "o", "--expires", "999999w"], "at most 100 years"),
         (["add", "x", "--office", "o", "--expires", "2020-01-01"], "must be in the future"),
         (["rotate", "alice", "--grace", "a day"], "24h"),
         (["rotate", "old"], "--expires"),

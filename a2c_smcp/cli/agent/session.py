@@ -119,8 +119,6 @@ class Session:
             SMCPError: no Computer has the resource, or one that may have it did not answer.
         """
         chosen = self.chosen(computer)
-        if not chosen:
-            raise NotFoundError("there is no Computer in the office")
         problems: list[SMCPError] = []
         # Requested concurrently but awaited in order: if several have the address, the result does not depend on which
         # of them is the fastest.
