@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import logging
-import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
@@ -63,9 +62,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# The Server's operator decides how long names and timeouts may be. This end does not know these limits, and must not
-# reject what the Server accepts. `maxsize` is a limit of our own: a larger timeout may be too large for the clock.
-_LIMITS = Limits(name_length=sys.maxsize, tool_timeout=sys.maxsize)
+# The defaults of the Server: this end does not know how its Server is configured.
+_LIMITS = Limits()
 _Handler = Callable[["SMCPComputerClient", Any], Awaitable[Any]]
 
 
