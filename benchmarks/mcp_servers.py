@@ -87,5 +87,10 @@ def children(pid: int) -> set[int]:
 
 def received(logs: Path) -> list[str]:
     """The methods of all messages that the servers logged so far."""
-    entries = [json.loads(line) for log in logs.glob("*.log") for line in log.read_text().splitlines()]
+    entries = [json.loads(line) for log in logs.glob("*.log") for line in _whole_lines(log)]
     return [entry["method"] for entry in entries if entry.get("method") is not None]
+
+
+def _whole_lines(log: Path) -> list[str]:
+    """The lines of a log that is being written, without the one that is not complete yet."""
+    return log.read_text().rpartition("\n")[0].splitlines()

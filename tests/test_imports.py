@@ -120,7 +120,7 @@ def test_the_wire_imports_lightly() -> None:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("package", ["agent", "computer"])
+@pytest.mark.parametrize("package", ["agent", "computer", "server"])
 def test_a_package_costs_nothing_until_it_is_used(package: str) -> None:
     heavy = ("pydantic", "socketio", "mcp", "aiohttp", "asyncio")
     check = f"import sys, a2c_smcp.{package}; sys.exit(any(m in sys.modules for m in {heavy}))"

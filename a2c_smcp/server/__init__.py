@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from a2c_smcp.utils import light_socketio as _  # isort: skip  # noqa: F401  # before any module here imports socketio
-
 from a2c_smcp.lazy import lazily
 
 # For type checkers and editors. A program imports each name when it uses it, through the table at the end.

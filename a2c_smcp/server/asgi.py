@@ -12,8 +12,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMappi
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
-from socketio.exceptions import TimeoutError as SocketIOTimeoutError
-
 from a2c_smcp.errors import TimedOutError
 from a2c_smcp.protocol.flow import Flow, run_async
 from a2c_smcp.server.http import TOO_LARGE, TOO_SLOW, Header, Request, Response
@@ -21,6 +19,7 @@ from a2c_smcp.server.hub import GOODBYE_SECONDS, Hub
 from a2c_smcp.server.payload_text import read_ack
 from a2c_smcp.server.sending import Client
 from a2c_smcp.utils.eager import begin, can_begin
+from a2c_smcp.utils.light_socketio import socketio
 from a2c_smcp.wire.clock import SLOT
 from a2c_smcp.wire.connection import Connection
 from a2c_smcp.wire.session import NOOP, PONG, End, Fault
@@ -352,7 +351,7 @@ class AsyncHub(Hub[AsgiClient]):
         try:
             return read_ack(await reply)
         except TimedOutError:
-            raise SocketIOTimeoutError from None
+            raise socketio.exceptions.TimeoutError from None
         finally:
             stop()
 

@@ -16,9 +16,6 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
-from socketio.base_namespace import BaseServerNamespace
-from socketio.exceptions import ConnectionRefusedError
-
 from a2c_smcp import smcp
 from a2c_smcp.errors import (
     ForbiddenError,
@@ -43,6 +40,7 @@ from a2c_smcp.server.event_methods import EventMethod
 from a2c_smcp.server.journal import CANCELLED, OK, Journal
 from a2c_smcp.server.registry import MemoryRegistry
 from a2c_smcp.smcp import CLIENT_PREFIX
+from a2c_smcp.utils.light_socketio import socketio
 from a2c_smcp.utils.text import printable
 
 logger = logging.getLogger(__name__)
@@ -76,7 +74,7 @@ class Observer(Protocol):
         ...
 
 
-class Edge(ABC, BaseServerNamespace):
+class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
     """The base of both namespaces."""
 
     server: Any
@@ -135,7 +133,7 @@ class Edge(ABC, BaseServerNamespace):
                 accepted = yield from self._let_in(sid, environ, *auth)
             else:
                 accepted = yield from CallHandler(self._handlers["connect"], sid, environ, *auth)
-        except ConnectionRefusedError:
+        except socketio.exceptions.ConnectionRefusedError:
             raise
         except Exception:
             logger.exception("connect of %s failed", sid)
@@ -383,5 +381,5 @@ class Edge(ABC, BaseServerNamespace):
             self.journal.answered(request, failure, outcome, seconds, member, connection, is_rejected=is_rejected)
 
 
-def _refused_connection(error: SMCPError) -> ConnectionRefusedError:
-    return ConnectionRefusedError(error.message, {"code": error.code})
+def _refused_connection(error: SMCPError) -> socketio.exceptions.ConnectionRefusedError:
+    return socketio.exceptions.ConnectionRefusedError(error.message, {"code": error.code})

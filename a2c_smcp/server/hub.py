@@ -20,8 +20,6 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, ClassVar, cast
 
-from socketio.exceptions import ConnectionRefusedError
-
 from a2c_smcp.errors import (
     InternalError,
     MalformedRequestError,
@@ -53,6 +51,7 @@ from a2c_smcp.server.http import (
 )
 from a2c_smcp.server.payload_text import write_ack
 from a2c_smcp.server.sending import Client, ClientT, Sender
+from a2c_smcp.utils.light_socketio import socketio
 from a2c_smcp.wire.clock import Clock, Timer
 from a2c_smcp.wire.connection import Connection
 from a2c_smcp.wire.limits import WireLimits
@@ -313,7 +312,7 @@ class Hub(Sender[ClientT]):
             self.show_out(sid)
 
     def _reject(self, client: ClientT, error: BaseException | None) -> None:
-        if isinstance(error, ConnectionRefusedError):
+        if isinstance(error, socketio.exceptions.ConnectionRefusedError):
             problem: dict[str, Any] = error.error_args
         elif error is not None:
             logger.error("connect failed", exc_info=error)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import socketio
-
 from a2c_smcp.protocol.flow import run_async
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.server_effects import Registry, Written
@@ -19,6 +17,7 @@ from a2c_smcp.server.event_methods import EventMethods
 from a2c_smcp.server.library_backend import AsyncLibraryBackend
 from a2c_smcp.server.payload_text import read_ack
 from a2c_smcp.smcp import SMCP_NAMESPACE
+from a2c_smcp.utils.light_socketio import socketio
 
 
 class BaseNamespace(Edge, socketio.AsyncNamespace):

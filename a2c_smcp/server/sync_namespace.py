@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-import socketio
-
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.server_effects import Registry, Written
 from a2c_smcp.server.auth import AnonymousSyncAuthenticationProvider, SyncAuthenticationProvider
@@ -19,6 +17,7 @@ from a2c_smcp.server.library_backend import ThreadLibraryBackend
 from a2c_smcp.server.payload_text import read_ack
 from a2c_smcp.server.wsgi import ThreadHub
 from a2c_smcp.smcp import SMCP_NAMESPACE
+from a2c_smcp.utils.light_socketio import socketio
 
 
 class SyncBaseNamespace(Edge, socketio.Namespace):

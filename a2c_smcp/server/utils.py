@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from socketio import AsyncServer, Server
-
 from a2c_smcp.protocol.flow import Flow, run, run_async
 from a2c_smcp.protocol.server_effects import ReadRoster
 from a2c_smcp.server.asgi import AsyncHub
@@ -13,24 +11,25 @@ from a2c_smcp.server.edge import Edge
 from a2c_smcp.server.types import OFFICE_ID, ComputerSession, Session
 from a2c_smcp.server.wsgi import ThreadHub
 from a2c_smcp.smcp import SMCP_NAMESPACE
+from a2c_smcp.utils.light_socketio import socketio
 
 
-async def aget_all_sessions_in_office(office_id: OFFICE_ID, sio: AsyncServer | AsyncHub) -> list[Session]:
+async def aget_all_sessions_in_office(office_id: OFFICE_ID, sio: socketio.AsyncServer | AsyncHub) -> list[Session]:
     """The members of an office, in order of arrival."""
     return await run_async(_sessions(office_id), _backend(sio))
 
 
-def get_all_sessions_in_office(office_id: OFFICE_ID, sio: Server | ThreadHub) -> list[Session]:
+def get_all_sessions_in_office(office_id: OFFICE_ID, sio: socketio.Server | ThreadHub) -> list[Session]:
     """The members of an office, in order of arrival."""
     return run(_sessions(office_id), _backend(sio))
 
 
-async def aget_computers_in_office(office_id: OFFICE_ID, sio: AsyncServer | AsyncHub) -> list[ComputerSession]:
+async def aget_computers_in_office(office_id: OFFICE_ID, sio: socketio.AsyncServer | AsyncHub) -> list[ComputerSession]:
     """The Computers of an office, in order of arrival."""
     return _computers(await aget_all_sessions_in_office(office_id, sio))
 
 
-def get_computers_in_office(office_id: OFFICE_ID, sio: Server | ThreadHub) -> list[ComputerSession]:
+def get_computers_in_office(office_id: OFFICE_ID, sio: socketio.Server | ThreadHub) -> list[ComputerSession]:
     """The Computers of an office, in order of arrival."""
     return _computers(get_all_sessions_in_office(office_id, sio))
 

@@ -19,14 +19,13 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from socketio.exceptions import TimeoutError as SocketIOTimeoutError
-
 from a2c_smcp.errors import TimedOutError
 from a2c_smcp.server.http import TOO_LARGE, TOO_SLOW, Header, Request, Response
 from a2c_smcp.server.hub import GOODBYE_SECONDS, LAST_SECONDS, Hub
 from a2c_smcp.server.payload_text import read_ack
 from a2c_smcp.server.sending import Client
 from a2c_smcp.server.wsgi_websocket import WebSocket
+from a2c_smcp.utils.light_socketio import socketio
 from a2c_smcp.wire.clock import SLOT
 from a2c_smcp.wire.connection import Connection
 from a2c_smcp.wire.session import NOOP, PONG, Fault
@@ -264,7 +263,7 @@ class ThreadHub(Hub[ThreadClient]):
         try:
             return read_ack(reply.result())
         except TimedOutError:
-            raise SocketIOTimeoutError from None
+            raise socketio.exceptions.TimeoutError from None
 
 
 def request_of(environ: dict[str, Any]) -> Request:

@@ -1,4 +1,6 @@
-"""Imports python-socketio without the HTTP libraries of its clients. Import this module before socketio.
+"""Imports python-socketio without the HTTP libraries of its clients.
+
+The Server imports `socketio` from this module. The clients import this module first, and then what they need.
 
 `aiohttp`, `requests` and `websocket` take two thirds of the time to import socketio. A Server uses none of them, and a
 client uses those of its own form when it connects. engineio treats them as optional: this module imports engineio as if
@@ -56,3 +58,5 @@ def _import_engineio() -> None:
 
 if "engineio" not in sys.modules:
     _import_engineio()
+
+import socketio as socketio  # noqa: E402
