@@ -29,11 +29,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--quick"):
         config.stash[GUARD] = Guard()
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # A shell starts `make test &` with SIGINT ignored, and a program passes that on to every program it starts:
-        # no test could interrupt one. A handler that does nothing keeps SIGINT away from the tests themselves, and is
-        # not passed on.
-        signal.signal(signal.SIGINT, _ignore)
+    for ignored in (signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGINT)):
+        if signal.getsignal(ignored) is signal.SIG_IGN:
+            # A shell starts `make test &` with SIGINT ignored, and `nohup make test` ignores SIGHUP. A program passes
+            # that on to every program it starts: no test could interrupt one. A handler that does nothing keeps the
+            # signal away from the tests themselves, and is not passed on.
+            signal.signal(ignored, _ignore)
 
 
 def _ignore(number: int, frame: FrameType | None) -> None:
