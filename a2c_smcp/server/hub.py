@@ -183,8 +183,7 @@ class Hub(Sender[ClientT]):
         except RateLimitedError as error:
             self.namespace.reject_connection(error, address)
             return TOO_MANY
-        # The id is the only proof that a request belongs to a session: it must not be guessable.
-        wire = Connection(secrets.token_urlsafe(15), self.namespace.namespace, self.wire_limits, self.now(), carrier)
+        wire = Connection(self._new_sid(), self.namespace.namespace, self.wire_limits, self.now(), carrier)
         client = cast("ClientT", self.client_class(self, wire, environ, address))
         environ[BUCKET] = client.bucket  # see `Edge._bucket`
         with self._lock:
@@ -192,6 +191,11 @@ class Hub(Sender[ClientT]):
         # A client that never sends its second request is removed by this timer, like one that does not enter.
         self._schedule(client)
         return client if carrier == "websocket" else Response(body=wire.session.take_payload().encode())
+
+    def _new_sid(self) -> str:
+        # The id is the only proof that a request belongs to a session: it must not be guessable.
+        cluster = self.namespace.cluster
+        return cluster.new_sid() if cluster is not None else secrets.token_urlsafe(15)
 
     def post(self, client: ClientT, body: bytes | Response) -> Response:
         """Act on the body of a POST, or on the reason why it was not read."""
@@ -279,7 +283,7 @@ class Hub(Sender[ClientT]):
     def _let_in(self, client: ClientT, auth: Any) -> None:
         # Not the id of the session: members of the office see this one (`server:list_room`), and with the other they
         # could send requests as this client.
-        sid = secrets.token_urlsafe(15)
+        sid = self._new_sid()
         arguments = (auth,) if auth is not None else ()
         flow = self.namespace.connecting(sid, client.environ, *arguments)
         self.start(flow, partial(self._decided, client, sid))
