@@ -173,20 +173,21 @@ class ClusterRegistry:
         reply.then(partial(self._committed, self._node.id, move, done))
 
     def _committed(self, node: str, move: Move, done: Reply, reply: Reply) -> None:
+        cause: BaseException | None = None
         try:
             answer = reply.result() if node == self._node.id else "fenced"
         except Exception as error:
-            # Whether the script ran is not known. A member that goes is forgotten; one that came has no seat. Either
-            # way, the node writes its seats again when it is connected again (`restate`), and Redis then agrees.
-            if move.after is None:
-                done.set_result(self._apply(move, None))
-            else:
-                done.set_exception(_unavailable(error))
-            return
+            answer, cause = "fenced", error
         if answer == "settling":
             self._node.set_timer(SETTLING_PAUSE, partial(self._try_again, move, done))
         elif answer == "fenced":
-            done.set_exception(InternalError(AWAY))
+            # If the connection was lost, whether the script ran is not known. A member that goes is forgotten; one that
+            # came has no seat. Either way, the node writes its seats again when it is connected again (`restate`), or
+            # has lost them all.
+            if move.after is None:
+                done.set_result(self._apply(move, None))
+            else:
+                done.set_exception(_unavailable(cause))
         else:
             done.set_result(answer != "changed" and self._apply(move, answer))
 
@@ -296,7 +297,7 @@ def _member(office_id: str, name: str, seat: str) -> Member | None:
     return read_seat(office_id, name, seat).member if seat else None
 
 
-def _unavailable(error: BaseException) -> BaseException:
+def _unavailable(cause: BaseException | None) -> BaseException:
     unavailable = InternalError(AWAY)
-    unavailable.__cause__ = error
+    unavailable.__cause__ = cause
     return unavailable
