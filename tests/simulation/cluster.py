@@ -376,6 +376,8 @@ class SimClient:
         self.node: SimNode | None = None
         self.sid: str | None = None
         self.receiving = 0.0
+        self.goal: str | None = None
+        """The office that it wants to be in."""
         self.office: str | None = None
         """The office that it knows it is in; it is settled there."""
         self.wanted: str | None = None
@@ -387,10 +389,21 @@ class SimClient:
 
     # ------------------------------------------------------------------------------------------------------------ actions
 
-    def connect(self, node: SimNode) -> None:
-        if self.sid is None and self.node is None:
-            self.node = node
+    def arrive(self, office: str) -> None:
+        """Join an office; connect first if necessary. It comes back by itself when it is disconnected."""
+        self.goal = office
+        if self.sid is not None:
+            self.join(office)
+        elif self.node is None and self.cluster.nodes:
+            self.node = node = self.cluster.random.choice(self.cluster.nodes)
             self._after_delay(lambda: node.connected(self))
+
+    def _come_back(self) -> None:
+        goal = self.goal
+        if goal is not None:
+            self.cluster.scheduler.after(
+                self.cluster.random.choice((0.01, 0.3, 2.0)), lambda: self.goal == goal and self.arrive(goal)
+            )
 
     def join(self, office: str) -> None:
         if self.sid is None or self.wanted is not None:
@@ -413,6 +426,7 @@ class SimClient:
         self._request(smcp.JOIN_OFFICE_EVENT, {"office_id": office, "name": self.name, "role": self.role}, joined, 40)
 
     def leave(self) -> None:
+        self.goal = None
         if self.office is None or self.wanted is not None:
             return
         office = self.wanted = self.office
@@ -449,6 +463,7 @@ class SimClient:
 
     def disconnect(self) -> None:
         node, sid = self.node, self.sid
+        self.goal = None
         if node is None or sid is None:
             return
         self.on_disconnected()
@@ -484,15 +499,19 @@ class SimClient:
 
     def on_connected(self, node: SimNode, sid: str) -> None:
         self.node, self.sid = node, sid
+        if self.goal is not None:
+            self.join(self.goal)
 
     def on_rejected(self) -> None:
         self.node = None
+        self._come_back()
 
     def on_disconnected(self) -> None:
         self.node = self.sid = self.office = self.wanted = self.view = None
         self.maybe = set()
         for asked in self.requests:
             asked.is_void = asked.is_void or not asked.answers
+        self._come_back()
 
     def on_event(self, event: str, data: dict[str, Any]) -> None:
         about = data.get("computer") or data.get("agent") or ""
@@ -525,7 +544,7 @@ class SimCluster:
         self.redis = RedisModel(lambda: 1_000_000 + self.scheduler.now + self.skew, self._make_id)
         self.redis.started -= 60
         self.nodes: list[SimNode] = []
-        self.clients: dict[str, SimClient] = {}
+        self.clients: dict[int, SimClient] = {}
         self.executed: Counter[str] = Counter()
         self.places: defaultdict[str, set[str]] = defaultdict(set)
         """The offices that clients of a name ever asked for."""
@@ -551,9 +570,6 @@ class SimCluster:
         self.nodes.append(node)
         self.scheduler.after(0, node.link.connect, node)
         return node
-
-    def client(self, name: str, role: str) -> SimClient:
-        return self.clients.setdefault(name, SimClient(self, name, role))
 
     def kill(self, node: SimNode) -> None:
         node.link.is_connected = False
@@ -581,5 +597,3 @@ class SimCluster:
         node.link.lose()
         self.scheduler.after(seconds, lambda: setattr(node.link, "is_cut", False))
 
-    def live_nodes(self) -> list[SimNode]:
-        return [node for node in self.nodes if not node.is_dead]

@@ -11,6 +11,7 @@ from a2c_smcp.server.cluster.node import Node
 from tests.simulation.cluster import LEASE, SimClient, SimCluster, SimNode
 
 OFFICES = ("red", "blue")
+CLIENTS = 16
 REST = 3 * LEASE + 10
 """Seconds without new events after which nothing may be left to happen."""
 
@@ -29,23 +30,27 @@ class Step(NamedTuple):
 
 
 WEIGHTS = {
-    "connect": 30, "join": 40, "move": 6, "leave": 8, "disconnect": 6, "call": 30, "cancel": 4, "update": 6,
-    "kill": 2, "start": 3, "pause": 2, "cut": 3, "restart": 1, "wipe": 1, "skew": 1,
+    "arrive": 30, "move": 8, "leave": 6, "disconnect": 6, "call": 40, "cancel": 4, "update": 8,
+    "kill": 2, "start": 3, "pause": 3, "cut": 3, "restart": 1, "wipe": 2, "skew": 1,
 }  # fmt: skip
+CALM = ("arrive", "move", "leave", "disconnect", "call", "cancel", "update")
 
 
 def random_history(seed: int, steps: int = 60) -> list[Step]:
     """A history of a cluster, from a seed."""
     random = Random(seed)
     time, history = 1.0, list[Step]()
-    calm = random.random() < 0.3  # often nothing breaks, and a lot happens at the same time
-    weights = {name: weight for name, weight in WEIGHTS.items() if not calm or weight > 3}
+    is_calm = random.random() < 0.3  # nothing breaks, and a lot happens at the same time
+    weights = {name: weight for name, weight in WEIGHTS.items() if not is_calm or name in CALM}
+    pauses = (0.0, 0.001, 0.005) if is_calm else (0.0, 0.001, 0.01, 0.1, 1.0, 3.0)
+    for number in random.sample(range(CLIENTS), CLIENTS * 2 // 3):
+        history.append(Step(time + random.random(), "arrive", number))
     for _ in range(steps):
-        time += random.choice((0.0, 0.001, 0.01, 0.1, 1.0, 3.0))
+        time += random.choice(pauses)
         action = random.choices(list(weights), list(weights.values()))[0]
         seconds = random.choice((0.3, 1.0, 3.0, 6.0, 7.0, 9.0, 12.0, 20.0))
         history.append(Step(time, action, random.randrange(1000), seconds))
-    return history
+    return sorted(history)
 
 
 def run(seed: int, history: Sequence[Step], make_node: Callable[[SimNode], Node] | None = None) -> list[str]:
@@ -85,22 +90,21 @@ def shortest(seed: int, history: Sequence[Step], make_node: Callable[[SimNode], 
 
 
 def _act(cluster: SimCluster, step: Step) -> None:
-    node = _pick(cluster.live_nodes(), step.number)
+    node: SimNode | None = _pick(cluster.nodes, step.number)
     client = _client(cluster, step.number)
     match step.action:
-        case "connect" if node is not None:
-            client.connect(node)
-        case "join":
-            client.join(client.name.partition("/")[0] if client.role == "computer" else _pick(OFFICES, step.number // 7))
+        case "arrive":
+            client.arrive(client.name.partition("/")[0])
         case "move":
-            client.join(_pick(OFFICES, step.number // 7))
+            client.arrive(_pick(OFFICES, step.number // 7))
         case "leave":
             client.leave()
         case "disconnect":
             client.disconnect()
         case "call":
-            agent = _pick([other for other in cluster.clients.values() if other.role == "agent"], step.number)
-            if agent is not None and agent.office is not None:
+            agents = [other for other in cluster.clients.values() if other.role == "agent" and other.office is not None]
+            if agents:
+                agent: SimClient = _pick(agents, step.number)
                 agent.call(f"{agent.office}/pc{step.number % 3}", 1 + int(step.seconds))
         case "cancel":
             for other in cluster.clients.values():
@@ -131,15 +135,11 @@ def _pick(choices: Sequence[Any], number: int) -> Any:
 
 
 def _client(cluster: SimCluster, number: int) -> SimClient:
-    # Two clients may have the same name: `key` tells them apart, and an office takes only one of them.
-    office = OFFICES[number % 2]
-    if number % 5 == 0:
-        return cluster.client(f"{office}/agent{number % 3}", "agent")
-    key = f"{office}/pc{number % 3}"
-    client = cluster.clients.get(f"{key}#{number % 2}")
-    if client is None:
-        client = cluster.clients[f"{key}#{number % 2}"] = SimClient(cluster, key, "computer")
-    return client
+    # Two clients have each name, and an office takes only one of them. Two Agents want each office, under two names.
+    number %= CLIENTS
+    office, kind = OFFICES[number % 2], number // 2 % 4
+    name, role = (f"{office}/agent{number // 8}", "agent") if kind == 3 else (f"{office}/pc{kind}", "computer")
+    return cluster.clients.setdefault(number, SimClient(cluster, name, role))
 
 
 # --------------------------------------------------------------------------------------------------------------- checks

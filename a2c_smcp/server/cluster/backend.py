@@ -24,7 +24,8 @@ from a2c_smcp.server.reply import Reply
 
 _SID = re.compile(r"n[0-9a-f]{10}\.[\w-]{20}")
 _ANNOUNCED = frozenset((smcp.ENTER_OFFICE_NOTIFICATION, smcp.LEAVE_OFFICE_NOTIFICATION))
-"""Other nodes learn of these from Redis, together with the change itself: exactly once, and in order."""
+"""Each node announces these itself when it learns of the change (`Node.announce`): exactly once, and in the order in
+which Redis made the changes."""
 
 
 class ClusterBackend(HubBackend):
@@ -46,13 +47,16 @@ class ClusterBackend(HubBackend):
         return office_id == sid or _SID.fullmatch(office_id) is None
 
     def _notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> None:
+        if event in _ANNOUNCED:
+            return
         is_sid = _SID.fullmatch(to) is not None
-        if not is_sid or node_of(to) == self._node.id:
-            super()._notify(to, event, data, skip)
         if is_sid and node_of(to) != self._node.id:
             text = write_event(event, data).encode()
             self._link.publish(node_of(to), messages.write(messages.TELL, to, body=text))
-        elif not is_sid and event not in _ANNOUNCED and (nodes := self._node.registry.other_nodes(to)):
+            return
+        super()._notify(to, event, data, skip)
+        nodes = [] if is_sid else self._node.registry.other_nodes(to)
+        if nodes:
             office = to.encode()
             message = messages.write(messages.NOTICE, len(office), body=office + write_event(event, data).encode())
             for node in nodes:
@@ -93,9 +97,9 @@ class HubHost:
         """Random bytes that cannot be guessed."""
         return secrets.token_bytes(count)
 
-    def tell(self, to: str, event: str, data: Any) -> None:
+    def tell(self, to: str, event: str, data: Any, skip: str | None = None) -> None:
         """Send an event to the members of an office on this node."""
-        self._hub.tell(to, event, data)
+        self._hub.tell(to, event, data, skip)
 
     def tell_text(self, to: str, text: str) -> None:
         """Send an event, written as a JSON array, likewise."""

@@ -64,8 +64,8 @@ class Host(Protocol):
         """Random bytes that cannot be guessed."""
         ...
 
-    def tell(self, to: str, event: str, data: Any) -> None:
-        """Send an event to the members of an office on this node, or to one of them."""
+    def tell(self, to: str, event: str, data: Any, skip: str | None = None) -> None:
+        """Send an event to the members of an office on this node, without one of them, or to one of them."""
         ...
 
     def tell_text(self, to: str, text: str) -> None:
@@ -240,9 +240,9 @@ class Node:
             return
         left, came, stayed = self.registry.reload(office_id, reply.result())
         for member in left:
-            self._announce(member, smcp.LEAVE_OFFICE_NOTIFICATION)
+            self.announce(member, is_taken=False)
         for member in came:
-            self._announce(member, smcp.ENTER_OFFICE_NOTIFICATION)
+            self.announce(member, is_taken=True)
         self._refresh(stayed)
 
     def _refresh(self, members: list[Member]) -> None:
@@ -252,8 +252,10 @@ class Node:
                 for event in _UPDATES:
                     self._host.tell(member.office, event, {"computer": member.name})
 
-    def _announce(self, member: Member, event: str) -> None:
-        self._host.tell(member.office, event, member.to_notice())
+    def announce(self, member: Member, *, is_taken: bool) -> None:
+        """Tell the members of an office on this node that a member took its seat, or gave it up."""
+        event = smcp.ENTER_OFFICE_NOTIFICATION if is_taken else smcp.LEAVE_OFFICE_NOTIFICATION
+        self._host.tell(member.office, event, member.to_notice(), skip=member.sid)
 
     def _go_on(self) -> None:
         with self._lock:
@@ -397,7 +399,7 @@ class Node:
         seat = messages.read_change(message)
         is_taken = message.kind == messages.TAKEN
         if self.registry.change(seat, is_taken=is_taken):
-            self._announce(seat.member, smcp.ENTER_OFFICE_NOTIFICATION if is_taken else smcp.LEAVE_OFFICE_NOTIFICATION)
+            self.announce(seat.member, is_taken=is_taken)
 
 
 def _ms(seconds: float) -> int:

@@ -41,6 +41,10 @@ class Node(Protocol):
         """Run a command that reads one table, likewise."""
         ...
 
+    def announce(self, member: Member, *, is_taken: bool) -> None:
+        """Tell the members of an office on this node that a member took its seat, or gave it up."""
+        ...
+
     def set_timer(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
         """Call a function later; the returned function cancels that."""
         ...
@@ -212,11 +216,17 @@ class ClusterRegistry:
                 self._unseat(before, before.office_id)
             if after is None:
                 self._members.pop(member.sid, None)
-                return True
-            self._members[after.sid] = after
-            if after.office_id is not None:
-                self._seat(after, after.office_id, answer)
-            return True
+            else:
+                self._members[after.sid] = after
+                if after.office_id is not None:
+                    self._seat(after, after.office_id, answer)
+        # Only now, together with the picture: an Agent that lists its office between a notification and the change would
+        # keep a member that is gone.
+        if before is not None and before.office_id is not None:
+            self._node.announce(before, is_taken=False)
+        if after is not None and after.office_id is not None:
+            self._node.announce(after, is_taken=True)
+        return True
 
     def _seat(self, member: Member, office_id: str, answer: Any) -> None:
         self._own[office_id] += 1
