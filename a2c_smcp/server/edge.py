@@ -125,10 +125,11 @@ class Edge(ABC, BaseServerNamespace):
         self.connections.limit(limits)
         self.in_flight.most = limits.calls_in_flight
 
-    def join_cluster(self, cluster: Cluster) -> None:
-        """Share the offices with the other nodes of a cluster."""
+    def join_cluster(self, cluster: Cluster, backend: EdgeBackend) -> None:
+        """Share the offices with the other nodes of a cluster, whose backend reaches them."""
         self.cluster = cluster
         self.registry = cluster.registry
+        self.backend = backend
 
     # --------------------------------------------------------------------------------------- what a driver must provide
 

@@ -26,6 +26,7 @@ class ServerSettings(SettingDefinitions, BaseSettings):
 
     api_key: SecretStr | None = None
     jwt_key: SecretStr | None = None
+    redis: SecretStr | None = None
 
     @classmethod
     def load(cls, flags: dict[str, Any], config: Path | None = None) -> ServerSettings:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -16,21 +15,12 @@ import pytest
 from a2c_smcp.server import DefaultAuthenticationProvider, DefaultSyncAuthenticationProvider
 from tests.support.javascript import TRANSPORTS, play
 from tests.support.process import free_port
+from tests.support.programs import find
 from tests.support.running import Kind, running
 from tests.support.waiting import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent
 DEPLOY = ROOT / "deploy"
-UNPACKED = ROOT / ".venv" / "proxies"
-
-
-def find(name: str, place: str) -> str:
-    """A proxy of this machine, or the one that `make test` brought."""
-    found = shutil.which(name) or shutil.which(UNPACKED / place / name)
-    if found is None and not os.environ.get("CI"):
-        pytest.skip(f"there is no {name} here, and `scripts/proxies.py` could not bring it")
-    assert found is not None
-    return found
 
 
 def nginx(folder: Path, port: int, upstream: str) -> tuple[list[str], dict[str, str]]:
@@ -49,7 +39,7 @@ def nginx(folder: Path, port: int, upstream: str) -> tuple[list[str], dict[str, 
         f"http {{\naccess_log off;\nscgi_temp_path {folder}/scgi;\n{temporary}{before}{site}}}\n",
         "utf-8",
     )
-    return [find("nginx", "usr/sbin"), "-e", "stderr", "-p", str(folder), "-c", str(config)], {}
+    return [find("nginx"), "-e", "stderr", "-p", str(folder), "-c", str(config)], {}
 
 
 def caddy(folder: Path, port: int, upstream: str) -> tuple[list[str], dict[str, str]]:
@@ -57,7 +47,7 @@ def caddy(folder: Path, port: int, upstream: str) -> tuple[list[str], dict[str, 
     config = folder / "Caddyfile"
     config.write_text("{\n\tadmin off\n}\n" + (DEPLOY / "Caddyfile").read_text("utf-8"), "utf-8")
     homes = {"HOME": str(folder), "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
-    command = [find("caddy", "usr/bin"), "run", "--config", str(config), "--adapter", "caddyfile"]
+    command = [find("caddy"), "run", "--config", str(config), "--adapter", "caddyfile"]
     return command, {**homes, "A2C_SITE": f"http://127.0.0.1:{port}", "A2C_UPSTREAM": upstream}
 
 

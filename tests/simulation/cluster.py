@@ -224,9 +224,8 @@ class SimNode(Owner):
         self.link = SimLink(cluster, self)
         self.link._pending = deque()
         self.node = cluster.make_node(self)
-        self.edge.join_cluster(self.node)
+        self.edge.join_cluster(self.node, SimBackend(self.edge, self, self.node, self.link))  # type: ignore[arg-type]
         self.edge.server = self
-        self.edge.backend = SimBackend(self.edge, self, self.node, self.link)  # type: ignore[arg-type]
         self._asked: dict[tuple[str, int], Reply] = {}
         self._numbers = 0
 
@@ -387,7 +386,7 @@ class SimClient:
         self.view: set[str] | None = None
         self.requests: list[Asked] = []
 
-    # ------------------------------------------------------------------------------------------------------------ actions
+    # ---------------------------------------------------------------------------------------------------------- actions
 
     def arrive(self, office: str) -> None:
         """Join an office; connect first if necessary. It comes back by itself when it is disconnected."""
@@ -444,9 +443,8 @@ class SimClient:
         if self.office is None:
             return
         number = self.cluster.next_request()
-        data = {
-            "agent": self.name, "computer": computer, "tool_name": "t", "params": {}, "req_id": number, "timeout": seconds,
-        }  # fmt: skip
+        data: dict[str, Any] = {"agent": self.name, "computer": computer, "req_id": number, "timeout": seconds}
+        data |= {"tool_name": "t", "params": {}}
         self._request(smcp.TOOL_CALL_EVENT, data, lambda _: None, seconds + LIMITS.timeout_grace + 3)
 
     def update(self) -> None:
@@ -480,7 +478,8 @@ class SimClient:
 
     def _request(self, event: str, data: dict[str, Any], on_ack: Callable[[Any], None], bound: float) -> None:
         node, sid = self.node, self.sid
-        assert node is not None and sid is not None
+        assert node is not None
+        assert sid is not None
         asked = Asked(event, data, self.cluster.scheduler.now, bound)
         self.requests.append(asked)
 
@@ -495,7 +494,7 @@ class SimClient:
         self.sending = max(getattr(self, "sending", 0.0), self.cluster.scheduler.now + self.cluster.delay())
         self.cluster.scheduler.at(self.sending, act, self.node)
 
-    # ------------------------------------------------------------------------------------------------------------- events
+    # ----------------------------------------------------------------------------------------------------------- events
 
     def on_connected(self, node: SimNode, sid: str) -> None:
         self.node, self.sid = node, sid
@@ -579,7 +578,9 @@ class SimCluster:
         self.nodes.remove(node)
         for client in list(self.clients.values()):
             if client.node is node:
-                self.scheduler.after(self.delay(), lambda client=client: client.node is node and client.on_disconnected())
+                self.scheduler.after(
+                    self.delay(), lambda client=client: client.node is node and client.on_disconnected()
+                )
 
     def restart_redis(self, seconds: float, *, loses_data: bool) -> None:
         self.is_redis_down = True
@@ -596,4 +597,3 @@ class SimCluster:
         node.link.is_cut = True
         node.link.lose()
         self.scheduler.after(seconds, lambda: setattr(node.link, "is_cut", False))
-

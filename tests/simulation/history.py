@@ -1,4 +1,4 @@
-"""Random histories of a cluster, the rules that hold in each of them, and the shortest form of one that breaks a rule."""
+"""Random histories of a cluster, the rules that hold in each, and the shortest form of one that breaks a rule."""
 
 from __future__ import annotations
 
@@ -213,9 +213,7 @@ def _check_at_rest(cluster: SimCluster) -> None:
     }  # fmt: skip
     if not seats and leftovers:
         cluster.fail(f"Redis keeps {leftovers}")
-    members = {
-        name: int(cluster.redis.tables.get(f"{{a2c}}:{name}", "0")) for name in ("computers", "offices")
-    }
+    members = {name: int(cluster.redis.tables.get(f"{{a2c}}:{name}", "0")) for name in ("computers", "offices")}
     expected = {
         "computers": sum("/pc" in name for _, name, _ in seats),
         "offices": len({office for office, _, _ in seats}),

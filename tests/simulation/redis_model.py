@@ -27,10 +27,9 @@ class RedisModel:
         self.run_id = make_id()
         self.started = clock()
         self._lua = lupa.LuaRuntime(encoding="utf-8")
-        self._error = self._lua.eval("function(message) return {err=message} end")
-        compiled = self._lua.eval("function(body) return assert(loadstring('return function(KEYS, ARGV) ' .. body .. ' end'))() end")
+        compiled = self._lua.eval("function(text) return assert(loadstring(text))() end")
         self._lua.globals().redis = self._lua.table_from({"call": self._call_from_lua})
-        self._scripts = {name: compiled(script(name)) for name in SCRIPTS}
+        self._scripts = {name: compiled(f"return function(KEYS, ARGV) {script(name)} end") for name in SCRIPTS}
 
     @property
     def uptime(self) -> float:

@@ -69,7 +69,9 @@ class RedisAddress:
         name = None
         if kind:
             if not path:
-                raise ValueError("the URL of Sentinels ends with the name of the master: redis+sentinel://host/mymaster")
+                raise ValueError(
+                    "the URL of Sentinels ends with the name of the master: redis+sentinel://host/mymaster"
+                )
             name = path.pop(0)
         return cls(
             hosts=hosts,
@@ -138,9 +140,7 @@ class RedisAddress:
                 problem = error
         raise problem
 
-    async def _open(
-        self, host: str, port: int, on_push: Callable[[Any], None], *, is_sentinel: bool = False
-    ) -> Any:
+    async def _open(self, host: str, port: int, on_push: Callable[[Any], None], *, is_sentinel: bool = False) -> Any:
         from a2c_smcp.server.cluster.redis import RedisConnection
 
         loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""Performs the effects of the Server's flows on a node: for members of this node on its hub, for others through Redis."""
+"""Performs the effects of the Server's flows on a node: for its own members on its hub, for others through Redis."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from a2c_smcp.protocol.server_effects import Call
 from a2c_smcp.server.backend import AsyncBackend, HubBackend, ThreadBackend
 from a2c_smcp.server.cluster import messages
 from a2c_smcp.server.cluster.link import Link
-from a2c_smcp.server.cluster.node import LEASE, Node
+from a2c_smcp.server.cluster.node import Node
 from a2c_smcp.server.cluster.registry import node_of
 from a2c_smcp.server.edge import Edge
 from a2c_smcp.server.hub import Hub
@@ -131,18 +131,10 @@ class HubHost:
         return reply
 
 
-# CLOCK_MONOTONIC stands still while a machine is suspended, and other nodes do not wait for it. Where CLOCK_BOOTTIME does
-# not exist (macOS, Windows), the monotonic clock counts suspension.
+# CLOCK_MONOTONIC stands still while a machine is suspended, and other nodes do not wait for it. Where CLOCK_BOOTTIME
+# does not exist (Windows), the monotonic clock counts suspension.
 _BOOTTIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 def _suspended_clock() -> float:
     return time.monotonic() if _BOOTTIME is None else time.clock_gettime(_BOOTTIME)
-
-
-def make_node(edge: Edge, hub: Hub[Any], link: Link, lease: float = LEASE) -> Node:
-    """Make a Server a node of a cluster."""
-    host = HubHost(edge, hub)
-    node = Node(link, host, lease)
-    edge.join_cluster(node)
-    return node

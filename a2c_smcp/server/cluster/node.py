@@ -28,15 +28,16 @@ from a2c_smcp.server.cluster.link import Link
 from a2c_smcp.server.cluster.messages import Message
 from a2c_smcp.server.cluster.registry import AWAY, ClusterRegistry
 from a2c_smcp.server.reply import Reply
+from a2c_smcp.server.setting_definitions import SettingDefinitions
 
 logger = logging.getLogger(__name__)
 
-LEASE = 8.0
+LEASE = SettingDefinitions.lease
 """Seconds without a beat after which the other nodes remove a node."""
 _BEAT = 0.2
 """Between beats, as a part of the lease."""
 _FENCE = 0.75
-"""The part of the lease after which the node stops by itself. The rest allows for clocks that run at different speeds."""
+"""The part of the lease after which the node stops by itself. The rest allows for clocks of different speeds."""
 _PATIENCE = 0.4
 """The part of the lease after which a beat that is not answered ends the connection to Redis."""
 _BATCH = 500
@@ -320,7 +321,7 @@ class Node:
             self._link.reset()
 
     def _has_expired(self) -> bool:
-        """Whether the lease ended. Then the node starts again, even if Redis would extend the lease: it may have ignored
+        """Whether the lease ended. Then the node starts again, even if Redis would extend the lease: it may have missed
         messages meanwhile."""
         if not self._is_enlisted or self.is_serving:
             return False

@@ -102,7 +102,9 @@ class ClusterRegistry:
         def answered(reply: Reply) -> None:
             try:
                 agent, agent_seat, seat = reply.result()
-                office.set_result(Office(office_id, _member(office_id, agent, agent_seat), _member(office_id, name, seat)))
+                office.set_result(
+                    Office(office_id, _member(office_id, agent, agent_seat), _member(office_id, name, seat))
+                )
             except Exception as error:
                 office.set_exception(_unavailable(error))
 
@@ -192,6 +194,10 @@ class ClusterRegistry:
                 done.set_result(self._apply(move, None))
             else:
                 done.set_exception(_unavailable(cause))
+        elif isinstance(answer, int) and move.after is not None and move.after.office_id not in self._pictures:
+            # Redis counts another member of this node in the office, whose seat is about to be given back (`_apply`).
+            office = self._node.read("HGETALL", f"office:{move.after.office_id}")
+            office.then(partial(self._committed, node, move, done))
         else:
             done.set_result(answer != "changed" and self._apply(move, answer))
 
@@ -220,8 +226,8 @@ class ClusterRegistry:
                 self._members[after.sid] = after
                 if after.office_id is not None:
                     self._seat(after, after.office_id, answer)
-        # Only now, together with the picture: an Agent that lists its office between a notification and the change would
-        # keep a member that is gone.
+        # Only now, together with the picture: an Agent that lists its office between a notification and the change
+        # would keep a member that is gone.
         if before is not None and before.office_id is not None:
             self._node.announce(before, is_taken=False)
         if after is not None and after.office_id is not None:
