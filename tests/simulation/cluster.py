@@ -11,6 +11,7 @@ import json
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -22,6 +23,7 @@ from a2c_smcp.protocol.server_effects import Call, Written
 from a2c_smcp.server.cluster.backend import ClusterBackend
 from a2c_smcp.server.cluster.link import LinkLost
 from a2c_smcp.server.cluster.node import Node
+from a2c_smcp.server.cluster.redis import script
 from a2c_smcp.server.flow_runner import start
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.payload_text import write_ack, write_event
@@ -76,6 +78,7 @@ class SimLink:
     """A link to the model: answers and messages arrive in order, and not at all after a cut."""
 
     def __init__(self, cluster: SimCluster, owner: SimNode) -> None:
+        self._pending: deque[Reply] = deque()
         self._cluster = cluster
         self._owner = owner
         self._generation = 0
@@ -95,6 +98,12 @@ class SimLink:
         redis = self._cluster.redis
         self._owner.node.on_connected(redis.run_id, redis.uptime)
 
+    def vanish(self) -> None:
+        """The process at this end died."""
+        self.is_connected = False
+        self._generation += 1
+        self._cluster.redis.subscribers.pop(self._inbox, None)
+
     def lose(self) -> None:
         """The connection breaks: commands that Redis has not executed may be executed or not, answers are lost."""
         if not self.is_connected:
@@ -111,8 +120,6 @@ class SimLink:
             self._cluster.scheduler.after(self._cluster.delay(), self.connect, self._owner)
 
         self._cluster.scheduler.after(0, notice, self._owner)
-
-    _pending: deque[Reply]
 
     def subscribe(self, node: str) -> None:
         inbox, generation = f"{PREFIX}:inbox:{node}", self._generation
@@ -222,7 +229,6 @@ class SimNode(Owner):
         self.members = self.rooms.members
         self.edge = SimEdge(limits=LIMITS)
         self.link = SimLink(cluster, self)
-        self.link._pending = deque()
         self.node = cluster.make_node(self)
         self.edge.join_cluster(self.node, SimBackend(self.edge, self, self.node, self.link))  # type: ignore[arg-type]
         self.edge.server = self
@@ -399,10 +405,14 @@ class SimClient:
 
     def _come_back(self) -> None:
         goal = self.goal
-        if goal is not None:
-            self.cluster.scheduler.after(
-                self.cluster.random.choice((0.01, 0.3, 2.0)), lambda: self.goal == goal and self.arrive(goal)
-            )
+        if goal is None:
+            return
+
+        def arrive() -> None:
+            if self.goal == goal:
+                self.arrive(goal)
+
+        self.cluster.scheduler.after(self.cluster.random.choice((0.01, 0.3, 2.0)), arrive)
 
     def join(self, office: str) -> None:
         if self.sid is None or self.wanted is not None:
@@ -505,6 +515,10 @@ class SimClient:
         self.node = None
         self._come_back()
 
+    def on_lost(self, node: SimNode) -> None:
+        if self.node is node:
+            self.on_disconnected()
+
     def on_disconnected(self) -> None:
         self.node = self.sid = self.office = self.wanted = self.view = None
         self.maybe = set()
@@ -531,16 +545,25 @@ class SimClient:
             )
 
 
+def make_sim_node(owner: SimNode) -> Node:
+    return Node(owner.link, owner, LEASE)
+
+
 class SimCluster:
     """Everything, under one seed."""
 
-    def __init__(self, seed: int, make_node: Callable[[SimNode], Node] | None = None) -> None:
+    def __init__(
+        self,
+        seed: int,
+        make_node: Callable[[SimNode], Node] | None = None,
+        scripts: Callable[[str], str] = script,
+    ) -> None:
         self.random = Random(seed)
         self.scheduler = Scheduler(self.random)
-        self.make_node = make_node or (lambda owner: Node(owner.link, owner, LEASE))  # type: ignore[arg-type]
+        self.make_node = make_node or make_sim_node
         self.skew = 0.0
         self.is_redis_down = False
-        self.redis = RedisModel(lambda: 1_000_000 + self.scheduler.now + self.skew, self._make_id)
+        self.redis = RedisModel(lambda: 1_000_000 + self.scheduler.now + self.skew, self._make_id, scripts)
         self.redis.started -= 60
         self.nodes: list[SimNode] = []
         self.clients: dict[int, SimClient] = {}
@@ -571,16 +594,12 @@ class SimCluster:
         return node
 
     def kill(self, node: SimNode) -> None:
-        node.link.is_connected = False
-        node.link._generation += 1
-        self.redis.subscribers.pop(node.link._inbox, None)
+        node.link.vanish()
         node.is_dead = True
         self.nodes.remove(node)
         for client in list(self.clients.values()):
             if client.node is node:
-                self.scheduler.after(
-                    self.delay(), lambda client=client: client.node is node and client.on_disconnected()
-                )
+                self.scheduler.after(self.delay(), partial(client.on_lost, node))
 
     def restart_redis(self, seconds: float, *, loses_data: bool) -> None:
         self.is_redis_down = True

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from a2c_smcp.server.cluster.node import Node
+from a2c_smcp.server.cluster.redis import script
 from tests.simulation.cluster import LEASE, SimClient, SimCluster, SimNode
 
 OFFICES = ("red", "blue")
@@ -53,9 +54,14 @@ def random_history(seed: int, steps: int = 60) -> list[Step]:
     return sorted(history)
 
 
-def run(seed: int, history: Sequence[Step], make_node: Callable[[SimNode], Node] | None = None) -> list[str]:
+def run(
+    seed: int,
+    history: Sequence[Step],
+    make_node: Callable[[SimNode], Node] | None = None,
+    scripts: Callable[[str], str] = script,
+) -> list[str]:
     """Let a history happen; the rules that it broke."""
-    cluster = SimCluster(seed, make_node)
+    cluster = SimCluster(seed, make_node, scripts)
     for _ in range(3):
         cluster.add_node()
     for step in history:

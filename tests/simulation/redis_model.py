@@ -3,9 +3,8 @@ pub/sub, which loses messages to a subscriber that is not connected."""
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import lupa.lua51 as lupa
 
@@ -17,7 +16,9 @@ PREFIX = "{a2c}"
 class RedisModel:
     """One Redis process. `clock` is its wall clock, in seconds."""
 
-    def __init__(self, clock: Callable[[], float], make_id: Callable[[], str] = lambda: secrets.token_hex(4)) -> None:
+    def __init__(
+        self, clock: Callable[[], float], make_id: Callable[[], str], scripts: Callable[[str], str] = script
+    ) -> None:
         self._clock = clock
         self._make_id = make_id
         self.tables: dict[str, Any] = {}
@@ -26,10 +27,10 @@ class RedisModel:
         self.commands = 0
         self.run_id = make_id()
         self.started = clock()
-        self._lua = lupa.LuaRuntime(encoding="utf-8")
+        self._lua: Any = cast("Any", lupa).LuaRuntime(encoding="utf-8")
         compiled = self._lua.eval("function(text) return assert(loadstring(text))() end")
         self._lua.globals().redis = self._lua.table_from({"call": self._call_from_lua})
-        self._scripts = {name: compiled(f"return function(KEYS, ARGV) {script(name)} end") for name in SCRIPTS}
+        self._scripts = {name: compiled(f"return function(KEYS, ARGV) {scripts(name)} end") for name in SCRIPTS}
 
     @property
     def uptime(self) -> float:
@@ -70,7 +71,7 @@ class RedisModel:
 
     def _call_from_lua(self, command: str, *arguments: Any) -> Any:
         # Lua's numbers are floats here; Redis formats integral ones as integers.
-        answer = self._call(command, *(_text(argument) for argument in arguments))
+        answer = self._call(command, *(cast("str", _text(argument)) for argument in arguments))
         if isinstance(answer, list):
             return self._lua.table_from(answer)
         return False if answer is None else answer
@@ -185,6 +186,6 @@ def _text(value: Any) -> str | bytes:
 
 
 def _from_lua(value: Any) -> Any:
-    if lupa.lua_type(value) == "table":
+    if cast("Any", lupa).lua_type(value) == "table":
         return [_from_lua(value[index]) for index in range(1, len(value) + 1)]
     return int(value) if isinstance(value, float) else value

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
+import secrets
+import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Generator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -55,6 +60,31 @@ class Redis:
         """End it at once; what it knew is lost."""
         self.process.kill()
         self.process.wait()
+
+
+@cache
+def shared_redis() -> Redis:
+    """A Redis for all tests of this process that do not stop it. Each test has keys of its own (`cluster_prefix`)."""
+    folder = tempfile.mkdtemp()
+    redis = Redis(Path(folder))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(redis.kill)
+    return redis
+
+
+def cluster_prefix() -> str:
+    """A prefix for a new cluster on the shared Redis.
+
+    This Redis started a moment ago, so the nodes would wait for others to write back what it may have lost. The cluster
+    gets the id of its Redis in advance, as if it had been there for a while.
+    """
+    prefix = secrets.token_hex(4)
+    with socket.create_connection(("127.0.0.1", shared_redis().port)) as connection:
+        connection.sendall(b"INFO server\r\n")
+        run_id = connection.recv(65_536).decode().partition("run_id:")[2].split()[0]
+        connection.sendall(f"SET {{{prefix}}}:run {run_id}\r\n".encode())
+        assert connection.recv(100).startswith(b"+OK")
+    return prefix
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from a2c_smcp import smcp
 from a2c_smcp.errors import InternalError
@@ -122,7 +122,7 @@ class HubHost:
         """
         if self._edge.draining:
             raise InternalError("the Server of the Computer is shutting down")
-        return self._edge.backend.call(Call(caller, target, "", None, seconds, text))
+        return cast("Reply", self._edge.backend.call(Call(caller, target, "", None, seconds, text)))
 
     def question(self, subject: str, fields: list[str], body: bytes) -> Reply:
         """Answer a question of another node, with bytes."""

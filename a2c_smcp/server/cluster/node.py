@@ -211,6 +211,10 @@ class Node:
         """Write the seats of this node to Redis, and read the offices again that it has members in."""
         id = self.id
 
+        def written(reply: Reply) -> None:
+            if not reply.has_failed and id == self.id:
+                self._go_on()
+
         def listed(reply: Reply) -> None:
             if reply.has_failed or id != self.id:
                 return
@@ -225,8 +229,7 @@ class Node:
                 self._link.run("restate", id, 0, *seats).then(self._show_out_losers)
             for office_id in self.registry.offices():
                 self._link.read("HGETALL", f"office:{office_id}").then(partial(self._reread, id, office_id))
-            # Answered after all of the above: an empty list of fields, of a table that is always there.
-            self._link.read("ZCARD", "nodes").then(lambda last: last.has_failed or id != self.id or self._go_on())
+            self._link.read("ZCARD", "nodes").then(written)  # answered after all of the above
 
         self._link.read("HKEYS", f"seats:{id}").then(listed)
 
@@ -274,7 +277,7 @@ class Node:
             self._beaten = None
             self._cancel_timers()
             if self._is_enlisted:
-                self._set(max(0.0, self._serving_until - self._host.now()), self._has_expired)
+                self._set(max(0.0, self._serving_until - self._host.now()), self._expire)
         if was_linked:
             logger.warning("node %s lost its connection to Redis; members of other nodes cannot be reached", self.id)
         self.calls.interrupt()
@@ -288,7 +291,7 @@ class Node:
             sent = self._beaten = self._host.now()
             self._cancel_timers()
             self._set(self._lease * _PATIENCE, self._lose_patience)
-            self._set(max(0.0, self._serving_until - sent), self._has_expired)
+            self._set(max(0.0, self._serving_until - sent), self._expire)
         id = self.id
         reply = self._link.run("beat", id, _ms(self._lease), _BATCH, *self._suspects)
         reply.then(partial(self._beat_answered, id, sent))
@@ -308,7 +311,7 @@ class Node:
             self._beaten = None
             self._cancel_timers()
             self._set(0.0 if more else self._lease * _BEAT, self._beat)
-            self._set(max(0.0, self._serving_until - self._host.now()), self._has_expired)
+            self._set(max(0.0, self._serving_until - self._host.now()), self._expire)
 
     def _extend(self, sent: float, redis_ms: int) -> None:
         # From the time it was sent: Redis counts the lease from when it got the command, which is later.
@@ -327,6 +330,9 @@ class Node:
             return False
         self._start_again("its lease ended")
         return True
+
+    def _expire(self) -> None:
+        self._has_expired()
 
     def _start_again(self, reason: str) -> None:
         self._fence(reason)

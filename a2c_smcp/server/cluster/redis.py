@@ -36,6 +36,9 @@ _MISPLACED = ("MOVED", "READONLY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "TRYA
 """Errors that say: not this Redis, or not now."""
 
 
+_pack = cast("Callable[[tuple[str | bytes, ...]], bytes]", cast("Any", hiredis).pack_command)
+
+
 class UnusableRedis(Exception):
     """This Redis cannot be used as it is; the message says why."""
 
@@ -103,7 +106,7 @@ class RedisLink:
                     listener.on_connected(connection.run_id, connection.uptime)
                     if not first.done():
                         first.set_result(None)
-                    await connection.closed
+                    await asyncio.shield(connection.closed)
                 finally:
                     self._connection = None
                     connection.close()
@@ -252,7 +255,7 @@ class RedisConnection(asyncio.Protocol):
         # Written once per turn of the loop: many calls at the same time cost one system call.
         if not self._unsent:
             self._loop.call_soon(self._flush)
-        self._unsent.append(hiredis.pack_command(command))
+        self._unsent.append(_pack(command))
 
     def _flush(self) -> None:
         unsent, self._unsent = self._unsent, []

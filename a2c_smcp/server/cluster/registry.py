@@ -11,7 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from a2c_smcp.errors import InternalError
 from a2c_smcp.protocol.office import Member, Move, Office
@@ -237,7 +237,7 @@ class ClusterRegistry:
     def _seat(self, member: Member, office_id: str, answer: Any) -> None:
         self._own[office_id] += 1
         if isinstance(answer, list):
-            self._pictures[office_id] = Picture(_seats(office_id, answer))
+            self._pictures[office_id] = Picture(_seats(office_id, cast("list[str]", answer)))
         else:
             self._pictures[office_id].add(Seat(answer, member))
 
