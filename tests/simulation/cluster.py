@@ -72,6 +72,7 @@ class Owner:
 
     is_dead = False
     paused_until = 0.0
+    was_paused = False
 
 
 class SimLink:
@@ -390,6 +391,8 @@ class SimClient:
         self.maybe: set[str | None] = set()
         """The offices it may still be in, or be in already, while it waits for the answer to a join or a leave."""
         self.view: set[str] | None = None
+        self.heard: dict[tuple[str, str], bool] = {}
+        """Whether a member entered or left an office, as this client heard it last while it was connected."""
         self.requests: list[Asked] = []
 
     # ---------------------------------------------------------------------------------------------------------- actions
@@ -420,6 +423,8 @@ class SimClient:
         left, self.wanted = self.office, office
         self.cluster.places[self.name].add(office)
         self.maybe = {left, office}
+        if left != office:
+            self.heard = {}
         if left != office:
             self.office, self.view = None, None
 
@@ -495,6 +500,10 @@ class SimClient:
 
         def answered(ack: Any) -> None:
             asked.answers.append(ack)
+            if len(asked.answers) > 1:
+                self.cluster.fail(f"{event} {data} was answered twice: {asked.answers}")
+            if self.cluster.scheduler.now - asked.sent > bound + (self.cluster.longest_pause if node.was_paused else 0):
+                self.cluster.fail(f"{event} {data} was answered after {self.cluster.scheduler.now - asked.sent:.1f} s")
             on_ack(ack)
 
         self._after_delay(lambda: node.sent(sid, event, data, answered))
@@ -522,6 +531,7 @@ class SimClient:
     def on_disconnected(self) -> None:
         self.node = self.sid = self.office = self.wanted = self.view = None
         self.maybe = set()
+        self.heard = {}
         for asked in self.requests:
             asked.is_void = asked.is_void or not asked.answers
         self._come_back()
@@ -532,13 +542,15 @@ class SimClient:
         offices = {data["office_id"]} if "office_id" in data else self.cluster.places[about]
         if event != smcp.CANCEL_TOOL_CALL_NOTIFICATION and not offices & (self.maybe | {self.office}):
             self.cluster.fail(f"{self.name} in {self.office} got {event} {data}")
-        if self.view is not None and event == smcp.ENTER_OFFICE_NOTIFICATION:
-            self.view.add(about)
-        if self.view is not None and event == smcp.LEAVE_OFFICE_NOTIFICATION:
-            self.view.discard(about)
+        if event in (smcp.ENTER_OFFICE_NOTIFICATION, smcp.LEAVE_OFFICE_NOTIFICATION):
+            self.heard[data["office_id"], about] = event == smcp.ENTER_OFFICE_NOTIFICATION
+            if self.view is not None:
+                self.view.add(about) if self.heard[data["office_id"], about] else self.view.discard(about)
 
     def on_call(self, data: dict[str, Any], answer: Callable[[Any], None]) -> None:
         self.cluster.executed[data["req_id"]] += 1
+        if self.cluster.executed[data["req_id"]] > 1:
+            self.cluster.fail(f"call {data['req_id']} was executed twice")
         if self.cluster.random.random() < 0.8:
             self.cluster.scheduler.after(
                 self.cluster.random.choice((0.01, 0.1, 1.0, 5.0)), lambda: answer({"req_id": data["req_id"]})
@@ -571,6 +583,7 @@ class SimCluster:
         self.places: defaultdict[str, set[str]] = defaultdict(set)
         """The offices that clients of a name ever asked for."""
         self.failures: list[str] = []
+        self.longest_pause = 0.0
         self._requests = 0
 
     def _make_id(self) -> str:

@@ -14,7 +14,7 @@ from a2c_smcp.server.reply import Reply
 from tests.simulation.cluster import LEASE, SimNode
 from tests.simulation.history import random_history, run, shortest
 
-ENOUGH = 400
+ENOUGH = 200
 """Histories within which a planted mistake has to be found."""
 
 
