@@ -20,6 +20,7 @@ class Network:
         self.is_holding = False
         """Whether it holds data of a client."""
         self._wires: set[asyncio.StreamWriter] = set()
+        self.serving: set[asyncio.Task[None]] = set()
 
     def cut(self) -> None:
         """Abort every connection."""
@@ -33,6 +34,10 @@ class Network:
         self.listens.set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self.serving.add(task)
+        task.add_done_callback(self.serving.discard)
         if self.down:
             writer.transport.abort()
             return
@@ -75,3 +80,5 @@ async def network(target: str) -> AsyncGenerator[Network]:
     finally:
         server.close()
         wires.cut()
+        if wires.serving:
+            await asyncio.wait(wires.serving)
