@@ -115,6 +115,8 @@ class Node:
         self.registry = ClusterRegistry(self)
         self.calls = NodeCalls(self, host, link)
         self.size = ClusterSize()
+        self.first_ready = Reply()
+        """Settled when the node is ready for the first time."""
         self._is_enlisted = False
         self._is_linked = False
         """Whether Redis knows everything that this node knows, and commands can be sent."""
@@ -268,6 +270,7 @@ class Node:
         for send, reply in waiting:
             send().then(partial(_pass_on, reply))
         logger.info("node %s is connected to its cluster", self.id)
+        self.first_ready.set_result(None)
         self._beat()
 
     def on_lost(self) -> None:

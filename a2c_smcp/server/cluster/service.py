@@ -12,6 +12,8 @@ from a2c_smcp.server.cluster.node import LEASE, ClusterSize, Node
 from a2c_smcp.server.cluster.redis import RedisLink
 from a2c_smcp.server.edge import Edge
 
+_READY_SECONDS = 2.0
+"""Time for the first connection to Redis before the Server listens."""
 _RETIRE_SECONDS = 2.0
 """Time to tell Redis that a node stops. If that fails, its lease ends by itself."""
 
@@ -41,6 +43,10 @@ class ClusterService:
             UnusableRedis: this Redis cannot be used.
         """
         await self._link.start(self._node)
+        # Clients that come before would be rejected. Without Redis the Server starts as well, and is ready later.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_READY_SECONDS):
+                await self._node.first_ready
 
     async def stop(self) -> None:
         """Leave the cluster, and disconnect from Redis."""
