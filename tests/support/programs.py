@@ -56,6 +56,12 @@ class Redis:
                 assert self.process.poll() is None
                 time.sleep(0.01)
 
+    def info(self, section: str) -> str:
+        """What it says about itself."""
+        with socket.create_connection(("127.0.0.1", self.port)) as connection, connection.makefile("rb") as answer:
+            connection.sendall(f"INFO {section}\r\n".encode())
+            return answer.read(int(answer.readline()[1:])).decode()
+
     def kill(self) -> None:
         """End it at once; what it knew is lost."""
         self.process.kill()
@@ -79,9 +85,8 @@ def cluster_prefix() -> str:
     gets the id of its Redis in advance, as if it had been there for a while.
     """
     prefix = secrets.token_hex(4)
+    run_id = shared_redis().info("server").partition("run_id:")[2].split()[0]
     with socket.create_connection(("127.0.0.1", shared_redis().port)) as connection:
-        connection.sendall(b"INFO server\r\n")
-        run_id = connection.recv(65_536).decode().partition("run_id:")[2].split()[0]
         connection.sendall(f"SET {{{prefix}}}:run {run_id}\r\n".encode())
         assert connection.recv(100).startswith(b"+OK")
     return prefix

@@ -46,7 +46,13 @@ class Options:
 
     async def reach(self, client: AsyncSMCPAgentClient | SMCPComputerClient, transports: list[str]) -> None:
         """Connect a client to the Server, over one of these transports, without joining an office."""
-        await client.reach(self.url or "", headers=self.headers, auth=self.headers or None, transports=transports)
+        await client.reach(
+            self.url or "",
+            office_id=self.office,
+            headers=self.headers,
+            auth=self.headers or None,
+            transports=transports,
+        )
 
 
 def keep_secret(url: str, secrets: Secrets) -> None:
