@@ -194,6 +194,8 @@ class GracefulServer(uvicorn.Server):
         for server in self.servers:
             server.close()
         self._draining = asyncio.ensure_future(self._app.shutdown())
+        if self.force_exit:  # uvicorn looks for signals every 0.1 s only: the second one may have come meanwhile
+            self._draining.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._draining
         await super().shutdown(sockets)

@@ -58,6 +58,8 @@ class SettingDefinitions:
 
     redis: Annotated[Any, Flag("URL of a Redis that several Servers share. Prefer the variable A2C_REDIS.", _CLUSTER)]
     """The URL of a Redis that several Servers share, such as redis://127.0.0.1:6379/0. It may contain a password."""
+    workers: Annotated[int, Ge(1), Flag("Processes that share the port; more than 1 require --redis.", _CLUSTER)] = 1
+    """Each is a node of the cluster. One that dies is replaced. Not on Windows, where they cannot share a port."""
     redis_prefix: Annotated[str, Flag("Prefix of all keys in Redis: one for each cluster.", _CLUSTER)] = "a2c"
     lease: Annotated[
         float, Ge(2), Le(60), Flag("Seconds without Redis after which a node is replaced by the others.", _CLUSTER)

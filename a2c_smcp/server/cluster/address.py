@@ -163,7 +163,12 @@ def _host(place: str, port: int) -> tuple[str, int]:
     parts = urlsplit(f"//{place}")
     if not parts.hostname:
         raise ValueError("a host is missing in the URL of Redis")
-    return parts.hostname, parts.port or port
+    try:
+        return parts.hostname, parts.port or port
+    except ValueError:  # its message would quote a part of the URL, which may be the password
+        raise ValueError(
+            "a port in the URL of Redis is not a number up to 65535; in a password, / ? # @ are %2F %3F %23 %40"
+        ) from None
 
 
 def _number(text: str) -> int:

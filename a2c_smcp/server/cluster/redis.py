@@ -18,7 +18,7 @@ from typing import Any, cast
 import hiredis
 
 from a2c_smcp.server.cluster.address import RedisAddress
-from a2c_smcp.server.cluster.link import CommandFailed, LinkListener, LinkLost
+from a2c_smcp.server.cluster.link import CommandFailed, LinkListener, LinkLost, UnusableRedis
 from a2c_smcp.server.reply import Reply
 from a2c_smcp.utils.backoff import Backoff
 
@@ -37,10 +37,6 @@ _MISPLACED = ("MOVED", "READONLY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "TRYA
 
 
 _pack = cast("Callable[[tuple[str | bytes, ...]], bytes]", cast("Any", hiredis).pack_command)
-
-
-class UnusableRedis(Exception):
-    """This Redis cannot be used as it is; the message says why."""
 
 
 @cache
@@ -216,7 +212,9 @@ class RedisConnection(asyncio.Protocol):
         try:
             await self.send("HELLO", "3", *credentials)
         except CommandFailed as error:
-            if str(error).startswith(("WRONGPASS", "NOAUTH", "NOPERM")):
+            if str(error).startswith("NOAUTH"):  # its text is about the command, which the operator does not know
+                raise UnusableRedis("Redis requires a password, and its URL has none") from None
+            if str(error).startswith(("WRONGPASS", "NOPERM")):
                 raise UnusableRedis(f"Redis rejects the credentials: {error}") from None
             if "unknown command" in str(error).lower() or str(error).startswith("NOPROTO"):
                 raise UnusableRedis("this Redis is too old: 6.2 or newer is required") from None
