@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import threading
 from collections.abc import AsyncGenerator, Generator
@@ -91,6 +92,19 @@ async def session(cluster: RunningCluster, http: httpx.AsyncClient) -> AsyncGene
     await session.open()
     yield session
     await session.send(None, "1")
+
+
+@contextlib.contextmanager
+def stuck(node: Running) -> Generator[None]:
+    """A node whose event loop stands still."""
+    stands, resume = threading.Event(), threading.Event()
+    assert node.loop is not None
+    node.loop.call_soon_threadsafe(lambda: (stands.set(), resume.wait(2 * PATIENCE)))
+    assert stands.wait(PATIENCE)
+    try:
+        yield
+    finally:
+        resume.set()
 
 
 def event(name: str, data: Any, number: int | str = "") -> str:
@@ -221,6 +235,15 @@ async def test_a_body_that_is_too_large_ends_the_session_on_its_node(
     assert session.sid not in cluster.nodes[0].app.sio.clients
 
 
+async def test_a_session_whose_node_does_not_answer_is_unknown(http: httpx.AsyncClient) -> None:
+    with running("cluster", ping_interval=0.2, ping_timeout=0.2, lease=4 * PATIENCE) as server:
+        nodes = cast("RunningCluster", server).nodes
+        opened = await http.get(nodes[0].url + PATH)
+        session = f"{nodes[1].url}{PATH}&sid={json.loads(opened.text[1:])['sid']}"
+        with stuck(nodes[0]):
+            assert (await http.get(session)).json() == (await http.post(session, content="3")).json() == UNKNOWN
+
+
 async def test_metrics_of_all_nodes_are_on_one_page(
     cluster: RunningCluster, session: Scattered, http: httpx.AsyncClient
 ) -> None:
@@ -241,15 +264,8 @@ async def test_metrics_of_all_nodes_are_on_one_page(
 async def test_a_node_that_does_not_answer_is_missing_from_the_page(
     cluster: RunningCluster, http: httpx.AsyncClient
 ) -> None:
-    stuck, resume = threading.Event(), threading.Event()
-    loop = cluster.nodes[2].loop
-    assert loop is not None
-    loop.call_soon_threadsafe(lambda: (stuck.set(), resume.wait(PATIENCE)))
-    try:
-        assert await asyncio.to_thread(stuck.wait, PATIENCE)
+    with stuck(cluster.nodes[2]):
         page = (await http.get(cluster.nodes[0].url + "/metrics/cluster")).text
-    finally:
-        resume.set()
     families = {family.name: family for family in text_string_to_metric_families(page)}
     assert len(families["a2c_connections"].samples) == 2
     assert families["a2c_cluster_unanswered"].samples[0].value == 1

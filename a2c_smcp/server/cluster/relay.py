@@ -180,8 +180,7 @@ class Relay:
         return Reply.of(messages.write(_BYTES, client.wire.largest_input))
 
     def _answer_post(self, client: AsgiClient, fields: list[str], body: bytes) -> Reply:
-        response = self._hub.post(client, TOO_LARGE if len(body) > client.wire.largest_input else body)
-        return Reply.of(_write_response(response))
+        return Reply.of(_write_response(self._hub.post(client, body)))
 
     def _answer_unread(self, client: AsgiClient, fields: list[str], body: bytes) -> Reply:
         return Reply.of(_write_response(self._hub.post(client, _REFUSALS[HTTPStatus(int(fields[0]))])))
