@@ -1,6 +1,7 @@
 """The Server as an application: `create_app()` for ASGI, `create_wsgi_app()` for WSGI.
 
-Each serves Socket.IO and the pages that an operator needs: `/healthz`, `/readyz`, `/metrics`.
+Each serves Socket.IO and the pages that an operator needs: `/healthz`, `/readyz`, `/metrics`,
+and `/metrics/cluster` on a node of a cluster.
 """
 
 from __future__ import annotations
@@ -177,7 +178,7 @@ class SMCPApp(_Application[SMCPNamespace]):
         super().__init__(sio, namespace, metrics, socketio_path, grace)
         self.cluster = cluster
         if cluster is not None and metrics is not None:
-            metrics.watch_cluster(cluster)
+            cluster.show(metrics)
         self._carried = 0
         self._is_quiet = asyncio.Event()
         self._ending: asyncio.Future[None] | None = None
@@ -203,7 +204,11 @@ class SMCPApp(_Application[SMCPNamespace]):
             await receive()
             await send({"type": "websocket.close", "code": 1000})
         else:
-            await respond(send, self._page(scope["method"], path))
+            overview = self.cluster.overview if self.cluster is not None and path == "/metrics/cluster" else None
+            if overview is not None and scope["method"] in ("GET", "HEAD"):
+                await respond(send, Response(HTTPStatus.OK, await overview.page(), CONTENT_TYPE))
+            else:
+                await respond(send, self._page(scope["method"], path))
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: Any = None) -> AsyncGenerator[None]:
@@ -242,6 +247,8 @@ class SMCPApp(_Application[SMCPNamespace]):
 
     async def _end(self, grace: float) -> None:
         await self.namespace.shutdown(grace)
+        if self.cluster is not None:
+            self.cluster.release()
         # Clients close their connections when they read that they are disconnected. Closing first could cut off what
         # they have not read yet, such as the answers of the last calls.
         with contextlib.suppress(TimeoutError):

@@ -167,10 +167,14 @@ class Hub(Sender[ClientT]):
             return BAD_METHOD
         if wanted.sid is None:
             return self._open(request.environ, wanted.carrier)
+        return self.polling(wanted.sid, is_upgrade=request.is_websocket)
+
+    def polling(self, sid: str, *, is_upgrade: bool = False) -> Response | ClientT:
+        """The client that polls a session, or the response if there is none."""
         # A session that ended can still be polled once, for its last packets, but not upgraded.
-        client = self.clients.get(wanted.sid)
-        if client is None and not request.is_websocket:
-            client = self._ended.get(wanted.sid)
+        client = self.clients.get(sid)
+        if client is None and not is_upgrade:
+            client = self._ended.get(sid)
         if client is None:
             return UNKNOWN_SESSION
         return client if client.wire.session.carrier == "polling" else NOT_THIS_WAY

@@ -6,6 +6,9 @@ as `other`. Otherwise a client could fill the memory of the Server and of Promet
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, Summary, generate_latest
@@ -25,6 +28,10 @@ MOST_OFFICES = 1_000
 OTHER = "other"
 # From a relayed call on the same machine to a tool that runs for half an hour.
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
+
+_FAMILY = re.compile(r"^(?=# HELP )", re.MULTILINE)
+_SAMPLE = re.compile(r"^([\w:]+)({?)", re.MULTILINE)
+"""The start of a line with a value: a name, and labels if it has any."""
 
 
 @runtime_checkable
@@ -48,6 +55,25 @@ class Cluster(Protocol):
     def size(self) -> ClusterSize:
         """The numbers of the whole cluster."""
         ...
+
+
+def merge(pages: Mapping[str, bytes], unanswered: int) -> bytes:
+    """One page from those of several nodes, in which each sample has the label of its node."""
+    # As text: parsing the samples of large pages would take the event loop for seconds.
+    families: dict[str, list[str]] = {}
+    for node, page in pages.items():
+        label = partial(_label, node)
+        for family in _FAMILY.split(page.decode())[1:]:
+            about, kind, samples = family.split("\n", 2)
+            name = about.split(" ")[2]
+            families.setdefault(name, [f"{about}\n{kind}\n"]).append(_SAMPLE.sub(label, samples))
+    about = "# HELP a2c_cluster_unanswered Nodes of the cluster that are missing from this page."
+    families[""] = [f"{about}\n# TYPE a2c_cluster_unanswered gauge\na2c_cluster_unanswered {unanswered}\n"]
+    return "".join(part for parts in families.values() for part in parts).encode()
+
+
+def _label(node: str, sample: re.Match[str]) -> str:
+    return f'{sample[1]}{{node="{node}"{"," if sample[2] else "}"}'
 
 
 class Metrics:

@@ -46,9 +46,12 @@ class Running:
 class RunningCluster(Running):
     """Three nodes. Every use of `url` leads to the next one, so that the members of an office are scattered."""
 
-    def __init__(self, nodes: list[tuple[str, SMCPApp, asyncio.AbstractEventLoop | None]]) -> None:
-        super().__init__("cluster", "", nodes[0][1], nodes[0][2])
-        object.__setattr__(self, "urls", cycle([url for url, _, _ in nodes]))
+    nodes: list[Running]
+
+    def __init__(self, nodes: list[Running]) -> None:
+        super().__init__("cluster", "", nodes[0].app, nodes[0].loop)
+        object.__setattr__(self, "nodes", nodes)
+        object.__setattr__(self, "urls", cycle([node.url for node in nodes]))
 
     def __getattribute__(self, name: str) -> Any:
         return next(super().__getattribute__("urls")) if name == "url" else super().__getattribute__(name)
@@ -72,9 +75,9 @@ def running(kind: Kind, auth_provider: Any = None, **options: Any) -> Generator[
     if kind == "cluster":
         with contextlib.ExitStack() as stack:
             options |= {"redis": shared_redis().url, "redis_prefix": cluster_prefix()}
-            nodes = [create_app(auth_provider, **options) for _ in range(3)]
-            places = [stack.enter_context(serving_asgi(app, app)) for app in nodes]
-            yield RunningCluster([(url, app, loop) for app, (url, loop) in zip(nodes, places, strict=True)])
+            apps = [create_app(auth_provider, **options) for _ in range(3)]
+            places = [stack.enter_context(serving_asgi(app, app)) for app in apps]
+            yield RunningCluster([Running(kind, url, app, loop) for app, (url, loop) in zip(apps, places, strict=True)])
     elif kind == "async":
         app = create_app(auth_provider, **options)
         with serving_asgi(app, app) as (url, loop):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -16,13 +15,12 @@ from a2c_smcp.server.backend import AsyncBackend, HubBackend, ThreadBackend
 from a2c_smcp.server.cluster import messages
 from a2c_smcp.server.cluster.link import Link
 from a2c_smcp.server.cluster.node import Node
-from a2c_smcp.server.cluster.registry import node_of
+from a2c_smcp.server.cluster.registry import SID, node_of
 from a2c_smcp.server.edge import Edge
 from a2c_smcp.server.hub import Hub
 from a2c_smcp.server.payload_text import rewrite, write_event
 from a2c_smcp.server.reply import Reply
 
-_SID = re.compile(r"n[0-9a-f]{10}\.[\w-]{20}")
 _ANNOUNCED = frozenset((smcp.ENTER_OFFICE_NOTIFICATION, smcp.LEAVE_OFFICE_NOTIFICATION))
 """Each node announces these itself when it learns of the change (`Node.announce`): exactly once, and in the order in
 which Redis made the changes."""
@@ -41,15 +39,15 @@ class ClusterBackend(HubBackend):
 
     def is_connected(self, sid: str) -> bool:
         # Another node's connection counts as open: if it is not, the node answers so.
-        return super().is_connected(sid) or (node_of(sid) != self._node.id and _SID.fullmatch(sid) is not None)
+        return super().is_connected(sid) or (node_of(sid) != self._node.id and SID.fullmatch(sid) is not None)
 
     def can_be_room(self, sid: str, office_id: str) -> bool:
-        return office_id == sid or _SID.fullmatch(office_id) is None
+        return office_id == sid or SID.fullmatch(office_id) is None
 
     def _notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> None:
         if event in _ANNOUNCED:
             return
-        is_sid = _SID.fullmatch(to) is not None
+        is_sid = SID.fullmatch(to) is not None
         if is_sid and node_of(to) != self._node.id:
             text = write_event(event, data).encode()
             self._link.publish(node_of(to), messages.write(messages.TELL, to, body=text))
@@ -84,6 +82,8 @@ class HubHost:
     def __init__(self, edge: Edge, hub: Hub[Any]) -> None:
         self._edge = edge
         self._hub = hub
+        self.answers: dict[str, Callable[[list[str], bytes], Reply]] = {}
+        """What answers the questions of other nodes, by subject."""
 
     def now(self) -> float:
         """The time in seconds, on a clock that also counts while the machine is suspended."""
@@ -125,10 +125,15 @@ class HubHost:
         return cast("Reply", self._edge.backend.call(Call(caller, target, "", None, seconds, text)))
 
     def question(self, subject: str, fields: list[str], body: bytes) -> Reply:
-        """Answer a question of another node, with bytes."""
-        reply = Reply()
-        reply.set_exception(InternalError(f"unknown question {subject!r}"))
-        return reply
+        """Answer a question of another node, with bytes.
+
+        Raises:
+            InternalError: this node does not know the answer.
+        """
+        answer = self.answers.get(subject)
+        if answer is None:
+            raise InternalError(f"unknown question {subject!r}")
+        return answer(fields, body)
 
 
 # CLOCK_MONOTONIC stands still while a machine is suspended, and other nodes do not wait for it. Where CLOCK_BOOTTIME

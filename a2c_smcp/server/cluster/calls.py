@@ -126,6 +126,10 @@ class NodeCalls:
             reply = ask()
         except SMCPError as error:
             self._link.publish(node, _failure(number, error))
+        # For example, a node of another version sends other fields. This must not end the connection to Redis.
+        except Exception:
+            logger.exception("a message of another node failed")
+            self._link.publish(node, _failure(number, InternalError()))
         else:
             reply.then(answered)
 

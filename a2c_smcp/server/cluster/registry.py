@@ -7,6 +7,7 @@ therefore finds its Computer without asking Redis.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -20,6 +21,8 @@ from a2c_smcp.server.reply import Reply
 
 SETTLING_PAUSE = 0.2
 """Seconds between attempts to take a seat while Redis may lack seats that it lost."""
+SID = re.compile(r"n[0-9a-f]{10}\.[\w-]{20}")
+"""The id of a connection or a session; see `node_of`."""
 AWAY = "this Server has no connection to its cluster: try again"
 
 

@@ -9,8 +9,11 @@ from a2c_smcp.server.asgi import AsyncHub
 from a2c_smcp.server.cluster.address import RedisAddress
 from a2c_smcp.server.cluster.backend import AsyncClusterBackend, HubHost
 from a2c_smcp.server.cluster.node import LEASE, ClusterSize, Node
+from a2c_smcp.server.cluster.overview import SUBJECT, Overview
 from a2c_smcp.server.cluster.redis import RedisLink
+from a2c_smcp.server.cluster.relay import Relay
 from a2c_smcp.server.edge import Edge
+from a2c_smcp.server.metrics import Metrics
 
 _READY_SECONDS = 2.0
 """Time for the first connection to Redis before the Server listens."""
@@ -21,9 +24,16 @@ _RETIRE_SECONDS = 2.0
 class ClusterService:
     """One Server as a node of a cluster."""
 
+    overview: Overview | None = None
+    """The metrics of all nodes."""
+
     def __init__(self, edge: Edge, hub: AsyncHub, url: str, prefix: str = "a2c", lease: float = LEASE) -> None:
         self._link = RedisLink(RedisAddress.parse(url), prefix)
-        self._node = Node(self._link, HubHost(edge, hub), lease)
+        self._host = HubHost(edge, hub)
+        self._node = Node(self._link, self._host, lease)
+        self._relay = Relay(self._node, hub)
+        self._host.answers |= self._relay.answers
+        hub.elsewhere = self._relay.serve
         edge.join_cluster(self._node, AsyncClusterBackend(edge, hub, self._node, self._link))
 
     @property
@@ -48,8 +58,19 @@ class ClusterService:
             async with asyncio.timeout(_READY_SECONDS):
                 await self._node.first_ready
 
+    def show(self, metrics: Metrics) -> None:
+        """Show the cluster in the metrics of this node, and these in the metrics of the cluster."""
+        metrics.watch_cluster(self)
+        self.overview = Overview(self._node, metrics)
+        self._host.answers[SUBJECT] = self.overview.answer
+
+    def release(self) -> None:
+        """Answer the polls of other nodes' clients that wait here."""
+        self._relay.release()
+
     async def stop(self) -> None:
         """Leave the cluster, and disconnect from Redis."""
+        self.release()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_RETIRE_SECONDS):
                 await self._node.retire()
