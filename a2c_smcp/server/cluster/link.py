@@ -15,6 +15,10 @@ class CommandFailed(Exception):
     """Redis answered a command with an error."""
 
 
+class UnusableRedis(Exception):
+    """This Redis cannot be used as it is; the message says why, without a password."""
+
+
 class LinkListener(Protocol):
     """What a link calls, on its own thread if it has one."""
 
