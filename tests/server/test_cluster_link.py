@@ -20,7 +20,7 @@ from scripts import programs
 from tests.support.certificates import Authority
 from tests.support.peer import Peer, tool_call
 from tests.support.process import free_port
-from tests.support.programs import Redis, cluster_prefix, find, redis_server, shared_redis
+from tests.support.programs import Redis, cluster_prefix, find, redis_command, redis_server, shared_redis
 from tests.support.running import serving_asgi
 from tests.support.waiting import PATIENCE
 
@@ -80,15 +80,6 @@ async def linked(url: str, prefix: str = "a2c") -> AsyncGenerator[tuple[RedisLin
         yield link, listener
     finally:
         await link.stop()
-
-
-def command(port: int, *words: str) -> str:
-    """Send a command to a Redis, like its operator."""
-    line = [find("redis-cli"), "-p", str(port), *words]
-    done = subprocess.run(
-        line, env=programs.environment(), capture_output=True, text=True, check=True, timeout=PATIENCE
-    )
-    return done.stdout.strip()
 
 
 async def until(is_so: Callable[[], bool]) -> None:
@@ -332,7 +323,7 @@ async def test_a_text_that_cannot_be_encoded_fails_alone() -> None:
 async def test_scripts_that_an_operator_flushed_run_again() -> None:
     async with linked(shared_redis().url, cluster_prefix()) as (link, listener):
         await works(link, listener)
-        await asyncio.to_thread(command, shared_redis().port, "SCRIPT", "FLUSH")
+        await asyncio.to_thread(redis_command, shared_redis().port, "SCRIPT", "FLUSH")
         await works(link, listener)
         assert "lost" not in listener.heard
 
@@ -414,7 +405,7 @@ async def test_a_full_redis_fails_the_script_and_is_tried_again(tmp_path: Path) 
         async with linked(redis.url) as (link, listener):
             with pytest.raises(CommandFailed, match="OOM"):
                 await link.run("enlist", "n1", 10_000, "run", 60_000, 0)
-            await asyncio.to_thread(command, redis.port, "CONFIG", "SET", "maxmemory", "0")
+            await asyncio.to_thread(redis_command, redis.port, "CONFIG", "SET", "maxmemory", "0")
             await listener.connections(2)
             await link.run("enlist", "n1", 10_000, "run", 60_000, 0)
 
@@ -440,7 +431,7 @@ async def test_a_replica_is_not_used_and_a_failover_is_followed_with_sentinel(
             socket,
         ]
         with redis_server(folders[1], *follow) as other:
-            await until(lambda: "state=online" in command(first.port, "INFO", "replication"))
+            await until(lambda: "state=online" in redis_command(first.port, "INFO", "replication"))
             for url in (other.url, f"unix://{socket}"):
                 async with linked(url) as (_, listener):
                     assert listener.heard == []
@@ -464,7 +455,7 @@ async def test_a_replica_is_not_used_and_a_failover_is_followed_with_sentinel(
                     first.kill()
                     assert await listener.connections(2) != before
                     await works(link, listener)
-                    assert command(other.port, "ROLE").startswith("master")
+                    assert redis_command(other.port, "ROLE").startswith("master")
 
 
 @contextmanager
@@ -484,7 +475,7 @@ def sentinel(folder: Path, config: Path) -> Generator[int]:
 
 
 def command_as(port: int, *words: str) -> str:
-    return command(port, "-a", "hunter2", "--no-auth-warning", *words)
+    return redis_command(port, "-a", "hunter2", "--no-auth-warning", *words)
 
 
 # -------------------------------------------------------------------------------------------------------- Redis Cluster
@@ -499,51 +490,51 @@ def redis_cluster(folder: Path) -> Generator[list[Redis]]:
             (folder / str(number)).mkdir()
             options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--repl-diskless-sync-delay", "0"]
             nodes.append(stack.enter_context(redis_server(folder / str(number), *options)))
-        command(nodes[0].port, "CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+        redis_command(nodes[0].port, "CLUSTER", "ADDSLOTSRANGE", "0", "16383")
         for other in nodes[1:]:
-            command(nodes[0].port, "CLUSTER", "MEET", "127.0.0.1", str(other.port))
+            redis_command(nodes[0].port, "CLUSTER", "MEET", "127.0.0.1", str(other.port))
         yield nodes
 
 
 def node_id(redis: Redis) -> str:
-    return command(redis.port, "CLUSTER", "MYID")
+    return redis_command(redis.port, "CLUSTER", "MYID")
 
 
 async def test_servers_on_a_redis_cluster_follow_a_failover_and_a_slot_that_moves(tmp_path: Path) -> None:
     with redis_cluster(tmp_path) as nodes:
         first, replica, third = nodes
-        await until(lambda: all("cluster_state:ok" in command(node.port, "CLUSTER", "INFO") for node in nodes))
-        await until(lambda: all(node_id(first) in command(node.port, "CLUSTER", "NODES") for node in nodes))
-        await asyncio.to_thread(command, replica.port, "CLUSTER", "REPLICATE", node_id(first))
-        await until(lambda: "master_link_status:up" in command(replica.port, "INFO", "replication"))
+        await until(lambda: all("cluster_state:ok" in redis_command(node.port, "CLUSTER", "INFO") for node in nodes))
+        await until(lambda: all(node_id(first) in redis_command(node.port, "CLUSTER", "NODES") for node in nodes))
+        await asyncio.to_thread(redis_command, replica.port, "CLUSTER", "REPLICATE", node_id(first))
+        await until(lambda: "master_link_status:up" in redis_command(replica.port, "INFO", "replication"))
         url = "redis://" + ",".join(f"127.0.0.1:{node.port}" for node in (third, replica, first))
-        slot = command(first.port, "CLUSTER", "KEYSLOT", "{a2c}")
+        slot = redis_command(first.port, "CLUSTER", "KEYSLOT", "{a2c}")
         with ExitStack() as stack:
             apps = [create_app(redis=url, lease=2) for _ in range(2)]
             places = [stack.enter_context(serving_asgi(app, app))[0] for app in apps]
             await exchange(apps, places)
-            assert len(command(first.port, "PUBSUB", "SHARDCHANNELS").split()) == 2
-            assert command(first.port, "PUBSUB", "CHANNELS") == ""
+            assert len(redis_command(first.port, "PUBSUB", "SHARDCHANNELS").split()) == 2
+            assert redis_command(first.port, "PUBSUB", "CHANNELS") == ""
 
-            assert await asyncio.to_thread(command, replica.port, "CLUSTER", "FAILOVER", "TAKEOVER") == "OK"
-            await until(lambda: command(replica.port, "ROLE").startswith("master"))
-            await until(lambda: len(command(replica.port, "PUBSUB", "SHARDCHANNELS").split()) == 2)
+            assert await asyncio.to_thread(redis_command, replica.port, "CLUSTER", "FAILOVER", "TAKEOVER") == "OK"
+            await until(lambda: redis_command(replica.port, "ROLE").startswith("master"))
+            await until(lambda: len(redis_command(replica.port, "PUBSUB", "SHARDCHANNELS").split()) == 2)
             await exchange(apps, places)
 
             await asyncio.to_thread(move_slot, slot, replica, third, nodes)
-            await until(lambda: len(command(third.port, "PUBSUB", "SHARDCHANNELS").split()) == 2)
+            await until(lambda: len(redis_command(third.port, "PUBSUB", "SHARDCHANNELS").split()) == 2)
             await exchange(apps, places)
 
 
 def move_slot(slot: str, source: Redis, target: Redis, nodes: list[Redis]) -> None:
     """Move a slot and its keys, as an operator does."""
     old, new = node_id(source), node_id(target)
-    command(target.port, "CLUSTER", "SETSLOT", slot, "IMPORTING", old)
-    command(source.port, "CLUSTER", "SETSLOT", slot, "MIGRATING", new)
-    keys = command(source.port, "CLUSTER", "GETKEYSINSLOT", slot, "1000").split("\n")
-    command(source.port, "MIGRATE", "127.0.0.1", str(target.port), "", "0", "5000", "KEYS", *keys)
+    redis_command(target.port, "CLUSTER", "SETSLOT", slot, "IMPORTING", old)
+    redis_command(source.port, "CLUSTER", "SETSLOT", slot, "MIGRATING", new)
+    keys = redis_command(source.port, "CLUSTER", "GETKEYSINSLOT", slot, "1000").split("\n")
+    redis_command(source.port, "MIGRATE", "127.0.0.1", str(target.port), "", "0", "5000", "KEYS", *keys)
     for node in (target, source):
-        command(node.port, "CLUSTER", "SETSLOT", slot, "NODE", new)
+        redis_command(node.port, "CLUSTER", "SETSLOT", slot, "NODE", new)
 
 
 async def exchange(apps: list[SMCPApp], places: list[str]) -> None:

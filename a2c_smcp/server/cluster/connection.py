@@ -47,12 +47,27 @@ class RedisConnection(asyncio.Protocol):
         self.run_id = ""
         self.uptime = 0.0
         self.version = (0, 0)
-        self.is_sharded = False
+        self.is_in_cluster = False
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether messages stay on the shard of their channel."""
+        return self.is_in_cluster and self.version >= SHARDED
 
     @property
     def publish_command(self) -> str:
         """The command that sends a message."""
         return "SPUBLISH" if self.is_sharded else "PUBLISH"
+
+    @property
+    def subscribe_command(self) -> str:
+        """The command that lets messages of a channel come."""
+        return "SSUBSCRIBE" if self.is_sharded else "SUBSCRIBE"
+
+    @property
+    def unsubscribe_command(self) -> str:
+        """The command that ends that."""
+        return "SUNSUBSCRIBE" if self.is_sharded else "UNSUBSCRIBE"
 
     async def greet(self, username: str | None, password: str | None, database: int) -> None:
         """Log in, and learn which Redis this is.
@@ -77,7 +92,7 @@ class RedisConnection(asyncio.Protocol):
             raise UnusableRedis(f"this is Redis {version}: 6.2 or newer is required")
         self.run_id = facts["run_id"]
         self.uptime = float(facts["uptime_in_seconds"])
-        self.is_sharded = facts.get("redis_mode") == "cluster" and self.version >= SHARDED
+        self.is_in_cluster = facts.get("redis_mode") == "cluster"
 
     def send(self, *command: str | bytes) -> Reply:
         """Send a command; its answer settles the reply."""
@@ -134,19 +149,20 @@ class RedisConnection(asyncio.Protocol):
             self.close()
 
     def _fail(self, reply: Reply | None, error: CommandFailed) -> None:
-        if reply is not None:
-            reply.set_exception(error)
-        else:
+        if reply is None:
             logger.error("Redis rejects a message or a subscription: %s", error)
+            self.close(str(error))
+            return
+        reply.set_exception(error)
         # Scripts wrap the errors of their commands, in words that depend on the version.
-        if reply is None or any(word in str(error) for word in _MISPLACED):
-            self.close()
+        if any(word in str(error) for word in _MISPLACED):
+            self.close(str(error))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Redis closed the connection, or the network did."""
         self.close()
 
-    def close(self) -> None:
+    def close(self, reason: str = "the connection to Redis was lost") -> None:
         """Close the connection: what waits for an answer fails."""
         if self.closed.done():
             return
@@ -156,7 +172,7 @@ class RedisConnection(asyncio.Protocol):
         waiting, self._waiting = self._waiting, deque()
         for reply in waiting:
             if reply is not None:
-                reply.set_exception(LinkLost("the connection to Redis was lost"))
+                reply.set_exception(LinkLost(reason))
 
 
 def read_info(text: str) -> dict[str, str]:

@@ -103,11 +103,10 @@ class RedisLink:
         """Receive the messages for a node, and for no other from now on."""
         connection = self._connection
         if connection is not None:
-            sharded = "S" if connection.is_sharded else ""
             if self._node is not None:
-                connection.tell(f"{sharded}UNSUBSCRIBE", self._inbox(self._node))
+                connection.tell(connection.unsubscribe_command, self._inbox(self._node))
             self._node = node
-            connection.tell(f"{sharded}SUBSCRIBE", self._inbox(node))
+            connection.tell(connection.subscribe_command, self._inbox(node))
 
     def run(self, script: str, node: str, *arguments: str | int) -> Reply:
         """Run a script for a node."""
