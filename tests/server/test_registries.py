@@ -24,6 +24,7 @@ from a2c_smcp.server.registry import MemoryRegistry
 from a2c_smcp.server.reply import Reply
 from a2c_smcp.types import Role
 from tests.simulation.cluster import SimCluster
+from tests.simulation.redis_model import PREFIX
 from tests.support.programs import cluster_prefix, shared_redis
 from tests.support.waiting import PATIENCE, eventually
 
@@ -342,6 +343,81 @@ async def test_members_that_swap_offices_at_once_both_arrive(offices: Offices) -
     results = await offices.race((0, Move(one, moved[0], Office("b"))), (1, Move(other, moved[1], Office("a"))))
     assert results == [True, True]
     assert [await offices.roster(0, "b"), await offices.roster(1, "a")] == [["one"], ["other"]]
+
+
+# -------------------------------------------------------------------------------------------------- the model and Redis
+
+Run = Callable[..., Awaitable[Any]]
+
+
+class Inbox(list[bytes]):
+    """A listener that keeps the messages."""
+
+    def on_connected(self, run_id: str, uptime: float) -> None:
+        self.run_id = run_id
+
+    def on_lost(self) -> None:
+        pass
+
+    def on_message(self, data: bytes) -> None:
+        self.append(data)
+
+
+async def life_of_a_cluster(run: Run, run_id: str) -> list[Any]:
+    """Every script in every situation that has an answer of its own; the answers, without times."""
+    said: list[Any] = []
+
+    async def tell(*command: str | int) -> None:
+        said.append(await run(*command))
+
+    for node, lease in (("n1", 8000), ("n2", 8000), ("n3", -1000)):
+        said.append((await run("enlist", node, lease, run_id, 60_000, 0))[1])
+    await tell("enlist", "n9", 8000, run_id, 60_000, 1)
+    said.append((await run("enlist", "n2", 8000, run_id, 60_000, 1))[1])
+    await tell("commit", "n1", "n1.a", "agent", "", "", "office", "agent", "", "")
+    await tell("commit", "n2", "n2.b", "computer", "", "", "office", "pc é", "n1.a", "")
+    await tell("commit", "n2", "n2.c", "computer", "", "", "office", "laptop", "n1.a", "")
+    await tell("commit", "n3", "n3.d", "computer", "", "", "office", "pc é", "n1.a", "")
+    await tell("commit", "n9", "n9.e", "computer", "", "", "office", "other", "n1.a", "")
+    await tell("commit", "n3", "n3.d", "computer", "", "", "office", "other", "n1.a", "")
+    await tell("commit", "n2", "n2.c", "computer", "office", "laptop", "elsewhere", "laptop", "", "")
+    await tell("commit", "n2", "n2.c", "computer", "elsewhere", "laptop", "", "", "", "")
+    await tell("look", "n1", "office", "pc é")
+    await tell("look", "n1", "nowhere", "pc é")
+    await tell("restate", "n2", 2, "n2.b", "n2.unknown")
+    await tell("restate", "n2", 0, "office", "pc é", "n2.b", "computer", "office", "other", "n2.x", "computer")
+    await tell("restate", "n2", 0, "office", "second", "n2.y", "agent", "office", "agent", "n2.z", "computer")
+    suspects: list[Any] = []
+    for _ in range(3):
+        answer = await run("beat", "n1", 8000, 1, *suspects)
+        suspects = answer[6:]
+        said.append((answer[1:6], suspects[::2]))
+    await tell("beat", "n3", 8000, 1)
+    await tell("retire", "n2", 1)
+    await tell("retire", "n2", 1)
+    await tell("look", "n1", "office", "pc é")
+    said.append((await run("beat", "n1", 8000, 1))[1:])
+    return said
+
+
+async def test_scripts_answer_and_announce_on_the_model_as_on_redis() -> None:
+    model = SimCluster(1).redis
+    expected: list[bytes] = []
+    model.subscribers[f"{PREFIX}:inbox:n1"] = expected.append
+
+    async def run(script: str, *arguments: Any) -> Any:
+        return model.run(script, *arguments)
+
+    link, heard = RedisLink(RedisAddress.parse(shared_redis().url), cluster_prefix()), Inbox()
+    await link.start(heard)
+    link.subscribe("n1")
+    try:
+        on_redis = await life_of_a_cluster(lambda *command: _soon(link.run(*command)), heard.run_id)
+        assert on_redis == await life_of_a_cluster(run, model.run_id)
+        assert heard == expected
+        assert len(expected) > 10
+    finally:
+        await link.stop()
 
 
 # -------------------------------------------------------------------------------------------------------- without Redis
