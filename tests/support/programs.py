@@ -100,3 +100,12 @@ def redis_server(folder: Path, *options: str) -> Generator[Redis]:
         yield redis
     finally:
         redis.kill()
+
+
+def redis_command(port: int, *words: str) -> str:
+    """Send a command to a Redis, as its operator does; what it answers, also if it is not up yet."""
+    line = [find("redis-cli"), "-p", str(port), *words]
+    done = subprocess.run(
+        line, env=programs.environment(), capture_output=True, text=True, check=False, timeout=PATIENCE
+    )
+    return done.stdout.strip()

@@ -16,7 +16,7 @@ class CommandFailed(Exception):
 
 
 class UnusableRedis(Exception):
-    """This Redis cannot be used as it is; the message says why."""
+    """This Redis cannot be used as it is; the message says why, without a password."""
 
 
 class LinkListener(Protocol):
@@ -36,7 +36,7 @@ class LinkListener(Protocol):
 
 
 class Link(Protocol):
-    """A connection to Redis. Answers and messages come in the order in which Redis produced them. Safe in threads.
+    """A connection to Redis. Answers and messages come in the order in which Redis produced them.
 
     That order matters: a node that takes its first seat in an office gets the office as the answer, and every later
     change as a message. If a message could overtake the answer, the node would keep a wrong picture.

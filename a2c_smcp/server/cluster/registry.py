@@ -98,21 +98,14 @@ class ClusterRegistry:
 
     def office(self, office_id: str, name: str) -> Reply:
         """An office as a decision about one name needs it, read from Redis."""
+
+        def read(answer: Any) -> Office:
+            agent, agent_seat, seat = answer
+            return Office(office_id, _member(office_id, agent, agent_seat), _member(office_id, name, seat))
+
         # Not from the picture, which may be some milliseconds behind: a client that moves to another node and asks for
         # the name that it just gave up would be told that the name is taken.
-        office = Reply()
-
-        def answered(reply: Reply) -> None:
-            try:
-                agent, agent_seat, seat = reply.result()
-                office.set_result(
-                    Office(office_id, _member(office_id, agent, agent_seat), _member(office_id, name, seat))
-                )
-            except Exception as error:
-                office.set_exception(_unavailable(error))
-
-        self._node.ask("look", office_id, name).then(answered)
-        return office
+        return _read(self._node.ask("look", office_id, name), read)
 
     def picture(self, office_id: str, name: str) -> Office:
         """An office as this node sees it, without asking Redis: to find the target of a call."""
@@ -128,7 +121,7 @@ class ClusterRegistry:
 
     def offices_with(self, computer: str, most: int) -> Reply:
         """Offices that have a Computer of this name, at most `most` of them."""
-        return self._node.read("SRANDMEMBER", f"computer:{computer}", most)
+        return _read(self._node.read("SRANDMEMBER", f"computer:{computer}", most), list)
 
     def other_nodes(self, office_id: str) -> list[str]:
         """The other nodes that have members in an office of one of this node's members."""
@@ -314,6 +307,22 @@ def _seats(office_id: str, answer: Sequence[str]) -> list[Seat]:
 
 def _member(office_id: str, name: str, seat: str) -> Member | None:
     return read_seat(office_id, name, seat).member if seat else None
+
+
+def _read(asked: Reply, read: Callable[[Any], Any]) -> Reply:
+    """What Redis answered, as the flows need it; or that this node is away."""
+    outcome = Reply()
+
+    def answered(reply: Reply) -> None:
+        try:
+            value = read(reply.result())
+        except Exception as error:
+            outcome.set_exception(_unavailable(error))
+        else:
+            outcome.set_result(value)
+
+    asked.then(answered)
+    return outcome
 
 
 def _unavailable(cause: BaseException | None) -> BaseException:

@@ -79,10 +79,10 @@ end
 -- Free the seat of a connection, if it has that seat.
 local function free(office, name, sid)
   local seat = redis.call('HGET', key('office', office), name)
-  redis.call('HDEL', key('seats', node_of(sid)), sid)
   if not seat or sid_of(seat) ~= sid then
     return
   end
+  redis.call('HDEL', key('seats', node_of(sid)), sid)
   redis.call('HDEL', key('office', office), name)
   if redis.call('HINCRBY', key('spread', office), node_of(sid), -1) <= 0 then
     redis.call('HDEL', key('spread', office), node_of(sid))
@@ -105,6 +105,7 @@ local function evict(node, most)
   for i = 1, #seats, 2 do
     local length, rest = string.match(seats[i + 1], '^(%d+) (.*)$')
     free(string.sub(rest, 1, length), string.sub(rest, length + 1), seats[i])
+    redis.call('HDEL', key('seats', node), seats[i])
   end
   return redis.call('EXISTS', key('seats', node)) == 0
 end

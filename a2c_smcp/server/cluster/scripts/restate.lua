@@ -7,6 +7,7 @@ for i = 5, 4 + gone do
   if seat then
     local length, rest = string.match(seat, '^(%d+) (.*)$')
     free(string.sub(rest, 1, length), string.sub(rest, length + 1), ARGV[i])
+    redis.call('HDEL', key('seats', me), ARGV[i])
   end
 end
 local lost = {}
