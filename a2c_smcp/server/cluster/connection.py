@@ -196,7 +196,7 @@ def _reason(error: str, database: int) -> str | None:
     # Only texts that cannot contain the password: a Redis that does not know a command repeats its arguments.
     match error.partition(" ")[0]:
         case "NOAUTH":
-            return "Redis requires a password"
+            return "Redis requires a password, and its URL has none"
         case "WRONGPASS":
             return "Redis rejects the user name or the password"
         case "DENIED":
