@@ -134,7 +134,7 @@ def test_flags_beat_the_environment_which_beats_the_file(tmp_path: Path) -> None
         (["--ssl-certfile", "cert.pem"], None, "go together"),
         (["--workers", "2"], None, "a2c: --workers 2 requires --redis: workers share their offices through it"),
         (["--redis", "http://host"], None, "a2c: the URL of Redis starts with redis://, "),
-        (["--redis", "redis://user:pass/word@host"], None, "a2c: a port in the URL of Redis is not a number"),
+        (["--redis", "redis://user:pass/word@host"], None, "a2c: the URL of Redis is invalid"),
         (["--nonsense"], None, "nonsense"),
     ],
 )
