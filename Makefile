@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=  # tests start hundreds of interpreters, which
 MAKEFLAGS += --jobs=3  # the checks, and what only the tests need, side by side
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2 + 1)))  # many tests wait for processes
 
-.PHONY: help run test quick quick-tests check lint types-Linux types-Windows types-Darwin format bench fuzz docs clean
+.PHONY: help run test quick quick-tests check lint types-Linux types-Windows types-Darwin format bench fuzz simulate docs clean
 
 help:  ## Show this.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -17,7 +17,7 @@ help:  ## Show this.
 run: .venv/.runtime  ## Start everything on this machine, and have an Agent show you around.
 	$(BIN)/a2c up --tour $(ARGS)
 
-test: check .venv/.javascript .venv/.old-mcp .venv/.proxies  ## Check the code, then run every test.
+test: check .venv/.javascript .venv/.old-mcp .venv/.programs  ## Check the code, then run every test.
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 quick: lint types-Linux quick-tests  ## Lint, types, and the tests without processes and network, in less than a minute.
@@ -47,6 +47,9 @@ bench: .venv/.development  ## Measure the Server against a bare relay.
 
 fuzz: .venv/.development  ## Send random and mutated frames to the wire core; ARGS=0 for ever.
 	$(BIN)/python -m tests.wire.fuzzing $(or $(ARGS),1000000)
+
+simulate: .venv/.development  ## Run random histories of a cluster; ARGS="--seeds 100000" for as many as you like.
+	$(BIN)/python -m tests.simulation $(ARGS)
 
 docs: .venv/.docs  ## Write docs/reference/ from the code, and build site/; ARGS=serve shows it while you write.
 	$(BIN)/python -m scripts.docs_reference
@@ -78,8 +81,8 @@ clean:  ## Remove what the other commands made.
 	$(BIN)/python scripts/js_dependencies.py
 	@touch $@
 
-.venv/.proxies: .venv/.development scripts/proxies.py
-	$(BIN)/python scripts/proxies.py
+.venv/.programs: .venv/.development scripts/programs.py
+	$(BIN)/python scripts/programs.py
 	@touch $@
 
 .venv/.old-mcp: .venv/.development scripts/old_mcp.py

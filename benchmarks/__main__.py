@@ -11,6 +11,7 @@ import uvloop
 from benchmarks import (
     asking,
     calls,
+    cluster,
     desktop,
     documents,
     finder,
@@ -30,7 +31,8 @@ SERVER = ("joining", "members", "room", "relay")
 COMPUTER = ("calls", "tools", "desktop", "finder", "starting", "idle")
 AGENT = ("asking", "storm", "imports")
 DOCUMENTS = ("documents",)
-PARTS = (*SERVER, *COMPUTER, *AGENT, *DOCUMENTS)
+CLUSTER = ("cluster",)
+PARTS = (*SERVER, *CLUSTER, *COMPUTER, *AGENT, *DOCUMENTS)
 
 
 def main() -> int:
@@ -52,6 +54,8 @@ def main() -> int:
         rows += uvloop.run(room.measure(200 if options.quick else 1_000, 1 if options.quick else 3, floor))
     if options.only in (None, "relay"):
         rows += uvloop.run(relay.measure(relay.QUICK if options.quick else relay.FULL, floor))
+    if options.only in (None, "cluster"):
+        rows += uvloop.run(cluster.measure(cluster.QUICK if options.quick else cluster.FULL))
     if options.only in (None, "calls"):
         rows += uvloop.run(calls.measure(calls.QUICK if options.quick else calls.FULL, floor))
     if options.only in (None, "tools"):

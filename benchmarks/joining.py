@@ -10,6 +10,7 @@ from a2c_smcp import smcp
 from a2c_smcp.protocol.flow import run
 from a2c_smcp.protocol.grants import EVERYTHING, Grant
 from a2c_smcp.protocol.limits import Limits
+from a2c_smcp.protocol.office import Office
 from a2c_smcp.protocol.server import Request, answer
 from a2c_smcp.protocol.server_effects import Call
 from a2c_smcp.server.registry import MemoryRegistry
@@ -27,6 +28,9 @@ class SilentWorld:
 
     def __init__(self) -> None:
         self.registry = MemoryRegistry()
+
+    def find(self, office_id: str, name: str) -> Office:
+        return self.registry.office(office_id, name)
 
     def grant(self, sid: str) -> Grant:
         return EVERYTHING

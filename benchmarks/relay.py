@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from statistics import median
@@ -66,21 +66,22 @@ def payload(size: int) -> list[dict[str, Any]] | str:
 
 
 class Caller:
-    """An Agent and a Computer on one server; the Agent keeps `concurrency` calls outstanding."""
+    """An Agent and a Computer on one server, or on two nodes; the Agent keeps `concurrency` calls outstanding."""
 
-    def __init__(self, server: ServerProcess, agent: Wire, computer: Wire) -> None:
-        self.server = server
+    def __init__(self, servers: Sequence[ServerProcess], agent: Wire, computer: Wire) -> None:
+        self._servers = servers
         self._agent = agent
         self._computer = computer
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def on(cls, server: ServerProcess) -> AsyncGenerator[Caller]:
-        agent, computer = await Wire.connect(server.port), await Wire.connect(server.port)
+    async def on(cls, *servers: ServerProcess) -> AsyncGenerator[Caller]:
+        """The Agent is on the first server, the Computer on the last one."""
+        agent, computer = await Wire.connect(servers[0].port), await Wire.connect(servers[-1].port)
         try:
             await agent.join("agent", "agent", "bench")
             await computer.join("computer", "computer", "bench")
-            yield cls(server, agent, computer)
+            yield cls(servers, agent, computer)
         finally:
             agent.close()
             computer.close()
@@ -121,12 +122,15 @@ class Caller:
                 done.set_result(None)
 
         self._computer.receive, self._agent.receive = work, take
-        started, cpu = time.perf_counter(), self.server.cpu_seconds()
+        started, cpu = time.perf_counter(), self._cpu_seconds()
         for _ in range(min(concurrency, calls)):
             call()
         async with asyncio.timeout(_PATIENCE):
             await done
-        return Sample((self.server.cpu_seconds() - cpu) / calls, (time.perf_counter() - started) / calls)
+        return Sample((self._cpu_seconds() - cpu) / calls, (time.perf_counter() - started) / calls)
+
+    def _cpu_seconds(self) -> float:
+        return sum(server.cpu_seconds() for server in self._servers)
 
 
 async def measure(plan: Plan, floor_kind: str = "floor") -> list[Row]:
@@ -137,11 +141,11 @@ async def measure(plan: Plan, floor_kind: str = "floor") -> list[Row]:
             servers = [stack.enter_context(running(kind)) for kind in (floor_kind, "ours")]
             floor, ours = [await stack.enter_async_context(Caller.on(server)) for server in servers]
             for (size, concurrency), found in pairs.items():
-                found += await _measure_cell(floor, ours, payload(SIZES[size]), concurrency, plan)
+                found += await measure_cell(floor, ours, payload(SIZES[size]), concurrency, plan)
     return [row for (size, concurrency), found in pairs.items() for row in _rows(size, concurrency, found)]
 
 
-async def _measure_cell(floor: Caller, ours: Caller, content: Any, concurrency: int, plan: Plan) -> list[Pair]:
+async def measure_cell(floor: Caller, ours: Caller, content: Any, concurrency: int, plan: Plan) -> list[Pair]:
     """Rounds in turns; who begins changes too."""
     calls = {caller: await _calls_per_round(caller, content, concurrency, plan) for caller in (floor, ours)}
     pairs: list[Pair] = []

@@ -1,4 +1,4 @@
-"""The two servers that are compared, each in a process of its own: `python -m benchmarks.servers ours|floor|lean`.
+"""The two servers that are compared, each in a process of its own: `python -m benchmarks.servers ours|node|floor|lean`.
 
 The floor is the least that python-socketio can do on uvicorn: it relays, and checks nothing.
 """
@@ -88,17 +88,20 @@ def floor_app(packet_class: type[Packet]) -> socketio.ASGIApp:
     return socketio.ASGIApp(sio)
 
 
-def serve(kind: str) -> None:
-    """Serve on a free port, and print it."""
+def serve(kind: str, *options: str) -> None:
+    """Serve on a free port, and print it. The options of a `node` are the URL of Redis and the prefix of its keys."""
     complaints = logging.StreamHandler(sys.stderr)
     complaints.setLevel(logging.WARNING)
     unread = logging.StreamHandler(open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  # what a Server logs costs time
     logging.basicConfig(level=logging.INFO, handlers=[complaints, unread])
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    app: Any = create_app(limits=_LIMITS) if kind == "ours" else floor_app(FLOORS[kind])
+    if kind == "node":
+        app: Any = create_app(limits=_LIMITS, redis=options[0], redis_prefix=options[1])
+    else:
+        app = create_app(limits=_LIMITS) if kind == "ours" else floor_app(FLOORS[kind])
     settings = ServerSettings.load({"host": HOST, "max_message_bytes": _LIMITS.message_bytes})
     config = uvicorn_config(app, settings)
-    if kind != "ours":
+    if kind in FLOORS:
         config.ws = cast("Any", "websockets-sansio")  # uvicorn's fastest; ours has a WebSocket of its own
     with socket.create_server((HOST, 0), backlog=2048) as listener:
         print(listener.getsockname()[1], flush=True)

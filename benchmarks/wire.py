@@ -49,6 +49,10 @@ class Wire(asyncio.Protocol):
         if not answer.startswith(ACK + b"0[true"):
             raise RuntimeError(f"join refused: {answer!r}")
 
+    async def ask(self, event: str, data: dict[str, str]) -> bytes:
+        """Send an event and wait for its ack."""
+        return await self._expect(ACK, EVENT + b"0" + orjson.dumps([event, data]))
+
     def send(self, *parts: bytes) -> None:
         """Send a text frame. The key of zeros saves the masking here; the server unmasks as ever."""
         size = sum(map(len, parts))

@@ -24,6 +24,8 @@ from tests.support.process import server_process
 ROOT = Path(__file__).parent.parent
 DEPLOY = ROOT / "deploy"
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+CLUSTER = {file.name: file.read_text("utf-8") for file in (DEPLOY / "cluster").iterdir()}
+"""The configurations of proxies before several Servers."""
 MADE_BY_HAND = {"server", "documents", "computer.env"}
 """What compose.yaml needs and the README has you make."""
 STOP_RESERVE = 10
@@ -243,13 +245,56 @@ def test_proxies_lead_to_the_server_and_keep_its_metrics() -> None:
 def test_proxies_let_pass_what_the_server_would_read() -> None:
     limit = transport_limit(Limits())
     nginx = (DEPLOY / "nginx.conf").read_text("utf-8")
-    megabytes = re.findall(r"client_max_body_size (\d+)m;", nginx) + re.findall(
-        r"max_size (\d+)MiB", (DEPLOY / "Caddyfile").read_text("utf-8")
-    )
-    assert len(megabytes) == 2
+    caddy = (DEPLOY / "Caddyfile").read_text("utf-8") + CLUSTER["Caddyfile"]
+    megabytes = re.findall(r"client_max_body_size (\d+)m;", nginx) + re.findall(r"max_size (\d+)MiB", caddy)
+    assert len(megabytes) == 3
     assert all(int(size) * 2**20 >= limit for size in megabytes)
     assert "proxy_set_header Upgrade $http_upgrade;" in nginx
     assert "proxy_set_header Connection $a2c_connection;" in nginx
+
+
+def test_proxies_of_a_cluster_lead_to_the_same_two_servers() -> None:
+    ports = {"8000", "8001"}
+    assert set(re.findall(r"server 127\.0\.0\.1:(\d+);", CLUSTER["nginx.conf"])) == ports
+    assert set(re.findall(r"127\.0\.0\.1:(\d+)[ }]", CLUSTER["Caddyfile"])) == ports
+    assert set(re.findall(r"server \w+ 127\.0\.0\.1:(\d+) check", CLUSTER["haproxy.cfg"])) == ports
+    assert set(re.findall(r"address: 127\.0\.0\.1, port_value: (\d+)", CLUSTER["envoy.yaml"])) == ports
+
+
+def test_the_upstream_of_a_cluster_takes_the_place_of_the_one_server() -> None:
+    upstream = r"^upstream (\w+) \{$"
+    (one,) = re.findall(upstream, (DEPLOY / "nginx.conf").read_text("utf-8"), re.MULTILINE)
+    assert re.findall(upstream, CLUSTER["nginx.conf"], re.MULTILINE) == [one]
+
+
+def test_proxies_that_are_not_run_in_tests_choose_by_office_and_otherwise_by_address() -> None:
+    rules = re.findall(r"http-request set-var\((\S+)\) (src|url_param\(office\))", CLUSTER["haproxy.cfg"])
+    assert rules == [("txn.member_of", "src"), ("txn.member_of", "url_param(office)")]
+    assert "balance hash var(txn.member_of)\n    hash-type consistent\n" in CLUSTER["haproxy.cfg"]
+    assert envoy_route()["route"]["hash_policy"] == [
+        {"query_parameter": {"name": "office"}, "terminal": True},
+        {"connection_properties": {"source_ip": True}},
+    ]
+
+
+def test_proxies_of_a_cluster_keep_metrics_and_ask_whether_a_server_is_ready() -> None:
+    assert "@public path /socket.io/* /healthz /readyz" in CLUSTER["Caddyfile"]
+    assert "health_uri /readyz" in CLUSTER["Caddyfile"]
+    assert "404 unless { path_beg /socket.io/ } || { path /healthz /readyz }" in CLUSTER["haproxy.cfg"]
+    assert "option httpchk GET /readyz" in CLUSTER["haproxy.cfg"]
+    public = re.compile(envoy_route()["match"]["safe_regex"]["regex"])
+    assert all(public.fullmatch(path) for path in ("/socket.io/", "/healthz", "/readyz"))
+    assert not public.fullmatch("/metrics")
+    (servers,) = yaml.safe_load(CLUSTER["envoy.yaml"])["static_resources"]["clusters"]
+    assert servers["health_checks"][0]["http_health_check"] == {"path": "/readyz"}
+
+
+def envoy_route() -> dict[str, Any]:
+    """The one route of Envoy's configuration."""
+    (listener,) = yaml.safe_load(CLUSTER["envoy.yaml"])["static_resources"]["listeners"]
+    manager = listener["filter_chains"][0]["filters"][0]["typed_config"]
+    (route,) = manager["route_config"]["virtual_hosts"][0]["routes"]
+    return route
 
 
 # ----------------------------------------------------------------------------------------------------------- the README

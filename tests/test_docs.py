@@ -42,6 +42,7 @@ REASONS = {
     "an example of mistakes",
     "it installs packages",
     "it needs Docker",
+    "it needs Redis",
 }
 """Why a block may be left alone."""
 LANGUAGES = {"bash", "python", "json", "toml"}

@@ -248,9 +248,10 @@ class AgentBase(OfficeClientBase):
 
     # ------------------------------------------------------------------------------------------------------- connecting
 
-    def _credentials(self, given: dict[str, Any]) -> dict[str, Any]:
-        """The headers and `auth` payload: functions, which the library calls at every reconnection."""
+    def _connect_options(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The office, and the headers and `auth` payload: functions, which the library calls at every reconnection."""
         provided = {
+            "office_id": self.auth_provider.get_agent_config().get("office_id"),
             "headers": self.auth_provider.get_connection_headers,
             "auth": self.auth_provider.get_connection_auth,
         }

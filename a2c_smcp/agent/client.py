@@ -105,7 +105,7 @@ class AsyncSMCPAgentClient(AgentBase, AsyncOfficeClient):
             NotConnectedError: the Server cannot be reached.
         """
         self.namespace = namespace
-        await self.reach(url, **self._credentials(kwargs))
+        await self.reach(url, **self._connect_options(kwargs))
 
     async def join_office(
         self, office_id: str | None = None, agent_name: str | None = None, namespace: str | None = None

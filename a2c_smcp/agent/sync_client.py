@@ -106,7 +106,7 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
             NotConnectedError: the Server cannot be reached.
         """
         self.namespace = namespace
-        self.reach(url, **self._credentials(kwargs))
+        self.reach(url, **self._connect_options(kwargs))
 
     def join_office(
         self, office_id: str | None = None, agent_name: str | None = None, namespace: str | None = None

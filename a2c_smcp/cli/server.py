@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
 import typer
 
 from a2c_smcp.cli.errors import fail
 from a2c_smcp.server.setting_definitions import flags
+
+if TYPE_CHECKING:
+    from a2c_smcp.server.auth import AuthenticationProvider
+    from a2c_smcp.server.cluster.link import UnusableRedis
+    from a2c_smcp.server.settings import ServerSettings
+
+logger = logging.getLogger("a2c_smcp.server")
 
 
 def serve(config: Path | None = None, **values: Any) -> None:
@@ -58,23 +66,13 @@ cast("Any", serve).__signature__ = Signature(list(_options()))
 
 def run(given: dict[str, Any], config: Path | None) -> None:
     """Load the settings, reject unsafe ones, and serve."""
-    import ssl
-
-    from a2c_smcp.server.serving import logger, serve
+    from a2c_smcp.server.cluster.link import UnusableRedis
     from a2c_smcp.server.setting_problems import SettingsError, load_settings
-    from a2c_smcp.utils.logger import configure_logging
 
     try:
-        settings = load_settings(given, config)
-        configure_logging(settings.log_level, settings.log_format)
-        provider = settings.auth_provider()
-        settings.check_tls()
+        settings, provider = load(given, config)
     except SettingsError as error:
         _fail_with(error.lines)
-    except OSError as error:
-        fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), 2)
-    except ValueError as error:
-        fail(str(error), 2)
     if provider is None and not settings.is_local and not settings.insecure:
         fail(
             f"refusing to listen on {settings.host} without authentication: set --api-key, --keys-file or "
@@ -88,13 +86,56 @@ def run(given: dict[str, Any], config: Path | None) -> None:
         logger.info("admits %s", who if provider is None else "clients with a valid credential")
         logger.info("press Ctrl-C to stop")
 
-    # `load` is for SIGHUP. It gets the same options, which keep their precedence over a file that has changed.
     try:
-        serve(settings, provider, on_ready, load=lambda: load_settings(given, config))
-    except ssl.SSLError as error:
-        fail(f"{settings.ssl_certfile} and {settings.ssl_keyfile} are not a certificate and its key: {error}", 2)
+        if settings.workers > 1:
+            from a2c_smcp.cli.workers import run_workers
+
+            run_workers(settings, given, config, on_ready)
+        else:
+            from a2c_smcp.server.serving import serve
+
+            # `load` is for SIGHUP. It gets the same options, which keep their precedence over a file that has changed.
+            serve(settings, provider, on_ready, load=lambda: load_settings(given, config))
+    except (OSError, UnusableRedis) as error:
+        fail(*why_it_cannot_serve(error, settings))
+
+
+def load(
+    given: dict[str, Any], config: Path | None, *, worker: int | None = None
+) -> tuple[ServerSettings, AuthenticationProvider | None]:
+    """Read and check the settings, and log as they say.
+
+    Raises:
+        SettingsError: they have mistakes, or name a file that cannot be used.
+    """
+    from a2c_smcp.server.setting_problems import SettingsError, load_settings
+    from a2c_smcp.utils.logger import configure_logging
+
+    try:
+        settings = load_settings(given, config)
+        configure_logging(settings.log_level, settings.log_format, worker=worker)
+        settings.check_tls()
+        settings.check_cluster()
+        return settings, settings.auth_provider()
+    except SettingsError:
+        raise
     except OSError as error:
-        fail(f"cannot listen on {settings.host}:{settings.port}: {error.strerror or error}")
+        raise SettingsError([f"{error.filename}: {error.strerror}" if error.filename else str(error)]) from None
+    except ValueError as error:
+        raise SettingsError([str(error)]) from None
+
+
+def why_it_cannot_serve(error: OSError | UnusableRedis, settings: ServerSettings) -> tuple[str, int]:
+    """What an error means that `serve` raised, and the exit code for it."""
+    import ssl
+
+    from a2c_smcp.server.cluster.link import UnusableRedis
+
+    if isinstance(error, UnusableRedis):
+        return str(error), 1
+    if isinstance(error, ssl.SSLError):
+        return f"{settings.ssl_certfile} and {settings.ssl_keyfile} are not a certificate and its key: {error}", 2
+    return f"cannot listen on {settings.host}:{settings.port}: {error.strerror or error}", 1
 
 
 def _fail_with(lines: list[str]) -> NoReturn:

@@ -39,9 +39,11 @@ from a2c_smcp.protocol.payloads import check_payload, check_timeout
 from a2c_smcp.protocol.server_effects import (
     Call,
     CallerGone,
+    CallLost,
     CanBeRoom,
     Commit,
     EnterRoom,
+    FindMember,
     IsConnected,
     LeaveRoom,
     Notify,
@@ -254,7 +256,7 @@ def forward(request: Request) -> ServerFlow:
     if data["agent"] != sender.name:
         data = {**data, "agent": sender.name}
     timeout = check_timeout(request.event, data, request.limits)
-    target = (yield from ReadOffice(sender.office, data["computer"])).namesake
+    target = (yield from FindMember(sender.office, data["computer"])).namesake
     # The error path may search other offices; a call that succeeds reads only its own.
     if target is None or target.role != "computer":
         offices = yield from OfficesWith(data["computer"], _OTHER_OFFICES)
@@ -264,7 +266,7 @@ def forward(request: Request) -> ServerFlow:
         text = request.text if data is request.data else None
         seconds = timeout + request.limits.timeout_grace
         return (yield from Call(sender.sid, target.sid, request.event, data, seconds, text, request.text))
-    except (TimedOutError, CallerGone):
+    except (TimedOutError, CallLost, CallerGone):
         # The caller does not wait any more, so the Computer can stop working on it. Only the target is notified: the
         # other members have nothing to cancel.
         notice = {"agent": sender.name, "req_id": data["req_id"]}

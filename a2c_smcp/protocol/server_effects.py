@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from a2c_smcp.errors import InternalError
 from a2c_smcp.protocol.flow import Effect, MaybeAwaitable
 from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.protocol.office import Member, Move, Office
@@ -44,6 +45,10 @@ class ServerBackend(Protocol):
 
     @property
     def registry(self) -> Registry: ...
+
+    def find(self, office_id: str, name: str) -> MaybeAwaitable[Office]:
+        """An office as `Registry.office` has it, perhaps a moment old: to find the target of a call."""
+        ...
 
     def grant(self, sid: str) -> Grant:
         """The grant of a connection's credential."""
@@ -85,6 +90,10 @@ class Written:
         self.text = text
 
 
+class CallLost(InternalError):
+    """Contact with the target was lost, for example because the target is on another node. The call may still run."""
+
+
 class CallerGone(Exception):
     """The caller disconnected before there was an answer."""
 
@@ -104,6 +113,17 @@ class ReadOffice(Effect[ServerBackend, Office]):
 
     def perform(self, backend: ServerBackend) -> MaybeAwaitable[Office]:
         return backend.registry.office(self.office_id, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class FindMember(Effect[ServerBackend, Office]):
+    """Read an office to find a member, not to decide: what is read may be a moment old."""
+
+    office_id: str
+    name: str
+
+    def perform(self, backend: ServerBackend) -> MaybeAwaitable[Office]:
+        return backend.find(self.office_id, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +213,8 @@ class Notify(Effect[ServerBackend, None]):
 class Call(Effect[ServerBackend, Any]):
     """Send an event to one connection and wait for its ack.
 
-    The backend raises `NotFoundError` when the target disconnects, `TimedOutError` after `timeout` seconds, and
-    `CallerGone` when the caller disconnects. It may answer with a `Written` ack.
+    The backend raises `NotFoundError` when the target disconnects, `TimedOutError` after `timeout` seconds, `CallLost`
+    when it cannot know any more, and `CallerGone` when the caller disconnects. It may answer with a `Written` ack.
     """
 
     caller: str

@@ -1,6 +1,7 @@
 """The Server as an application: `create_app()` for ASGI, `create_wsgi_app()` for WSGI.
 
-Each serves Socket.IO and the pages that an operator needs: `/healthz`, `/readyz`, `/metrics`.
+Each serves Socket.IO and the pages that an operator needs: `/healthz`, `/readyz`, `/metrics`,
+and `/metrics/cluster` on a node of a cluster.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterable
 from http import HTTPStatus
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.server_effects import Registry
@@ -24,6 +25,9 @@ from a2c_smcp.server.setting_definitions import SettingDefinitions
 from a2c_smcp.server.sync_namespace import SyncSMCPNamespace
 from a2c_smcp.server.wsgi import ThreadHub
 from a2c_smcp.wire.limits import WireLimits
+
+if TYPE_CHECKING:
+    from a2c_smcp.server.cluster.service import ClusterService
 
 DEFAULT_PATH = SettingDefinitions.socketio_path
 GRACE = SettingDefinitions.grace
@@ -47,6 +51,9 @@ def create_app(
     grace: float = GRACE,
     ping_interval: float = 25,
     ping_timeout: float = 20,
+    redis: str | None = None,
+    redis_prefix: str = SettingDefinitions.redis_prefix,
+    lease: float = SettingDefinitions.lease,
 ) -> SMCPApp:
     """Make the Server as an ASGI application. Without an `auth_provider`, every client may connect.
 
@@ -58,13 +65,23 @@ def create_app(
         app.mount("/", smcp)
         a2c_smcp.server.run(smcp, inside=app)
 
-    At shutdown, running calls get `grace` seconds to end.
+    At shutdown, running calls get `grace` seconds to end. With the URL of a `redis`, the Server shares its offices with
+    every other that has the same `redis_prefix` there. A Server that loses Redis stops before its `lease` ends.
+
+    Raises:
+        ValueError: `redis` is not the URL of a Redis.
     """
     limits = limits or Limits()
     observer = Metrics(by_office=metrics_by_office) if metrics else None
     namespace = namespace_class(auth_provider, registry=registry, limits=limits, observer=observer)
     sio = AsyncHub(namespace, limits, wire_limits(limits, ping_interval, ping_timeout), cors_allowed_origins)
-    return SMCPApp(sio, namespace, observer, socketio_path, grace)
+    cluster = None
+    if redis is not None:
+        # Imported here: a Server without Redis needs none of it.
+        from a2c_smcp.server.cluster.service import ClusterService
+
+        cluster = ClusterService(namespace, sio, redis, redis_prefix, lease)
+    return SMCPApp(sio, namespace, observer, socketio_path, grace, cluster)
 
 
 def create_wsgi_app(
@@ -94,6 +111,8 @@ def create_wsgi_app(
 
 class _Application(ABC, Generic[NamespaceT]):
     """The base of both applications: their parts, and the pages."""
+
+    cluster: ClusterService | None = None
 
     def __init__(
         self, sio: Any, namespace: NamespaceT, metrics: Metrics | None, socketio_path: str, grace: float
@@ -131,6 +150,10 @@ class _Application(ABC, Generic[NamespaceT]):
             # kill a Server that is finishing its calls.
             if self.namespace.draining:
                 return Response(HTTPStatus.SERVICE_UNAVAILABLE, b'{"status":"shutting down"}\n', "application/json")
+            if self.cluster is not None and not self.cluster.is_ready:
+                return Response(
+                    HTTPStatus.SERVICE_UNAVAILABLE, b'{"status":"no connection to Redis"}\n', "application/json"
+                )
             return Response(HTTPStatus.OK, b'{"status":"ready"}\n', "application/json")
         if path == "/metrics" and self.metrics is not None:
             return Response(HTTPStatus.OK, self.metrics.page(), CONTENT_TYPE)
@@ -144,9 +167,18 @@ class SMCPApp(_Application[SMCPNamespace]):
     sio: AsyncHub
 
     def __init__(
-        self, sio: AsyncHub, namespace: SMCPNamespace, metrics: Metrics | None, socketio_path: str, grace: float
+        self,
+        sio: AsyncHub,
+        namespace: SMCPNamespace,
+        metrics: Metrics | None,
+        socketio_path: str,
+        grace: float,
+        cluster: ClusterService | None = None,
     ) -> None:
         super().__init__(sio, namespace, metrics, socketio_path, grace)
+        self.cluster = cluster
+        if cluster is not None and metrics is not None:
+            cluster.show(metrics)
         self._carried = 0
         self._is_quiet = asyncio.Event()
         self._ending: asyncio.Future[None] | None = None
@@ -172,7 +204,11 @@ class SMCPApp(_Application[SMCPNamespace]):
             await receive()
             await send({"type": "websocket.close", "code": 1000})
         else:
-            await respond(send, self._page(scope["method"], path))
+            overview = self.cluster.overview if self.cluster is not None and path == "/metrics/cluster" else None
+            if overview is not None and scope["method"] in ("GET", "HEAD"):
+                await respond(send, Response(HTTPStatus.OK, await overview.page(), CONTENT_TYPE))
+            else:
+                await respond(send, self._page(scope["method"], path))
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: Any = None) -> AsyncGenerator[None]:
@@ -182,11 +218,21 @@ class SMCPApp(_Application[SMCPNamespace]):
         On a signal, the Server shuts down first and the ASGI server afterwards, so that running calls keep their
         connections.
         """
+        await self.startup()
         try:
             async with signals.after(self.shutdown):
                 yield
         finally:
             await self.shutdown()
+
+    async def startup(self) -> None:
+        """Connect to the cluster, if the Server is a node of one. A lifespan does this.
+
+        Raises:
+            UnusableRedis: its Redis cannot be used.
+        """
+        if self.cluster is not None:
+            await self.cluster.start()
 
     async def shutdown(self, grace: float | None = None) -> None:
         """Let running calls end within `grace` seconds, then disconnect all clients. A second call waits for the same
@@ -201,6 +247,8 @@ class SMCPApp(_Application[SMCPNamespace]):
 
     async def _end(self, grace: float) -> None:
         await self.namespace.shutdown(grace)
+        if self.cluster is not None:
+            self.cluster.release()
         # Clients close their connections when they read that they are disconnected. Closing first could cut off what
         # they have not read yet, such as the answers of the last calls.
         with contextlib.suppress(TimeoutError):
@@ -211,6 +259,8 @@ class SMCPApp(_Application[SMCPNamespace]):
         # Clients that are still there do not read, or do not close.
         for client in list(self.sio.clients.values()):
             self.sio.close(client)
+        if self.cluster is not None:
+            await self.cluster.stop()
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()  # lifespan.startup

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias
 
 from a2c_smcp.errors import TimedOutError
 from a2c_smcp.protocol.flow import Flow, run_async
-from a2c_smcp.server.http import TOO_LARGE, TOO_SLOW, Header, Request, Response
+from a2c_smcp.server.http import TOO_LARGE, TOO_SLOW, UNKNOWN_SESSION, Header, Request, Response, announced_size
 from a2c_smcp.server.hub import GOODBYE_SECONDS, Hub
 from a2c_smcp.server.payload_text import read_ack
 from a2c_smcp.server.sending import Client
@@ -69,6 +69,7 @@ class AsgiClient(Client):
         self._late: asyncio.Future[None] | None = None
         """The frame that is being sent to a client that does not take it at once."""
         self._poll: asyncio.Future[None] | None = None
+        self._newest_poll = 0
         self._reader: asyncio.Task[Any] | None = None
         self._goodbye: asyncio.Future[None] | None = None
 
@@ -189,32 +190,48 @@ class AsgiClient(Client):
     # ----------------------------------------------------------------------------------------------------- long-polling
 
     async def poll(self, receive: Receive) -> str | None:
-        """Wait for packets, and return the body that answers a poll; None if the client hung up before.
-
-        Only the newest poll is answered with packets. A client whose poll was cut by a proxy sends another, and packets
-        that went into the old answer would be lost.
-        """
-        session = self.wire.session
-        if self._poll is not None and not self._poll.done():
-            self._poll.set_result(None)
-        self._poll = None  # an older poll finds that it was replaced
-        if not session.has_output() and not session.is_probed and not self.is_ended:
-            waiting = self._poll = asyncio.get_running_loop().create_future()
-            gone = asyncio.ensure_future(_gone(receive))
+        """Wait for packets, and return the body that answers a poll; None if the client hung up before."""
+        number = self.begin_poll()
+        waiting = self.expect(number)
+        if waiting is not None:
+            gone = asyncio.ensure_future(hung_up(receive))
             try:
                 await asyncio.wait({waiting, gone}, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 gone.cancel()
-            # Replaced by a newer poll. Its answer still has to be a valid payload, since the client may be reading it.
-            if self._poll is not waiting:
-                return NOOP
-            self._poll = None
             if not waiting.done():
                 return None
+        return self.take(number)
+
+    def begin_poll(self) -> int:
+        """Note that a poll came; its number.
+
+        Only the newest poll is answered with packets. A client whose poll was cut by a proxy sends another, and packets
+        that went into the old answer would be lost.
+        """
+        if self._poll is not None and not self._poll.done():
+            self._poll.set_result(None)
+        self._newest_poll += 1
+        return self._newest_poll
+
+    def expect(self, number: int) -> asyncio.Future[None] | None:
+        """Done when a poll can be answered; None if it can be at once."""
+        session = self.wire.session
+        if session.has_output() or session.is_probed or self.is_ended or number != self._newest_poll:
+            return None
+        self._poll = asyncio.get_running_loop().create_future()
+        return self._poll
+
+    def take(self, number: int, most: int | None = None) -> str:
+        """The body that answers a poll, with packets of about `most` characters."""
+        session = self.wire.session
+        # Replaced by a newer poll. Its answer still has to be a valid payload, since the client may be reading it.
+        if number != self._newest_poll:
+            return NOOP
         # During an upgrade the answer is empty: the packets are for the WebSocket. If it fails, the next poll gets
         # them.
         with self.lock:
-            return NOOP if session.is_probed else session.take_payload() or NOOP
+            return NOOP if session.is_probed else session.take_payload(most) or NOOP
 
 
 class AsyncHub(Hub[AsgiClient]):
@@ -223,6 +240,8 @@ class AsyncHub(Hub[AsgiClient]):
     client_class = AsgiClient
     _ticking: asyncio.TimerHandle | None = None
     _emptied: asyncio.Future[None] | None = None
+    elsewhere: Callable[[Request, Receive], Awaitable[Response | None]] | None = None
+    """Serves requests of sessions that this hub does not know; None when the client hung up."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -262,6 +281,10 @@ class AsyncHub(Hub[AsgiClient]):
         """Serve a request to the Socket.IO path."""
         request = request_of(scope)
         found, shared = self.route(request)
+        if found is UNKNOWN_SESSION and self.elsewhere is not None:
+            found = await self.elsewhere(request, receive)
+        if found is None:
+            return
         if request.is_websocket:
             await receive()  # websocket.connect
             if isinstance(found, Response):
@@ -272,7 +295,7 @@ class AsyncHub(Hub[AsgiClient]):
         elif isinstance(found, Response):
             await respond(send, found, shared)
         elif request.method == "POST":
-            body = await _read_body(request.headers, found.wire.largest_input, self.limits.body_timeout, receive)
+            body = await read_body(request.headers, found.wire.largest_input, self.limits.body_timeout, receive)
             await respond(send, self.post(found, body), shared)
         else:
             payload = await found.poll(receive)
@@ -403,17 +426,16 @@ async def _respond(send: Send, kind: str, response: Response, headers: Iterable[
     await send({"type": f"{kind}.body", "body": response.body})
 
 
-async def _gone(receive: Receive) -> None:
+async def hung_up(receive: Receive) -> None:
     """Wait until the client of a request hangs up."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-async def _read_body(headers: Mapping[str, str], most: int, seconds: float, receive: Receive) -> bytes | Response:
-    length = headers.get("content-length", "0")
-    # A body that announces its size is rejected before it is read. The first 18 digits are enough to compare, and `int`
-    # raises for texts of thousands of digits. `isascii`, because `isdigit` accepts digits that `int` does not.
-    if length.isascii() and length.isdigit() and int(length[:18]) > most:
+async def read_body(headers: Mapping[str, str], most: int, seconds: float, receive: Receive) -> bytes | Response:
+    """The body of a request, or the response if it is too large or too slow."""
+    # A body that announces its size is rejected before it is read.
+    if (announced_size(headers) or 0) > most:
         return TOO_LARGE
     parts: list[bytes] = []
     size = 0

@@ -14,6 +14,7 @@ from typing import Any
 from a2c_smcp.errors import TimedOutError
 from a2c_smcp.protocol.flow import MaybeAwaitable
 from a2c_smcp.protocol.grants import Grant
+from a2c_smcp.protocol.office import Office
 from a2c_smcp.protocol.server_effects import Call, Registry
 from a2c_smcp.server.auth import Headers
 from a2c_smcp.server.edge import Edge
@@ -31,6 +32,9 @@ class Backend(ABC):
     @property
     def registry(self) -> Registry:
         return self._edge.registry
+
+    def find(self, office_id: str, name: str) -> MaybeAwaitable[Office]:
+        return self._edge.registry.office(office_id, name)
 
     def grant(self, sid: str) -> Grant:
         return self._edge.connections.grant(sid)

@@ -53,6 +53,7 @@ BUCKET = "a2c.bucket"
 """The key in a connection's environ under which a shell puts the token bucket of the transport."""
 _MOVES = frozenset((smcp.JOIN_OFFICE_EVENT, smcp.LEAVE_OFFICE_EVENT))
 _LIFECYCLE = frozenset(("connect", "disconnect"))
+_AWAY = "this Server has no connection to its cluster: connect again"
 
 
 class Observer(Protocol):
@@ -74,6 +75,24 @@ class Observer(Protocol):
         ...
 
 
+class Cluster(Protocol):
+    """What the edge needs of the cluster that its Server is a node of."""
+
+    @property
+    def registry(self) -> Registry:
+        """The registry that the nodes share."""
+        ...
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether this node may act for its members."""
+        ...
+
+    def new_sid(self) -> str:
+        """An id for a connection or a session, from which every node knows whose it is."""
+        ...
+
+
 class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
     """The base of both namespaces."""
 
@@ -91,6 +110,7 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
         self.in_flight = CallsInFlight(self.limits.calls_in_flight)
         self.journal = Journal()
         self.draining = False
+        self.cluster: Cluster | None = None
         self._turn: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
         """Held while a member joins or leaves, in threads. A leave is announced before it is committed: without the
         lock, a client that receives it could ask for the name before it is free, and be rejected. On an event loop both
@@ -102,6 +122,12 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
         self.limits = limits
         self.connections.limit(limits)
         self.in_flight.most = limits.calls_in_flight
+
+    def join_cluster(self, cluster: Cluster, backend: EdgeBackend) -> None:
+        """Share the offices with the other nodes of a cluster, whose backend reaches them."""
+        self.cluster = cluster
+        self.registry = cluster.registry
+        self.backend = backend
 
     # --------------------------------------------------------------------------------------- what a driver must provide
 
@@ -234,6 +260,8 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
         try:
             if self.draining:
                 raise InternalError("the Server is shutting down")
+            if self._is_away:
+                raise InternalError(_AWAY)
             # The place is released on any error, also a cancellation: otherwise an address would lose one for good.
             self.connections.reserve(address)
             try:
@@ -299,6 +327,11 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
 
     # --------------------------------------------------------------------------------------------------------- the rest
 
+    @property
+    def _is_away(self) -> bool:
+        """Whether this Server is a node that may not act: its members may have been replaced on other nodes."""
+        return self.cluster is not None and not self.cluster.is_serving
+
     def _is_connecting(self, sid: str, args: tuple[Any, ...]) -> bool:
         """Whether a `connect` event comes from python-socketio. A client may send an event of that name at any time,
         but not with the environ of its connection as the argument."""
@@ -350,6 +383,8 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
             return RateLimitedError(f"more than {self.limits.requests_per_second:g} requests a second", details=details)
         if not event or event in _LIFECYCLE:
             return MalformedRequestError("not an event of the protocol")
+        if self._is_away:
+            return InternalError(_AWAY)
         # Only requests that start something are rejected. A cancellation, for example, must still reach the Computer.
         if self.draining and (event.startswith(CLIENT_PREFIX) or event == smcp.JOIN_OFFICE_EVENT):
             return InternalError("the Server is shutting down")

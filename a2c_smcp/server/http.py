@@ -85,6 +85,14 @@ def read_query(query: bytes) -> Wanted | Response:
     return Wanted(carrier, fields.get("sid"))
 
 
+def announced_size(headers: Mapping[str, str]) -> int | None:
+    """The bytes of a body, as its request announces them."""
+    length = headers.get("content-length", "")
+    # The first 18 digits are enough to compare, and `int` raises for texts of thousands of digits. `isascii`, because
+    # `isdigit` accepts digits that `int` does not.
+    return int(length[:18]) if length.isascii() and length.isdigit() else None
+
+
 def cors(origins: Origins, request: Request) -> list[Header] | None:
     """The headers that let a web page read the response; None if its origin is not allowed.
 

@@ -166,10 +166,14 @@ class Hub(Sender[ClientT]):
             return BAD_METHOD
         if wanted.sid is None:
             return self._open(request.environ, wanted.carrier)
+        return self.polling(wanted.sid, is_upgrade=request.is_websocket)
+
+    def polling(self, sid: str, *, is_upgrade: bool = False) -> Response | ClientT:
+        """The client that polls a session, or the response if there is none."""
         # A session that ended can still be polled once, for its last packets, but not upgraded.
-        client = self.clients.get(wanted.sid)
-        if client is None and not request.is_websocket:
-            client = self._ended.get(wanted.sid)
+        client = self.clients.get(sid)
+        if client is None and not is_upgrade:
+            client = self._ended.get(sid)
         if client is None:
             return UNKNOWN_SESSION
         return client if client.wire.session.carrier == "polling" else NOT_THIS_WAY
@@ -182,8 +186,7 @@ class Hub(Sender[ClientT]):
         except RateLimitedError as error:
             self.namespace.reject_connection(error, address)
             return TOO_MANY
-        # The id is the only proof that a request belongs to a session: it must not be guessable.
-        wire = Connection(secrets.token_urlsafe(15), self.namespace.namespace, self.wire_limits, self.now(), carrier)
+        wire = Connection(self._new_sid(), self.namespace.namespace, self.wire_limits, self.now(), carrier)
         client = cast("ClientT", self.client_class(self, wire, environ, address))
         environ[BUCKET] = client.bucket  # see `Edge._bucket`
         with self._lock:
@@ -191,6 +194,11 @@ class Hub(Sender[ClientT]):
         # A client that never sends its second request is removed by this timer, like one that does not enter.
         self._schedule(client)
         return client if carrier == "websocket" else Response(body=wire.session.take_payload().encode())
+
+    def _new_sid(self) -> str:
+        # The id is the only proof that a request belongs to a session: it must not be guessable.
+        cluster = self.namespace.cluster
+        return cluster.new_sid() if cluster is not None else secrets.token_urlsafe(15)
 
     def post(self, client: ClientT, body: bytes | Response) -> Response:
         """Act on the body of a POST, or on the reason why it was not read."""
@@ -278,7 +286,7 @@ class Hub(Sender[ClientT]):
     def _let_in(self, client: ClientT, auth: Any) -> None:
         # Not the id of the session: members of the office see this one (`server:list_room`), and with the other they
         # could send requests as this client.
-        sid = secrets.token_urlsafe(15)
+        sid = self._new_sid()
         arguments = (auth,) if auth is not None else ()
         flow = self.namespace.connecting(sid, client.environ, *arguments)
         self.start(flow, partial(self._decided, client, sid))

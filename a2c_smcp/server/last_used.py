@@ -113,8 +113,9 @@ def write_privately(path: Path, text: str) -> None:
     and a crash leaves the old one.
     """
     # O_EXCL makes sure that the file is new and therefore has these permissions from the start; one that a crash left
-    # behind, or that another user put there, is removed first.
-    partial = path.with_name(path.name + ".new")
+    # behind, or that another user put there, is removed first. Several Servers may write at the same moment, each into
+    # a file of its own.
+    partial = path.with_name(f"{path.name}.{os.getpid()}.new")
     partial.unlink(missing_ok=True)
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(text)

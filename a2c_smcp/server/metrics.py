@@ -6,7 +6,10 @@ as `other`. Otherwise a client could fill the memory of the Server and of Promet
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, Summary, generate_latest
 from prometheus_client.core import GaugeMetricFamily
@@ -15,7 +18,9 @@ from prometheus_client.registry import Collector
 from a2c_smcp.errors import SMCPError, is_known_code
 from a2c_smcp.protocol.payloads import KNOWN_EVENTS
 from a2c_smcp.server.edge import Edge
-from a2c_smcp.server.registry import MemoryRegistry
+
+if TYPE_CHECKING:
+    from a2c_smcp.server.cluster.node import ClusterSize
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 MOST_OFFICES = 1_000
@@ -23,6 +28,52 @@ MOST_OFFICES = 1_000
 OTHER = "other"
 # From a relayed call on the same machine to a tool that runs for half an hour.
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
+
+_FAMILY = re.compile(r"^(?=# HELP )", re.MULTILINE)
+_SAMPLE = re.compile(r"^([\w:]+)({?)", re.MULTILINE)
+"""The start of a line with a value: a name, and labels if it has any."""
+
+
+@runtime_checkable
+class Countable(Protocol):
+    """A registry that knows its numbers."""
+
+    def count(self) -> tuple[int, int, int]:
+        """The numbers of offices, Agents and Computers."""
+        ...
+
+
+class Cluster(Protocol):
+    """A cluster, as its metrics need it."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether this node serves and is connected to Redis."""
+        ...
+
+    @property
+    def size(self) -> ClusterSize:
+        """The numbers of the whole cluster."""
+        ...
+
+
+def merge(pages: Mapping[str, bytes], unanswered: int) -> bytes:
+    """One page from those of several nodes, in which each sample has the label of its node."""
+    # As text: parsing the samples of large pages would take the event loop for seconds.
+    families: dict[str, list[str]] = {}
+    for node, page in pages.items():
+        label = partial(_label, node)
+        for family in _FAMILY.split(page.decode())[1:]:
+            about, kind, samples = family.split("\n", 2)
+            name = about.split(" ")[2]
+            families.setdefault(name, [f"{about}\n{kind}\n"]).append(_SAMPLE.sub(label, samples))
+    about = "# HELP a2c_cluster_unanswered Nodes of the cluster that are missing from this page."
+    families[""] = [f"{about}\n# TYPE a2c_cluster_unanswered gauge\na2c_cluster_unanswered {unanswered}\n"]
+    return "".join(part for parts in families.values() for part in parts).encode()
+
+
+def _label(node: str, sample: re.Match[str]) -> str:
+    return f'{sample[1]}{{node="{node}"{"," if sample[2] else "}"}'
 
 
 class Metrics:
@@ -49,6 +100,10 @@ class Metrics:
         )  # fmt: skip
         self._children: dict[tuple[str, str], tuple[Any, Any]] = {}
         self._offices = _Offices(self._registry) if by_office else None
+
+    def watch_cluster(self, cluster: Cluster) -> None:
+        """Show the numbers of a whole cluster on the page."""
+        self._registry.register(_ClusterState(cluster))
 
     def watch(self, namespace: Edge) -> None:
         """Show the state of a namespace on the page."""
@@ -129,10 +184,31 @@ class _State(Collector):
                 "a2c_in_flight", "Relayed requests that wait for an answer.", value=len(namespace.in_flight)
             ),
         ]
-        if isinstance(namespace.registry, MemoryRegistry):
-            offices, agents, computers = namespace.registry.count()
-            members = GaugeMetricFamily("a2c_members", "Members of all offices, by role.", labels=["role"])
-            members.add_metric(["agent"], agents)
-            members.add_metric(["computer"], computers)
-            gauges += [GaugeMetricFamily("a2c_offices", "Offices with at least one member.", value=offices), members]
+        if isinstance(namespace.registry, Countable):
+            gauges += _members("a2c", "of this Server", *namespace.registry.count())
         return gauges
+
+
+class _ClusterState(Collector):
+    """The gauges of a whole cluster. Every node shows the same, as of its last beat."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def collect(self) -> list[GaugeMetricFamily]:
+        size = self._cluster.size
+        return [
+            GaugeMetricFamily(
+                "a2c_cluster_connected", "Whether this node is connected to Redis.", value=int(self._cluster.is_ready)
+            ),
+            GaugeMetricFamily("a2c_cluster_nodes", "Nodes of the cluster.", value=size.nodes),
+            *_members("a2c_cluster", "of the cluster", size.offices, size.agents, size.computers),
+        ]
+
+
+def _members(prefix: str, where: str, offices: int, agents: int, computers: int) -> list[GaugeMetricFamily]:
+    members = GaugeMetricFamily(f"{prefix}_members", f"Members {where}, by role.", labels=["role"])
+    members.add_metric(["agent"], agents)
+    members.add_metric(["computer"], computers)
+    offices_ = GaugeMetricFamily(f"{prefix}_offices", f"Offices with at least one member {where}.", value=offices)
+    return [offices_, members]

@@ -25,6 +25,13 @@ class Reply:
         self._error: BaseException | None = None
         self._callbacks: list[Callable[[Reply], None]] = []
 
+    @classmethod
+    def of(cls, value: Any) -> Reply:
+        """A reply that is settled already."""
+        reply = cls()
+        reply.set_result(value)
+        return reply
+
     def done(self) -> bool:
         """Whether the reply is settled."""
         return self._is_done

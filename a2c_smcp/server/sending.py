@@ -111,8 +111,12 @@ class Sender(ABC, Generic[ClientT]):
 
     def tell(self, to: str | None, event: str, data: Any, skip: Any = None) -> None:
         """Send an event to a room, to one client, or to all clients (None). It is written once for all of them."""
+        self.tell_text(to, write_event(event, data), skip)
+
+    def tell_text(self, to: str | None, text: str, skip: Any = None) -> None:
+        """Send an event that is written as a JSON array, likewise."""
         skipped = {skip} if isinstance(skip, str) else set(skip or ())
-        packet = write_packet(EVENT, self._namespace_name, write_event(event, data))
+        packet = write_packet(EVENT, self._namespace_name, text)
         for sid, client in self.rooms.listeners(to).items():
             if sid not in skipped:
                 # Compared again under the lock, here and in `ask`: since the list was made, the client may have left

@@ -71,6 +71,9 @@ def serve(
         namespace_class=namespace_class,
         registry=registry,
         grace=settings.grace,
+        redis=settings.redis.get_secret_value() if settings.redis is not None else None,
+        redis_prefix=settings.redis_prefix,
+        lease=settings.lease,
     )
     config = uvicorn_config(app, settings)
     config.lifespan = "off"  # `GracefulServer` shuts the application down itself
@@ -178,6 +181,8 @@ class GracefulServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, then call `on_ready`."""
+        if self.config.lifespan == "off":
+            await self._app.startup()
         await super().startup(sockets)
         self._loop = asyncio.get_running_loop()
         self._on_ready()
@@ -189,6 +194,8 @@ class GracefulServer(uvicorn.Server):
         for server in self.servers:
             server.close()
         self._draining = asyncio.ensure_future(self._app.shutdown())
+        if self.force_exit:  # uvicorn looks for signals every 0.1 s only: the second one may have come meanwhile
+            self._draining.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._draining
         await super().shutdown(sockets)

@@ -14,6 +14,7 @@ from annotated_types import Ge, Le
 
 from a2c_smcp.protocol.limits import Limits
 
+_CLUSTER = "Cluster"
 _ACCESS = "Authentication and TLS"
 _LIMITS = "Limits"
 _OUTPUT = "Output"
@@ -54,6 +55,17 @@ class SettingDefinitions:
     )
     grace: Annotated[float, Ge(0), Flag("Seconds that running calls have to finish at shutdown.")] = 10.0
     """After that, calls that still run get an error, every member leaves its office, and the Server exits."""
+
+    redis: Annotated[Any, Flag("URL of a Redis that several Servers share. Prefer the variable A2C_REDIS.", _CLUSTER)]
+    """The URL of a Redis that several Servers share, such as redis://127.0.0.1:6379/0. It may contain a password."""
+    workers: Annotated[int, Ge(1), Flag("Processes that share the port; more than 1 require --redis.", _CLUSTER)] = 1
+    """Each is a node of the cluster. One that dies is replaced. Not on Windows, where they cannot share a port."""
+    redis_prefix: Annotated[str, Flag("Prefix of all keys in Redis: one for each cluster.", _CLUSTER)] = "a2c"
+    lease: Annotated[
+        float, Ge(2), Le(60), Flag("Seconds without Redis after which a node is replaced by the others.", _CLUSTER)
+    ] = 8.0
+    """A node stops serving before that, and its clients connect to other nodes. A shorter lease notices a dead node
+    earlier, a longer one outlasts longer outages of Redis."""
 
     api_key: Annotated[
         Any, Flag("One shared key, for every office and role. Prefer the variable A2C_API_KEY.", _ACCESS)

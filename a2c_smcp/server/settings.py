@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.server.auth import AuthenticationProvider, CredentialAuthenticationProvider
+from a2c_smcp.server.cluster.address import RedisAddress
 from a2c_smcp.server.credentials import JWTVerifier, SharedSecret, Verifier
 from a2c_smcp.server.key_file import KeyFile
 from a2c_smcp.server.setting_definitions import SettingDefinitions, limits
@@ -26,6 +27,7 @@ class ServerSettings(SettingDefinitions, BaseSettings):
 
     api_key: SecretStr | None = None
     jwt_key: SecretStr | None = None
+    redis: SecretStr | None = None
 
     @classmethod
     def load(cls, flags: dict[str, Any], config: Path | None = None) -> ServerSettings:
@@ -71,6 +73,17 @@ class ServerSettings(SettingDefinitions, BaseSettings):
         for file in (self.ssl_certfile, self.ssl_keyfile):
             if file is not None:
                 file.read_bytes()
+
+    def check_cluster(self) -> None:
+        """Check the settings of a cluster.
+
+        Raises:
+            ValueError: the URL is not one of a Redis, or there are several workers without Redis.
+        """
+        if self.redis is not None:
+            RedisAddress.parse(self.redis.get_secret_value())
+        elif self.workers > 1:
+            raise ValueError(f"--workers {self.workers} requires --redis: workers share their offices through it")
 
     @property
     def limits(self) -> Limits:

@@ -46,8 +46,11 @@ class AsyncInternals(OfficeClientBase, socketio.AsyncClient):
         wanted = {namespaces} if isinstance(namespaces, str) else set(namespaces)
         self._refusal = None
         is_over = self._is_over = asyncio.Event()
+        # Each attempt makes the address again, because the client may have joined another office since the last one.
+        self._url = url
+        address = self._addressed(await self._get_real_value(url))
         # Do not let the library wait: after its timeout it calls `disconnect`, which for us means for good.
-        await super().connect(url, *args, wait=False, **options)
+        await super().connect(address, *args, wait=False, **options)
         if seconds is None:
             return
         # The library sets this as soon as the transport is open. A program that checks it wants to know whether it can
@@ -69,7 +72,7 @@ class AsyncInternals(OfficeClientBase, socketio.AsyncClient):
     async def _dial_again(self) -> None:
         """Connect with the arguments of the last `connect`."""
         await self.connect(
-            self.connection_url,
+            self._url,
             headers=self.connection_headers,
             auth=self.connection_auth,
             transports=self.connection_transports,

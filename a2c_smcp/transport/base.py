@@ -18,7 +18,7 @@ from a2c_smcp.transport.packet import SMCPPacket
 from a2c_smcp.transport.pending import AsyncPending, SyncPending
 from a2c_smcp.types import Role
 from a2c_smcp.utils.backoff import JITTER
-from a2c_smcp.utils.url import check_url
+from a2c_smcp.utils.url import check_url, with_office
 
 if TYPE_CHECKING:
     from a2c_smcp.utils.results import CallToolResult
@@ -64,6 +64,10 @@ class OfficeClientBase:
         self.namespace = SMCP_NAMESPACE
         self._seat: Seat | None = None
         """The seat that the program asked for. It outlives connections: after each reconnection it is taken again."""
+        self._destination: str | None = None
+        """The office that the program is going to join, if it said so when it connected."""
+        self._url: Any = None
+        """The URL of the last `connect`, as the program gave it."""
         self._refusal: Any = None
         """The reason that the Server gave for rejecting the latest attempt, or None."""
         self._leaving = False
@@ -79,6 +83,10 @@ class OfficeClientBase:
     def wanted_office(self) -> str | None:
         """The office that this client is in, or joins again as soon as it can."""
         return self._seat.office_id if self._seat is not None else None
+
+    def _addressed(self, url: str) -> str:
+        """The URL for a handshake. It names the office: a proxy can then send all members to the same Server."""
+        return with_office(url, self.wanted_office or self._destination)
 
     def _office_to_leave(self, office_id: str | None) -> str:
         """Return the office to leave. A wrong id is rejected here, because the Server would keep the seat.

@@ -36,8 +36,10 @@ class SyncOfficeClient(SyncConnection):
 
     # ------------------------------------------------------------------------------------------------------- connecting
 
-    def reach(self, url: str, **options: Any) -> None:
+    def reach(self, url: str, *, office_id: str | None = None, **options: Any) -> None:
         """Connect over WebSocket, or over HTTP where WebSocket is blocked.
+
+        `office_id` is the office that the client is going to join. A proxy before several Servers can choose one by it.
 
         Raises:
             NotAuthenticatedError: the Server requires another key.
@@ -47,6 +49,7 @@ class SyncOfficeClient(SyncConnection):
         check_server_url(url)
         if self.connected:
             raise NotConnectedError("already connected")
+        self._destination = office_id
         problems: list[SocketIOConnectionError] = []
         for transports in TRANSPORTS if options.get("transports") is None else [options["transports"]]:
             try:

@@ -47,8 +47,11 @@ class SyncInternals(OfficeClientBase, socketio.Client):
         wanted = {namespaces} if isinstance(namespaces, str) else set(namespaces)
         self._refusal = None
         is_over = self._is_over = threading.Event()
+        # Each attempt makes the address again, because the client may have joined another office since the last one.
+        self._url = url
+        address = self._addressed(self._get_real_value(url))
         # Do not let the library wait: after its timeout it calls `disconnect`, which for us means for good.
-        super().connect(url, *args, wait=False, **options)
+        super().connect(address, *args, wait=False, **options)
         if seconds is None:
             return
         # The library sets this as soon as the transport is open. A program that checks it wants to know whether it can
@@ -70,7 +73,7 @@ class SyncInternals(OfficeClientBase, socketio.Client):
     def _dial_again(self) -> None:
         """Connect with the arguments of the last `connect`."""
         self.connect(
-            self.connection_url,
+            self._url,
             headers=self.connection_headers,
             auth=self.connection_auth,
             transports=self.connection_transports,

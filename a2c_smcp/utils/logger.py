@@ -7,6 +7,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Literal, TextIO
 
 from a2c_smcp.utils.text import one_line, printable
@@ -14,10 +15,12 @@ from a2c_smcp.utils.text import one_line, printable
 LogFormat = Literal["human", "json"]
 
 _CONTEXT = (
-    "event", "req_id", "sid", "member", "role", "office", "key", "address", "computer", "tool", "outcome", "code", "ms",
-    "left_out",
+    "event", "worker", "req_id", "sid", "member", "role", "office", "key", "address", "computer", "tool", "outcome",
+    "code", "ms", "left_out",
 )  # fmt: skip
 """The fields that a record may have besides its text. A member's name is `member`, because `name` is the logger's."""
+_SHOWN = ("worker", "req_id")
+"""Those of them in the lines for people."""
 
 
 class HumanFormatter(logging.Formatter):
@@ -27,7 +30,7 @@ class HumanFormatter(logging.Formatter):
         """One line, and the traceback if there is one."""
         clock = time.strftime("%H:%M:%S", time.localtime(record.created))
         name = record.name.removeprefix("a2c_smcp.").removeprefix("a2c_")
-        context = "".join(f"  {key}={value}" for key, value in _context(record).items() if key == "req_id")
+        context = "".join(f"  {key}={value}" for key, value in _context(record).items() if key in _SHOWN)
         # Names and messages come from clients. A line end in one of them must not start a line that looks like ours.
         line = one_line(f"{clock} {record.levelname:<7} {name}  {record.getMessage()}{context}")
         return line + (_indented(self.formatException(record.exc_info)) if record.exc_info else "")
@@ -77,12 +80,19 @@ class RedactingFormatter(logging.Formatter):
         return self._redact(self._inner.format(record))
 
 
-def configure_logging(level: str = "info", log_format: LogFormat = "human") -> None:
-    """Send this process's logs to standard error."""
+def configure_logging(level: str = "info", log_format: LogFormat = "human", *, worker: int | None = None) -> None:
+    """Send this process's logs to standard error. Several processes that share it are told apart by `worker`."""
     handler = _StderrHandler()
+    if worker is not None:
+        handler.addFilter(partial(_sign, worker))
     handler.setFormatter(JsonFormatter() if log_format == "json" else HumanFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     logging.captureWarnings(True)  # otherwise Python writes warnings as plain text between the lines of JSON
+
+
+def _sign(worker: int, record: logging.LogRecord) -> bool:
+    record.worker = worker
+    return True
 
 
 def _indented(traceback: str) -> str:

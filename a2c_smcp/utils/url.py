@@ -1,12 +1,18 @@
-"""The check of addresses to connect to."""
+"""Addresses to connect to: their check, and the office in their query."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, parse_qs, quote, urlsplit
 
 OF_SERVERS = ("http", "https", "ws", "wss")
 OF_MCP_SERVERS = ("http", "https")
+
+OFFICE = "office"
+"""The parameter of a handshake's query that names the office."""
+_AS_THEY_ARE = "!$'()*,/:?@"
+"""Characters that aiohttp would decode again, because a query may contain them. A proxy hashes the text of the query,
+which must be the same for all clients."""
 
 
 def check_url(url: str, schemes: Sequence[str] = OF_SERVERS) -> SplitResult:
@@ -30,3 +36,12 @@ def check_url(url: str, schemes: Sequence[str] = OF_SERVERS) -> SplitResult:
     if port == 0:
         raise ValueError("has no valid port: 0 cannot be connected to")
     return parts
+
+
+def with_office(url: str, office_id: str | None) -> str:
+    """The URL with the office in its query, where a proxy can read it; a query that names an office stays as it is."""
+    parts = urlsplit(url)
+    if not office_id or OFFICE in parse_qs(parts.query, keep_blank_values=True):
+        return url
+    named = f"{OFFICE}={quote(office_id, _AS_THEY_ARE)}"
+    return parts._replace(query=f"{parts.query}&{named}" if parts.query else named).geturl()

@@ -180,12 +180,13 @@ class Session:
         self.unread -= len(packet)
         return packet
 
-    def take_payload(self) -> str:
-        """The body that answers a poll; empty when the outbox is."""
+    def take_payload(self, most: int | None = None) -> str:
+        """The body that answers a poll, of about `most` characters; empty when the outbox is."""
         packets: list[str] = []
         size = 0
+        most = self.limits.transport_bytes if most is None else most
         # The size is checked before a packet is added, so that a packet larger than the limit is sent all the same.
-        while self._outbox and len(packets) < PACKETS_IN_ANSWER and size < self.limits.transport_bytes:
+        while self._outbox and len(packets) < PACKETS_IN_ANSWER and size < most:
             packet = self.take_frame() or ""
             size += len(packet)
             packets.append(packet)

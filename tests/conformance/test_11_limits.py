@@ -79,6 +79,7 @@ async def test_a_thousand_at_once_are_within_the_default_burst(kind: Kind) -> No
             assert {ack["error"]["code"] for ack in acks} == {400}
 
 
+@pytest.mark.parametrize("kind", ["async", "sync"])  # of one node
 async def test_too_many_connections_from_one_address_are_429_and_room_comes_back(kind: Kind) -> None:
     """Loopback is exempt, so the clients say, through a proxy that is believed, that they come from elsewhere."""
     far = {"X-Forwarded-For": "203.0.113.7"}

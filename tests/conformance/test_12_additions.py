@@ -59,7 +59,7 @@ async def test_4104_only_tells_of_offices_that_the_sender_may_join(
         {"id": "all", "hash": hash_key("all"), "offices": ["*"]},
     ]
     write_keys(keys, entries)
-    provider = CredentialAuthenticationProvider if kind == "async" else CredentialSyncAuthenticationProvider
+    provider = CredentialAuthenticationProvider if kind != "sync" else CredentialSyncAuthenticationProvider
     caplog.set_level("INFO")
     with running(kind, provider(KeyFile(keys))) as server:
         async with crowd(server) as people:

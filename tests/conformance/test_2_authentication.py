@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 
 def default_provider(kind: Kind, *args: Any, **options: Any) -> Any:
-    provider = DefaultAuthenticationProvider if kind == "async" else DefaultSyncAuthenticationProvider
+    provider = DefaultAuthenticationProvider if kind != "sync" else DefaultSyncAuthenticationProvider
     return provider(*args, **options)
 
 
@@ -80,6 +80,7 @@ async def test_without_a_secret_nobody_comes_in(kind: Kind) -> None:
             assert (await people.refused(headers={"x-api-key": ""}))["data"]["code"] == 401
 
 
+@pytest.mark.parametrize("kind", ["async", "sync"])  # of one node
 async def test_unknown_query_parameters_are_ignored(kind: Kind) -> None:
     with running(kind) as server:
         async with crowd(server) as people:
@@ -106,7 +107,7 @@ class SyncPicky(SyncAuthenticationProvider):
 
 
 async def test_a_provider_of_ones_own_decides(kind: Kind) -> None:
-    with running(kind, Picky() if kind == "async" else SyncPicky()) as server:
+    with running(kind, Picky() if kind != "sync" else SyncPicky()) as server:
         async with crowd(server) as people:
             await people.newcomer(auth={"me": 1}, headers={"x-seen": "yes"})
             assert (await people.refused(auth={"me": 1}))["data"]["code"] == 401
@@ -123,7 +124,7 @@ class SyncBroken(SyncAuthenticationProvider):
 
 
 async def test_a_provider_that_fails_refuses_and_keeps_its_reasons(kind: Kind) -> None:
-    with running(kind, Broken() if kind == "async" else SyncBroken()) as server:
+    with running(kind, Broken() if kind != "sync" else SyncBroken()) as server:
         async with crowd(server) as people:
             refusal = await people.refused()
             assert refusal["data"] == {"code": 500}

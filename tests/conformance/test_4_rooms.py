@@ -193,6 +193,7 @@ async def test_agent_that_disconnects_in_flight_has_its_call_cancelled(people: C
     assert await computer.has_heard() == [("notify:leave_office", {"office_id": "o", "agent": "agent"})]
 
 
+@pytest.mark.parametrize("kind", ["async", "sync"])  # of one node
 async def test_shutdown_ends_calls_announces_leaves_and_disconnects(server: Running, people: Crowd) -> None:
     agent, computer = await people.office("o", "pc")
     release = asyncio.Event()

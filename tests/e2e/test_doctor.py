@@ -25,10 +25,13 @@ from a2c_smcp.cli.doctor.checks import Check, Examination, checks_for
 from a2c_smcp.cli.doctor.findings import Level, Report
 from a2c_smcp.cli.doctor.machine import check_software
 from a2c_smcp.cli.doctor.options import Options
+from a2c_smcp.server.cluster.address import RedisAddress
+from a2c_smcp.server.cluster.redis import script
 from tests.support.certificates import DAY, Authority, self_signed
 from tests.support.mcp_servers import SERVERS, http_server, raw, stdio, write_config
 from tests.support.peer import crowd
 from tests.support.process import a2c, free_port, server_process
+from tests.support.programs import Redis, cluster_prefix, redis_command, redis_server, shared_redis
 from tests.support.stand_ins import dated, meddler, web_server, without_upgrade
 from tests.support.systems import posix_only
 from tests.support.terminal import terminal
@@ -369,6 +372,91 @@ def test_https_where_http_is_spoken_is_told(open_server: str) -> None:
 def test_http_where_https_is_spoken_is_told(tmp_path: Path) -> None:
     with server_process(*self_signed(tmp_path, "127.0.0.1").flags) as server:
         assert doctor(url=server.url.replace("https:", "http:")).problem("does not answer HTTP requests")
+
+
+# -------------------------------------------------------------------------------------------------- Redis and a cluster
+
+
+@pytest.fixture(scope="module")
+def locked_redis(tmp_path_factory: pytest.TempPathFactory) -> Generator[Redis]:
+    """A Redis that wants `KEY`, and has a user without channels."""
+    with redis_server(tmp_path_factory.mktemp("redis"), "--requirepass", KEY) as redis:
+        operate(redis, "ACL", "SETUSER", "mute", "on", f">{KEY}", "~*", "resetchannels", "+@all")
+        yield redis
+
+
+def operate(redis: Redis, *command: str) -> None:
+    assert redis_command(redis.port, "-a", KEY, "--no-auth-warning", *command) == "OK"
+
+
+async def enlist(prefix: str) -> None:
+    """Two nodes, of which one died long ago, and two members."""
+    connection = await RedisAddress.parse(shared_redis().url).connect(prefix, lambda _: None)
+
+    async def run(name: str, node: str, *arguments: str) -> None:
+        keys = ("1", f"{{{prefix}}}:nodes", f"{{{prefix}}}", node, "PUBLISH")
+        await connection.send("EVAL", script(name), *keys, *arguments)
+
+    for node, lease in (("n1", "60000"), ("n2", "-90000")):
+        await run("enlist", node, lease, connection.run_id, "0", "0")
+    await run("commit", "n1", "n1.a", "agent", "", "", "office", "agent", "", "")
+    await run("commit", "n1", "n1.b", "computer", "", "", "other", "pc", "", "")
+    connection.close()
+
+
+def test_a_cluster_is_shown_with_its_nodes_and_members() -> None:
+    prefix = cluster_prefix()
+    asyncio.run(enlist(prefix))
+    said = doctor_command(env={"A2C_REDIS": shared_redis().url, "A2C_REDIS_PREFIX": prefix})
+    assert said.find(r"Redis \d+\.\d+ accepts the connection, and is a primary")["level"] == "ok"
+    assert said.find(r"a round trip takes [\d.]+ ms")
+    assert said.find("evicts no seats .* noeviction")["level"] == "ok"
+    assert said.find("scripts run, and messages arrive")["level"] == "ok"
+    assert said.find("has 2 nodes, 2 offices, 1 Agent, 1 Computer")["level"] == "ok"
+    assert re.search(r"lease ends in (5\d|60)\.\d s", said.text("node n1"))
+    assert "remove it" in said.warning(r"node n2: its lease ended (9\d|1\d\d) s ago")["advice"]
+
+
+def test_a_redis_without_servers_is_fine() -> None:
+    said = doctor(redis=shared_redis().url, redis_prefix=cluster_prefix())
+    assert said.code == 0
+    assert said.find("no Server is in the cluster")["level"] == "note"
+
+
+@pytest.mark.parametrize(
+    ("url", "says", "advice"),
+    [
+        ("redis://127.0.0.1:{port}", "requires a password", "A2C_REDIS"),
+        ("redis://:guessed-0815@127.0.0.1:{port}", "rejects the user name or the password", "A2C_REDIS"),
+        (f"redis://mute:{KEY}@127.0.0.1:{{port}}", "scripts or messages do not work: .*NOPERM", "ACL SETUSER"),
+        (f"redis://:{KEY}@127.0.0.1:{{port}}/99", "no database 99", "number"),
+        ("redis://127.0.0.1:1", "Redis cannot be used: Connection refused", "Redis runs"),
+    ],
+)
+def test_a_redis_that_cannot_be_used_is_told(locked_redis: Redis, url: str, says: str, advice: str) -> None:
+    said = doctor(redis=url.format(port=locked_redis.port))
+    assert advice in said.problem(says)["advice"]
+    assert "guessed-0815" not in str(said)
+    assert KEY not in str(said)
+
+
+def test_what_is_no_url_of_a_redis_is_told_without_its_password() -> None:
+    said = doctor(redis="redis://user:guessed-0815")
+    assert said.problem("--redis: .* its port is a number")
+    assert "guessed-0815" not in str(said)
+
+
+def test_a_redis_that_evicts_keys_and_a_replica_are_told(locked_redis: Redis) -> None:
+    url = f"redis://:{KEY}@127.0.0.1:{locked_redis.port}"
+    operate(locked_redis, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+    assert doctor(redis=url).warning("maxmemory-policy is allkeys-lru")
+    operate(locked_redis, "CONFIG", "SET", "maxmemory", "100mb")
+    assert "noeviction" in doctor(redis=url).problem("evicts seats of members")["advice"]
+    operate(locked_redis, "CONFIG", "SET", "maxmemory-policy", "volatile-ttl")
+    assert doctor(redis=url).code == 0
+    operate(locked_redis, "REPLICAOF", "127.0.0.1", "1")
+    assert "redis+sentinel://" in doctor(redis=url).problem("it is a replica")["advice"]
+    operate(locked_redis, "REPLICAOF", "NO", "ONE")
 
 
 # -------------------------------------------------------------------------------------------------------------- the key

@@ -1,47 +1,46 @@
-"""Clients behind nginx and Caddy, with the configurations of deploy/, before both forms of the Server."""
+"""Clients behind nginx and Caddy, with the configurations of deploy/, before both forms of the Server and a cluster."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import re
-import shutil
 import subprocess
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 
 import httpx
 import pytest
 
+from a2c_smcp.agent import AsyncSMCPAgentClient, DefaultAgentAuthProvider
+from a2c_smcp.computer import Computer, SMCPComputerClient
 from a2c_smcp.server import DefaultAuthenticationProvider, DefaultSyncAuthenticationProvider
+from a2c_smcp.server.app import create_app
 from tests.support.javascript import TRANSPORTS, play
 from tests.support.process import free_port
-from tests.support.running import Kind, running
+from tests.support.programs import cluster_prefix, find, shared_redis
+from tests.support.running import Kind, running, serving_asgi
 from tests.support.waiting import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent
 DEPLOY = ROOT / "deploy"
-UNPACKED = ROOT / ".venv" / "proxies"
+ROLES = ("agent", "computer")
 
 
-def find(name: str, place: str) -> str:
-    """A proxy of this machine, or the one that `make test` brought."""
-    found = shutil.which(name) or shutil.which(UNPACKED / place / name)
-    if found is None and not os.environ.get("CI"):
-        pytest.skip(f"there is no {name} here, and `scripts/proxies.py` could not bring it")
-    assert found is not None
-    return found
-
-
-def nginx(folder: Path, port: int, upstream: str) -> tuple[list[str], dict[str, str]]:
+def nginx(folder: Path, port: int, upstreams: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """nginx with deploy/nginx.conf: its part for TLS, as plain HTTP on a port of ours."""
     text = (DEPLOY / "nginx.conf").read_text("utf-8")
+    if len(upstreams) > 1:
+        upstream = re.compile(r"^upstream a2c_server \{.*?^\}\n", re.MULTILINE | re.DOTALL)
+        text, count = upstream.subn(lambda _: (DEPLOY / "cluster" / "nginx.conf").read_text("utf-8"), text)
+        assert count == 1
     before, _, tls = text.partition("server {\n    listen 80;")
     site = "server {\n" + tls.partition("server {\n")[2]
     site = re.sub(r"    (ssl_\w+|listen \[::\]:443).*\n", "", site).replace(
         "listen 443 ssl", f"listen 127.0.0.1:{port}"
     )
-    before = before.replace("server 127.0.0.1:8000;", f"server {upstream};")
+    for number, address in enumerate(upstreams):
+        before = before.replace(f"server 127.0.0.1:{8000 + number};", f"server {address};")
     temporary = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi"))
     config = folder / "nginx.conf"
     config.write_text(
@@ -49,26 +48,27 @@ def nginx(folder: Path, port: int, upstream: str) -> tuple[list[str], dict[str, 
         f"http {{\naccess_log off;\nscgi_temp_path {folder}/scgi;\n{temporary}{before}{site}}}\n",
         "utf-8",
     )
-    return [find("nginx", "usr/sbin"), "-e", "stderr", "-p", str(folder), "-c", str(config)], {}
+    return [find("nginx"), "-e", "stderr", "-p", str(folder), "-c", str(config)], {}
 
 
-def caddy(folder: Path, port: int, upstream: str) -> tuple[list[str], dict[str, str]]:
+def caddy(folder: Path, port: int, upstreams: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """Caddy with deploy/Caddyfile, as plain HTTP on a port of ours."""
     config = folder / "Caddyfile"
-    config.write_text("{\n\tadmin off\n}\n" + (DEPLOY / "Caddyfile").read_text("utf-8"), "utf-8")
+    source = DEPLOY / "cluster" / "Caddyfile" if len(upstreams) > 1 else DEPLOY / "Caddyfile"
+    config.write_text("{\n\tadmin off\n}\n" + source.read_text("utf-8"), "utf-8")
     homes = {"HOME": str(folder), "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
-    command = [find("caddy", "usr/bin"), "run", "--config", str(config), "--adapter", "caddyfile"]
-    return command, {**homes, "A2C_SITE": f"http://127.0.0.1:{port}", "A2C_UPSTREAM": upstream}
+    command = [find("caddy"), "run", "--config", str(config), "--adapter", "caddyfile"]
+    return command, {**homes, "A2C_SITE": f"http://127.0.0.1:{port}", "A2C_UPSTREAM": " ".join(upstreams)}
 
 
-Proxy = Callable[[Path, int, str], tuple[list[str], dict[str, str]]]
+Proxy = Callable[[Path, int, Sequence[str]], tuple[list[str], dict[str, str]]]
 
 
 @contextlib.contextmanager
-def behind(proxy: Proxy, folder: Path, url: str) -> Generator[str]:
-    """Run a proxy before the Server at `url`; its address."""
+def behind(proxy: Proxy, folder: Path, *urls: str) -> Generator[str]:
+    """Run a proxy before the Server at this URL, or before those of a cluster; its address."""
     port = free_port()
-    command, environment = proxy(folder, port, url.removeprefix("http://"))
+    command, environment = proxy(folder, port, [url.removeprefix("http://") for url in urls])
     with subprocess.Popen(command, env={**os.environ, **environment}, stderr=subprocess.PIPE) as process:
         try:
             with httpx.Client(transport=httpx.HTTPTransport(retries=8), timeout=PATIENCE) as http:
@@ -88,3 +88,53 @@ def test_the_official_client_behind_a_proxy(kind: Kind, proxy: Proxy, transport:
     )
     with running(kind, provider) as server, behind(proxy, tmp_path, server.url) as url:
         play(url, transport)
+
+
+def members(url: str) -> tuple[int, int]:
+    """The Agents and the Computers of a node."""
+    page = httpx.get(f"{url}/metrics").text
+    agents, computers = (re.findall(rf'^a2c_members{{role="{role}"}} (\d+)', page, re.M) for role in ROLES)
+    return int(agents[0]), int(computers[0])
+
+
+def published() -> int:
+    """How many messages the nodes have sent each other."""
+    return sum(map(int, re.findall(r"cmdstat_s?publish:calls=(\d+)", shared_redis().info("commandstats"))))
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("proxy", [nginx, caddy])
+async def test_members_of_an_office_meet_on_one_node(proxy: Proxy, tmp_path: Path) -> None:
+    prefix = cluster_prefix()
+    async with contextlib.AsyncExitStack() as stack:
+        apps = [create_app(redis=shared_redis().url, redis_prefix=prefix) for _ in range(2)]
+        nodes = [stack.enter_context(serving_asgi(app, app))[0] for app in apps]
+        url = stack.enter_context(behind(proxy, tmp_path, *nodes))
+        for number in range(32):
+            office = f"office {number}"
+            agent = AsyncSMCPAgentClient(DefaultAgentAuthProvider("agent", office))
+            stack.push_async_callback(agent.disconnect)
+            await agent.connect_to_server(url, transports=["polling"])  # each request may reach another node
+            await agent.join_office()
+            await stack.enter_async_context(SMCPComputerClient.in_office(Computer("pc"), url, office))
+            assert all(agents == computers for agents, computers in map(members, nodes))
+            before = published()
+            await agent.get_tools_from_computer("pc")
+            assert published() == before
+            if (0, 0) not in map(members, nodes):
+                break
+        else:
+            pytest.fail("one node serves all offices")
+
+        # A call between two nodes does pass through Redis: `published` would notice.
+        for node in nodes:
+            await stack.enter_async_context(SMCPComputerClient.in_office(Computer(node), node, office))
+        before = published()
+        for node in nodes:
+            await agent.get_tools_from_computer(node)
+        assert published() > before
+
+        without_office = SMCPComputerClient(computer=Computer("pc"))
+        stack.push_async_callback(without_office.disconnect)
+        await without_office.reach(url, transports=["polling"])
+        await without_office.join_office("another")

@@ -132,6 +132,9 @@ def test_flags_beat_the_environment_which_beats_the_file(tmp_path: Path) -> None
         (["--keys-file", "missing.toml"], None, "missing.toml"),
         (["--jwt-key-file", "server.toml"], "too short", "32 bytes"),
         (["--ssl-certfile", "cert.pem"], None, "go together"),
+        (["--workers", "2"], None, "a2c: --workers 2 requires --redis: workers share their offices through it"),
+        (["--redis", "http://host"], None, "a2c: the URL of Redis starts with redis://, "),
+        (["--redis", "redis://user:pass/word@host"], None, "a2c: the URL of Redis is invalid"),
         (["--nonsense"], None, "nonsense"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import os
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -233,7 +234,7 @@ def test_a_folder_that_cannot_be_written_to_costs_only_the_last_use(
 ) -> None:
     path = tmp_path / "keys.toml"
     write_keys(path, [{"id": "one", "hash": hash_key("key"), "offices": ["o"]}])
-    (tmp_path / "keys.toml.used.new").mkdir()  # the write fails, also for root
+    (tmp_path / f"keys.toml.used.{os.getpid()}.new").mkdir()  # the write fails, also for root
     keys = KeyFile(path)
     assert keys.verify("key") is not None
     keys.close()

@@ -20,8 +20,10 @@ TWINS = [
 ]
 
 
-ONLY_ASYNC = {"lifespan"}
+ONLY_ASYNC = {"lifespan", "startup"}
 """WSGI has none."""
+CLUSTER = {"redis", "redis_prefix", "lease"}
+"""Only an asynchronous Server can be a node of a cluster."""
 
 
 def public_methods(cls: type) -> dict[str, list[tuple[str, Any, Any]]]:
@@ -46,7 +48,7 @@ def test_twins_have_equal_public_signatures(twins: tuple[type, type]) -> None:
 @pytest.mark.parametrize("twins", [(server.create_app, server.create_wsgi_app)])
 def test_factories_take_the_same_options(twins: tuple[Any, Any]) -> None:
     asynchronous, synchronous = (list(inspect.signature(twin).parameters) for twin in twins)
-    assert asynchronous == synchronous
+    assert [name for name in asynchronous if name not in CLUSTER] == synchronous
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from itertools import cycle
 
 
 class Network:
@@ -20,6 +21,7 @@ class Network:
         self.is_holding = False
         """Whether it holds data of a client."""
         self._wires: set[asyncio.StreamWriter] = set()
+        self.serving: set[asyncio.Task[None]] = set()
 
     def cut(self) -> None:
         """Abort every connection."""
@@ -33,6 +35,10 @@ class Network:
         self.listens.set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self.serving.add(task)
+        task.add_done_callback(self.serving.discard)
         if self.down:
             writer.transport.abort()
             return
@@ -64,10 +70,22 @@ class Network:
         writer.transport.abort()
 
 
+class Spread(Network):
+    """Leads every connection to the next of several Servers, like a load balancer without affinity."""
+
+    def __init__(self, targets: list[str]) -> None:
+        super().__init__("")
+        self._targets = cycle(targets)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.target = next(self._targets)
+        await super().serve(reader, writer)
+
+
 @asynccontextmanager
-async def network(target: str) -> AsyncGenerator[Network]:
-    """A network to the Server at `target`; clients use its `url`."""
-    wires = Network(target)
+async def network(target: str | list[str]) -> AsyncGenerator[Network]:
+    """A network to the Server at `target`, or to several; clients use its `url`."""
+    wires = Network(target) if isinstance(target, str) else Spread(target)
     server = await asyncio.start_server(wires.serve, "127.0.0.1", 0)
     wires.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
@@ -75,3 +93,5 @@ async def network(target: str) -> AsyncGenerator[Network]:
     finally:
         server.close()
         wires.cut()
+        if wires.serving:
+            await asyncio.wait(wires.serving)

@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Generator
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any, Literal
 
 import uvicorn
@@ -17,9 +18,11 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 from a2c_smcp.server.app import SMCPApp, SyncSMCPApp, create_app, create_wsgi_app
 from a2c_smcp.server.serving import uvicorn_config
 from a2c_smcp.server.settings import ServerSettings
+from tests.support.programs import cluster_prefix, shared_redis
 from tests.support.waiting import PATIENCE
 
-Kind = Literal["async", "sync"]
+Kind = Literal["async", "sync", "cluster"]
+"""A Server on an event loop, one in threads, or three nodes of a cluster."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,20 @@ class Running:
             await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self.app.shutdown(grace), self.loop))
 
 
+class RunningCluster(Running):
+    """Three nodes. Every use of `url` leads to the next one, so that the members of an office are scattered."""
+
+    nodes: list[Running]
+
+    def __init__(self, nodes: list[Running]) -> None:
+        super().__init__("cluster", "", nodes[0].app, nodes[0].loop)
+        object.__setattr__(self, "nodes", nodes)
+        object.__setattr__(self, "urls", cycle([node.url for node in nodes]))
+
+    def __getattribute__(self, name: str) -> Any:
+        return next(super().__getattribute__("urls")) if name == "url" else super().__getattribute__(name)
+
+
 class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -55,7 +72,13 @@ class _Server(uvicorn.Server):
 @contextlib.contextmanager
 def running(kind: Kind, auth_provider: Any = None, **options: Any) -> Generator[Running]:
     """Serve the application of one form while the block runs."""
-    if kind == "async":
+    if kind == "cluster":
+        with contextlib.ExitStack() as stack:
+            options |= {"redis": shared_redis().url, "redis_prefix": cluster_prefix()}
+            apps = [create_app(auth_provider, **options) for _ in range(3)]
+            places = [stack.enter_context(serving_asgi(app, app)) for app in apps]
+            yield RunningCluster([Running(kind, url, app, loop) for app, (url, loop) in zip(apps, places, strict=True)])
+    elif kind == "async":
         app = create_app(auth_provider, **options)
         with serving_asgi(app, app) as (url, loop):
             yield Running(kind, url, app, loop)

@@ -8,6 +8,7 @@ from typing import Any
 from a2c_smcp.protocol.flow import run
 from a2c_smcp.protocol.grants import EVERYTHING, Grant
 from a2c_smcp.protocol.limits import Limits
+from a2c_smcp.protocol.office import Office
 from a2c_smcp.protocol.server import Answer, Request, answer, depart
 from a2c_smcp.protocol.server_effects import Call
 from a2c_smcp.server.registry import MemoryRegistry
@@ -28,6 +29,9 @@ class MemoryWorld:
         self.reply: Callable[[Call], Any] = lambda call: {"from": call.target}
 
     # Effects that a flow may request.
+
+    def find(self, office_id: str, name: str) -> Office:
+        return self.registry.office(office_id, name)
 
     def grant(self, sid: str) -> Grant:
         return self.grants[sid]

@@ -68,7 +68,7 @@ async def test_attributes_that_are_relied_on_are_there(make: Callable[..., Any])
     client = make(DefaultAgentAuthProvider("a", "o")) if "Agent" in make.__name__ else make()
     for attribute in ("connected", "namespaces", "failed_namespaces", "namespace_handlers", "packet_class"):
         assert hasattr(client, attribute)
-    for attribute in ("connection_url", "connection_headers", "connection_auth", "connection_transports"):
+    for attribute in ("connection_headers", "connection_auth", "connection_transports"):
         assert hasattr(client, attribute)
     for attribute in ("connection_namespaces", "socketio_path", "reconnection", "reconnection_attempts"):
         assert hasattr(client, attribute)

@@ -1,10 +1,10 @@
-"""The check of an address that something connects to."""
+"""Addresses to connect to: their check, and the office in their query."""
 
 from __future__ import annotations
 
 import pytest
 
-from a2c_smcp.utils.url import OF_MCP_SERVERS, check_url
+from a2c_smcp.utils.url import OF_MCP_SERVERS, check_url, with_office
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,19 @@ def test_what_is_no_address_is_rejected(url: str) -> None:
 def test_schemes_can_be_limited() -> None:
     with pytest.raises(ValueError, match="must start with http:// or https://"):
         check_url("ws://example.org", OF_MCP_SERVERS)
+
+
+@pytest.mark.parametrize(
+    ("url", "office", "expected"),
+    [
+        ("http://host", "acme", "http://host?office=acme"),
+        ("http://host/?tenant=7&v=%00", "acme", "http://host/?tenant=7&v=%00&office=acme"),
+        ("http://host/?office=mine", "acme", "http://host/?office=mine"),
+        ("http://host/?office=", "acme", "http://host/?office="),
+        ("http://host", "a&b=c #1", "http://host?office=a%26b%3Dc%20%231"),
+        ("http://host", None, "http://host"),
+        ("http://host", "", "http://host"),
+    ],
+)
+def test_a_url_names_an_office_once(url: str, office: str | None, expected: str) -> None:
+    assert with_office(url, office) == expected

@@ -56,6 +56,12 @@ def test_a_poll_is_answered_with_sixteen_packets_at_most() -> None:
     assert [len(session.take_payload().split("\x1e")) for _ in range(2)] == [16, 4]
 
 
+def test_an_answer_is_as_small_as_wanted_or_has_one_packet(polling: Session) -> None:
+    for text in ("4aaa", "4b", "4c", "4d"):
+        polling.send(text)
+    assert [polling.take_payload(4), polling.take_payload(4), polling.take_payload()] == ["4aaa", "4b\x1e4c", "4d"]
+
+
 def test_a_body_is_its_messages(polling: Session) -> None:
     assert polling.receive_body(b"4a\x1e3\x1e4b", 1.0) == ["a", "b"]
     assert polling.end is None

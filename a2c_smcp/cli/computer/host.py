@@ -111,8 +111,8 @@ class Host:
             await self.client.disconnect()
         await self.computer.shutdown()
 
-    async def connect(self, url: str) -> None:
-        """Connect to the Server, over WebSocket or long-polling, and disconnect from another one.
+    async def connect(self, url: str, office: str | None = None) -> None:
+        """Connect to the Server, over WebSocket or long-polling, to join an office; disconnect from another Server.
 
         Raises:
             NotAllowed: the Server rejects the connection.
@@ -125,7 +125,7 @@ class Host:
         if self.url not in (None, url):
             await self.client.disconnect()
         try:
-            await self.client.reach(url, **credentials)
+            await self.client.reach(url, office_id=office, **credentials)
         except (NotAuthenticatedError, ForbiddenError) as error:
             raise NotAllowed(f"{error.message} (check A2C_API_KEY)") from None
         self.url = url
@@ -143,7 +143,7 @@ class Host:
         while True:
             try:
                 if not self.client.connected:
-                    await self.connect(url)
+                    await self.connect(url, office)
                 await self.client.join_office(office)
                 logger.info("in office %s as %s", office, self.computer.name)
                 return

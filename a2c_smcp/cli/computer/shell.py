@@ -329,7 +329,7 @@ class Shell(CommandShell):
 
     async def _connect(self, url: str, office: str | None) -> None:
         if not self._host.client.connected or url != self._host.url:
-            await self._host.connect(url)
+            await self._host.connect(url, office)
             print(f"connected to {url}")
         if office is not None:
             await self._host.client.join_office(office)

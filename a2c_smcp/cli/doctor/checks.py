@@ -39,6 +39,11 @@ def checks_for(options: Options) -> list[Check]:
         checks.append(Check("Key", check_key, 10))
     if options.url is not None:
         checks.append(Check("Server", check_server, 120))
+    if options.redis is not None:
+        # Imported here: whoever runs no Servers needs none of it.
+        from a2c_smcp.cli.doctor.redis import check_redis
+
+        checks.append(Check("Redis", check_redis, 60))
     if options.config is not None:
         # Twice the start timeout: commands that produce inputs run before the servers start, and stopping the servers
         # takes time as well. The rest is for names, connections and TLS of remote MCP servers, which come first.

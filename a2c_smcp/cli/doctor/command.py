@@ -21,11 +21,13 @@ from a2c_smcp.cli.options import (
     check_start_timeout,
     key_from,
 )
+from a2c_smcp.server.setting_definitions import SettingDefinitions
 
 if TYPE_CHECKING:
     from a2c_smcp.cli.doctor.checks import Examination
 
 DEFAULT_PORT = 8000
+CLUSTER = "Cluster"
 
 
 def doctor(
@@ -68,14 +70,26 @@ def doctor(
         bool, typer.Option("--keyring", help="Look for passwords in the system's keyring.", rich_help_panel=SERVERS)
     ] = False,
     require_subscribe: RequireSubscribe = True,
+    redis: Annotated[
+        str | None,
+        typer.Option(
+            envvar="A2C_REDIS",
+            help="URL of the Redis of a cluster. Prefer the variable A2C_REDIS: other users can see options.",
+            rich_help_panel=CLUSTER,
+        ),
+    ] = None,
+    redis_prefix: Annotated[
+        str,
+        typer.Option(envvar="A2C_REDIS_PREFIX", help="Prefix of the cluster's keys in Redis.", rich_help_panel=CLUSTER),
+    ] = SettingDefinitions.redis_prefix,
     as_json: Json = False,
 ) -> None:
     """Find problems with this machine, a Server or a configuration, and say how to fix them.
 
         a2c doctor --url https://hub.example.com --office acme --config mcp.json
 
-    Checks this machine, the Server at --url, and the MCP servers of --config.
-    Changes nothing and prints no secrets. With --office, it joins the office as
+    Checks this machine, the Server at --url, the MCP servers of --config, and
+    the cluster in --redis. Changes nothing and prints no secrets. With --office, it joins the office as
     a Computer without tools, then leaves.
 
     Exits with code 1 if there is a problem; warnings are allowed.
@@ -105,6 +119,8 @@ def doctor(
         require_subscribe=require_subscribe,
         start=start,
         start_timeout=start_timeout,
+        redis=redis,
+        redis_prefix=redis_prefix,
     )
     examination = Examination(options, checks_for(options))
     run_until_done(_examine(examination, as_json))

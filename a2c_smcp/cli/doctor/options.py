@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from a2c_smcp.computer.config.secrets import Secrets, replace_secrets
+from a2c_smcp.server.setting_definitions import SettingDefinitions
 from a2c_smcp.utils.url import check_url
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ class Options:
     require_subscribe: bool
     start: bool
     start_timeout: float
+    redis: str | None = None
+    redis_prefix: str = SettingDefinitions.redis_prefix
     secrets: Secrets = field(default_factory=Secrets)
 
     def __post_init__(self) -> None:
@@ -38,6 +41,8 @@ class Options:
             self.secrets.add(self.api_key)
         if self.url is not None:
             keep_secret(self.url, self.secrets)
+        if self.redis is not None:
+            keep_secret(self.redis, self.secrets)
 
     @property
     def headers(self) -> dict[str, str]:
@@ -46,7 +51,13 @@ class Options:
 
     async def reach(self, client: AsyncSMCPAgentClient | SMCPComputerClient, transports: list[str]) -> None:
         """Connect a client to the Server, over one of these transports, without joining an office."""
-        await client.reach(self.url or "", headers=self.headers, auth=self.headers or None, transports=transports)
+        await client.reach(
+            self.url or "",
+            office_id=self.office,
+            headers=self.headers,
+            auth=self.headers or None,
+            transports=transports,
+        )
 
 
 def keep_secret(url: str, secrets: Secrets) -> None:

@@ -164,7 +164,8 @@ class SMCPComputerClient(AsyncOfficeClient):
         client = cls(computer=computer, **options)
         key = {"x-api-key": api_key} if api_key else {}
         try:
-            await client.reach(url, headers=key, auth=key or None)  # a proxy may keep the header for itself
+            # The key travels twice, because a proxy may keep the header for itself.
+            await client.reach(url, office_id=office_id, headers=key, auth=key or None)
             await client.join_office(office_id)
             yield client
         finally:

@@ -62,11 +62,26 @@ def bind(host: str, port: int) -> socket.socket:
     Raises:
         OSError: the address is in use, or does not belong to this machine.
     """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return _bind(socket.AF_INET6 if ":" in host else socket.AF_INET, (host, port), _OWN_PORT)
+
+
+def share(reserved: socket.socket) -> socket.socket:
+    """A socket for one of several processes that listen at the same address. `reserved` is a socket that `bind` made
+    and that does not listen itself."""
+    # Processes that accept from one socket share unevenly: the first that wakes up takes all connections that wait. A
+    # client stays for hours, so this would last. Linux spreads connections over sockets of their own. Other systems
+    # would give all of them to one of the sockets.
+    if sys.platform == "linux":
+        return _bind(reserved.family, reserved.getsockname(), _OWN_PORT, socket.SO_REUSEPORT)
+    return reserved.dup()
+
+
+def _bind(family: int, address: Any, *options: int) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
-        listener.setsockopt(socket.SOL_SOCKET, _OWN_PORT, 1)
-        listener.bind((host, port))
+        for option in options:
+            listener.setsockopt(socket.SOL_SOCKET, option, 1)
+        listener.bind(address)
     except BaseException:
         listener.close()
         raise

@@ -1,0 +1,147 @@
+"""Calls between nodes: one message to the node of the Computer, and one back.
+
+A call that waits for another node ends at once when that node is removed, or when either node was disconnected from
+Redis: its messages may be lost, and whether the call ran is not known. It is never sent again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from a2c_smcp.errors import InternalError, SMCPError, from_payload, to_payload
+from a2c_smcp.protocol.server_effects import CallLost, Written
+from a2c_smcp.server.cluster import messages
+from a2c_smcp.server.cluster.link import Link
+from a2c_smcp.server.cluster.messages import Message
+from a2c_smcp.server.cluster.registry import node_of
+from a2c_smcp.server.reply import Reply
+from a2c_smcp.wire.packets import read_array, unwrap
+
+if TYPE_CHECKING:
+    from a2c_smcp.server.cluster.node import Host, Node
+
+logger = logging.getLogger(__name__)
+
+NESTING = 1_000
+"""Levels of an answer that are accepted; the node that received it from the Computer has applied the real limit."""
+
+
+class NodeCalls:
+    """The calls and questions of one node that wait for the answer of another. Safe in threads."""
+
+    def __init__(self, node: Node, host: Host, link: Link) -> None:
+        self._node = node
+        self._host = host
+        self._link = link
+        self._numbers = count(1)
+        self._waiting: dict[int, tuple[str, Reply, Callable[[bytes], Any]]] = {}
+        self._lock = threading.Lock()
+
+    # ----------------------------------------------------------------------------------------------------------- asking
+
+    def call(self, caller: str, target: str, seconds: float, text: str, reply: Reply) -> None:
+        """Send an event to a member of another node; its ack settles the reply."""
+        deadline = round((self._node.redis_time + seconds) * 1000)
+        self._send(node_of(target), reply, _written, messages.CALL, (caller, target, deadline), text.encode())
+
+    def question(self, node: str, reply: Reply, *fields: str, body: bytes = b"") -> None:
+        """Ask another node; its answer, in bytes, settles the reply."""
+        self._send(node, reply, bytes, messages.QUESTION, (self._node.id, *fields), body)
+
+    def _send(
+        self, node: str, reply: Reply, read: Callable[[bytes], Any], kind: str, fields: tuple[Any, ...], body: bytes
+    ) -> None:
+        if not self._node.is_ready:
+            reply.set_exception(InternalError("this Server has no connection to the Server of the Computer"))
+            return
+        number = next(self._numbers)
+        with self._lock:
+            self._waiting[number] = node, reply, read
+        reply.then(lambda _: self._forget(number))
+        self._link.publish(node, messages.write(kind, number, *fields, body=body))
+
+    def _forget(self, number: int) -> None:
+        with self._lock:
+            self._waiting.pop(number, None)
+
+    def drop(self, node: str) -> None:
+        """End what waits for an answer of a node."""
+        with self._lock:
+            lost = [reply for other, reply, _ in self._waiting.values() if other == node]
+        for reply in lost:
+            reply.set_exception(CallLost("the Server of the Computer was lost: the call may have run"))
+
+    def interrupt(self) -> None:
+        """End everything that waits for another node: messages may be lost."""
+        with self._lock:
+            lost = [reply for _, reply, _ in self._waiting.values()]
+        for reply in lost:
+            reply.set_exception(CallLost("the connection between two Servers was lost: the call may have run"))
+
+    # -------------------------------------------------------------------------------------------------------- answering
+
+    def receive(self, message: Message) -> None:
+        """Act on a message about a call or a question."""
+        match message.kind, message.fields:
+            case messages.CALL, [number, caller, target, deadline]:
+                seconds = int(deadline) / 1000 - self._node.redis_time
+                # After the deadline the caller has its answer, so the call must not start.
+                if seconds > 0:
+                    call = partial(self._host.call, caller, target, seconds, message.body.decode())
+                    self._answer(node_of(caller), number, call, _text)
+            case messages.QUESTION, [number, node, subject, *fields]:
+                self._answer(node, number, partial(self._host.question, subject, fields, message.body), bytes)
+            case messages.ANSWER, [number]:
+                with self._lock:
+                    waiting = self._waiting.pop(int(number), None)
+                if waiting is not None:
+                    waiting[1].set_result(waiting[2](message.body))
+            case messages.ERROR, [number]:
+                with self._lock:
+                    waiting = self._waiting.pop(int(number), None)
+                if waiting is not None:
+                    waiting[1].set_exception(from_payload(orjson.loads(message.body)) or InternalError())
+            case _:
+                logger.warning("a message of another node cannot be understood: %r", message.kind)
+
+    def _answer(self, node: str, number: str, ask: Callable[[], Reply], write: Callable[[Any], bytes]) -> None:
+        def answered(reply: Reply) -> None:
+            try:
+                answer = messages.write(messages.ANSWER, number, body=write(reply.result()))
+            except SMCPError as error:
+                answer = _failure(number, error)
+            except Exception:
+                logger.exception("a call of another node failed")
+                answer = _failure(number, InternalError())
+            self._link.publish(node, answer)
+
+        try:
+            reply = ask()
+        except SMCPError as error:
+            self._link.publish(node, _failure(number, error))
+        # For example, a node of another version sends other fields. This must not end the connection to Redis.
+        except Exception:
+            logger.exception("a message of another node failed")
+            self._link.publish(node, _failure(number, InternalError()))
+        else:
+            reply.then(answered)
+
+
+def _failure(number: str, error: SMCPError) -> bytes:
+    return messages.write(messages.ERROR, number, body=orjson.dumps(to_payload(error)))
+
+
+def _text(ack: Written) -> bytes:
+    return ack.text.encode()
+
+
+def _written(body: bytes) -> Written:
+    text = body.decode()
+    return Written(unwrap(read_array(text, NESTING) or []), text)

@@ -1,0 +1,70 @@
+"""The messages between nodes. Each is a line of fields, which starts with its kind, and a body."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, cast
+
+from a2c_smcp.protocol.office import Member
+from a2c_smcp.types import Role
+
+TAKEN, FREED = "+", "-"
+"""A member of an office took its seat, or gave it up. The scripts send these."""
+REMOVED = "!"
+"""A node was removed from the cluster."""
+INTERRUPTED = "~"
+"""A node was disconnected from Redis for a while: messages to and from it may be lost."""
+CALL = "C"
+"""Number, caller, target, deadline: the text of an event for a member. Answered with ANSWER or ERROR."""
+QUESTION = "?"
+"""Number, node, subject: a question of one node to another. Answered with ANSWER or ERROR."""
+ANSWER, ERROR = "A", "E"
+"""Number: the answer to a call or a question."""
+TELL = "T"
+"""Sid: the text of an event for one member."""
+NOTICE = "N"
+"""Length of the office's id: the id, and the text of an event for the members of the office on the receiving node."""
+
+
+class Message(NamedTuple):
+    """A message as it came."""
+
+    kind: str
+    fields: list[str]
+    body: bytes
+
+
+class Seat(NamedTuple):
+    """A member's seat, with its number in the order of arrival."""
+
+    arrival: int
+    member: Member
+
+
+def write(kind: str, *fields: str | int, body: bytes = b"") -> bytes:
+    """A message."""
+    return b"\n".join((" ".join([kind, *map(str, fields)]).encode(), body))
+
+
+def read(data: bytes) -> Message:
+    """The message in what a node received."""
+    head, _, body = data.partition(b"\n")
+    kind, *fields = head.decode().split(" ")
+    return Message(kind, fields, body)
+
+
+def read_change(message: Message) -> Seat:
+    """The seat that a TAKEN or FREED message is about."""
+    length, arrival, sid, role = message.fields
+    office, name = split(message.body, int(length))
+    return Seat(int(arrival), Member(sid, name, cast("Role", role), office))
+
+
+def read_seat(office_id: str, name: str, text: str) -> Seat:
+    """A seat as Redis keeps it."""
+    arrival, sid, role = text.split(" ")
+    return Seat(int(arrival), Member(sid, name, cast("Role", role), office_id))
+
+
+def split(body: bytes, length: int) -> tuple[str, str]:
+    """The two texts in a body, of which the first has `length` bytes."""
+    return body[:length].decode(), body[length:].decode()

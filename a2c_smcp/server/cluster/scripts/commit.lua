@@ -1,0 +1,29 @@
+-- Move one member. Arguments: its sid and role; the office and name that it gives up ('' for none); the office and name
+-- that it takes ('' for none), and the sids of the Agent and of the namesake there when the move was decided.
+--
+-- Compares and sets: answers 'changed', and changes nothing, if the office is no longer as it was read. Answers 'fenced'
+-- to a node that the others have removed, and 'settling' while Redis may lack seats. Else the answer is the number of the
+-- member's arrival; or the whole office, if this is the node's first member in it; or 'done' if no seat was taken.
+
+local sid, role, from, old, to, new = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+
+if not redis.call('ZSCORE', key('nodes'), me) then
+  return 'fenced'
+end
+if to ~= '' then
+  if redis.call('EXISTS', key('settling')) == 1 then
+    return 'settling'
+  end
+  local agent = redis.call('HGET', key('agents'), to)
+  if sid_in(to, agent) ~= ARGV[10] or sid_in(to, new) ~= ARGV[11] then
+    return 'changed'
+  end
+end
+if from ~= '' then
+  free(from, old, sid)
+end
+if to == '' then
+  return 'done'
+end
+local arrival, is_first = take(to, new, sid, role)
+return is_first and redis.call('HGETALL', key('office', to)) or arrival

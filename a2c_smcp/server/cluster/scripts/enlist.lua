@@ -1,0 +1,34 @@
+-- A node connects, or connects again. Arguments: lease in milliseconds, Redis's run_id and uptime in milliseconds, and
+-- '1' if the node was enlisted before under this name.
+--
+-- Another run_id means that Redis restarted, or that a replica took over: the last changes may be lost, and with them
+-- seats whose members are still connected. Until every node has written them back, or must have given up, no seat is
+-- given to a newcomer. Without any run_id, the cluster is new, unless Redis started a moment ago: then it may have lost
+-- everything.
+--
+-- Answers 'fenced' if the other nodes removed this one meanwhile, else Redis's time, and the milliseconds until seats are given.
+
+local lease, run, uptime, again = tonumber(ARGV[4]), ARGV[5], tonumber(ARGV[6]), ARGV[7] == '1'
+
+local known = redis.call('GET', key('run'))
+if known ~= run then
+  redis.call('SET', key('run'), run)
+  local pause = known and lease or lease - uptime
+  if pause > 0 then
+    redis.call('SET', key('settling'), '1', 'PX', string.format('%.0f', pause))
+  end
+end
+local settling = redis.call('PTTL', key('settling'))
+if again and settling <= 0 and not redis.call('ZSCORE', key('nodes'), me) then
+  return 'fenced'
+end
+redis.call('ZADD', key('nodes'), string.format('%.0f', now() + lease), me)
+-- Messages to and from this node may be lost since it was connected last.
+if again then
+  for _, node in ipairs(redis.call('ZRANGE', key('nodes'), 0, -1)) do
+    if node ~= me then
+      send(node, '~ ' .. me .. '\n')
+    end
+  end
+end
+return { now(), settling > 0 and settling or 0 }

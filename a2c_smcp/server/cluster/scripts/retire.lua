@@ -1,0 +1,7 @@
+-- A node stops: free up to a number of its seats. Answers 1 if there are more, 0 when it is removed.
+
+if evict(me, ARGV[4]) then
+  strike(me)
+  return 0
+end
+return 1
