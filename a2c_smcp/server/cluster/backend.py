@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -20,6 +19,7 @@ from a2c_smcp.server.edge import Edge
 from a2c_smcp.server.hub import Hub
 from a2c_smcp.server.payload_text import rewrite, write_event
 from a2c_smcp.server.reply import Reply
+from a2c_smcp.utils.system.clock import elapsed
 
 _ANNOUNCED = frozenset((smcp.ENTER_OFFICE_NOTIFICATION, smcp.LEAVE_OFFICE_NOTIFICATION))
 """Each node announces these itself when it learns of the change (`Node.announce`): exactly once, and in the order in
@@ -87,7 +87,7 @@ class HubHost:
 
     def now(self) -> float:
         """The time in seconds, on a clock that also counts while the machine is suspended."""
-        return _suspended_clock()
+        return elapsed()
 
     def set_timer(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
         """Call a function later; the returned function cancels that."""
@@ -134,12 +134,3 @@ class HubHost:
         if answer is None:
             raise InternalError(f"unknown question {subject!r}")
         return answer(fields, body)
-
-
-# CLOCK_MONOTONIC stands still while a machine is suspended, and other nodes do not wait for it. Where CLOCK_BOOTTIME
-# does not exist (Windows), the monotonic clock counts suspension.
-_BOOTTIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
-
-
-def _suspended_clock() -> float:
-    return time.monotonic() if _BOOTTIME is None else time.clock_gettime(_BOOTTIME)
