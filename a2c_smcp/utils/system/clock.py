@@ -8,7 +8,7 @@ import time
 if sys.platform == "linux":
 
     def elapsed() -> float:
-        """Seconds since some moment in the past. Other than those of `time.monotonic`, they go on during a suspension."""
+        """Seconds since some moment in the past. Unlike `time.monotonic`, they go on during a suspension."""
         return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 else:
