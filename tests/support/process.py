@@ -190,13 +190,17 @@ def free_port() -> int:
             return port
 
 
+lasting: set[int] = set()
+"""Processes that live as long as the tests."""
+
+
 def descendants() -> set[int]:
-    """The living processes that this one started, directly or not, except those of `tests.support.warm`, which live as
-    long as the tests."""
+    """The living processes that this one started, directly or not, except those of `tests.support.warm` and `lasting`
+    ones."""
     found: set[int] = set()
     for child in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
-            is_kept = any("multiprocessing." in word for word in child.cmdline())
+            is_kept = child.pid in lasting or any("multiprocessing." in word for word in child.cmdline())
             if child.status() != psutil.STATUS_ZOMBIE and not is_kept:
                 found.add(child.pid)
     return found

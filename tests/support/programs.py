@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from scripts import programs
-from tests.support.process import free_port
+from tests.support.process import free_port, lasting
 from tests.support.waiting import PATIENCE
 
 
@@ -75,6 +75,7 @@ def shared_redis() -> Redis:
     redis = Redis(Path(folder))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     atexit.register(redis.kill)
+    lasting.add(redis.process.pid)
     return redis
 
 

@@ -50,7 +50,9 @@ class Network:
             return
         self._wires |= {writer, far_writer}
         try:
-            await asyncio.gather(self._pump(reader, far_writer, self.listens), self._pump(far_reader, writer))
+            # The end of the network cancels this. asyncio would report a cancelled task as an error.
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.gather(self._pump(reader, far_writer, self.listens), self._pump(far_reader, writer))
         finally:
             self._wires -= {writer, far_writer}
             writer.transport.abort()
@@ -93,5 +95,7 @@ async def network(target: str | list[str]) -> AsyncGenerator[Network]:
     finally:
         server.close()
         wires.cut()
+        for task in wires.serving:
+            task.cancel()
         if wires.serving:
             await asyncio.wait(wires.serving)
