@@ -244,6 +244,16 @@ async def test_a_session_whose_node_does_not_answer_is_unknown(http: httpx.Async
             assert (await http.get(session)).json() == (await http.post(session, content="3")).json() == UNKNOWN
 
 
+async def test_a_poll_ends_when_the_node_of_its_session_is_removed(http: httpx.AsyncClient) -> None:
+    with running("cluster", cors_allowed_origins=[ORIGIN], lease=2.0) as server:
+        nodes = cast("RunningCluster", server).nodes
+        session = Scattered(nodes, http)
+        await session.open()
+        poll = asyncio.create_task(session.send(nodes[1]))
+        with stuck(nodes[0]):
+            assert (await poll).json() == UNKNOWN
+
+
 async def test_metrics_of_all_nodes_are_on_one_page(
     cluster: RunningCluster, session: Scattered, http: httpx.AsyncClient
 ) -> None:

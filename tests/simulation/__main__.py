@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 import time
@@ -33,7 +34,8 @@ def main() -> int:
     options = parser.parse_args()
     started, batch = time.monotonic(), 50
     last = options.first + options.seeds
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    logging.disable()  # the Servers of a history log every failure that the history causes
+    with ProcessPoolExecutor(os.cpu_count(), initializer=logging.disable) as pool:
         batches = [range(first, min(first + batch, last)) for first in range(options.first, last, batch)]
         for done, found in enumerate(pool.map(broken, batches), 1):
             if sys.stderr.isatty():

@@ -465,6 +465,8 @@ class SimClient:
     def update(self) -> None:
         if self.office is not None and self.role == "computer":
             self._request(smcp.UPDATE_TOOL_LIST_EVENT, {"computer": self.name}, lambda _: None, 10)
+            progress = {"computer": self.name, "req_id": "1", "progress": 1}
+            self._request(smcp.TOOL_CALL_PROGRESS_EVENT, progress, lambda _: None, 10)
 
     def cancel(self) -> None:
         running = [asked for asked in self.requests if asked.event == smcp.TOOL_CALL_EVENT and not asked.answers]

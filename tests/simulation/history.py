@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, NamedTuple
@@ -155,21 +154,21 @@ def _client(cluster: SimCluster, number: int) -> SimClient:
 
 def _check_now(cluster: SimCluster) -> None:
     """The rules that hold at every moment."""
-    agents, names = Counter[str](), Counter[tuple[str, str]]()
-    acting = {node for node in cluster.nodes if node.paused_until <= cluster.scheduler.now and node.node.is_serving}
+    now = cluster.scheduler.now
+    acting = [node for node in cluster.nodes if node.paused_until <= now and node.node.is_serving]
+    agents, names = set[str](), set[tuple[str, str]]()
     for client in cluster.clients.values():
         # A client that waits for the answer to a leave is not counted, nor one whose node does not act.
-        node = client.node
-        if client.office is None or node not in acting or client.sid not in node.members:
+        office, node = client.office, client.node
+        if office is None or node not in acting or client.sid not in node.members:
             continue
-        names[client.office, client.name] += 1
-        agents[client.office] += client.role == "agent"
-    for office, count in agents.items():
-        if count > 1:
-            cluster.fail(f"{count} Agents in {office}")
-    for (office, name), count in names.items():
-        if count > 1:
-            cluster.fail(f"{count} members {name} in {office}")
+        if (office, client.name) in names:
+            cluster.fail(f"two members {client.name} in {office}")
+        names.add((office, client.name))
+        if client.role == "agent":
+            if office in agents:
+                cluster.fail(f"two Agents in {office}")
+            agents.add(office)
 
 
 def _check_at_rest(cluster: SimCluster) -> None:

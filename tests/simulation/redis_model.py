@@ -173,12 +173,8 @@ class RedisModel:
         return self._hlen(key)
 
     def _zrange(self, key: str, _: str, __: str) -> list[str]:
-        return self._hkeys(key)
-
-    def _zrangebyscore(self, key: str, _: str, highest: str, __: str) -> list[str]:
         table: dict[str, str] = self.tables.get(key, {})
-        expired = sorted((int(score), node) for node, score in table.items() if int(score) <= int(highest))
-        return [part for score, node in expired for part in (node, str(score))]
+        return sorted(table, key=lambda member: (int(table[member]), member))
 
 
 def _text(value: Any) -> str | bytes:

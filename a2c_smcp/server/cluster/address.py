@@ -26,7 +26,6 @@ from a2c_smcp.server.cluster.link import CommandFailed, LinkLost, UnusableRedis
 
 DEFAULT_PORT = 6379
 SENTINEL_PORT = 26379
-_CONNECT_SECONDS = 3.0
 _REDIRECTIONS = 5
 _UNIX = 0
 """The port of a Unix socket."""
@@ -47,6 +46,8 @@ class RedisAddress:
     """The name of the master, if the hosts are Sentinels."""
     has_tls: bool = False
     ca_file: Path | None = None
+    connect_seconds: float = 3.0
+    """The longest that each step of connecting may take."""
 
     def __str__(self) -> str:
         """The hosts, without credentials."""
@@ -131,7 +132,7 @@ class RedisAddress:
         for _ in range(_REDIRECTIONS):
             connection = await self._open(*host, on_push)
             try:
-                async with asyncio.timeout(_CONNECT_SECONDS):
+                async with asyncio.timeout(self.connect_seconds):
                     await connection.greet(self.username, self.password, self.database)
                     await connection.send("EXISTS", key)
                     role = await connection.send("ROLE")
@@ -157,7 +158,7 @@ class RedisAddress:
             try:
                 sentinel = await self._open(host, port, lambda _: None)
                 try:
-                    async with asyncio.timeout(_CONNECT_SECONDS):
+                    async with asyncio.timeout(self.connect_seconds):
                         found = await self._ask_sentinel(sentinel, name)
                 finally:
                     sentinel.close()
@@ -182,7 +183,7 @@ class RedisAddress:
     async def _open(self, host: str, port: int, on_push: Callable[[Any], None]) -> RedisConnection:
         loop = asyncio.get_running_loop()
         context = self._tls_context() if self.has_tls else None
-        async with asyncio.timeout(_CONNECT_SECONDS):
+        async with asyncio.timeout(self.connect_seconds):
             if port == _UNIX:
                 _, connection = await loop.create_unix_connection(lambda: RedisConnection(on_push), host)
             else:

@@ -44,15 +44,16 @@ class ClusterBackend(HubBackend):
     def can_be_room(self, sid: str, office_id: str) -> bool:
         return office_id == sid or SID.fullmatch(office_id) is None
 
-    def _notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> None:
+    def _notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None, office_id: str | None) -> None:
         if event in _ANNOUNCED:
             return
         is_sid = SID.fullmatch(to) is not None
         if is_sid and node_of(to) != self._node.id:
-            text = write_event(event, data).encode()
-            self._link.publish(node_of(to), messages.write(messages.TELL, to, body=text))
+            office = (office_id or "").encode()
+            body = office + write_event(event, data).encode()
+            self._link.publish(node_of(to), messages.write(messages.TELL, to, len(office), body=body))
             return
-        super()._notify(to, event, data, skip)
+        super()._notify(to, event, data, skip, office_id)
         nodes = [] if is_sid else self._node.registry.other_nodes(to)
         if nodes:
             office = to.encode()

@@ -41,10 +41,8 @@ class RedisConnection(asyncio.Protocol):
         self._reader = hiredis.Reader(replyError=CommandFailed)
         self._waiting: deque[Reply | None] = deque()
         """For each command that was sent, in order: its reply, or None if only an error matters."""
-        self._unsent: list[bytes] = []
         self._transport: asyncio.Transport | None = None
-        self._loop = asyncio.get_running_loop()
-        self.closed: asyncio.Future[None] = self._loop.create_future()
+        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.run_id = ""
         self.uptime = 0.0
         self.version = (0, 0)
@@ -93,7 +91,8 @@ class RedisConnection(asyncio.Protocol):
             raise UnusableRedis(f"this is Redis {version}: 6.2 or newer is required")
         self.run_id = facts["run_id"]
         self.uptime = float(facts["uptime_in_seconds"])
-        self.is_in_cluster = facts.get("redis_mode") == "cluster"
+        # Valkey calls it `server_mode`.
+        self.is_in_cluster = facts.get("redis_mode", facts.get("server_mode")) == "cluster"
 
     def send(self, *command: str | bytes) -> Reply:
         """Send a command; its answer settles the reply."""
@@ -114,23 +113,17 @@ class RedisConnection(asyncio.Protocol):
         # The answer to a message would be one more thing to read, at a time when nothing else is there to be read with
         # it. `calls` describes what a lost message means.
         if not self.closed.done():
-            self._append(_NO_ANSWER + _pack(command))
+            self._send(_NO_ANSWER + _pack(command))
 
     def _write(self, command: tuple[str | bytes, ...], reply: Reply | None) -> None:
         packed = _pack(command)  # first: a text that cannot be encoded must not wait for an answer
-        self._append(packed)
         self._waiting.append(reply)
+        self._send(packed)
 
-    def _append(self, packed: bytes) -> None:
-        # Written once per turn of the loop: many calls at the same time cost one system call.
-        if not self._unsent:
-            self._loop.call_soon(self._flush)
-        self._unsent.append(packed)
-
-    def _flush(self) -> None:
-        unsent, self._unsent = self._unsent, []
-        if self._transport is not None and not self.closed.done():
-            self._transport.write(b"".join(unsent))
+    def _send(self, packed: bytes) -> None:
+        # Not collected here: uvloop joins what is written in one turn of the loop to one system call.
+        if self._transport is not None:
+            self._transport.write(packed)
             if self._transport.get_write_buffer_size() > MOST_UNSENT:
                 logger.warning("Redis does not read what is sent to it: connecting again")
                 self.close()

@@ -20,7 +20,8 @@ QUESTION = "?"
 ANSWER, ERROR = "A", "E"
 """Number: the answer to a call or a question."""
 TELL = "T"
-"""Sid: the text of an event for one member."""
+"""Sid, length of the office's id: the id, and the text of an event for one member. With an office, only if the member
+is in it when the message arrives."""
 NOTICE = "N"
 """Length of the office's id: the id, and the text of an event for the members of the office on the receiving node."""
 

@@ -17,7 +17,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from itertools import chain
+from typing import Any, NamedTuple, Protocol
 
 from a2c_smcp import smcp
 from a2c_smcp.errors import InternalError
@@ -104,6 +105,16 @@ class ClusterSize:
     computers: int = 0
 
 
+class OtherNode(NamedTuple):
+    """Another node, as this one sees it."""
+
+    end: str
+    """The end of its lease on Redis's clock, which changes whenever it extends its lease."""
+    since: float
+    """When this node first saw that end, on its own clock."""
+    lease: float
+
+
 class Node:
     """One Server process of a cluster. The link calls its `on_` methods. Safe in threads."""
 
@@ -123,7 +134,7 @@ class Node:
         self._serving_until = float("-inf")
         self._offset = 0.0
         """Redis's clock minus this node's, in seconds."""
-        self._suspects: list[str] = []
+        self._others: dict[str, OtherNode] = {}
         self._beaten: float | None = None
         """When the beat was sent that is not answered yet."""
         self._queue: deque[tuple[Callable[[], Reply], Reply]] = deque()
@@ -296,7 +307,8 @@ class Node:
             self._set(self._lease * _PATIENCE, self._lose_patience)
             self._set(max(0.0, self._serving_until - sent), self._expire)
         id = self.id
-        reply = self._link.run("beat", id, _ms(self._lease), _BATCH, *self._suspects)
+        expired = [(node, other.end) for node, other in self._others.items() if sent - other.since >= other.lease]
+        reply = self._link.run("beat", id, _ms(self._lease), _BATCH, *chain.from_iterable(expired))
         reply.then(partial(self._beat_answered, id, sent))
 
     def _beat_answered(self, id: str, sent: float, reply: Reply) -> None:
@@ -307,7 +319,7 @@ class Node:
             self._start_again("the other nodes removed it")
             return
         time, more, *sizes = map(int, answer[:6])
-        self._suspects = [str(value) for value in answer[6:]]
+        self._look_at_others(answer[6::3], answer[7::3], answer[8::3])
         self.size = ClusterSize(*sizes)
         self._extend(sent, time)
         with self._lock:
@@ -315,6 +327,14 @@ class Node:
             self._cancel_timers()
             self._set(0.0 if more else self._lease * _BEAT, self._beat)
             self._set(max(0.0, self._serving_until - self._host.now()), self._expire)
+
+    def _look_at_others(self, nodes: list[str], ends: list[str], leases: list[str]) -> None:
+        """Note since when each other node has not extended its lease."""
+        before, now = self._others, self._host.now()
+        self._others = {
+            node: known if (known := before.get(node)) and known.end == end else OtherNode(end, now, int(lease) / 1000)
+            for node, end, lease in zip(nodes, ends, leases, strict=True)
+        }
 
     def _extend(self, sent: float, redis_ms: int) -> None:
         # From the time it was sent: Redis counts the lease from when it got the command, which is later.
@@ -348,7 +368,7 @@ class Node:
             self.id = self._new_id()
             self._is_enlisted = self._is_linked = False
             self._serving_until = float("-inf")
-            self._suspects = []
+            self._others = {}
             self._cancel_timers()
             waiting, self._queue = self._queue, deque()
         self.registry.clear()
@@ -399,11 +419,19 @@ class Node:
                 self.calls.drop(message.fields[0])
                 self._refresh(self.registry.members_on(message.fields[0]))
             case messages.TELL:
-                self._host.tell_text(message.fields[0], message.body.decode())
+                self._tell(message)
             case messages.NOTICE:
                 self._host.tell_text(*messages.split(message.body, int(message.fields[0])))
             case _:
                 self.calls.receive(message)
+
+    def _tell(self, message: Message) -> None:
+        sid, length = message.fields
+        office_id, text = messages.split(message.body, int(length))
+        member = self.registry.member(sid)
+        # The member may have moved to another office while the message was on its way.
+        if not office_id or (member is not None and member.office_id == office_id):
+            self._host.tell_text(sid, text)
 
     def _change(self, message: Message) -> None:
         seat = messages.read_change(message)

@@ -54,13 +54,14 @@ class Node(Protocol):
 
 
 class Picture:
-    """An office as a node sees it: its seats, and how many of them each node has."""
+    """An office as a node sees it: its seats, its Agent, and how many seats each node has."""
 
-    __slots__ = ("nodes", "seats")
+    __slots__ = ("agent", "nodes", "seats")
 
     def __init__(self, seats: Iterable[Seat] = ()) -> None:
         self.seats: dict[str, Seat] = {}
         self.nodes: Counter[str] = Counter()
+        self.agent: Member | None = None
         for seat in seats:
             self.add(seat)
 
@@ -69,6 +70,8 @@ class Picture:
         self.remove(seat.member.name)
         self.seats[seat.member.name] = seat
         self.nodes[node_of(seat.member.sid)] += 1
+        if seat.member.role == "agent":
+            self.agent = seat.member
 
     def remove(self, name: str) -> None:
         """The seat of this name is free."""
@@ -78,6 +81,8 @@ class Picture:
             self.nodes[node] -= 1
             if not self.nodes[node]:
                 del self.nodes[node]
+            if seat.member is self.agent:
+                self.agent = None
 
 
 class ClusterRegistry:
@@ -108,10 +113,12 @@ class ClusterRegistry:
         return _read(self._node.ask("look", office_id, name), read)
 
     def picture(self, office_id: str, name: str) -> Office:
-        """An office as this node sees it, without asking Redis: to find the target of a call."""
+        """An office as this node sees it, without asking Redis: to find the target of a call or a notice."""
         picture = self._pictures.get(office_id)
-        seat = picture.seats.get(name) if picture is not None else None
-        return Office(office_id, None, seat.member if seat is not None else None)
+        if picture is None:
+            return Office(office_id)
+        seat = picture.seats.get(name)
+        return Office(office_id, picture.agent, seat.member if seat is not None else None)
 
     def roster(self, office_id: str) -> Sequence[Member]:
         """The members of an office of one of this node's members, in order of arrival."""

@@ -1,11 +1,12 @@
 -- Extend the lease of a node, and remove one whose lease ended. Arguments: lease in milliseconds, the most seats to free
--- at once, then each node that this one saw expired at its last beat, with the end of its lease at that time.
+-- at once, then each node that has not extended its lease for as long as it lasts, with the end of the lease that this
+-- node saw all the time.
 --
--- A node is removed only if it is still expired at the second look. Redis's clock may jump, for example when a replica
--- takes over: then every lease seems to have ended, and one beat of every node sets it right.
+-- How much time has passed is measured by the node that asks for the removal, on its own clock. Redis's clock may jump,
+-- for example when a replica takes over; a node that cannot reach Redis at that moment still serves.
 --
--- Answers 'fenced', or: Redis's time, whether seats are left to free, the numbers of nodes, offices, Agents and Computers, and the
--- expired nodes as the next beat needs them.
+-- Answers 'fenced', or: Redis's time, whether seats are left to free, the numbers of nodes, offices, Agents and Computers,
+-- and each other node with the end and the length of its lease.
 
 local lease, most = tonumber(ARGV[4]), ARGV[5]
 
@@ -19,7 +20,7 @@ local more = 0
 if redis.call('EXISTS', key('settling')) == 0 then
   for i = 6, #ARGV, 2 do
     local score = redis.call('ZSCORE', key('nodes'), ARGV[i])
-    if score == ARGV[i + 1] and tonumber(score) < time then
+    if score == ARGV[i + 1] then
       if evict(ARGV[i], most) then
         strike(ARGV[i])
       else
@@ -37,7 +38,11 @@ local answer = {
   redis.call('HLEN', key('agents')),
   tonumber(redis.call('GET', key('computers')) or 0),
 }
-for _, value in ipairs(redis.call('ZRANGEBYSCORE', key('nodes'), '-inf', string.format('%.0f', time - 1), 'WITHSCORES')) do
-  answer[#answer + 1] = value
+for _, node in ipairs(redis.call('ZRANGE', key('nodes'), 0, -1)) do
+  if node ~= me then
+    answer[#answer + 1] = node
+    answer[#answer + 1] = redis.call('ZSCORE', key('nodes'), node)
+    answer[#answer + 1] = redis.call('HGET', key('leases'), node)
+  end
 end
 return answer

@@ -5,6 +5,7 @@
 -- change any of them in one step, also in a Redis Cluster.
 --
 --   nodes              sorted set   node -> end of its lease, in milliseconds of Redis's clock
+--   leases             hash         node -> the length of its lease, in milliseconds
 --   office:OFFICE      hash         name -> "ARRIVAL SID ROLE", a seat
 --   spread:OFFICE      hash         node -> its number of members in the office
 --   seats:NODE         hash         sid -> "LENGTH OFFICE NAME", where LENGTH is that of OFFICE
@@ -113,6 +114,7 @@ end
 -- Remove a node that has no seats left, and tell the others: calls that wait for an answer from it end.
 local function strike(node)
   redis.call('ZREM', key('nodes'), node)
+  redis.call('HDEL', key('leases'), node)
   for _, other in ipairs(redis.call('ZRANGE', key('nodes'), 0, -1)) do
     send(other, '! ' .. node .. '\n')
   end

@@ -23,6 +23,7 @@ if again and settling <= 0 and not redis.call('ZSCORE', key('nodes'), me) then
   return 'fenced'
 end
 redis.call('ZADD', key('nodes'), string.format('%.0f', now() + lease), me)
+redis.call('HSET', key('leases'), me, ARGV[4])
 -- Messages to and from this node may be lost since it was connected last.
 if again then
   for _, node in ipairs(redis.call('ZRANGE', key('nodes'), 0, -1)) do
