@@ -110,6 +110,24 @@ class ConfirmationRequiredError(SMCPError, code=4005, summary="tool needs confir
     """The tool needs its owner's confirmation and got none."""
 
 
+class LoginNeededError(SMCPError, code=4006, summary="login needed"):
+    """The MCP server of the tool needs a login, which its owner must perform. `details` has `mcp_server` and
+    `auth_hint`."""
+
+
+class LoginRefusedError(SMCPError, code=4007, summary="login refused"):
+    """The MCP server of the tool, or its authorization server, rejects the login. `details` has `mcp_server` and
+    `auth_hint`."""
+
+
+class MCPServerNotFoundError(NotFoundError, code=4014, summary="MCP server unknown"):
+    """The Computer has no MCP server of this name, or the server is not ready."""
+
+
+class CapabilityMissingError(SMCPError, code=4015, summary="not offered by the MCP server"):
+    """The MCP server does not offer what was requested; `details.capability` names it."""
+
+
 class OfficeFullError(SMCPError, code=4101, summary="office already has an Agent"):
     """An office has at most one Agent."""
 

@@ -28,6 +28,10 @@ GET_FINDER_EVENT: Final = "client:get_finder"
 READ_RESOURCE_EVENT: Final = "client:read_resource"
 LIST_RESOURCE_TEMPLATES_EVENT: Final = "client:list_resource_templates"
 COMPLETE_EVENT: Final = "client:complete"
+LIST_PROMPTS_EVENT: Final = "client:list_prompts"
+GET_PROMPT_EVENT: Final = "client:get_prompt"
+GET_RESOURCES_EVENT: Final = "client:get_resources"
+WATCH_RESOURCE_EVENT: Final = "client:watch_resource"
 
 # ----------------------------------------------------------------------------------------- events: any client -> Server
 JOIN_OFFICE_EVENT: Final = "server:join_office"
@@ -36,7 +40,9 @@ UPDATE_CONFIG_EVENT: Final = "server:update_config"
 UPDATE_TOOL_LIST_EVENT: Final = "server:update_tool_list"
 UPDATE_DESKTOP_EVENT: Final = "server:update_desktop"
 UPDATE_FINDER_EVENT: Final = "server:update_finder"
+UPDATE_RESOURCE_EVENT: Final = "server:update_resource"
 CANCEL_TOOL_CALL_EVENT: Final = "server:tool_call_cancel"
+TOOL_CALL_PROGRESS_EVENT: Final = "server:tool_call_progress"
 LIST_ROOM_EVENT: Final = "server:list_room"
 
 # -------------------------------------------------------------------------------------- notifications: Server -> office
@@ -46,7 +52,11 @@ UPDATE_CONFIG_NOTIFICATION: Final = "notify:update_config"
 UPDATE_TOOL_LIST_NOTIFICATION: Final = "notify:update_tool_list"
 UPDATE_DESKTOP_NOTIFICATION: Final = "notify:update_desktop"
 UPDATE_FINDER_NOTIFICATION: Final = "notify:update_finder"
+UPDATE_RESOURCE_NOTIFICATION: Final = "notify:update_resource"
 CANCEL_TOOL_CALL_NOTIFICATION: Final = "notify:tool_call_cancel"
+
+# -------------------------------------------------------------------------- notifications: Server -> the office's Agent
+TOOL_CALL_PROGRESS_NOTIFICATION: Final = "notify:tool_call_progress"
 
 
 # --------------------------------------------------------------------------------------------------------------- errors
@@ -69,14 +79,47 @@ class AgentCallData(TypedDict):
     computer: str
 
 
+class InputResponse(TypedDict):
+    """The answer to one question: `content` holds the fields of a form that is accepted."""
+
+    action: Literal["accept", "decline", "cancel"]
+    content: NotRequired[dict[str, Any] | None]
+
+
 class ToolCallReq(AgentCallData):
+    """`input_responses` and `request_state` continue a call that asked for input; without them, a call begins."""
+
     tool_name: str
     params: dict[str, Any]
     timeout: int
+    input_responses: NotRequired[dict[str, InputResponse] | None]
+    request_state: NotRequired[str | None]
+
+
+class InputRequest(TypedDict):
+    """A question of an MCP server, as it wrote it: the `params` are those of MCP's `elicitation/create`."""
+
+    method: Literal["elicitation/create"]
+    params: dict[str, Any]
+    mcp_server: str
+
+
+class InputRequired(TypedDict):
+    """`meta.a2c_input_required` in the result of a call that asks for input. `expires_in` is in seconds.
+
+    `problem` says why the answers before did not fit, if the questions are asked again.
+    """
+
+    requests: dict[str, InputRequest]
+    request_state: str
+    expires_in: int
+    problem: NotRequired[str]
 
 
 class GetToolsReq(AgentCallData):
-    pass
+    """`known_digest` is the `digest` of the list that the Agent has."""
+
+    known_digest: NotRequired[str | None]
 
 
 class ToolMeta(TypedDict, total=False):
@@ -97,8 +140,13 @@ class SMCPTool(TypedDict):
 
 
 class GetToolsRet(TypedDict):
+    """With `unchanged`, the Agent has the current list: `tools` is left out on the wire, and empty in Python."""
+
     tools: list[SMCPTool]
     req_id: str
+    digest: NotRequired[str]
+    """A short text that differs for each list; a Computer of another implementation sends none."""
+    unchanged: NotRequired[bool]
 
 
 # The spelling of the protocol's documents, which programs import.
@@ -164,7 +212,10 @@ class GetFinderRet(TypedDict):
 
 
 class ReadResourceReq(AgentCallData):
+    """`mcp_server` may be left out where only one MCP server has the resource."""
+
     uri: str
+    mcp_server: NotRequired[str | None]
 
 
 # The keys in camel case are those of MCP: the Computer passes such objects on as the MCP server wrote them.
@@ -204,6 +255,86 @@ class ListResourceTemplatesRet(TypedDict):
     templates: list[ResourceTemplate]
     req_id: str
     next_cursor: NotRequired[str]
+
+
+class GetResourcesReq(AgentCallData):
+    """Without `mcp_server`: the resources of all MCP servers. `cursor` is the `next_cursor` of the page before."""
+
+    mcp_server: NotRequired[str | None]
+    cursor: NotRequired[str | None]
+
+
+class ResourceInfo(TypedDict):
+    """A listed resource, with the MCP server that has it. Further keys are kept."""
+
+    uri: str
+    name: str
+    mcp_server: str
+    title: NotRequired[str]
+    description: NotRequired[str]
+    mime_type: NotRequired[str]
+    size: NotRequired[int]
+    icons: NotRequired[list[Any]]
+    annotations: NotRequired[dict[str, Any]]
+    _meta: NotRequired[dict[str, Any]]
+
+
+class GetResourcesRet(TypedDict):
+    resources: list[ResourceInfo]
+    req_id: str
+    next_cursor: NotRequired[str]
+
+
+class WatchResourceReq(AgentCallData):
+    """With `watch: false`, the Agent does not watch the resource any more."""
+
+    uri: str
+    mcp_server: NotRequired[str | None]
+    watch: NotRequired[bool]
+
+
+class WatchResourceRet(TypedDict):
+    req_id: str
+
+
+class ListPromptsReq(AgentCallData):
+    """Without `mcp_server`: the prompts of all MCP servers. `cursor` is the `next_cursor` of the page before."""
+
+    mcp_server: NotRequired[str | None]
+    cursor: NotRequired[str | None]
+
+
+class Prompt(TypedDict):
+    """A prompt as MCP writes it, and the MCP server that has it. Further keys are kept."""
+
+    name: str
+    mcp_server: str
+    title: NotRequired[str]
+    description: NotRequired[str]
+    arguments: NotRequired[list[dict[str, Any]]]
+
+
+class ListPromptsRet(TypedDict):
+    prompts: list[Prompt]
+    req_id: str
+    next_cursor: NotRequired[str]
+
+
+class GetPromptReq(AgentCallData):
+    """`mcp_server` may be left out where only one MCP server has a prompt of this name."""
+
+    name: str
+    arguments: NotRequired[dict[str, str] | None]
+    mcp_server: NotRequired[str | None]
+
+
+class GetPromptRet(TypedDict):
+    """The messages of a prompt, as MCP writes them."""
+
+    messages: list[dict[str, Any]]
+    req_id: str
+    description: NotRequired[str]
+    meta: NotRequired[dict[str, Any]]
 
 
 class CompletionReference(TypedDict):
@@ -268,10 +399,28 @@ class UpdateComputerConfigReq(TypedDict):
     computer: str
 
 
+class UpdateResourceReq(TypedDict):
+    """`server:update_resource`: a resource that an Agent watches changed. The Server sends it to that Agent only."""
+
+    computer: str
+    uri: str
+    mcp_server: NotRequired[str]
+
+
 # Without a Computer: the Server sends the notification to the office, and the Computer that runs the call ends it.
 class CancelToolCallReq(TypedDict):
     agent: str
     req_id: str
+
+
+class ToolCallProgress(TypedDict):
+    """`server:tool_call_progress` and `notify:tool_call_progress`: how far the call `req_id` of the Agent is."""
+
+    computer: str
+    req_id: str
+    progress: float
+    total: NotRequired[float | None]
+    message: NotRequired[str | None]
 
 
 class ListRoomReq(TypedDict):
@@ -324,6 +473,14 @@ class UpdateFinderNotification(TypedDict):
     computer: str
 
 
+class UpdateResourceNotification(TypedDict):
+    """A resource that the Agent watches changed."""
+
+    computer: str
+    uri: str
+    mcp_server: NotRequired[str]
+
+
 class CancelToolCallNotification(TypedDict):
     agent: str
     req_id: str
@@ -361,6 +518,7 @@ class MCPServerStreamableHttpParameters(TypedDict):
     timeout: str
     sse_read_timeout: str
     terminate_on_close: bool | str
+    oauth: NotRequired[dict[str, Any]]
 
 
 class MCPServerStreamableHttpConfig(BaseMCPServerConfig):
@@ -375,6 +533,7 @@ class MCPSSEParameters(TypedDict):
     headers: dict[str, Any] | None
     timeout: float | str
     sse_read_timeout: float | str
+    oauth: NotRequired[dict[str, Any]]
 
 
 class MCPSSEConfig(BaseMCPServerConfig):

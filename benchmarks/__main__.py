@@ -19,6 +19,7 @@ from benchmarks import (
     imports,
     joining,
     members,
+    progress,
     relay,
     room,
     starting,
@@ -27,7 +28,7 @@ from benchmarks import (
 )
 from benchmarks.support import Row, table
 
-SERVER = ("joining", "members", "room", "relay")
+SERVER = ("joining", "members", "room", "relay", "progress")
 COMPUTER = ("calls", "tools", "desktop", "finder", "starting", "idle")
 AGENT = ("asking", "storm", "imports")
 DOCUMENTS = ("documents",)
@@ -54,6 +55,8 @@ def main() -> int:
         rows += uvloop.run(room.measure(200 if options.quick else 1_000, 1 if options.quick else 3, floor))
     if options.only in (None, "relay"):
         rows += uvloop.run(relay.measure(relay.QUICK if options.quick else relay.FULL, floor))
+    if options.only in (None, "progress"):
+        rows += uvloop.run(progress.measure(2 if options.quick else 10, 1 if options.quick else 3))
     if options.only in (None, "cluster"):
         rows += uvloop.run(cluster.measure(cluster.QUICK if options.quick else cluster.FULL))
     if options.only in (None, "calls"):

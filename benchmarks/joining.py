@@ -47,7 +47,7 @@ class SilentWorld:
     def leave(self, sid: str, office_id: str) -> None:
         pass
 
-    def notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> None:
+    def notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None, office_id: str | None) -> None:
         pass
 
     def call(self, call: Call) -> Any:

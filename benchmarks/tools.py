@@ -1,4 +1,5 @@
-"""The list of tools comes from memory: asking for it costs what relaying it costs, and no MCP server hears of it."""
+"""The list of tools comes from memory: asking for it costs what relaying it costs, and no MCP server hears of it. An
+Agent that has the list gets a short answer."""
 
 from __future__ import annotations
 
@@ -21,6 +22,8 @@ from benchmarks.support import Row
 
 SERVERS, TOOLS = 20, 20
 TARGET = 1.5
+UNCHANGED_TARGET = 0.25
+"""Most of what is left is the way of any request through the Server."""
 
 _ROUND = 15
 
@@ -49,10 +52,17 @@ async def measure(rounds: int, floor_kind: str = "floor") -> list[Row]:
         )
         before = Counter(received(logs))
         samples = await take_turns(ways, rounds, _ROUND)
+
+        async def unchanged() -> None:
+            answer = await agent.ask(smcp.GET_TOOLS_EVENT, known_digest=listing["digest"])
+            if answer.get("unchanged") is not True:
+                raise RuntimeError(f"not the same list: {str(answer)[:300]}")
+
+        both = await take_turns((ways[1], unchanged), rounds, _ROUND)
         heard = Counter(received(logs)) - before
         if set(heard) - {"ping"}:
             raise RuntimeError(f"MCP servers were asked for what is known: {heard}")
-    return [_row(size, samples)]
+    return [_row(size, samples), _unchanged_row(both)]
 
 
 def _asking(request: Callable[[], Any]) -> Ask:
@@ -71,4 +81,14 @@ def _row(size: int, pairs: Sequence[Pair]) -> Row:
         f"{median(ours.latency for _, ours in pairs) * 1e6:,.0f} µs",
         median(ours.latency / floor.latency for floor, ours in pairs),
         TARGET,
+    )
+
+
+def _unchanged_row(pairs: Sequence[Pair]) -> Row:
+    return Row(
+        f"get_tools, {SERVERS} × {TOOLS} tools, unchanged, p50 (floor: the list)",
+        f"{median(whole.latency for whole, _ in pairs) * 1e6:,.0f} µs",
+        f"{median(short.latency for _, short in pairs) * 1e6:,.0f} µs",
+        median(short.latency / whole.latency for whole, short in pairs),
+        UNCHANGED_TARGET,
     )

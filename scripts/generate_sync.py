@@ -50,6 +50,11 @@ PAIRS = (
     Pair("a2c_smcp/transport/async_internals.py", "a2c_smcp/transport/sync_internals.py", {}),
     Pair("a2c_smcp/transport/async_client.py", "a2c_smcp/transport/sync_client.py", {}),
     Pair(
+        "a2c_smcp/agent/async_resources.py",
+        "a2c_smcp/agent/sync_resources.py",
+        {"This is the form for programs with an event loop.": "This is the form for programs without an event loop."},
+    ),
+    Pair(
         "a2c_smcp/agent/client.py",
         "a2c_smcp/agent/sync_client.py",
         {

@@ -43,6 +43,7 @@ REASONS = {
     "it installs packages",
     "it needs Docker",
     "it needs Redis",
+    "it needs a remote MCP server",
 }
 """Why a block may be left alone."""
 LANGUAGES = {"bash", "python", "json", "toml"}

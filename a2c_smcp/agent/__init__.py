@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     from a2c_smcp.agent.client import AsyncSMCPAgentClient
     from a2c_smcp.agent.sync_client import SMCPAgentClient
     from a2c_smcp.agent.toolkit import SyncToolkit, Toolkit
-    from a2c_smcp.agent.types import AgentConfig, AgentEventHandler, AsyncAgentEventHandler, Change
+    from a2c_smcp.agent.types import (
+        AgentConfig,
+        AgentEventHandler,
+        AsyncAgentEventHandler,
+        Change,
+        Progress,
+        Question,
+        Reply,
+    )
     from a2c_smcp.utils.results import CallToolResult
 
 __all__ = [
@@ -31,6 +39,9 @@ __all__ = [
     "Change",
     "Choice",
     "DefaultAgentAuthProvider",
+    "Progress",
+    "Question",
+    "Reply",
     "SMCPAgentClient",
     "SyncToolkit",
     "Toolkit",
@@ -45,7 +56,15 @@ __getattr__ = lazily(
         "a2c_smcp.agent.answers": ["Answer", "Answers"],
         "a2c_smcp.agent.sync_client": ["SMCPAgentClient"],
         "a2c_smcp.agent.toolkit": ["SyncToolkit", "Toolkit"],
-        "a2c_smcp.agent.types": ["AgentConfig", "AgentEventHandler", "AsyncAgentEventHandler", "Change"],
+        "a2c_smcp.agent.types": [
+            "AgentConfig",
+            "AgentEventHandler",
+            "AsyncAgentEventHandler",
+            "Change",
+            "Progress",
+            "Question",
+            "Reply",
+        ],
         "a2c_smcp.utils.results": ["CallToolResult"],
     },
 )

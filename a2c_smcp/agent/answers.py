@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from a2c_smcp.protocol.questions import INPUT_REQUIRED
+
 if TYPE_CHECKING:
     from a2c_smcp.smcp import ResourceContents
     from a2c_smcp.utils.results import CallToolResult
@@ -137,6 +139,9 @@ def failed_answer(message: str) -> Answer:
 
 def result_answer(result: CallToolResult, max_text: int) -> Answer:
     """The answer for the result of a tool."""
+    # A question is for a person. A model that sees it may answer it in the next call, or ask its user for a secret.
+    if INPUT_REQUIRED in (result.meta or {}):
+        return failed_answer("the tool asks a question to a person, and this program has nobody to ask")
     parts = [part for item in result.content for part in _parts_of(item)]
     # MCP asks tools to repeat a structured result as text. To show both would cost the model twice the tokens.
     if not parts and result.structured_content is not None:

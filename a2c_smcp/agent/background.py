@@ -16,6 +16,8 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
+from a2c_smcp.utils.threads import in_thread
+
 logger = logging.getLogger(__name__)
 
 IDLE_SECONDS = 5.0
@@ -44,6 +46,13 @@ class AsyncBackground:
         """Await what a handler returned, if it is awaitable."""
         if inspect.isawaitable(outcome):
             await outcome
+
+    async def consult(self, handler: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a handler that may wait for a person: an async one here, a plain one in a thread."""
+        if inspect.iscoroutinefunction(handler):
+            return await handler(*arguments)
+        outcome = await in_thread(handler, *arguments)
+        return await outcome if inspect.isawaitable(outcome) else outcome
 
     async def stop(self) -> None:
         """Cancel all tasks but the current one: a handler may disconnect its own client."""
@@ -89,6 +98,11 @@ class SyncBackground:
         if inspect.isawaitable(outcome):
             asyncio.run(_awaiting(outcome))
 
+    def consult(self, handler: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a handler that may wait for a person, and run an async one in a new event loop."""
+        outcome = handler(*arguments)
+        return asyncio.run(_awaiting(outcome)) if inspect.isawaitable(outcome) else outcome
+
     def stop(self) -> None:
         """Drop the jobs that have not started. Threads cannot be cancelled: a busy worker ends after its job."""
         with self._changed:
@@ -128,6 +142,6 @@ async def _run_later(work: Callable[[], Coroutine[Any, Any, None]], delay: float
     await work()
 
 
-async def _awaiting(outcome: Awaitable[Any]) -> None:
+async def _awaiting(outcome: Awaitable[Any]) -> Any:
     # `asyncio.run` accepts coroutines only. A handler may return any awaitable.
-    await outcome
+    return await outcome

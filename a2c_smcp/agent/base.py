@@ -7,22 +7,43 @@ in flows, which either form runs.
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, cast
 from weakref import WeakSet
 
 from a2c_smcp.agent.auth import AgentAuthProvider
-from a2c_smcp.errors import NotInOfficeError, OfficeRefusedError, SMCPError, TimedOutError, error_for
+from a2c_smcp.errors import NotConnectedError, NotInOfficeError, OfficeRefusedError, SMCPError, TimedOutError, error_for
 from a2c_smcp.protocol import requests
 from a2c_smcp.protocol.client_effects import ClientBackend
 from a2c_smcp.protocol.flow import Flow
-from a2c_smcp.protocol.upkeep import Actions, Change, Fetch, Kind, Upkeep
-from a2c_smcp.smcp import NOTIFY_PREFIX, GetComputerConfigRet, GetFinderRet, SMCPTool
+from a2c_smcp.protocol.questions import Progress, Question
+from a2c_smcp.protocol.resource_requests import watch_resource
+from a2c_smcp.protocol.upkeep import WORTH_RETRYING, Actions, Change, Fetch, Kind, Upkeep, Watched
+from a2c_smcp.smcp import (
+    NOTIFY_PREFIX,
+    TOOL_CALL_PROGRESS_NOTIFICATION,
+    GetComputerConfigRet,
+    GetFinderRet,
+    SMCPTool,
+)
 from a2c_smcp.transport.base import OfficeClientBase
 from a2c_smcp.types import Role
+
+if TYPE_CHECKING:
+    from a2c_smcp.utils.results import CallToolResult
+
+logger = logging.getLogger(__name__)
+
+OnProgress: TypeAlias = Callable[[Progress], None]
+"""Called with each report about the progress of a call, where the connection is read. Must not wait."""
+OnQuestion: TypeAlias = Callable[[Question], Any]
+"""Answers a question of a tool; see `AgentBase.on_question`."""
+OnQuestionT = TypeVar("OnQuestionT", bound=OnQuestion)
 
 CALL_SECONDS = 60.0
 """The default time limit of a tool call."""
@@ -38,10 +59,19 @@ _HANDLERS = {
     "tools": "on_tools_received",
     "desktop": "on_desktop_updated",
     "finder": "on_finder_updated",
+    "resource": "on_update_resource",
     "disconnected": "on_disconnected",
     "rejoined": "on_rejoined",
 }
 _IMPLIED: tuple[tuple[str, Kind], ...] = (("on_desktop_updated", "desktop"), ("on_finder_updated", "finder"))
+
+
+class ToolListing(list[SMCPTool]):
+    """The tools of a Computer, and the digest that it gave the list, if it gave one."""
+
+    def __init__(self, tools: Iterable[SMCPTool], digest: str | None) -> None:
+        super().__init__(tools)
+        self.digest = digest
 
 
 class AgentBase(OfficeClientBase):
@@ -60,7 +90,13 @@ class AgentBase(OfficeClientBase):
     _background: Any
     """An `AsyncBackground` or a `SyncBackground`."""
 
-    def _initialize_agent(self, auth_provider: AgentAuthProvider, event_handler: Any, keep: Iterable[Kind]) -> None:
+    def _initialize_agent(
+        self,
+        auth_provider: AgentAuthProvider,
+        event_handler: Any,
+        keep: Iterable[Kind],
+        on_question: OnQuestion | None,
+    ) -> None:
         self.auth_provider = auth_provider
         self.event_handler = event_handler
         self.name = auth_provider.get_agent_id()
@@ -69,6 +105,9 @@ class AgentBase(OfficeClientBase):
         implied: list[Kind] = [kind for method, kind in _IMPLIED if hasattr(event_handler, method)]
         self._upkeep = Upkeep(("tools", *keep, *implied))
         self._listeners: WeakSet[Any] = WeakSet()
+        self._reports: dict[str, Callable[[dict[str, Any]], None]] = {}
+        """What takes the progress of each running call, by its `req_id`."""
+        self._question_handler = on_question
 
     # -------------------------------------------------------------------------------------------------- what is offered
 
@@ -130,6 +169,72 @@ class AgentBase(OfficeClientBase):
             what = f"Computer {computer!r} has no tool {tool!r}"
         return TimedOutError(f"{what}; waited {timeout:g} s", details={"computer": computer, "tool": tool})
 
+    # ---------------------------------------------------------------------------------------------------- during a call
+
+    def on_question(self, handler: OnQuestionT) -> OnQuestionT:
+        """Answer the questions of tools with this function, which gets a `Question`; usable as a decorator.
+
+        It returns `question.accept(…)`, `question.decline()` or `question.cancel()`; a mapping accepts a form with its
+        values, None declines. It may be plain or async, and may wait for a person. Without such a function, and without
+        a method `on_question(question, client)` of the event handler, the result of the call explains the question.
+        """
+        self._question_handler = handler
+        return handler
+
+    def _calling(
+        self,
+        computer: str,
+        tool: str,
+        params: Mapping[str, Any],
+        timeout: float,
+        on_progress: OnProgress | None,
+        on_question: OnQuestion | None,
+    ) -> Flow[ClientBackend, CallToolResult]:
+        """Call a tool, with its progress and its questions."""
+        handler = on_question or self._question_handler
+        method = getattr(self.event_handler, "on_question", None)
+
+        def answer(question: Question) -> Any:
+            if handler is not None:
+                return self._background.consult(handler, question)
+            return self._background.consult(method, question, self)
+
+        return requests.call_tool(
+            self.name,
+            computer,
+            tool,
+            params,
+            timeout,
+            answer=answer if handler is not None or method is not None else None,
+            listen=partial(self._listening, computer, tool, on_progress) if on_progress is not None else None,
+        )
+
+    @contextlib.contextmanager
+    def _listening(self, computer: str, tool: str, on_progress: OnProgress, req_id: str) -> Generator[None]:
+        def take(report: dict[str, Any]) -> None:
+            done, total, message = report.get("progress"), report.get("total"), report.get("message")
+            # The `req_id` is random, and known to one Computer only; a report of another is forged.
+            if report.get("computer") == computer and isinstance(done, int | float):
+                whole = total if isinstance(total, int | float) else None
+                on_progress(Progress(computer, tool, done, whole, message if isinstance(message, str) else None))
+
+        self._reports[req_id] = take
+        try:
+            yield
+        finally:
+            del self._reports[req_id]
+
+    def _on_progress(self, data: list[Any]) -> None:
+        report = cast("dict[str, Any]", data[0]) if data and isinstance(data[0], dict) else {}
+        req_id = report.get("req_id")
+        take = self._reports.get(req_id) if isinstance(req_id, str) else None
+        if take is None:  # of a call that has ended
+            return
+        try:
+            take(report)
+        except Exception:
+            logger.exception("on_progress failed")
+
     # -------------------------------------------------------------------------------------------------- keeping current
 
     def _looking_around(self, office_id: str) -> Flow[ClientBackend, None]:
@@ -182,8 +287,52 @@ class AgentBase(OfficeClientBase):
                         self.name, computer, None, None, 0, requests.DEFAULT_LIMIT, REQUEST_SECONDS
                     )
                 )
+            case "watches":
+                return (yield from self._watching_again(computer))
             case _:
-                return (yield from requests.get_tools(self.name, computer, REQUEST_SECONDS))["tools"]
+                # A Computer that gave the list a digest need not send it again while it is the same.
+                known = self._upkeep.offers.get(computer, {}).get("tools")
+                digest = known.digest if isinstance(known, ToolListing) else None
+                answer = yield from requests.get_tools(self.name, computer, REQUEST_SECONDS, digest)
+                return known if answer.get("unchanged") else ToolListing(answer["tools"], answer.get("digest"))
+
+    def _watching_again(self, computer: str) -> Flow[ClientBackend, set[Watched]]:
+        """Request again what is watched at a Computer that forgot it; returns what that failed for.
+
+        Raises:
+            SMCPError: the Computer did not answer, and may do so later.
+        """
+        failed: set[Watched] = set()
+        for watched in list(self._upkeep.watched.get(computer, ())):
+            try:
+                yield from watch_resource(self.name, computer, *watched, True, REQUEST_SECONDS)
+            except SMCPError as error:
+                if error.code in WORTH_RETRYING or isinstance(error, NotConnectedError):
+                    raise
+                logger.warning("%s of %s is not watched any more: %s", watched[0], computer, error.message)
+                failed.add(watched)
+        return failed
+
+    def _watching(
+        self, computer: str, uri: str, mcp_server: str | None, watch: bool, timeout: float
+    ) -> Flow[ClientBackend, None]:
+        """Watch a resource, or stop watching it."""
+        # Noted before the request is sent: the first notification may precede the answer. If the request fails, what
+        # was watched before stays watched.
+        watched = uri, mcp_server
+        was_watched = watched in self._upkeep.watched.get(computer, ())
+        with self._progress:
+            if watch:
+                self._upkeep.watch(computer, watched)
+            else:
+                self._upkeep.unwatch(computer, uri, mcp_server)
+        try:
+            yield from watch_resource(self.name, computer, uri, mcp_server, watch, timeout)
+        except BaseException:
+            if watch and not was_watched:
+                with self._progress:
+                    self._upkeep.unwatch(computer, uri, mcp_server)
+            raise
 
     def _perform(self, actions: Actions) -> None:
         """Start the fetches and announce the changes. The caller holds `_progress`."""
@@ -206,7 +355,9 @@ class AgentBase(OfficeClientBase):
     # wait for an answer: nothing would read it. They only record what happened, and start background work.
 
     def _on_event(self, event: str, data: list[Any]) -> None:
-        if event.startswith(NOTIFY_PREFIX):
+        if event == TOOL_CALL_PROGRESS_NOTIFICATION:
+            self._on_progress(data)
+        elif event.startswith(NOTIFY_PREFIX):
             with self._progress:
                 self._perform(self._upkeep.hear(event, data[0] if data else None, time.monotonic()))
 
@@ -237,7 +388,7 @@ class AgentBase(OfficeClientBase):
         if method is None:
             return None
         match change.kind:
-            case "enter" | "leave":
+            case "enter" | "leave" | "resource":
                 return method(change.data, self)
             case "config":
                 return method({"computer": change.computer}, self)

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from a2c_smcp.agent.answers import Answer, resource_answer, text_answer
+from a2c_smcp.agent.base import OnProgress, OnQuestion
 from a2c_smcp.errors import DocumentNotFoundError
 from a2c_smcp.protocol.flow import Effect, Flow, MaybeAwaitable
 from a2c_smcp.protocol.requests import LARGEST_LIMIT
@@ -32,6 +33,8 @@ class ModelBackend:
 
     agent: AsyncSMCPAgentClient | SMCPAgentClient
     side_by_side: Callable[[list[Callable[[], Any]]], MaybeAwaitable[list[Any]]]
+    on_progress: OnProgress | None = None
+    on_question: OnQuestion | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,14 @@ class CallTool(Effect[ModelBackend, Any]):
 
     def perform(self, backend: ModelBackend) -> Any:
         """Ask the Agent."""
-        return backend.agent.emit_tool_call(self.computer, self.tool, self.arguments, self.timeout)
+        return backend.agent.emit_tool_call(
+            self.computer,
+            self.tool,
+            self.arguments,
+            self.timeout,
+            on_progress=backend.on_progress,
+            on_question=backend.on_question,
+        )
 
 
 @dataclass(frozen=True, slots=True)

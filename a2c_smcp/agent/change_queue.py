@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TypeVar, get_args
+from typing import TypeAlias, TypeVar, get_args
 
 from a2c_smcp.protocol.upkeep import Change, Kind
 
 Key = TypeVar("Key")
 
 _STATES = frozenset(get_args(Kind))
+_State: TypeAlias = tuple[str, ...]
+"""The kind of a state; of a resource, also its address and MCP server."""
 
 
 class ChangeQueue:
     """The changes of an office, in order, without those that a later change makes pointless.
 
     A program may iterate slowly, or stop iterating without closing. The queue must then not grow with the changes of
-    days: a state (tools, windows, …) that changes again replaces the earlier change in its place, and a Computer that
-    leaves takes its own unread arrival and states with it. A connection that is lost again takes back the unread news
-    that it had returned. What is left grows with the number of Computers.
+    days: a state (tools, windows, a watched resource, …) that changes again replaces the earlier change in its place,
+    and a Computer that leaves takes its own unread arrival and states with it. A connection that is lost again takes
+    back the unread news that it had returned. What is left grows with the number of Computers and watched resources.
     """
 
     def __init__(self) -> None:
         # A dictionary is the queue, because changes in its middle are replaced and removed. Neither moves the others.
         self._changes: dict[int, Change] = {}
-        self._latest: dict[tuple[str, str | None], int] = {}
-        """The unread change of each state, which a later one replaces."""
+        self._latest: dict[str | None, dict[_State, int]] = {}
+        """The unread change of each state of each Computer, which a later one replaces."""
         self._arrivals: dict[str | None, int] = {}
         """The unread arrivals of Computers that have not left."""
         self._rejoined: int | None = None
@@ -37,7 +39,8 @@ class ChangeQueue:
     def put(self, change: Change) -> None:
         """Add a change."""
         computer = change.computer
-        number = self._latest.get((change.kind, computer))
+        state = _state_of(change)
+        number = self._latest.get(computer, {}).get(state) if state is not None else None
         if number is not None:
             self._changes[number] = change
             return
@@ -48,20 +51,19 @@ class ChangeQueue:
             return
         # A Computer enters or leaves. States from before must stay before this change, and later ones come after it, so
         # later ones must not replace them.
-        if change.kind not in _STATES:
-            states = [self._latest.pop((kind, computer), None) for kind in _STATES]
+        if state is None:
+            states = self._latest.pop(computer, {}).values()
             arrival = self._arrivals.pop(computer, None)
             # The program has not heard that the Computer came, so it need not hear that it left. A Computer that comes
             # and goes all day leaves nothing in the queue.
             if change.kind == "leave" and arrival is not None:
                 for number in (arrival, *states):
-                    if number is not None:
-                        del self._changes[number]
+                    del self._changes[number]
                 return
         number = self._next = self._next + 1
         self._changes[number] = change
-        if change.kind in _STATES:
-            self._latest[change.kind, computer] = number
+        if state is not None:
+            self._latest.setdefault(computer, {})[state] = number
         elif change.kind == "enter":
             self._arrivals[computer] = number
         elif change.kind == "rejoined":
@@ -73,11 +75,21 @@ class ChangeQueue:
             return None
         number = next(iter(self._changes))
         change = self._changes.pop(number)
-        _forget(self._latest, (change.kind, change.computer), number)
+        if (state := _state_of(change)) is not None and (states := self._latest.get(change.computer)) is not None:
+            _forget(states, state, number)
+            if not states:
+                del self._latest[change.computer]
         _forget(self._arrivals, change.computer, number)
         if number == self._rejoined:
             self._rejoined = None
         return change
+
+
+def _state_of(change: Change) -> _State | None:
+    """The state that a change is about; None for an event, such as an arrival."""
+    if change.kind == "resource":
+        return change.kind, change.data["uri"], change.data.get("mcp_server", "")
+    return (change.kind,) if change.kind in _STATES else None
 
 
 def _forget(changes: dict[Key, int], key: Key, number: int) -> None:

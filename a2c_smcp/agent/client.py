@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
+from a2c_smcp.agent.async_resources import AsyncResources
 from a2c_smcp.agent.auth import AgentAuthProvider, DefaultAgentAuthProvider
 from a2c_smcp.agent.background import AsyncBackground
-from a2c_smcp.agent.base import CALL_SECONDS, REQUEST_SECONDS, SETTLE_SECONDS, AgentBase, typed
+from a2c_smcp.agent.base import CALL_SECONDS, REQUEST_SECONDS, SETTLE_SECONDS, OnProgress, OnQuestion, typed
 from a2c_smcp.agent.change_queue import ChangeQueue
 from a2c_smcp.agent.types import AgentEventHandler, AsyncAgentEventHandler
 from a2c_smcp.agent.waiting import AsyncCondition
@@ -21,18 +22,11 @@ from a2c_smcp.protocol.seat import check_seconds
 from a2c_smcp.protocol.upkeep import Change, Kind
 from a2c_smcp.smcp import (
     SMCP_NAMESPACE,
-    CompleteRet,
-    DPEDocumentSummary,
     GetComputerConfigRet,
     GetDeskTopRet,
-    GetFinderRet,
     GetToolsRet,
-    ListResourceTemplatesRet,
-    ReadResourceRet,
     SessionInfo,
 )
-from a2c_smcp.transport.async_client import AsyncOfficeClient
-from a2c_smcp.utils.dpe_uri import extend_dpe_uri
 
 if TYPE_CHECKING:
     from a2c_smcp.utils.results import CallToolResult
@@ -40,11 +34,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class AsyncSMCPAgentClient(AgentBase, AsyncOfficeClient):
+class AsyncSMCPAgentClient(AsyncResources):
     """An Agent: a Socket.IO client that uses what the Computers of its office offer.
 
     `keep` names what is fetched whenever it changes, beside the tools: "config", "desktop", "finder". The latter two
-    are also kept if the event handler has a method for them. Further options are those of python-socketio's client.
+    are also kept if the event handler has a method for them. `on_question` answers questions of tools; see the method
+    of this name. Further options are those of python-socketio's client.
     """
 
     def __init__(
@@ -53,10 +48,11 @@ class AsyncSMCPAgentClient(AgentBase, AsyncOfficeClient):
         event_handler: AsyncAgentEventHandler | AgentEventHandler | Any = None,
         *,
         keep: Iterable[Kind] = (),
+        on_question: OnQuestion | None = None,
         **socketio_kwargs: Any,
     ) -> None:
         super().__init__(**socketio_kwargs)
-        self._initialize_agent(auth_provider, event_handler, keep)
+        self._initialize_agent(auth_provider, event_handler, keep, on_question)
         self._progress = AsyncCondition()
         self._background = AsyncBackground()
         self._handled: Changes | None = None
@@ -177,13 +173,24 @@ class AsyncSMCPAgentClient(AgentBase, AsyncOfficeClient):
     # --------------------------------------------------------------------------------------------------------- requests
 
     async def emit_tool_call(
-        self, computer: str, tool_name: str, params: Mapping[str, Any], timeout: float
+        self,
+        computer: str,
+        tool_name: str,
+        params: Mapping[str, Any],
+        timeout: float,
+        *,
+        on_progress: OnProgress | None = None,
+        on_question: OnQuestion | None = None,
     ) -> CallToolResult:
         """Call a tool, and wait at most `timeout` seconds for its result.
 
         A call that reaches the Computer returns a result, even if the tool is unknown, forbidden, not confirmed, fails
         or takes too long: `is_error` and `error_code` of the result say so. A call that takes longer than `timeout` is
         cancelled where it runs, and so is one whose caller is cancelled or interrupted.
+
+        `on_progress` is called with a `Progress` for reports of the tool, where the connection is read, and must not
+        wait. Reports do not extend the timeout. Questions of the tool go to `on_question`, or to the function that is
+        set for all calls; the time that it takes does not count. Without one, the result explains the question.
 
         Raises:
             MalformedRequestError: `params` is not a JSON object, or `timeout` is not a number of seconds.
@@ -192,23 +199,37 @@ class AsyncSMCPAgentClient(AgentBase, AsyncOfficeClient):
             TooLargeError, RateLimitedError: the Server does not accept the request.
             SMCPError: the Server rejects the request for another reason, or the answer cannot be read.
         """
-        return await self._run(requests.call_tool(self.name, computer, tool_name, params, timeout))
+        return await self._run(self._calling(computer, tool_name, params, timeout, on_progress, on_question))
 
     async def call_tool(
-        self, computer: str, tool: str, params: Mapping[str, Any] | None = None, timeout: float = CALL_SECONDS
+        self,
+        computer: str,
+        tool: str,
+        params: Mapping[str, Any] | None = None,
+        timeout: float = CALL_SECONDS,
+        *,
+        on_progress: OnProgress | None = None,
+        on_question: OnQuestion | None = None,
     ) -> CallToolResult:
         """Call a tool: `emit_tool_call` with defaults. It returns and raises the same."""
-        return await self.emit_tool_call(computer, tool, params or {}, timeout)
+        return await self.emit_tool_call(
+            computer, tool, params or {}, timeout, on_progress=on_progress, on_question=on_question
+        )
 
-    async def get_tools_from_computer(self, computer: str, timeout: float = REQUEST_SECONDS) -> GetToolsRet:
+    async def get_tools_from_computer(
+        self, computer: str, timeout: float = REQUEST_SECONDS, *, known_digest: str | None = None
+    ) -> GetToolsRet:
         """Fetch the tools of a Computer. `tools` has the ones that are known already.
+
+        `known_digest` is the `digest` of an earlier answer. If the tools are the same, the answer has `unchanged`, and
+        no tools.
 
         Raises:
             NotFoundError: there is no such Computer in the office.
             TimedOutError: there is no answer within `timeout` seconds.
             SMCPError: the request fails for another reason.
         """
-        return await self._run(requests.get_tools(self.name, computer, timeout))
+        return await self._run(requests.get_tools(self.name, computer, timeout, known_digest))
 
     async def get_config_from_computer(self, computer: str, timeout: float = REQUEST_SECONDS) -> GetComputerConfigRet:
         """Fetch the configuration of a Computer, without its secrets.
@@ -240,132 +261,6 @@ class AsyncSMCPAgentClient(AgentBase, AsyncOfficeClient):
             SMCPError: the request fails for another reason.
         """
         return await self._run(requests.list_computers(self.name, office_id, timeout))
-
-    async def get_finder(
-        self,
-        computer: str,
-        keywords: Sequence[str] | None = None,
-        file_type: str | None = None,
-        offset: int = 0,
-        limit: int = requests.DEFAULT_LIMIT,
-        timeout: float = REQUEST_SECONDS,
-    ) -> GetFinderRet:
-        """Fetch a page of a Computer's documents: `limit` of them from `offset`, and how many match in all.
-
-        A document matches if any keyword does.
-
-        Raises:
-            NotFoundError: there is no such Computer in the office.
-            TimedOutError: there is no answer within `timeout` seconds.
-            SMCPError: the request fails for another reason.
-        """
-        return await self._run(requests.get_finder(self.name, computer, keywords, file_type, offset, limit, timeout))
-
-    # -------------------------------------------------------------------------------------------------------- documents
-
-    async def read_contents(self, computer: str, uri: str, timeout: float = REQUEST_SECONDS) -> ReadResourceRet:
-        """Read any resource of a Computer; return the answer of its MCP server unchanged.
-
-        Raises:
-            NotFoundError: there is no such Computer in the office.
-            DocumentNotFoundError, PageOutOfRangeError, ElementNotFoundError: a `dpe://` address has no target.
-            InvalidDPEUriError: a `dpe://` address is invalid.
-            TimedOutError: there is no answer within `timeout` seconds.
-            SMCPError: the request fails for another reason.
-        """
-        return await self._run(requests.read_resource_contents(self.name, computer, uri, timeout))
-
-    async def read_resource(self, computer: str, uri: str, timeout: float = REQUEST_SECONDS) -> dict[str, Any]:
-        """Read the document, page or element at a `dpe://` address as an object; for other addresses, the MCP answer.
-
-        It raises what `read_contents` raises.
-        """
-        return await self._run(requests.read_resource(self.name, computer, uri, timeout))
-
-    async def list_resource_templates(
-        self,
-        computer: str,
-        *,
-        mcp_server: str | None = None,
-        cursor: str | None = None,
-        timeout: float = REQUEST_SECONDS,
-    ) -> ListResourceTemplatesRet:
-        """Fetch the resource templates of a Computer's MCP servers, or of one of them.
-
-        An answer with `next_cursor` has more pages: pass it as `cursor`.
-        """
-        return await self._run(requests.list_resource_templates(self.name, computer, mcp_server, cursor, timeout))
-
-    async def complete(
-        self,
-        computer: str,
-        ref: Mapping[str, Any],
-        argument: Mapping[str, Any],
-        *,
-        context: Mapping[str, str] | None = None,
-        mcp_server: str | None = None,
-        timeout: float = REQUEST_SECONDS,
-    ) -> CompleteRet:
-        """Fetch the values that an MCP server suggests for one argument of a resource template or a prompt.
-
-        `ref` and `argument` are those of MCP: `{"type": "ref/resource", "uri": template}` and
-        `{"name": "page_index", "value": "1"}`; `context` holds the arguments that have been chosen.
-        """
-        return await self._run(requests.complete(self.name, computer, ref, argument, context, mcp_server, timeout))
-
-    async def read_document_metadata(self, computer: str, uri: str, timeout: float = REQUEST_SECONDS) -> dict[str, Any]:
-        """Read the title, type, number of pages and other metadata of a document."""
-        return await self.read_resource(computer, extend_dpe_uri(uri), timeout)
-
-    async def read_document_pages(
-        self, computer: str, uri: str, offset: int = 0, limit: int = 20, timeout: float = REQUEST_SECONDS
-    ) -> dict[str, Any]:
-        """Read the metadata of a document with a part of its list of pages: `limit` of them from `offset`."""
-        return await self.read_resource(computer, requests.pages_uri(uri, offset, limit), timeout)
-
-    async def read_page(
-        self,
-        computer: str,
-        uri: str,
-        page_index: int,
-        format: str = "json",
-        categories: Sequence[str] | None = None,
-        timeout: float = REQUEST_SECONDS,
-    ) -> dict[str, Any]:
-        """Read a page of a document with its elements. Pages count from 0.
-
-        `format` is `json`, `markdown` or `text`; `categories` selects elements of these types.
-        """
-        return await self.read_resource(computer, requests.page_uri(uri, page_index, format, categories), timeout)
-
-    async def read_element(
-        self, computer: str, uri: str, element_id: str, format: str = "json", timeout: float = REQUEST_SECONDS
-    ) -> dict[str, Any]:
-        """Read one element of a document in full. `format` is `json`, `markdown` or `text`."""
-        return await self.read_resource(computer, requests.element_uri(uri, element_id, format), timeout)
-
-    async def iter_documents(
-        self, computer: str, keywords: Sequence[str] | None = None, file_type: str | None = None
-    ) -> AsyncIterator[DPEDocumentSummary]:
-        """Iterate over all documents that match; fetch them page by page."""
-        offset = 0
-        while True:
-            page = await self.get_finder(computer, keywords, file_type, offset, requests.LARGEST_LIMIT)
-            for document in page["documents"]:
-                yield document
-            # A page may have fewer documents than were requested. An empty one ends the iteration: documents may have
-            # been removed since the total was counted.
-            offset += len(page["documents"])
-            if not page["documents"] or offset >= page["total_count"]:
-                return
-
-    async def iter_pages(
-        self, computer: str, uri: str, format: str = "json", categories: Sequence[str] | None = None
-    ) -> AsyncIterator[dict[str, Any]]:
-        """Iterate over all pages of a document; read each when its turn comes."""
-        document = await self.read_document_metadata(computer, uri)
-        for index in range(requests.page_count(document)):
-            yield await self.read_page(computer, uri, index, format, categories)
 
     # ---------------------------------------------------------------------------------------------------------- changes
 

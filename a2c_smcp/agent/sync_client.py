@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from functools import partial
 from threading import Condition
@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from a2c_smcp.agent.auth import AgentAuthProvider, DefaultAgentAuthProvider
 from a2c_smcp.agent.background import SyncBackground
-from a2c_smcp.agent.base import CALL_SECONDS, REQUEST_SECONDS, SETTLE_SECONDS, AgentBase, typed
+from a2c_smcp.agent.base import CALL_SECONDS, REQUEST_SECONDS, SETTLE_SECONDS, OnProgress, OnQuestion, typed
 from a2c_smcp.agent.change_queue import ChangeQueue
+from a2c_smcp.agent.sync_resources import SyncResources
 from a2c_smcp.agent.types import AgentEventHandler, AsyncAgentEventHandler
 from a2c_smcp.errors import OfficeRefusedError, TimedOutError
 from a2c_smcp.protocol import requests
@@ -22,18 +23,11 @@ from a2c_smcp.protocol.seat import check_seconds
 from a2c_smcp.protocol.upkeep import Change, Kind
 from a2c_smcp.smcp import (
     SMCP_NAMESPACE,
-    CompleteRet,
-    DPEDocumentSummary,
     GetComputerConfigRet,
     GetDeskTopRet,
-    GetFinderRet,
     GetToolsRet,
-    ListResourceTemplatesRet,
-    ReadResourceRet,
     SessionInfo,
 )
-from a2c_smcp.transport.sync_client import SyncOfficeClient
-from a2c_smcp.utils.dpe_uri import extend_dpe_uri
 
 if TYPE_CHECKING:
     from a2c_smcp.utils.results import CallToolResult
@@ -41,11 +35,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class SMCPAgentClient(AgentBase, SyncOfficeClient):
+class SMCPAgentClient(SyncResources):
     """An Agent that blocks, for any number of threads: it uses what the Computers of its office offer.
 
     `keep` names what is fetched whenever it changes, beside the tools: "config", "desktop", "finder". The latter two
-    are also kept if the event handler has a method for them. Further options are those of python-socketio's client.
+    are also kept if the event handler has a method for them. `on_question` answers questions of tools; see the method
+    of this name. Further options are those of python-socketio's client.
     """
 
     def __init__(
@@ -54,10 +49,11 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
         event_handler: AsyncAgentEventHandler | AgentEventHandler | Any = None,
         *,
         keep: Iterable[Kind] = (),
+        on_question: OnQuestion | None = None,
         **socketio_kwargs: Any,
     ) -> None:
         super().__init__(**socketio_kwargs)
-        self._initialize_agent(auth_provider, event_handler, keep)
+        self._initialize_agent(auth_provider, event_handler, keep, on_question)
         self._progress = Condition()
         self._background = SyncBackground()
         self._handled: Changes | None = None
@@ -176,13 +172,24 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
     # --------------------------------------------------------------------------------------------------------- requests
 
     def emit_tool_call(
-        self, computer: str, tool_name: str, params: Mapping[str, Any], timeout: float
+        self,
+        computer: str,
+        tool_name: str,
+        params: Mapping[str, Any],
+        timeout: float,
+        *,
+        on_progress: OnProgress | None = None,
+        on_question: OnQuestion | None = None,
     ) -> CallToolResult:
         """Call a tool, and wait at most `timeout` seconds for its result.
 
         A call that reaches the Computer returns a result, even if the tool is unknown, forbidden, not confirmed, fails
         or takes too long: `is_error` and `error_code` of the result say so. A call that takes longer than `timeout` is
         cancelled where it runs, and so is one whose caller is cancelled or interrupted.
+
+        `on_progress` is called with a `Progress` for reports of the tool, where the connection is read, and must not
+        wait. Reports do not extend the timeout. Questions of the tool go to `on_question`, or to the function that is
+        set for all calls; the time that it takes does not count. Without one, the result explains the question.
 
         Raises:
             MalformedRequestError: `params` is not a JSON object, or `timeout` is not a number of seconds.
@@ -191,23 +198,37 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
             TooLargeError, RateLimitedError: the Server does not accept the request.
             SMCPError: the Server rejects the request for another reason, or the answer cannot be read.
         """
-        return self._run(requests.call_tool(self.name, computer, tool_name, params, timeout))
+        return self._run(self._calling(computer, tool_name, params, timeout, on_progress, on_question))
 
     def call_tool(
-        self, computer: str, tool: str, params: Mapping[str, Any] | None = None, timeout: float = CALL_SECONDS
+        self,
+        computer: str,
+        tool: str,
+        params: Mapping[str, Any] | None = None,
+        timeout: float = CALL_SECONDS,
+        *,
+        on_progress: OnProgress | None = None,
+        on_question: OnQuestion | None = None,
     ) -> CallToolResult:
         """Call a tool: `emit_tool_call` with defaults. It returns and raises the same."""
-        return self.emit_tool_call(computer, tool, params or {}, timeout)
+        return self.emit_tool_call(
+            computer, tool, params or {}, timeout, on_progress=on_progress, on_question=on_question
+        )
 
-    def get_tools_from_computer(self, computer: str, timeout: float = REQUEST_SECONDS) -> GetToolsRet:
+    def get_tools_from_computer(
+        self, computer: str, timeout: float = REQUEST_SECONDS, *, known_digest: str | None = None
+    ) -> GetToolsRet:
         """Fetch the tools of a Computer. `tools` has the ones that are known already.
+
+        `known_digest` is the `digest` of an earlier answer. If the tools are the same, the answer has `unchanged`, and
+        no tools.
 
         Raises:
             NotFoundError: there is no such Computer in the office.
             TimedOutError: there is no answer within `timeout` seconds.
             SMCPError: the request fails for another reason.
         """
-        return self._run(requests.get_tools(self.name, computer, timeout))
+        return self._run(requests.get_tools(self.name, computer, timeout, known_digest))
 
     def get_config_from_computer(self, computer: str, timeout: float = REQUEST_SECONDS) -> GetComputerConfigRet:
         """Fetch the configuration of a Computer, without its secrets.
@@ -239,131 +260,6 @@ class SMCPAgentClient(AgentBase, SyncOfficeClient):
             SMCPError: the request fails for another reason.
         """
         return self._run(requests.list_computers(self.name, office_id, timeout))
-
-    def get_finder(
-        self,
-        computer: str,
-        keywords: Sequence[str] | None = None,
-        file_type: str | None = None,
-        offset: int = 0,
-        limit: int = requests.DEFAULT_LIMIT,
-        timeout: float = REQUEST_SECONDS,
-    ) -> GetFinderRet:
-        """Fetch a page of a Computer's documents: `limit` of them from `offset`, and how many match in all.
-
-        A document matches if any keyword does.
-
-        Raises:
-            NotFoundError: there is no such Computer in the office.
-            TimedOutError: there is no answer within `timeout` seconds.
-            SMCPError: the request fails for another reason.
-        """
-        return self._run(requests.get_finder(self.name, computer, keywords, file_type, offset, limit, timeout))
-
-    # -------------------------------------------------------------------------------------------------------- documents
-
-    def read_contents(self, computer: str, uri: str, timeout: float = REQUEST_SECONDS) -> ReadResourceRet:
-        """Read any resource of a Computer; return the answer of its MCP server unchanged.
-
-        Raises:
-            NotFoundError: there is no such Computer in the office.
-            DocumentNotFoundError, PageOutOfRangeError, ElementNotFoundError: a `dpe://` address has no target.
-            InvalidDPEUriError: a `dpe://` address is invalid.
-            TimedOutError: there is no answer within `timeout` seconds.
-            SMCPError: the request fails for another reason.
-        """
-        return self._run(requests.read_resource_contents(self.name, computer, uri, timeout))
-
-    def read_resource(self, computer: str, uri: str, timeout: float = REQUEST_SECONDS) -> dict[str, Any]:
-        """Read the document, page or element at a `dpe://` address as an object; for other addresses, the MCP answer.
-
-        It raises what `read_contents` raises.
-        """
-        return self._run(requests.read_resource(self.name, computer, uri, timeout))
-
-    def list_resource_templates(
-        self,
-        computer: str,
-        *,
-        mcp_server: str | None = None,
-        cursor: str | None = None,
-        timeout: float = REQUEST_SECONDS,
-    ) -> ListResourceTemplatesRet:
-        """Fetch the resource templates of a Computer's MCP servers, or of one of them.
-
-        An answer with `next_cursor` has more pages: pass it as `cursor`.
-        """
-        return self._run(requests.list_resource_templates(self.name, computer, mcp_server, cursor, timeout))
-
-    def complete(
-        self,
-        computer: str,
-        ref: Mapping[str, Any],
-        argument: Mapping[str, Any],
-        *,
-        context: Mapping[str, str] | None = None,
-        mcp_server: str | None = None,
-        timeout: float = REQUEST_SECONDS,
-    ) -> CompleteRet:
-        """Fetch the values that an MCP server suggests for one argument of a resource template or a prompt.
-
-        `ref` and `argument` are those of MCP: `{"type": "ref/resource", "uri": template}` and
-        `{"name": "page_index", "value": "1"}`; `context` holds the arguments that have been chosen.
-        """
-        return self._run(requests.complete(self.name, computer, ref, argument, context, mcp_server, timeout))
-
-    def read_document_metadata(self, computer: str, uri: str, timeout: float = REQUEST_SECONDS) -> dict[str, Any]:
-        """Read the title, type, number of pages and other metadata of a document."""
-        return self.read_resource(computer, extend_dpe_uri(uri), timeout)
-
-    def read_document_pages(
-        self, computer: str, uri: str, offset: int = 0, limit: int = 20, timeout: float = REQUEST_SECONDS
-    ) -> dict[str, Any]:
-        """Read the metadata of a document with a part of its list of pages: `limit` of them from `offset`."""
-        return self.read_resource(computer, requests.pages_uri(uri, offset, limit), timeout)
-
-    def read_page(
-        self,
-        computer: str,
-        uri: str,
-        page_index: int,
-        format: str = "json",
-        categories: Sequence[str] | None = None,
-        timeout: float = REQUEST_SECONDS,
-    ) -> dict[str, Any]:
-        """Read a page of a document with its elements. Pages count from 0.
-
-        `format` is `json`, `markdown` or `text`; `categories` selects elements of these types.
-        """
-        return self.read_resource(computer, requests.page_uri(uri, page_index, format, categories), timeout)
-
-    def read_element(
-        self, computer: str, uri: str, element_id: str, format: str = "json", timeout: float = REQUEST_SECONDS
-    ) -> dict[str, Any]:
-        """Read one element of a document in full. `format` is `json`, `markdown` or `text`."""
-        return self.read_resource(computer, requests.element_uri(uri, element_id, format), timeout)
-
-    def iter_documents(
-        self, computer: str, keywords: Sequence[str] | None = None, file_type: str | None = None
-    ) -> Iterator[DPEDocumentSummary]:
-        """Iterate over all documents that match; fetch them page by page."""
-        offset = 0
-        while True:
-            page = self.get_finder(computer, keywords, file_type, offset, requests.LARGEST_LIMIT)
-            yield from page["documents"]
-            # A page may have fewer documents than were requested. An empty one ends the iteration: documents may have
-            # been removed since the total was counted.
-            offset += len(page["documents"])
-            if not page["documents"] or offset >= page["total_count"]:
-                return
-
-    def iter_pages(
-        self, computer: str, uri: str, format: str = "json", categories: Sequence[str] | None = None
-    ) -> Iterator[dict[str, Any]]:
-        """Iterate over all pages of a document; read each when its turn comes."""
-        document = self.read_document_metadata(computer, uri)
-        for index in range(requests.page_count(document)):
-            yield self.read_page(computer, uri, index, format, categories)
 
     # ---------------------------------------------------------------------------------------------------------- changes
 

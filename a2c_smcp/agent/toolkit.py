@@ -26,6 +26,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from a2c_smcp.agent.answers import Answer, Answers, failed_answer, result_answer
+from a2c_smcp.agent.base import OnProgress, OnQuestion
 from a2c_smcp.agent.builtin_tools import (
     FIND_DOCUMENTS,
     LOOK_AT_DESKTOP,
@@ -89,9 +90,11 @@ class ToolkitBase(ABC):
         documents: bool = False,
         timeout: float = CALL_SECONDS,
         max_text: int = MAX_TEXT,
+        on_progress: OnProgress | None = None,
+        on_question: OnQuestion | None = None,
     ) -> None:
         self._agent = agent
-        self._backend = ModelBackend(agent, self._side_by_side)
+        self._backend = ModelBackend(agent, self._side_by_side, on_progress, on_question)
         self._choice = choice or Choice()
         self._desktop = desktop
         self._documents = documents
@@ -249,7 +252,8 @@ class Toolkit(ToolkitBase):
 
     `Toolkit` is for an `AsyncSMCPAgentClient`, `SyncToolkit` for an `SMCPAgentClient`. `desktop` adds a tool that looks
     at windows; `documents` adds tools that find and read documents. `timeout` limits a call in seconds, and `max_text`
-    the text of an answer in characters.
+    the text of an answer in characters. `on_progress` and `on_question` are those of `emit_tool_call`, for all calls:
+    questions of tools go to the program, never to the model.
     """
 
     async def call(self, name: str, arguments: Arguments = None) -> Answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
+from a2c_smcp.protocol.questions import FormField, Option, Progress, Question, Reply
 from a2c_smcp.protocol.upkeep import Change, ChangeKind, Kind
 from a2c_smcp.smcp import (
     EnterOfficeNotification,
@@ -11,6 +12,7 @@ from a2c_smcp.smcp import (
     LeaveOfficeNotification,
     SMCPTool,
     UpdateMCPConfigNotification,
+    UpdateResourceNotification,
 )
 
 if TYPE_CHECKING:
@@ -49,11 +51,17 @@ class AgentEventHandler(Protocol):
     def on_finder_updated(self, computer: str, finder: GetFinderRet, client: SMCPAgentClient) -> Any:
         """Documents of a Computer changed: the first 20. They are fetched because the handler has this method."""
 
+    def on_update_resource(self, data: UpdateResourceNotification, client: SMCPAgentClient) -> Any:
+        """A resource that the program watches (`watch_resource`) changed."""
+
     def on_disconnected(self, client: SMCPAgentClient) -> Any:
         """The connection to the Server broke. The client reconnects."""
 
     def on_rejoined(self, client: SMCPAgentClient) -> Any:
         """The client is back in its office."""
+
+    def on_question(self, question: Question, client: SMCPAgentClient) -> Any:
+        """A tool asks a question, in the thread of its call: returns a `Reply`, a mapping or None."""
 
 
 class AsyncAgentEventHandler(Protocol):
@@ -81,11 +89,29 @@ class AsyncAgentEventHandler(Protocol):
     async def on_finder_updated(self, computer: str, finder: GetFinderRet, client: AsyncSMCPAgentClient) -> Any:
         """Documents of a Computer changed: the first 20. They are fetched because the handler has this method."""
 
+    async def on_update_resource(self, data: UpdateResourceNotification, client: AsyncSMCPAgentClient) -> Any:
+        """A resource that the program watches (`watch_resource`) changed."""
+
     async def on_disconnected(self, client: AsyncSMCPAgentClient) -> Any:
         """The connection to the Server broke. The client reconnects."""
 
     async def on_rejoined(self, client: AsyncSMCPAgentClient) -> Any:
         """The client is back in its office."""
 
+    async def on_question(self, question: Question, client: AsyncSMCPAgentClient) -> Any:
+        """A tool asks a question: returns a `Reply`, a mapping or None. Exceptions are raised by the call."""
 
-__all__ = ["AgentConfig", "AgentEventHandler", "AsyncAgentEventHandler", "Change", "ChangeKind", "Kind"]
+
+__all__ = [
+    "AgentConfig",
+    "AgentEventHandler",
+    "AsyncAgentEventHandler",
+    "Change",
+    "ChangeKind",
+    "FormField",
+    "Kind",
+    "Option",
+    "Progress",
+    "Question",
+    "Reply",
+]

@@ -14,11 +14,17 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     SpinnerColumn,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
 
+from a2c_smcp.utils.text import one_line
+
+BAR_WIDTH = 20
+MAX_MESSAGE = 60
+"""Characters of a tool's message beside its bar."""
 A_WHILE = 2.0
 """Seconds before a wait is shown: quick work must not flicker."""
 
@@ -48,6 +54,62 @@ async def wait_shown(what: str) -> AsyncGenerator[None]:
         # Wait until the spinner is erased, or the first line of the result would be printed into it.
         showing.cancel()
         await asyncio.gather(showing, return_exceptions=True)
+
+
+class CallShown:
+    """What a person sees of a running call: a spinner, once it takes a while, and a bar, once it reports progress."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._has_reports = False
+        self._is_terminal = sys.stderr.isatty()
+        self.resume()
+
+    def report(self, done: float, total: float | None, message: str | None) -> None:
+        """The call is so far."""
+        if not self._is_terminal:
+            return
+        if not self._has_reports:
+            self.pause()  # the spinner, which the bar replaces
+            self._has_reports = True
+        self._show()
+        if self._bar is not None and self._task is not None:
+            words = escape(one_line(message, MAX_MESSAGE)) if message else escape(self._what)
+            self._bar.update(self._task, completed=done, total=total, description=words)
+
+    def pause(self) -> None:
+        """Hide it: the terminal is needed for something else."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def resume(self) -> None:
+        """Show it again, after a while."""
+        if self._is_terminal:
+            self._timer = asyncio.get_running_loop().call_later(A_WHILE, self._show)
+
+    def _show(self) -> None:
+        if self._bar is None:
+            bar = [BarColumn(BAR_WIDTH)] if self._has_reports else []
+            columns = SpinnerColumn(), TextColumn("{task.description}"), *bar, TimeElapsedColumn()
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._task = self._bar.add_task(escape(self._what), total=None)
+            self._bar.start()
+
+
+@contextlib.contextmanager
+def call_shown(what: str) -> Generator[CallShown]:
+    """Show how a call is going while the block runs."""
+    shown = CallShown(what)
+    try:
+        yield shown
+    finally:
+        shown.pause()
 
 
 async def _show(what: str) -> None:

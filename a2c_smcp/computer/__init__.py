@@ -26,6 +26,8 @@ if TYPE_CHECKING:
         StreamableHttpServerConfig,
         ToolMeta,
     )
+    from a2c_smcp.computer.config.oauth import OAuthParameters
+    from a2c_smcp.computer.mcp.oauth.store import LoginStore
     from a2c_smcp.computer.offer.confirmation import CallToConfirm, call_to_confirm
     from a2c_smcp.computer.socketio.client import SMCPComputerClient
     from a2c_smcp.computer.types import ConfirmCallback, ServerState, ServerStatus, ToolCallRecord
@@ -36,11 +38,13 @@ __all__ = [
     "ConfigError",
     "ConfirmCallback",
     "LoadedConfig",
+    "LoginStore",
     "MCPServerCommandInput",
     "MCPServerConfig",
     "MCPServerInput",
     "MCPServerPickStringInput",
     "MCPServerPromptStringInput",
+    "OAuthParameters",
     "SMCPComputerClient",
     "ServerState",
     "ServerStatus",
@@ -77,6 +81,8 @@ __getattr__ = lazily(
             "StreamableHttpServerConfig",
             "ToolMeta",
         ],
+        "a2c_smcp.computer.config.oauth": ["OAuthParameters"],
+        "a2c_smcp.computer.mcp.oauth.store": ["LoginStore"],
         "a2c_smcp.computer.socketio.client": ["SMCPComputerClient"],
         "a2c_smcp.computer.types": ["ConfirmCallback", "ServerState", "ServerStatus", "ToolCallRecord"],
     },

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import webbrowser
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -16,8 +17,11 @@ from a2c_smcp.computer.config.inputs import InputResolver
 from a2c_smcp.computer.config.model import MCPServerConfig, MCPServerInput, input_configs
 from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.hosting.status import ServerStatus
+from a2c_smcp.computer.mcp.oauth.access import LOGIN_SECONDS, OpenUrl
+from a2c_smcp.computer.mcp.oauth.store import LoginStore
 from a2c_smcp.computer.offer.announcer import Announcer, Change
-from a2c_smcp.computer.offer.calls import OURSELVES, ToolCalls
+from a2c_smcp.computer.offer.asking import Asking
+from a2c_smcp.computer.offer.calls import OURSELVES, Continuation, ToolCalls
 from a2c_smcp.computer.offer.confirmation import Caller, ConfirmCallback
 from a2c_smcp.computer.offer.desktop.aggregator import MAX_BYTES
 from a2c_smcp.computer.offer.finder.aggregator import PATIENCE
@@ -25,6 +29,8 @@ from a2c_smcp.computer.offer.finder.documents import INDEX_BYTES
 from a2c_smcp.computer.offer.finder.organize import DEFAULT_LIMIT
 from a2c_smcp.computer.offer.history import History, ToolCallRecord
 from a2c_smcp.computer.offer.manager import CACHE_BYTES, MCPServerManager
+from a2c_smcp.computer.offer.progress import SendProgress
+from a2c_smcp.computer.offer.prompting import Prompts
 from a2c_smcp.computer.offer.reading import Reader
 from a2c_smcp.errors import NotFoundError
 from a2c_smcp.smcp import (
@@ -34,7 +40,9 @@ from a2c_smcp.smcp import (
     Desktop,
     DPEDocumentSummary,
     GetComputerConfigRet,
+    Prompt,
     ResourceContents,
+    ResourceInfo,
     ResourceTemplate,
     SMCPTool,
 )
@@ -60,7 +68,8 @@ class Computer:
     exception that it raises is logged.
 
     An MCP server is `starting`, `ready`, `stopping` and `stopped`. If it ends by itself, it is `restarting`, or
-    `failed` if it is not restarted. Its tools can be called while it is `ready`.
+    `failed` if it is not restarted. A remote server that demands a login is `waiting for login`: `alogin` logs in. Its
+    tools can be called while it is `ready`. Logins are kept for this user; `login_store` keeps them elsewhere.
     """
 
     def __init__(
@@ -79,6 +88,7 @@ class Computer:
         cache_bytes: int = CACHE_BYTES,
         index_bytes: int = INDEX_BYTES,
         patience: float = PATIENCE,
+        login_store: LoginStore | None = None,
     ) -> None:
         self.name = name
         self._resolver = input_resolver or InputResolver()
@@ -98,13 +108,17 @@ class Computer:
             resolver=self._resolver,
             policy=policy,
             announce=self._announcer.announce,
+            announce_resource=self._announcer.announce_resource,
             on_status_changed=on_status_changed,
             require_subscribe=require_subscribe,
             cache_bytes=cache_bytes,
             index_bytes=index_bytes,
+            login_store=login_store,
         )
         self._patience = patience
-        self._reader = Reader(self.mcp_manager, self._resolver.secrets.redact, patience)
+        asking = Asking(self.mcp_manager, self._resolver.secrets.redact)
+        self._prompts = Prompts(asking)
+        self._reader = Reader(asking, self._prompts, patience)
         self._calls = ToolCalls(self.mcp_manager, self._history, confirm_callback, self._resolver.secrets.redact)
 
     # ------------------------------------------------------------------------------------------------------------- life
@@ -186,6 +200,29 @@ class Computer:
             raise NotFoundError(f"there is no MCP server {name}")
         self._configured = [known for known in self._configured if known.name != name]
 
+    async def alogin(
+        self, server: str, open_url: OpenUrl = webbrowser.open, *, patience: float = LOGIN_SECONDS
+    ) -> None:
+        """Log in to a remote MCP server, and wait until it has connected with the new login, or failed to.
+
+        `open_url` gets the address where a person logs in; it may be sync or async. The login is given up after
+        `patience` seconds. A server whose `oauth` names a flow without a person is logged in at once.
+
+        Raises:
+            NotFoundError: there is no such server, or the Computer has not been booted.
+            LoginRefusedError: the login failed, was rejected, or was not completed in time.
+        """
+        await self.mcp_manager.alogin(server, open_url, patience)
+
+    async def alogout(self, server: str) -> bool:
+        """Forget the login at a remote MCP server, which then waits for another one. Returns whether there was one.
+
+        Raises:
+            NotFoundError: there is no such server, or the Computer has not been booted.
+            LoginRefusedError: the stored login cannot be removed.
+        """
+        return await self.mcp_manager.alogout(server)
+
     def get_config(self) -> GetComputerConfigRet:
         """The configuration as an Agent gets it: with placeholders, and without secrets."""
         servers = {config.name: config.shown() for config in self.mcp_servers}
@@ -206,19 +243,33 @@ class Computer:
         timeout: float | None = None,
         *,
         caller: Caller = OURSELVES,
+        send_progress: SendProgress | None = None,
+        continuation: Continuation | None = None,
     ) -> CallToolResult:
         """Call a tool, as an Agent does. A failure is a result with `is_error` and `error_code`; nothing is raised.
 
-        `req_id` identifies the call: `acancel_tool` cancels it.
+        `req_id` identifies the call: `acancel_tool` cancels it. `send_progress(progress, total, message)` is awaited
+        for reports of the tool, at most ten times a second. If the tool asks a question, the result has
+        `meta["a2c_input_required"]`; the same tool and parameters with a `continuation` give it the answer.
         """
-        return await self._calls.execute(req_id, tool_name, parameters, timeout, caller)
+        return await self._calls.execute(
+            req_id,
+            tool_name,
+            parameters,
+            timeout,
+            caller,
+            send_progress=send_progress,
+            continuation=continuation,
+        )
 
     async def acancel_tool(self, req_id: str, *, caller: Caller | None = None) -> bool:
         """Cancel a running call, of one caller or of any. Returns whether there was one."""
         return self._calls.cancel(req_id, caller)
 
     async def acancel_office(self, office_id: str, agent: str | None = None) -> bool:
-        """Cancel every running call of an office, or of one Agent there. Returns whether there was one."""
+        """Cancel every running call of an office, or of one Agent there, and end what is watched from there. Returns
+        whether there was a call."""
+        self.mcp_manager.end_watches(self.mcp_manager.watches.end_all(office_id, agent))
         return self._calls.cancel_all(office_id, agent)
 
     async def aget_tool_call_history(self) -> tuple[ToolCallRecord, ...]:
@@ -271,17 +322,73 @@ class Computer:
         """How many documents `get_finder` does not know, because its index is full (`index_bytes`)."""
         return self.mcp_manager.finder.left_out
 
-    async def read_resource(self, uri: str) -> list[ResourceContents]:
-        """Read a document, page, element or window, or anything else that some MCP server lists.
+    async def read_resource(self, uri: str, mcp_server: str | None = None) -> list[ResourceContents]:
+        """Read a document, page, element or window, or anything else that some MCP server lists or has a template for.
+        A server that is named is asked for any address.
 
         Raises:
             InvalidDPEUriError: it is a `dpe://` URI and not a valid one.
             DocumentNotFoundError, PageOutOfRangeError, ElementNotFoundError: the server does not have it.
-            NotFoundError: no server has it.
+            NotFoundError: no server has it; `MCPServerNotFoundError`: `mcp_server` does not exist or is not ready.
+            MalformedRequestError: several servers have it, and `mcp_server` names none of them.
             TimedOutError: the server did not answer in time.
             SMCPError: the server failed.
         """
-        return await self._reader.read(uri)
+        return await self._reader.read(uri, mcp_server)
+
+    async def get_resources(
+        self, mcp_server: str | None = None, cursor: str | None = None
+    ) -> tuple[list[ResourceInfo], str | None]:
+        """A page of the resources of all MCP servers, or of one; and the cursor of the next page.
+
+        Raises:
+            MCPServerNotFoundError: there is no such MCP server, or it is not ready.
+            CapabilityMissingError: the one MCP server that was asked has no resources.
+            MalformedRequestError: there is no such cursor.
+            SMCPError: the one MCP server that was asked failed.
+        """
+        return await self._reader.resources(mcp_server, cursor)
+
+    async def watch_resource(
+        self, uri: str, mcp_server: str | None = None, *, watch: bool = True, caller: Caller = OURSELVES
+    ) -> None:
+        """Let an Agent watch a resource, or stop watching it. It gets `notify:update_resource` for each change, until
+        it leaves the office, or this Computer does.
+
+        Raises:
+            CapabilityMissingError: the MCP server announces no changes of resources.
+            RateLimitedError: too many resources are watched.
+            SMCPError: as `read_resource`.
+        """
+        if watch:
+            await self._reader.watch(uri, mcp_server, caller)
+        else:
+            self._reader.unwatch(uri, mcp_server, caller)
+
+    async def list_prompts(
+        self, mcp_server: str | None = None, cursor: str | None = None
+    ) -> tuple[list[Prompt], str | None]:
+        """A page of the prompts of all MCP servers, or of one; and the cursor of the next page.
+
+        Raises:
+            MCPServerNotFoundError: there is no such MCP server, or it is not ready.
+            CapabilityMissingError: the one MCP server that was asked has no prompts.
+            MalformedRequestError: there is no such cursor.
+            SMCPError: the one MCP server that was asked failed.
+        """
+        return await self._prompts.listed(mcp_server, cursor)
+
+    async def get_prompt(
+        self, name: str, arguments: Mapping[str, str] | None = None, mcp_server: str | None = None
+    ) -> dict[str, Any]:
+        """The messages of a prompt, as its MCP server writes them.
+
+        Raises:
+            NotFoundError: no MCP server has it; `MCPServerNotFoundError`: `mcp_server` does not exist or is not ready.
+            MalformedRequestError: several MCP servers have it, or the arguments are invalid.
+            SMCPError: the MCP server failed.
+        """
+        return await self._prompts.get(name, arguments, mcp_server)
 
     async def list_resource_templates(
         self, mcp_server: str | None = None, cursor: str | None = None

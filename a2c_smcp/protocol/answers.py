@@ -121,10 +121,15 @@ def read_object(ack: Any, req_id: str | None = None) -> dict[str, Any]:
     return answer
 
 
-def read_tools(ack: Any, req_id: str) -> smcp.GetToolsRet:
-    """The answer to `client:get_tools`."""
+def read_tools(ack: Any, req_id: str, known_digest: str | None = None) -> smcp.GetToolsRet:
+    """The answer to `client:get_tools`. It may leave out the list with the digest `known_digest`."""
     answer = read_object(ack, req_id)
-    return {"tools": _items(answer, "tools", _tool), "req_id": req_id}
+    if answer.get("unchanged") is True and known_digest is not None:
+        return {"tools": [], "unchanged": True, "digest": known_digest, "req_id": req_id}
+    found = smcp.GetToolsRet(tools=_items(answer, "tools", _tool), req_id=req_id)
+    if isinstance(digest := answer.get("digest"), str):
+        found["digest"] = digest
+    return found
 
 
 def read_desktop(ack: Any, req_id: str) -> smcp.GetDeskTopRet:
@@ -156,6 +161,31 @@ def read_templates(ack: Any, req_id: str) -> smcp.ListResourceTemplatesRet:
     """The answer to `client:list_resource_templates`."""
     answer = read_object(ack, req_id)
     found = smcp.ListResourceTemplatesRet(templates=_items(answer, "templates", _template), req_id=req_id)
+    if isinstance(cursor := answer.get("next_cursor"), str):
+        found["next_cursor"] = cursor
+    return found
+
+
+def read_prompts(ack: Any, req_id: str) -> smcp.ListPromptsRet:
+    """The answer to `client:list_prompts`."""
+    answer = read_object(ack, req_id)
+    found = smcp.ListPromptsRet(prompts=_items(answer, "prompts", _prompt), req_id=req_id)
+    if isinstance(cursor := answer.get("next_cursor"), str):
+        found["next_cursor"] = cursor
+    return found
+
+
+def read_prompt(ack: Any, req_id: str) -> smcp.GetPromptRet:
+    """The answer to `client:get_prompt`."""
+    answer = read_object(ack, req_id)
+    messages = _items(answer, "messages", _message)
+    return cast("smcp.GetPromptRet", {**answer, "messages": messages, "req_id": req_id})
+
+
+def read_resources(ack: Any, req_id: str, mcp_server: str | None) -> smcp.GetResourcesRet:
+    """The answer to `client:get_resources` about one MCP server, or about all."""
+    answer = read_object(ack, req_id)
+    found = smcp.GetResourcesRet(resources=_items(answer, "resources", _resource_of(mcp_server)), req_id=req_id)
     if isinstance(cursor := answer.get("next_cursor"), str):
         found["next_cursor"] = cursor
     return found
@@ -283,6 +313,24 @@ def _part(item: Any) -> dict[str, Any]:
 
 def _template(item: Any) -> dict[str, Any]:
     return _fields(item, "uriTemplate", "name", "mcp_server")
+
+
+def _prompt(item: Any) -> dict[str, Any]:
+    return _fields(item, "name", "mcp_server")
+
+
+def _message(item: Any) -> dict[str, Any]:
+    return _fields(item, "role")
+
+
+def _resource_of(mcp_server: str | None) -> Callable[[Any], dict[str, Any]]:
+    def check(item: Any) -> dict[str, Any]:
+        resource = _fields(item, "uri", "name")
+        if mcp_server is not None and "mcp_server" not in resource:
+            resource = {**resource, "mcp_server": mcp_server}
+        return _fields(resource, "mcp_server")
+
+    return check
 
 
 def _session(item: Any) -> dict[str, Any]:

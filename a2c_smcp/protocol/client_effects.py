@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.protocol.flow import Effect, MaybeAwaitable
+from a2c_smcp.protocol.questions import Question
 from a2c_smcp.types import Role
 
 if TYPE_CHECKING:
@@ -107,6 +109,17 @@ class Pause(Effect[ClientBackend, None]):
 
     def perform(self, backend: ClientBackend) -> MaybeAwaitable[None]:
         return backend.pause(self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Consult(Effect[ClientBackend, Any]):
+    """Let the program answer a question of a tool."""
+
+    answer: Callable[[Question], MaybeAwaitable[Any]]
+    question: Question
+
+    def perform(self, backend: ClientBackend) -> MaybeAwaitable[Any]:
+        return self.answer(self.question)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,13 +24,19 @@ _SHAPES: dict[str, Any] = {
     smcp.READ_RESOURCE_EVENT: smcp.ReadResourceReq,
     smcp.LIST_RESOURCE_TEMPLATES_EVENT: smcp.ListResourceTemplatesReq,
     smcp.COMPLETE_EVENT: smcp.CompleteReq,
+    smcp.LIST_PROMPTS_EVENT: smcp.ListPromptsReq,
+    smcp.GET_PROMPT_EVENT: smcp.GetPromptReq,
+    smcp.GET_RESOURCES_EVENT: smcp.GetResourcesReq,
+    smcp.WATCH_RESOURCE_EVENT: smcp.WatchResourceReq,
     smcp.JOIN_OFFICE_EVENT: smcp.EnterOfficeReq,
     smcp.LEAVE_OFFICE_EVENT: smcp.LeaveOfficeReq,
     smcp.UPDATE_CONFIG_EVENT: smcp.UpdateComputerConfigReq,
     smcp.UPDATE_TOOL_LIST_EVENT: smcp.UpdateComputerConfigReq,
     smcp.UPDATE_DESKTOP_EVENT: smcp.UpdateComputerConfigReq,
     smcp.UPDATE_FINDER_EVENT: smcp.UpdateComputerConfigReq,
+    smcp.UPDATE_RESOURCE_EVENT: smcp.UpdateResourceReq,
     smcp.CANCEL_TOOL_CALL_EVENT: smcp.CancelToolCallReq,
+    smcp.TOOL_CALL_PROGRESS_EVENT: smcp.ToolCallProgress,
     smcp.LIST_ROOM_EVENT: smcp.ListRoomReq,
 }
 KNOWN_EVENTS = frozenset(_SHAPES)
@@ -44,6 +50,7 @@ _IDENTIFIERS = {
     event: tuple(field for field in (*_ROUTING, "name", "office_id", "tool_name") if field in shape.__required_keys__)
     for event, shape in _SHAPES.items()
 }
+_FIELDS = {event: tuple(shape.__annotations__) for event, shape in _SHAPES.items()}
 # Names appear in logs and on terminals, where control characters (C0, C1) could forge lines and colours. A lone
 # surrogate passes Python's own JSON parser, and cannot be written as UTF-8.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -65,6 +72,11 @@ def check_payload(event: str, data: Any, limits: Limits) -> dict[str, Any]:
     for field in _IDENTIFIERS.get(event, _ROUTING):
         _check_identifier(field, payload[field], limits.name_length)
     return payload
+
+
+def known_fields(event: str, data: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a payload that its event defines."""
+    return {field: data[field] for field in _FIELDS[event] if field in data}
 
 
 def check_timeout(event: str, data: dict[str, Any], limits: Limits) -> int:

@@ -12,8 +12,10 @@ import logging
 import math
 import os
 import random
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from a2c_smcp import smcp
 from a2c_smcp.errors import InvalidAnswerError, MalformedRequestError, SMCPError, TimedOutError
@@ -31,8 +33,9 @@ from a2c_smcp.protocol.answers import (
     retry_after,
     timed_out,
 )
-from a2c_smcp.protocol.client_effects import Ask, ClientBackend, Pause, ReadResult, Tell
-from a2c_smcp.protocol.flow import AnswerT, Flow
+from a2c_smcp.protocol.client_effects import Ask, ClientBackend, Consult, Pause, ReadResult, Tell
+from a2c_smcp.protocol.flow import AnswerT, Flow, MaybeAwaitable
+from a2c_smcp.protocol.questions import MAX_ROUNDS, Asked, Question, read_questions, read_reply
 from a2c_smcp.protocol.seat import check_seconds
 from a2c_smcp.utils.dpe_uri import extend_dpe_uri, is_dpe_uri, parse_dpe_uri, without_query
 from a2c_smcp.utils.failures import log_failure
@@ -45,14 +48,33 @@ logger = logging.getLogger(__name__)
 _LONGER = 1.5
 """The most that a client waits after a 429, as a multiple of what the Server says."""
 
+_SHORTEST = 1.0
+"""The least seconds that a call gets after its question was answered."""
+_NOTHING = contextlib.nullcontext()
+
+AnswerQuestion: TypeAlias = Callable[[Question], MaybeAwaitable[Any]]
+"""Answers a question: with a `Reply`, with the values of the form, or with None to decline."""
+Listen: TypeAlias = Callable[[str], AbstractContextManager[None]]
+"""Listens to the reports about the request with this id, for as long as the block runs."""
+
 DEFAULT_LIMIT = 20
 LARGEST_LIMIT = 100
 
 
 def call_tool(
-    agent: str, computer: str, tool_name: str, params: Mapping[str, Any], timeout: float
+    agent: str,
+    computer: str,
+    tool_name: str,
+    params: Mapping[str, Any],
+    timeout: float,
+    *,
+    answer: AnswerQuestion | None = None,
+    listen: Listen | None = None,
 ) -> Flow[ClientBackend, CallToolResult]:
     """Call a tool. After `timeout` seconds, or when the caller is interrupted, the Computer gets a cancellation.
+
+    `answer` answers the questions of the tool, after which the call goes on; the time that it takes does not count.
+    Without it, the result explains the question. `listen` is entered with the id of each request.
 
     Raises:
         MalformedRequestError: `timeout` is not a positive number of seconds.
@@ -61,10 +83,9 @@ def call_tool(
     seconds = check_seconds(timeout)
     if not isinstance(params, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise MalformedRequestError("params: an object is expected")
-    req_id = new_id()
     request = smcp.ToolCallReq(
         agent=agent,
-        req_id=req_id,
+        req_id=new_id(),
         computer=computer,
         tool_name=tool_name,
         params=dict(params),
@@ -72,6 +93,24 @@ def call_tool(
         # while the caller still waits.
         timeout=math.ceil(seconds),
     )
+    for _ in range(MAX_ROUNDS):
+        began = time.monotonic()
+        with listen(request["req_id"]) if listen is not None else _NOTHING:
+            result, asked = yield from _call_once(request, seconds)
+        if answer is None or asked is None:
+            return result
+        seconds = max(seconds - (time.monotonic() - began), _SHORTEST)
+        replies = yield from _consult(request, asked, answer)
+        request = request.copy()
+        request["timeout"] = math.ceil(seconds)  # the `req_id` stays: it is the same call
+        request["input_responses"], request["request_state"] = replies, asked.request_state
+    raise InvalidAnswerError(f"{computer} asks more than {MAX_ROUNDS} times in one call")
+
+
+def _call_once(request: smcp.ToolCallReq, seconds: float) -> Flow[ClientBackend, tuple[CallToolResult, Asked | None]]:
+    """Send one request of a call: its result, and the questions in it."""
+    agent, req_id = request["agent"], request["req_id"]
+    computer, tool_name = request["computer"], request["tool_name"]
     logger.debug("calling %s of %s", tool_name, computer, extra={"req_id": req_id})
     with _logged(smcp.TOOL_CALL_EVENT, req_id):
         try:
@@ -80,7 +119,7 @@ def call_tool(
             place = f"{tool_name} of {computer}"
             log_failure(logger, smcp.TOOL_CALL_EVENT, req_id, error.code, f"{place}: {error.message}; it is cancelled")
             yield from _cancel(agent, req_id)
-            return (yield from ReadResult(timed_out(seconds)))
+            return (yield from ReadResult(timed_out(seconds))), None
         except BaseException as error:
             # Only KeyboardInterrupt, CancelledError and their like: the caller does not wait any more. After any other
             # error the Server has answered, or has cancelled the call because the connection broke.
@@ -90,10 +129,27 @@ def call_tool(
         answer = read_object(ack)
         result = yield from ReadResult(answer)
     # A tool that failed is a result for the model to read, not an error. It is logged all the same, like a rejection.
-    if (failure := failure_in(answer)) is not None:
+    if (failure := failure_in(answer)) is None:
+        return result, None
+    asked = read_questions(answer, computer, tool_name)
+    if asked is None:
         place = f"{tool_name} of {computer}"
         log_failure(logger, smcp.TOOL_CALL_EVENT, req_id, failure.code, f"{place}: {failure.message}")
-    return result
+    return result, asked
+
+
+def _consult(
+    request: smcp.ToolCallReq, asked: Asked, answer: AnswerQuestion
+) -> Flow[ClientBackend, dict[str, smcp.InputResponse]]:
+    """Let the program answer the questions of a call. If it fails, or is interrupted, the call is cancelled."""
+    replies: dict[str, smcp.InputResponse] = {}
+    try:
+        for key, question in asked.questions.items():
+            replies[key] = read_reply((yield from Consult(answer, question))).to_wire()
+    except BaseException:
+        yield from _cancel(request["agent"], request["req_id"])
+        raise
+    return replies
 
 
 def _cancel(agent: str, req_id: str) -> Flow[ClientBackend, None]:
@@ -111,7 +167,7 @@ def _logged(event: str, req_id: str) -> Generator[None]:
         raise
 
 
-def _ask(
+def ask(
     event: str, request: Mapping[str, Any], timeout: float, read: Callable[[Any, str], AnswerT]
 ) -> Flow[ClientBackend, AnswerT]:
     """Send a request and read its answer.
@@ -138,16 +194,24 @@ def _ask_patiently(event: str, request: Mapping[str, Any], timeout: float) -> Fl
         remaining -= seconds
 
 
-def get_tools(agent: str, computer: str, timeout: float) -> Flow[ClientBackend, smcp.GetToolsRet]:
-    """The tools of a Computer."""
+def get_tools(
+    agent: str, computer: str, timeout: float, known_digest: str | None = None
+) -> Flow[ClientBackend, smcp.GetToolsRet]:
+    """The tools of a Computer; without the list, if it is the one with the digest `known_digest`."""
     request = smcp.GetToolsReq(agent=agent, req_id=new_id(), computer=computer)
-    return (yield from _ask(smcp.GET_TOOLS_EVENT, request, timeout, read_tools))
+    if known_digest is not None:
+        request["known_digest"] = known_digest
+
+    def read(ack: Any, req_id: str) -> smcp.GetToolsRet:
+        return read_tools(ack, req_id, known_digest)
+
+    return (yield from ask(smcp.GET_TOOLS_EVENT, request, timeout, read))
 
 
 def get_config(agent: str, computer: str, timeout: float) -> Flow[ClientBackend, smcp.GetComputerConfigRet]:
     """The configuration of a Computer."""
     request = smcp.GetComputerConfigReq(agent=agent, req_id=new_id(), computer=computer)
-    return (yield from _ask(smcp.GET_CONFIG_EVENT, request, timeout, read_config))
+    return (yield from ask(smcp.GET_CONFIG_EVENT, request, timeout, read_config))
 
 
 def get_desktop(
@@ -159,7 +223,7 @@ def get_desktop(
         request["desktop_size"] = size
     if window is not None:
         request["window"] = window
-    return (yield from _ask(smcp.GET_DESKTOP_EVENT, request, timeout, read_desktop))
+    return (yield from ask(smcp.GET_DESKTOP_EVENT, request, timeout, read_desktop))
 
 
 def get_finder(
@@ -182,20 +246,24 @@ def get_finder(
         request["offset"] = offset
     if limit != DEFAULT_LIMIT:
         request["limit"] = limit
-    return (yield from _ask(smcp.GET_FINDER_EVENT, request, timeout, read_finder))
+    return (yield from ask(smcp.GET_FINDER_EVENT, request, timeout, read_finder))
 
 
 def read_resource_contents(
-    agent: str, computer: str, uri: str, timeout: float
+    agent: str, computer: str, uri: str, timeout: float, mcp_server: str | None = None
 ) -> Flow[ClientBackend, smcp.ReadResourceRet]:
     """A resource, as its MCP server gives it."""
     request = smcp.ReadResourceReq(agent=agent, req_id=new_id(), computer=computer, uri=uri)
-    return (yield from _ask(smcp.READ_RESOURCE_EVENT, request, timeout, read_contents))
+    if mcp_server is not None:
+        request["mcp_server"] = mcp_server
+    return (yield from ask(smcp.READ_RESOURCE_EVENT, request, timeout, read_contents))
 
 
-def read_resource(agent: str, computer: str, uri: str, timeout: float) -> Flow[ClientBackend, dict[str, Any]]:
+def read_resource(
+    agent: str, computer: str, uri: str, timeout: float, mcp_server: str | None = None
+) -> Flow[ClientBackend, dict[str, Any]]:
     """The body of a document, page or element; of any other resource the MCP answer."""
-    answer = yield from read_resource_contents(agent, computer, uri, timeout)
+    answer = yield from read_resource_contents(agent, computer, uri, timeout, mcp_server)
     return read_body(uri, answer)
 
 
@@ -208,7 +276,7 @@ def list_resource_templates(
         request["mcp_server"] = mcp_server
     if cursor is not None:
         request["cursor"] = cursor
-    return (yield from _ask(smcp.LIST_RESOURCE_TEMPLATES_EVENT, request, timeout, read_templates))
+    return (yield from ask(smcp.LIST_RESOURCE_TEMPLATES_EVENT, request, timeout, read_templates))
 
 
 def complete(
@@ -232,13 +300,13 @@ def complete(
         request["context"] = {"arguments": dict(context)}
     if mcp_server is not None:
         request["mcp_server"] = mcp_server
-    return (yield from _ask(smcp.COMPLETE_EVENT, request, timeout, read_completion))
+    return (yield from ask(smcp.COMPLETE_EVENT, request, timeout, read_completion))
 
 
 def list_computers(agent: str, office_id: str, timeout: float) -> Flow[ClientBackend, list[smcp.SessionInfo]]:
     """The Computers in the Agent's office."""
     request = smcp.ListRoomReq(agent=agent, req_id=new_id(), office_id=office_id)
-    members = yield from _ask(smcp.LIST_ROOM_EVENT, request, timeout, read_roster)
+    members = yield from ask(smcp.LIST_ROOM_EVENT, request, timeout, read_roster)
     return [member for member in members if member["role"] == "computer"]
 
 

@@ -35,7 +35,7 @@ from a2c_smcp.protocol.answers import refusal
 from a2c_smcp.protocol.flow import Flow
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.office import Member, Move, admit, dismiss
-from a2c_smcp.protocol.payloads import check_payload, check_timeout
+from a2c_smcp.protocol.payloads import check_payload, check_timeout, known_fields
 from a2c_smcp.protocol.server_effects import (
     Call,
     CallerGone,
@@ -230,6 +230,21 @@ def _relay_notice(notification: str) -> Callable[[Request], ServerFlow]:
     return announce
 
 
+def _relay_to_agent(notification: str) -> Callable[[Request], ServerFlow]:
+    """The flow of a Computer's event that concerns only the Agent of its office."""
+
+    def tell(request: Request) -> ServerFlow:
+        sender = yield from _sender(request, "computer")
+        data = check_payload(request.event, request.data, request.limits)
+        agent = (yield from FindMember(sender.office, sender.name)).agent
+        if agent is not None:
+            # Only the fields of the event: of a large one, others were not read, and cannot be written again.
+            notice = {**known_fields(request.event, data), "computer": sender.name}
+            yield from Notify(agent.sid, notification, notice, office_id=sender.office)
+
+    return tell
+
+
 def cancel(request: Request) -> ServerFlow:
     """Tell the office that the Agent cancels a call; the Computer that runs the call stops it."""
     sender = yield from _sender(request, "agent")
@@ -301,6 +316,12 @@ def _elsewhere(sender: Member, offices: Sequence[str], problem: str) -> Flow[Ser
     return HiddenOfficeError(problem) if offices else NotFoundError(problem)
 
 
+TO_THE_AGENT = {
+    smcp.TOOL_CALL_PROGRESS_EVENT: smcp.TOOL_CALL_PROGRESS_NOTIFICATION,
+    smcp.UPDATE_RESOURCE_EVENT: smcp.UPDATE_RESOURCE_NOTIFICATION,
+}
+"""The events of a Computer that are relayed to the Agent of its office alone, and their notifications."""
+
 FLOWS: dict[str, Callable[[Request], ServerFlow]] = {
     smcp.JOIN_OFFICE_EVENT: join,
     smcp.LEAVE_OFFICE_EVENT: leave,
@@ -310,5 +331,6 @@ FLOWS: dict[str, Callable[[Request], ServerFlow]] = {
     smcp.UPDATE_TOOL_LIST_EVENT: _relay_notice(smcp.UPDATE_TOOL_LIST_NOTIFICATION),
     smcp.UPDATE_DESKTOP_EVENT: _relay_notice(smcp.UPDATE_DESKTOP_NOTIFICATION),
     smcp.UPDATE_FINDER_EVENT: _relay_notice(smcp.UPDATE_FINDER_NOTIFICATION),
+    **{event: _relay_to_agent(notification) for event, notification in TO_THE_AGENT.items()},
 }
 """The flow of each `server:*` event. Every `client:*` event uses `forward`."""

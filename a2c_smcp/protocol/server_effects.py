@@ -47,7 +47,7 @@ class ServerBackend(Protocol):
     def registry(self) -> Registry: ...
 
     def find(self, office_id: str, name: str) -> MaybeAwaitable[Office]:
-        """An office as `Registry.office` has it, perhaps a moment old: to find the target of a call."""
+        """An office as `Registry.office` has it, perhaps a moment old: to find the target of a call or a notice."""
         ...
 
     def grant(self, sid: str) -> Grant:
@@ -71,8 +71,11 @@ class ServerBackend(Protocol):
         """Stop sending it what is sent to the office."""
         ...
 
-    def notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> MaybeAwaitable[None]:
-        """Send an event to an office, without the connection `skip`, or to one connection."""
+    def notify(
+        self, to: str, event: str, data: Mapping[str, Any], skip: str | None, office_id: str | None
+    ) -> MaybeAwaitable[None]:
+        """Send an event to an office, without the connection `skip`, or to one connection; with `office_id`, only while
+        it is in that office."""
         ...
 
     def call(self, call: Call) -> MaybeAwaitable[Any]:
@@ -198,15 +201,17 @@ class LeaveRoom(Effect[ServerBackend, None]):
 
 @dataclass(frozen=True, slots=True)
 class Notify(Effect[ServerBackend, None]):
-    """Send an event to an office (`skip` leaves one connection out) or to a single connection."""
+    """Send an event to an office (`skip` leaves one connection out) or to a single connection. With `office_id`, the
+    connection gets it only while it is in that office."""
 
     to: str
     event: str
     data: Mapping[str, Any]
     skip: str | None = None
+    office_id: str | None = None
 
     def perform(self, backend: ServerBackend) -> MaybeAwaitable[None]:
-        return backend.notify(self.to, self.event, self.data, self.skip)
+        return backend.notify(self.to, self.event, self.data, self.skip, self.office_id)
 
 
 @dataclass(frozen=True, slots=True)

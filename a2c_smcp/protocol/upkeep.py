@@ -23,7 +23,11 @@ INTERVAL = 0.1
 _RETRIES = Backoff(0.5, 30.0)
 
 Kind: TypeAlias = Literal["tools", "config", "desktop", "finder"]
-ChangeKind: TypeAlias = Literal["enter", "leave", "tools", "config", "desktop", "finder", "disconnected", "rejoined"]
+ChangeKind: TypeAlias = Literal[
+    "enter", "leave", "tools", "config", "desktop", "finder", "resource", "disconnected", "rejoined"
+]
+Watched: TypeAlias = tuple[str, str | None]
+"""The address of a resource, and its MCP server if one was named."""
 
 _UPDATES: dict[str, tuple[Kind, ...]] = {
     smcp.UPDATE_CONFIG_NOTIFICATION: ("config", "tools"),
@@ -33,7 +37,7 @@ _UPDATES: dict[str, tuple[Kind, ...]] = {
 }
 # A timeout, the rate limit, a fault inside the Computer: all of these pass. Any other error is the answer to this
 # request and would come again; the next notification of a change starts a new fetch anyway.
-_WORTH_RETRYING = frozenset((408, 429, 500))
+WORTH_RETRYING = frozenset((408, 429, 500))
 _NO_WONDER = frozenset((404, 503))
 """Codes that need no warning: the Computer left, or the connection broke, which is reported anyway."""
 
@@ -43,11 +47,11 @@ class Change:
     """Something that changed in the office of an Agent."""
 
     kind: ChangeKind
-    """`enter`, `leave`, `tools`, `config`, `desktop`, `finder`, `disconnected` or `rejoined`."""
+    """`enter`, `leave`, `tools`, `config`, `desktop`, `finder`, `resource`, `disconnected` or `rejoined`."""
     computer: str | None = None
     """The name of the Computer; None for `disconnected` and `rejoined`."""
     data: Any = None
-    """The new value, if the Agent keeps this kind; else None."""
+    """The new value, if the Agent keeps this kind; the notification for `enter`, `leave` and `resource`; else None."""
 
 
 @dataclass(eq=False, slots=True)
@@ -66,14 +70,16 @@ class _Job:
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """A fetch to run after `delay` seconds, between `begin` and `end`. Without a Computer it fetches the roster."""
+    """A fetch to run after `delay` seconds, between `begin` and `end`. Without a Computer it fetches the roster; the
+    kind `watches` requests again what was watched, and its outcome is what that failed for."""
 
     computer: str | None
-    kind: Kind | None
+    kind: Kind | Literal["watches"] | None
     delay: float
     job: _Job = field(repr=False)
 
 
+_Key: TypeAlias = tuple[str | None, Kind | Literal["watches"] | None]
 Action: TypeAlias = Change | Fetch
 Actions: TypeAlias = list[Action]
 
@@ -85,9 +91,13 @@ class Upkeep:
         self.keep: tuple[Kind, ...] = tuple(dict.fromkeys(keep))
         self.offers: dict[str, dict[Kind, Any]] = {}
         """By Computer, in order of arrival."""
+        self.watched: dict[str, set[Watched]] = {}
+        """The resources that the program watches, by Computer."""
+        self._unwatched: set[str] = set()
+        """The Computers at which some of them could not be watched again."""
         self._office_id: str | None = None
-        self._jobs: dict[tuple[str | None, Kind | None], _Job] = {}
-        self._started: dict[tuple[str | None, Kind | None], float] = {}
+        self._jobs: dict[_Key, _Job] = {}
+        self._started: dict[_Key, float] = {}
         """The last fetches from Computers that left: one that leaves and enters in a loop is not fetched more often."""
         self._heard: list[tuple[str, bool]] | None = None
         """Enters and leaves since the roster was requested, which are newer than the roster; None while none is."""
@@ -116,6 +126,8 @@ class Upkeep:
         self.offers = {}
         self._jobs = {}
         self._started = {}
+        self.watched = {}
+        self._unwatched = set()
         self._heard = None
 
     def lose(self) -> Actions:
@@ -143,13 +155,31 @@ class Upkeep:
             return self._dismiss(computer, notice)
         if computer not in self.offers:
             return []  # the roster, which is being fetched, will have it
+        if event == smcp.UPDATE_RESOURCE_NOTIFICATION:
+            # Only what the program watches: the Computer must not be able to fill its queue with made-up addresses.
+            return [Change("resource", computer, notice)] if self._is_watched(computer, notice) else []
         actions: Actions = []
+        # With its tools, an MCP server may have become ready that has a resource to watch.
+        if computer in self._unwatched and event in _UPDATES:
+            actions += self._want(computer, "watches", now)
         for kind in _UPDATES.get(event, ()):
             if kind in self.keep:
                 actions += self._want(computer, kind, now)
             else:
                 actions.append(Change(kind, computer))
         return actions
+
+    def watch(self, computer: str, watched: Watched) -> None:
+        """The program watches a resource. It stays watched when the Agent or the Computer comes back to the office."""
+        self.watched.setdefault(computer, set()).add(watched)
+
+    def unwatch(self, computer: str, uri: str, mcp_server: str | None) -> None:
+        """The program does not watch a resource any more, of one MCP server or of any."""
+        left = {each for each in self.watched.get(computer, ()) if each[0] != uri or mcp_server not in (None, each[1])}
+        if left:
+            self.watched[computer] = left
+        else:
+            self.watched.pop(computer, None)
 
     def begin(self, fetch: Fetch, now: float) -> bool:
         """The delay of a fetch has passed; whether the fetch is still wanted."""
@@ -190,7 +220,11 @@ class Upkeep:
 
     # -------------------------------------------------------------------------------------------------------- the rules
 
-    def _want(self, computer: str | None, kind: Kind | None, now: float) -> Actions:
+    def _is_watched(self, computer: str, notice: Mapping[str, Any]) -> bool:
+        uri, server = notice.get("uri"), notice.get("mcp_server")
+        return any(each[0] == uri and each[1] in (None, server) for each in self.watched.get(computer, ()))
+
+    def _want(self, computer: str | None, kind: Kind | Literal["watches"] | None, now: float) -> Actions:
         key = computer, kind
         job = self._jobs.get(key) or _Job(self._started.pop(key, -INTERVAL))
         if job.is_wanted and not job.is_running and job.failures:
@@ -206,7 +240,7 @@ class Upkeep:
 
     def _failed(self, fetch: Fetch, error: SMCPError) -> Fetch | None:
         what = f"{fetch.kind} of {fetch.computer}" if fetch.computer is not None else "members of the office"
-        if error.code not in _WORTH_RETRYING:
+        if error.code not in WORTH_RETRYING:
             if error.code not in _NO_WONDER:
                 logger.warning("cannot fetch the %s: %s (%d)", what, error.message, error.code)
             return None
@@ -223,8 +257,21 @@ class Upkeep:
         # It left while the fetch ran. Storing the value would bring it back into the view.
         if fetch.computer not in self.offers:
             return []
+        if fetch.kind == "watches":
+            return self._watched_again(fetch.computer, cast("set[Watched]", outcome))
         self.offers[fetch.computer][fetch.kind] = outcome
         return [Change(fetch.kind, fetch.computer, outcome)]
+
+    def _watched_again(self, computer: str, failed: set[Watched]) -> Actions:
+        if failed:
+            self._unwatched.add(computer)
+        else:
+            self._unwatched.discard(computer)
+        # What changed while nobody watched was not announced, so the program has to look.
+        return [
+            Change("resource", computer, _resource_notice(computer, *each))
+            for each in sorted(self.watched.get(computer, set()) - failed, key=str)
+        ]
 
     def _compare(self, present: list[str], now: float) -> Actions:
         """Bring the known Computers in line with the roster.
@@ -261,10 +308,13 @@ class Upkeep:
         actions: Actions = [change] if change is not None else []
         for kind in self.keep:
             actions += self._want(computer, kind, now)
+        # The Computer forgot what this Agent watches when either of them left.
+        if self.watched.get(computer):
+            actions += self._want(computer, "watches", now)
         return actions
 
     def _dismiss(self, computer: str, notice: Mapping[str, Any]) -> Actions:
-        for kind in self.keep:
+        for kind in (*self.keep, "watches"):
             job = self._jobs.pop((computer, kind), None)
             if job is not None:
                 self._started[computer, kind] = job.started
@@ -274,3 +324,7 @@ class Upkeep:
 
     def _notice(self, computer: str) -> dict[str, Any]:
         return {"office_id": self._office_id, "computer": computer}
+
+
+def _resource_notice(computer: str, uri: str, mcp_server: str | None) -> dict[str, Any]:
+    return {"computer": computer, "uri": uri, **({"mcp_server": mcp_server} if mcp_server is not None else {})}

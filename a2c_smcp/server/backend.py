@@ -46,10 +46,12 @@ class Backend(ABC):
         # Its own id is allowed: what is sent to that room reaches the connection anyway.
         return office_id == sid or office_id not in self._edge.connections
 
-    def notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> MaybeAwaitable[None]:
+    def notify(
+        self, to: str, event: str, data: Mapping[str, Any], skip: str | None, office_id: str | None
+    ) -> MaybeAwaitable[None]:
         if self._edge.observer is not None:
             self._edge.observer.notified(event)
-        return self._notify(to, event, data, skip)
+        return self._notify(to, event, data, skip, office_id)
 
     def call(self, call: Call) -> Any:
         return self._ask(call, self._edge.in_flight.start(call, self.is_connected, self._set_timer))
@@ -72,8 +74,12 @@ class Backend(ABC):
     def call_handler(self, handler: Callable[..., Any], *args: Any) -> Any:
         return handler(*args)
 
+    # In one process, the office of a connection cannot change between the decision to notify it and this call. Only a
+    # cluster looks at `office_id`.
     @abstractmethod
-    def _notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> MaybeAwaitable[None]: ...
+    def _notify(
+        self, to: str, event: str, data: Mapping[str, Any], skip: str | None, office_id: str | None
+    ) -> MaybeAwaitable[None]: ...
 
     @abstractmethod
     def _set_timer(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
@@ -132,7 +138,7 @@ class HubBackend(Backend):
     def disconnect(self, sid: str) -> None:
         self._hub.show_out(sid)
 
-    def _notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> None:
+    def _notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None, office_id: str | None) -> None:
         self._hub.tell(to, event, data, skip)
 
     def _set_timer(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:

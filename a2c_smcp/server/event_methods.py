@@ -11,8 +11,8 @@ from a2c_smcp import smcp
 class EventMethod:
     """The `on_…` method of one event, which runs the protocol's flow.
 
-    A descriptor instead of fourteen methods: the async and the sync namespace share it, and the edge recognizes by its
-    type that a method is not overridden (`Edge._collect_handlers`).
+    A descriptor instead of many methods: the async and the sync namespace share it, and the edge recognizes by its type
+    that a method is not overridden (`Edge._collect_handlers`).
     """
 
     def __init__(self, event: str) -> None:
@@ -38,7 +38,9 @@ class EventMethods:
     on_server_update_tool_list = EventMethod(smcp.UPDATE_TOOL_LIST_EVENT)
     on_server_update_desktop = EventMethod(smcp.UPDATE_DESKTOP_EVENT)
     on_server_update_finder = EventMethod(smcp.UPDATE_FINDER_EVENT)
+    on_server_update_resource = EventMethod(smcp.UPDATE_RESOURCE_EVENT)
     on_server_tool_call_cancel = EventMethod(smcp.CANCEL_TOOL_CALL_EVENT)
+    on_server_tool_call_progress = EventMethod(smcp.TOOL_CALL_PROGRESS_EVENT)
     on_server_list_room = EventMethod(smcp.LIST_ROOM_EVENT)
     on_client_tool_call = EventMethod(smcp.TOOL_CALL_EVENT)
     on_client_get_tools = EventMethod(smcp.GET_TOOLS_EVENT)

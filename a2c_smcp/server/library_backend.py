@@ -29,7 +29,9 @@ class LibraryBackend(Backend):
     def disconnect(self, sid: str) -> MaybeAwaitable[None]:
         return self._edge.server.disconnect(sid, self._edge.namespace)
 
-    def _notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> MaybeAwaitable[None]:
+    def _notify(
+        self, to: str, event: str, data: Mapping[str, Any], skip: str | None, office_id: str | None
+    ) -> MaybeAwaitable[None]:
         return self._edge.server.emit(event, data, room=to, skip_sid=skip, namespace=self._edge.namespace)
 
     def _emit(self, call: Call, reply: Reply) -> MaybeAwaitable[None]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self, cast
 from urllib.parse import unquote, urlsplit
 
 import mcp_types
-from pydantic import TypeAdapter, ValidationError
+from pydantic import PrivateAttr, TypeAdapter, ValidationError
 
 from a2c_smcp.errors import InvalidAnswerError, ToolFailedError, error_for
 
@@ -26,6 +26,26 @@ class CallToolResult(mcp_types.CallToolResult):
 
     Programs read it by attribute (`is_error`) or by wire name (`isError`).
     """
+
+    # MCP's types drop the fields that they do not know, so the contents are also kept as they were read. They count
+    # only as long as `content` is the list that was made of them: a program may replace it.
+    _read: tuple[list[Any], list[Any]] | None = PrivateAttr(default=None)
+
+    @classmethod
+    def read(cls, wire: dict[str, Any], *, by_name: bool | None = None) -> Self:
+        """A result from JSON data with MCP's wire names.
+
+        Raises:
+            pydantic.ValidationError: it is no `CallToolResult`.
+        """
+        result = cast("Self", _results.validate_python(wire, by_name=by_name))
+        result._read = result.content, wire["content"]
+        return result
+
+    @property
+    def written_content(self) -> list[Any] | None:
+        """The contents as JSON data, as they were read; None if they were replaced, or never read."""
+        return self._read[1] if self._read is not None and self._read[0] is self.content else None
 
     @property
     def isError(self) -> bool:
@@ -164,7 +184,11 @@ _results = TypeAdapter(CallToolResult).validator
 
 def to_wire(result: mcp_types.CallToolResult) -> dict[str, Any]:
     """A result as JSON data with MCP's wire names."""
-    wire = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+    written = result.written_content if isinstance(result, CallToolResult) else None
+    unread = {"content"} if written is not None else None
+    wire = result.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=unread)
+    if written is not None:
+        wire["content"] = written
     del wire["resultType"]  # a field of newer versions of MCP, which this protocol does not have
     meta = wire.pop("_meta", None)
     if meta is not None:
@@ -181,7 +205,7 @@ def from_wire(wire: dict[str, Any]) -> CallToolResult:
     """
     if "meta" in wire:
         wire = {key: value for key, value in wire.items() if key != "meta"} | {"_meta": wire["meta"]}
-    return _results.validate_python(wire)
+    return CallToolResult.read(wire)
 
 
 def read_result(answer: dict[str, Any]) -> CallToolResult:

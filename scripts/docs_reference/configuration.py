@@ -19,6 +19,7 @@ from a2c_smcp.computer.config.model import (
     StreamableHttpServerConfig,
     ToolMeta,
 )
+from a2c_smcp.computer.config.oauth import OAuthParameters
 from a2c_smcp.computer.config.policy import Policy
 
 from .fields import docs_of, rows_of
@@ -58,6 +59,12 @@ _HEADER = ("field", "type", "default", "meaning")
 def page() -> str:
     """Return the page."""
     parts = [INTRODUCTION, "## Every server\n", table(_HEADER, rows_of(BaseServerConfig)), *_server_types()]
+    parts += [
+        "## Logins\n",
+        "These fields belong in `oauth` of a server over HTTP. [Log in to remote MCP servers](../login.md) shows them "
+        "in use.\n",
+        table(_HEADER, rows_of(OAuthParameters)),
+    ]
     parts += [
         "## Tool metadata\n",
         "These fields belong in `tool_meta` and `default_tool_meta`. Other keys are kept and passed to the Agent.\n",

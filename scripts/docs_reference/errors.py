@@ -39,7 +39,8 @@ ADVICE: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("advi
 GROUPS = {
     "Any request": range(400, 501),
     "Errors of your own client": range(501, 600),
-    "Tools": range(4001, 4100),
+    "Tools": range(4001, 4010),
+    "MCP servers": range(4010, 4100),
     "Offices": range(4101, 4200),
     "Documents": range(4201, 4300),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from a2c_smcp import agent, computer, errors, server
+from a2c_smcp.agent.async_resources import AsyncResources
 from a2c_smcp.agent.base import AgentBase
 from a2c_smcp.agent.toolkit import ToolkitBase
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
@@ -27,7 +28,7 @@ AGENT = [
             Topic(
                 agent.AsyncSMCPAgentClient,
                 agent.SMCPAgentClient,
-                bases=(AgentBase,),
+                bases=(AsyncResources, AgentBase),
                 inherited=("office_id", "emit", "call"),
                 hidden=("role", "forbidden_prefixes"),
             ),
@@ -81,14 +82,16 @@ COMPUTER = [
         "Configuration",
         "a2c_smcp.computer",
         "The models of a configuration are `StdioServerConfig`, `StreamableHttpServerConfig` and `SseServerConfig` "
-        "(together `MCPServerConfig`) with `StdioParameters`, `StreamableHttpParameters` and `SseParameters`, "
-        "`ToolMeta`, and `MCPServerPromptStringInput`, `MCPServerPickStringInput` and `MCPServerCommandInput` "
-        "(together `MCPServerInput`). [Configuration of a Computer](../configuration.md) describes their fields.",
+        "(together `MCPServerConfig`) with `StdioParameters`, `StreamableHttpParameters`, `SseParameters` and "
+        "`OAuthParameters`, `ToolMeta`, and `MCPServerPromptStringInput`, `MCPServerPickStringInput` and "
+        "`MCPServerCommandInput` (together `MCPServerInput`). "
+        "[Configuration of a Computer](../configuration.md) describes their fields.",
         [
             Topic(computer.load_config),
             Topic(computer.server_from),
             Topic(computer.LoadedConfig),
             Topic(computer.ConfigError),
+            Topic(computer.LoginStore),
         ],
     ),
     Section(

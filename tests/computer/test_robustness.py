@@ -153,6 +153,9 @@ async def test_the_last_change_is_always_announced() -> None:
             told.append(state["version"])
             return True
 
+        async def emit_update_resource(self, uri: str, mcp_server: str) -> bool:
+            return False
+
     announcer, client = Announcer(), Client()
     announcer.client = client
     for version in range(1, 200):
@@ -173,6 +176,9 @@ async def test_what_cannot_be_told_is_told_later() -> None:
             if present:
                 sent.append(event)
             return present
+
+        async def emit_update_resource(self, uri: str, mcp_server: str) -> bool:
+            return False
 
     announcer, client = Announcer(), Client()
     announcer.client = client

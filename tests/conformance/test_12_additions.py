@@ -49,6 +49,27 @@ async def test_an_update_in_another_name_is_one_of_the_sender(people: Crowd) -> 
     assert await computer.has_heard() == []
 
 
+async def test_progress_reaches_the_agent_of_the_office_only(people: Crowd) -> None:
+    agent, computer, other = await people.office("o", "pc", "other")
+    stranger, *_ = await people.office("p", "pc")
+    report = {"computer": "other", "req_id": "r1", "progress": 1, "total": 2.5, "message": "half"}
+    assert await computer.ask("server:tool_call_progress", {**report, "other": [1]}) is None
+    assert await agent.hear("notify:tool_call_progress") == {**report, "computer": "pc"}
+    for peer in (computer, other, stranger):
+        assert "notify:tool_call_progress" not in [event for event, _ in await peer.has_heard()]
+
+
+async def test_progress_is_checked_and_needs_no_agent(people: Crowd) -> None:
+    agent, computer = await people.office("o", "pc")
+    for wrong in ({"req_id": "r1"}, {"req_id": "r1", "progress": "1"}, {"progress": 1}, {"req_id": "", "progress": 1}):
+        assert (await computer.ask("server:tool_call_progress", {"computer": "pc", **wrong}))["error"]["code"] == 400
+    report = {"computer": "pc", "req_id": "r1", "progress": 1}
+    assert (await agent.ask("server:tool_call_progress", report))["error"]["code"] == 403
+    await agent.disconnect()
+    await computer.hear("notify:leave_office")
+    assert await computer.ask("server:tool_call_progress", report) is None
+
+
 async def test_4104_only_tells_of_offices_that_the_sender_may_join(
     kind: Kind, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -87,6 +108,28 @@ async def test_4104_only_tells_of_offices_that_the_sender_may_join(
                 assert (accepted, f"({code})" in reason) == (False, True)
             assert theirs.asked == other.asked == []
             assert await theirs.has_heard() == await other.has_heard() == []
+
+
+# ---------------------------------------------------------------------------------------------------- watched resources
+
+
+async def test_an_update_of_a_resource_reaches_only_the_agent_of_the_office(people: Crowd) -> None:
+    agent, computer, other = await people.office("o", "pc", "other")
+    stranger, _ = await people.office("o2", "pc")
+    for peer in (computer, agent, other):
+        await peer.has_heard()
+    update = {"computer": "somebody", "uri": "memo://x", "mcp_server": "s"}
+    assert await computer.ask("server:update_resource", {**update, "further": 1}) is None
+    assert await agent.hear("notify:update_resource") == {**update, "computer": "pc"}
+    for peer in (computer, other, stranger):
+        assert "notify:update_resource" not in [event for event, _ in await peer.has_heard()]
+    assert (await agent.ask("server:update_resource", update))["error"]["code"] == 403
+    assert (await computer.ask("server:update_resource", {"computer": "pc"}))["error"]["code"] == 400
+
+
+async def test_an_update_of_a_resource_in_an_office_without_an_agent_is_no_error(people: Crowd) -> None:
+    computer = await people.member("computer", "pc", "o")
+    assert await computer.ask("server:update_resource", {"computer": "pc", "uri": "memo://x"}) is None
 
 
 # ------------------------------------------------------------------------------------------- templates and completion

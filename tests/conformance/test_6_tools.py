@@ -23,11 +23,13 @@ pytestmark = pytest.mark.anyio
 async def test_a_tool_has_name_description_schemas_and_meta() -> None:
     async with office(raw(default_tool_meta=None)) as here:
         tools = await here.tools()
+        assert len(tools["echo"]["meta"].pop("a2c_digest")) == 32
         assert tools["echo"] == {
             "name": "echo",
             "description": "The tool echo.",
             "params_schema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
             "return_schema": None,
+            "meta": {},
         }
         assert tools["add"]["return_schema"]["properties"]["result"]
         meta = tools["describe"]["meta"]

@@ -410,7 +410,7 @@ def test_a_cluster_is_shown_with_its_nodes_and_members() -> None:
     said = doctor_command(env={"A2C_REDIS": shared_redis().url, "A2C_REDIS_PREFIX": prefix})
     assert said.find(r"Redis \d+\.\d+ accepts the connection, and is a primary")["level"] == "ok"
     assert said.find(r"a round trip takes [\d.]+ ms")
-    assert said.find("evicts no seats .* noeviction")["level"] == "ok"
+    assert said.find("evicts no keys .* noeviction")["level"] == "ok"
     assert said.find("scripts run, and messages arrive")["level"] == "ok"
     assert said.find("has 2 nodes, 2 offices, 1 Agent, 1 Computer")["level"] == "ok"
     assert re.search(r"lease ends in (5\d|60)\.\d s", said.text("node n1"))
@@ -451,8 +451,10 @@ def test_a_redis_that_evicts_keys_and_a_replica_are_told(locked_redis: Redis) ->
     operate(locked_redis, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
     assert doctor(redis=url).warning("maxmemory-policy is allkeys-lru")
     operate(locked_redis, "CONFIG", "SET", "maxmemory", "100mb")
-    assert "noeviction" in doctor(redis=url).problem("evicts seats of members")["advice"]
+    assert "noeviction" in doctor(redis=url).problem("evict seats of members")["advice"]
     operate(locked_redis, "CONFIG", "SET", "maxmemory-policy", "volatile-ttl")
+    assert doctor(redis=url).problem("evict the key that joins wait for")
+    operate(locked_redis, "CONFIG", "SET", "maxmemory-policy", "noeviction")
     assert doctor(redis=url).code == 0
     operate(locked_redis, "REPLICAOF", "127.0.0.1", "1")
     assert "redis+sentinel://" in doctor(redis=url).problem("it is a replica")["advice"]

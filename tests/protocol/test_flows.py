@@ -170,7 +170,7 @@ def test_an_office_named_like_a_connection_is_refused_and_nothing_stays(world: M
 
 
 def test_a_leave_is_committed_even_if_its_notice_fails(world: MemoryWorld) -> None:
-    def fail(to: str, event: str, data: Any, skip: str | None) -> None:
+    def fail(to: str, event: str, data: Any, skip: str | None, office_id: str | None) -> None:
         raise ConnectionError("the message bus is down")
 
     world.notify = fail

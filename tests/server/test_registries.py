@@ -387,16 +387,16 @@ async def life_of_a_cluster(run: Run, run_id: str) -> list[Any]:
     await tell("restate", "n2", 2, "n2.b", "n2.unknown")
     await tell("restate", "n2", 0, "office", "pc é", "n2.b", "computer", "office", "other", "n2.x", "computer")
     await tell("restate", "n2", 0, "office", "second", "n2.y", "agent", "office", "agent", "n2.z", "computer")
-    suspects: list[Any] = []
+    expired: list[Any] = []
     for _ in range(3):
-        answer = await run("beat", "n1", 8000, 1, *suspects)
-        suspects = answer[6:]
-        said.append((answer[1:6], suspects[::2]))
+        answer = await run("beat", "n1", 8000, 1, *expired)
+        said.append((answer[1:6], answer[6::3], answer[8::3]))
+        expired = [part for node, end in zip(answer[6::3], answer[7::3], strict=True) for part in (node, end)][:2]
     await tell("beat", "n3", 8000, 1)
     await tell("retire", "n2", 1)
     await tell("retire", "n2", 1)
     await tell("look", "n1", "office", "pc é")
-    said.append((await run("beat", "n1", 8000, 1))[1:])
+    said.append((await run("beat", "n1", 8000, 1, "n2", "1"))[1:6])
     return said
 
 

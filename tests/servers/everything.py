@@ -54,7 +54,7 @@ class Person(BaseModel):
 
 @server.tool()
 async def ask_back(ctx: Context) -> str:
-    """Asks the client something it answers, then something it cannot."""
+    """Asks the client something, then a person."""
     await ctx.session.send_ping()
     return str(await ctx.elicit("Who are you?", Person))
 

@@ -79,6 +79,8 @@ class Server:
             case "tools/list":
                 return {"tools": [definition(name) for name in self.tools], **uncached()}
             case "tools/call":
+                if level := meta.get(f"{KEY}logLevel"):
+                    self.notify("message", level=level, data=f"{params['name']} is called")
                 return self.call(params["name"], params.get("arguments") or {})
             case "resources/list":
                 return {"resources": [{"uri": uri, "name": uri} for uri in self.windows], **uncached()}
@@ -119,7 +121,7 @@ class Server:
         if name not in self.tools:
             raise RpcError(INVALID_PARAMS, f"Unknown tool: {name}")
         if name == "set_window":
-            return self.set_window("window://modern/w", arguments["text"])
+            return self.set_window(arguments.get("uri", "window://modern/w"), arguments["text"])
         if name != "grow":
             return text(arguments["text"])
         if arguments["name"] not in self.tools:

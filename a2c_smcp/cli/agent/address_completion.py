@@ -1,4 +1,4 @@
-"""Completion of dpe:// addresses: documents of the Computers, and pages and elements that MCP servers suggest."""
+"""Completion of addresses: documents and resources of Computers, and pages and elements that MCP servers suggest."""
 
 from __future__ import annotations
 
@@ -31,13 +31,26 @@ async def addresses(session: Session, start: str, computers: Iterable[str], seco
                     return await _inside(session, computer, wanted, seconds)
                 catalogue = await session.agent.get_finder(computer, limit=DOCUMENTS, timeout=seconds)
                 documents = [entry["uri"] for entry in catalogue["documents"]]
-                return [*documents, *(f"{uri}/{kind}/" for uri in documents for kind in ("pages", "elements"))]
+                inner = (f"{uri}/{kind}/" for uri in documents for kind in ("pages", "elements"))
+                return [*documents, *inner, *(await _resources(session, computer, start, seconds))]
         except (SMCPError, TimeoutError) as error:
             logger.debug("%s offers no addresses: %s", computer, error)
             return []
 
     found = await asyncio.gather(*map(ask, computers))
     return beginning_with(start, (uri for uris in found for uri in uris))
+
+
+async def _resources(session: Session, computer: str, start: str, seconds: float) -> list[str]:
+    """Resources of other schemes, from the first page of the list."""
+    if start.startswith("dpe://"):
+        return []
+    try:
+        listed = (await session.agent.get_resources(computer, timeout=seconds))["resources"]
+    except SMCPError as error:  # the Computer may not know the request
+        logger.debug("%s lists no resources: %s", computer, error)
+        return []
+    return [entry["uri"] for entry in listed if not entry["uri"].startswith("dpe://")]
 
 
 async def _inside(session: Session, computer: str, wanted: Inside, seconds: float) -> list[str]:

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 app = typer.Typer(invoke_without_command=True)
 
 Computer = Annotated[str | None, typer.Option("--computer", "-c", help="Only this Computer.", show_default="all")]
+McpServer = Annotated[
+    str | None, typer.Option("--mcp-server", "--server", help="Only this MCP server.", show_default="all")
+]
 OutputFile = Annotated[
     str | None,
     typer.Option(
@@ -231,6 +234,7 @@ def read(
         bool, typer.Option("--markdown", help="Print Markdown source instead of rendering it.")
     ] = False,
     output: OutputFile = None,
+    mcp_server: McpServer = None,
     computer: Computer = None,
     as_json: Json = False,
 ) -> None:
@@ -238,13 +242,16 @@ def read(
 
     a2c agent read "Sales 2026"
 
-    A document can also be named by its file name, a window by its first line or by its URI without the query.
+    A document can also be named by its file name, a window by its first line or by its URI without the query. A URI
+    that several MCP servers have, or that none of them lists, needs --mcp-server.
     """
     from a2c_smcp.cli.agent import one_shot
 
     to = _output(output)
     _run(
-        context.obj, lambda session: one_shot.read(session, computer, called, markdown, to, as_json), computer=computer
+        context.obj,
+        lambda session: one_shot.read(session, computer, called, markdown, to, as_json, mcp_server),
+        computer=computer,
     )
 
 
@@ -262,16 +269,55 @@ def tree(
 
 
 @app.command()
+def resources(
+    context: typer.Context, mcp_server: McpServer = None, computer: Computer = None, as_json: Json = False
+) -> None:
+    """List the resources of the MCP servers, of all schemes."""
+    from a2c_smcp.cli.agent import offers
+
+    _run(context.obj, lambda session: offers.resources(session, computer, mcp_server, as_json), computer=computer)
+
+
+@app.command()
 def templates(
+    context: typer.Context, mcp_server: McpServer = None, computer: Computer = None, as_json: Json = False
+) -> None:
+    """List the resource templates of the MCP servers: the URIs that can be read."""
+    from a2c_smcp.cli.agent import offers
+
+    _run(context.obj, lambda session: offers.templates(session, computer, mcp_server, as_json), computer=computer)
+
+
+@app.command()
+def prompts(
     context: typer.Context,
-    mcp_server: Annotated[str | None, typer.Option(help="Only this MCP server.", show_default="all")] = None,
+    computer: Annotated[str | None, typer.Argument(help="Only this Computer.")] = None,
+    mcp_server: McpServer = None,
+    as_json: Json = False,
+) -> None:
+    """List the prompts of the MCP servers and their arguments."""
+    from a2c_smcp.cli.agent import offers
+
+    _run(context.obj, lambda session: offers.prompts(session, computer, mcp_server, as_json), computer=computer)
+
+
+@app.command()
+def prompt(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Name of the prompt, as `prompts` lists it.")],
+    arguments: Parameters = None,
+    mcp_server: McpServer = None,
     computer: Computer = None,
     as_json: Json = False,
 ) -> None:
-    """List the resource templates of the MCP servers: the URIs that can be read."""
-    from a2c_smcp.cli.agent import one_shot
+    """Show the messages of a prompt, filled in with its arguments."""
+    from a2c_smcp.cli.agent import offers
 
-    _run(context.obj, lambda session: one_shot.templates(session, computer, mcp_server, as_json), computer=computer)
+    _run(
+        context.obj,
+        lambda session: offers.prompt(session, computer, mcp_server, name, arguments or [], as_json),
+        computer=computer,
+    )
 
 
 @app.command()
@@ -305,17 +351,18 @@ def config(
 @app.command()
 def watch(
     context: typer.Context,
+    uris: Annotated[list[str] | None, typer.Argument(metavar="URI", help="Also watch these resources.")] = None,
     count: Annotated[int | None, typer.Option(min=1, help="Exit after this many changes.")] = None,
     as_json: Json = False,
 ) -> None:
     """Print changes in the office until Ctrl-C.
 
-    Names the tools, windows, documents, MCP servers and Computers that are added, removed or changed. With --json,
-    prints one object per notification, with the differences in `changes`.
+    Names the tools, windows, documents, MCP servers and Computers that are added, removed or changed, and each change
+    of the resources at URI. With --json, prints one object per notification, with the differences in `changes`.
     """
     from a2c_smcp.cli.agent import one_shot
 
-    _run(context.obj, lambda session: one_shot.watch(session, count, as_json))
+    _run(context.obj, lambda session: one_shot.watch(session, uris or (), count, as_json))
 
 
 def _output(target: str | None) -> Output | None:

@@ -5,22 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from rich.text import Text
 
+from a2c_smcp.agent.types import Progress, Question, Reply
 from a2c_smcp.cli import views as shared
 from a2c_smcp.cli.agent import views
 from a2c_smcp.cli.agent.address_completion import addresses
 from a2c_smcp.cli.agent.lookup import locate, window_at, windows_at
-from a2c_smcp.cli.agent.session import FAILED, NOT_THERE, WRONG, Session, complain, exit_code, logger
+from a2c_smcp.cli.agent.session import FAILED, NOT_THERE, WRONG, Session, complain, exit_code, logger, of_each
 from a2c_smcp.cli.agent.watching import Watch
 from a2c_smcp.cli.arguments import read_arguments
-from a2c_smcp.cli.progress import wait_shown
+from a2c_smcp.cli.progress import call_shown
 from a2c_smcp.cli.views import print_json, show
 from a2c_smcp.errors import InvalidDPEUriError, NotFoundError, SMCPError, error_for
 from a2c_smcp.protocol.requests import DEFAULT_LIMIT, page_count
-from a2c_smcp.smcp import GetFinderRet, ResourceContents, ResourceTemplate
+from a2c_smcp.smcp import GetFinderRet, ResourceContents
 from a2c_smcp.utils.dpe_uri import parse_dpe_uri
 from a2c_smcp.utils.text import printable
 
@@ -61,7 +63,7 @@ async def tools(session: Session, computer: str | None, tool: str | None, as_jso
         else:
             show(*views.tool(computer, found))
         return 0
-    offered, code = await _of_each(session, computer, session.tools)
+    offered, code = await of_each(session, computer, session.tools)
     if as_json:
         print_json(offered if computer is None else offered[computer])
     else:
@@ -90,8 +92,21 @@ async def call(
     except ValueError as error:
         complain(str(error))
         return WRONG
-    async with wait_shown(printable(f"{computer} runs {tool}, or asks its owner; Ctrl-C cancels it")):
-        found = await session.agent.emit_tool_call(computer, tool, parameters, seconds)
+    with call_shown(printable(f"{computer} runs {tool}, or asks its owner; Ctrl-C cancels it")) as shown:
+
+        def on_progress(report: Progress) -> None:
+            shown.report(report.progress, report.total, report.message)
+
+        async def on_question(question: Question) -> Reply:
+            shown.pause()
+            try:
+                return await session.person.answer(question)
+            finally:
+                shown.resume()
+
+        found = await session.agent.emit_tool_call(
+            computer, tool, parameters, seconds, on_progress=on_progress, on_question=on_question
+        )
     if output is not None and not found.is_error:
         return _write_result(found, output, as_json)
     if as_json:
@@ -128,7 +143,7 @@ async def desktop(session: Session, computer: str | None, size: int | None, wind
         answer = await session.agent.get_desktop_from_computer(each, size=size, timeout=session.options.timeout)
         return answer["desktops"]
 
-    found, code = await _of_each(session, computer, look)
+    found, code = await of_each(session, computer, look)
     if as_json:
         print_json(found)
         return code
@@ -161,7 +176,7 @@ async def finder(
             answer["total_count"] = len(answer["documents"])
         return answer
 
-    found, code = await _of_each(session, computer, find)
+    found, code = await of_each(session, computer, find)
     if as_json:
         print_json({each: {key: answer[key] for key in answer if key != "req_id"} for each, answer in found.items()})
     else:
@@ -175,7 +190,13 @@ async def finder(
 
 
 async def read(
-    session: Session, computer: str | None, called: str, markdown: bool, output: Output | None, as_json: bool
+    session: Session,
+    computer: str | None,
+    called: str,
+    markdown: bool,
+    output: Output | None,
+    as_json: bool,
+    mcp_server: str | None = None,
 ) -> int:
     """Read one resource."""
     place = await locate(session, computer, called)
@@ -186,12 +207,12 @@ async def read(
     is_data = as_json and output is None
     wanted = shared.as_markdown(place.uri, index=not markdown) if not is_data else place.uri
     try:
-        where, contents = await _read(session, place.computer, wanted)
+        where, contents = await _read(session, place.computer, wanted, mcp_server)
     except NotFoundError:  # the address of a window may have been given without its query
         window = await window_at(session, place.computer, place.uri)
         if window is None:
             raise
-        where, contents = await _read(session, window.computer, window.uri)
+        where, contents = await _read(session, window.computer, window.uri, mcp_server)
     if output is not None:
         from a2c_smcp.cli.agent.output import files_of_resource
 
@@ -211,10 +232,14 @@ async def read(
     return 0
 
 
-async def _read(session: Session, computer: str | None, uri: str) -> tuple[str, list[ResourceContents]]:
+async def _read(
+    session: Session, computer: str | None, uri: str, mcp_server: str | None
+) -> tuple[str, list[ResourceContents]]:
     """The Computer that has a resource, and its contents."""
     seconds = session.options.timeout
-    where, answer = await session.find(computer, uri, lambda each: session.agent.read_contents(each, uri, seconds))
+    where, answer = await session.find(
+        computer, uri, lambda each: session.agent.read_contents(each, uri, seconds, mcp_server=mcp_server)
+    )
     return where, answer["contents"]
 
 
@@ -260,29 +285,6 @@ async def tree(session: Session, computer: str | None, called: str, as_json: boo
     return 0
 
 
-async def templates(session: Session, computer: str | None, mcp_server: str | None, as_json: bool) -> int:
-    """List resource templates."""
-
-    async def look(each: str) -> list[ResourceTemplate]:
-        found: list[ResourceTemplate] = []
-        cursor: str | None = None
-        while True:
-            page = await session.agent.list_resource_templates(
-                each, mcp_server=mcp_server, cursor=cursor, timeout=session.options.timeout
-            )
-            found += page["templates"]
-            cursor = page.get("next_cursor")
-            if cursor is None:
-                return found
-
-    found, code = await _of_each(session, computer, look)
-    if as_json:
-        print_json(found)
-    else:
-        show(*views.templates(found))
-    return code
-
-
 async def complete(session: Session, computer: str | None, start: str, as_json: bool) -> int:
     """List addresses that begin with `start`."""
     found = await addresses(session, start, session.chosen(computer), session.options.timeout)
@@ -301,10 +303,12 @@ async def config(session: Session, computer: str) -> int:
     return 0
 
 
-async def watch(session: Session, count: int | None, as_json: bool) -> int:
-    """Print changes until `count` of them have been printed."""
+async def watch(session: Session, uris: Sequence[str], count: int | None, as_json: bool) -> int:
+    """Print changes, also of the resources at these addresses, until `count` of them have been printed."""
     seen = 0
     async with Watch(session) as watching:
+        for uri in uris:
+            await _watch_resource(session, uri)
         logger.info("watching")
         if not as_json and sys.stderr.isatty():
             here = printable(", ".join(session.agent.computers) or "no Computers")
@@ -324,20 +328,27 @@ async def watch(session: Session, count: int | None, as_json: bool) -> int:
     return 0
 
 
-async def _of_each(session: Session, computer: str | None, ask: Any) -> tuple[dict[str, Any], int]:
-    """The answers of the Computers, requested concurrently. An error is printed, and the exit code is then 1."""
-    # With one Computer, its error is the outcome of the command, with the exit code that belongs to the error.
-    chosen = session.chosen(computer)
-    outcomes = await asyncio.gather(*map(ask, chosen), return_exceptions=True)
-    found: dict[str, Any] = {}
-    for each, outcome in zip(chosen, outcomes, strict=True):
-        if not isinstance(outcome, BaseException):
-            found[each] = outcome
-        elif len(chosen) == 1 or not isinstance(outcome, SMCPError):
-            raise outcome
-        else:
-            complain(f"{each}: {outcome.message} ({outcome.code})")
-    return found, 0 if len(found) == len(chosen) else FAILED
+async def unwatch(session: Session, uris: Sequence[str]) -> None:
+    """Stop watching resources: the prompt goes on."""
+    asked = (
+        session.agent.watch_resource(each, uri, watch=False, timeout=session.options.timeout)
+        for uri in uris
+        for each in session.agent.computers
+    )
+    await asyncio.gather(*asked, return_exceptions=True)
+
+
+async def _watch_resource(session: Session, uri: str) -> None:
+    """Watch a resource at each Computer that has it.
+
+    Raises:
+        SMCPError: none of them has it, or can watch it.
+    """
+    asked = (session.agent.watch_resource(each, uri, timeout=session.options.timeout) for each in session.chosen(None))
+    problems = [outcome for outcome in await asyncio.gather(*asked, return_exceptions=True) if outcome is not None]
+    if len(problems) == len(session.chosen(None)):
+        # "Not found" is the answer of the Computers that do not have it, so the reason of another one comes first.
+        raise next((each for each in problems if not isinstance(each, NotFoundError)), problems[0])
 
 
 def _words(text: str | None) -> str | None:

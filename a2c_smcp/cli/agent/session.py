@@ -6,10 +6,11 @@ import asyncio
 import logging
 import sys
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from a2c_smcp.agent.auth import DefaultAgentAuthProvider
 from a2c_smcp.agent.client import AsyncSMCPAgentClient
+from a2c_smcp.cli.agent.asking import Person
 from a2c_smcp.cli.agent.command import Options
 from a2c_smcp.cli.errors import did_you_mean
 from a2c_smcp.cli.progress import wait_shown
@@ -50,6 +51,8 @@ class Session:
             options.name, options.office, options.api_key, api_key_header=options.api_key_header
         )
         self.agent = AsyncSMCPAgentClient(provider, ca_file=options.ca_file)
+        self.person = Person()
+        """Who answers the questions of tools."""
 
     def chosen(self, computer: str | None) -> tuple[str, ...]:
         """The given Computer, or all of them.
@@ -161,6 +164,22 @@ async def in_session(
         # An office admits one Agent. If this one did not leave, the next command would be rejected until the Server
         # notices the lost connection.
         await session.agent.disconnect()
+
+
+async def of_each(session: Session, computer: str | None, ask: Any) -> tuple[dict[str, Any], int]:
+    """The answers of the Computers, requested concurrently. An error is printed, and the exit code is then 1."""
+    # With one Computer, its error is the outcome of the command, with the exit code that belongs to the error.
+    chosen = session.chosen(computer)
+    outcomes = await asyncio.gather(*map(ask, chosen), return_exceptions=True)
+    found: dict[str, Any] = {}
+    for each, outcome in zip(chosen, outcomes, strict=True):
+        if not isinstance(outcome, BaseException):
+            found[each] = outcome
+        elif len(chosen) == 1 or not isinstance(outcome, SMCPError):
+            raise outcome
+        else:
+            complain(f"{each}: {outcome.message} ({outcome.code})")
+    return found, 0 if len(found) == len(chosen) else FAILED
 
 
 def exit_code(error: SMCPError) -> int:

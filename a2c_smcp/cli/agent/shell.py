@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, cast
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from a2c_smcp.cli.agent import one_shot
+from a2c_smcp.cli.agent import offers, one_shot
 from a2c_smcp.cli.agent.address_completion import addresses
+from a2c_smcp.cli.agent.prompt_completion import prompt_words
 from a2c_smcp.cli.agent.session import Session
 from a2c_smcp.cli.console import Console, Pipe, Terminal, history_file
 from a2c_smcp.cli.shell import CommandShell, UsageError, commands_of, usage_of
@@ -31,6 +32,7 @@ GREETING_SECONDS = 1.0
 """Seconds that the first prompt may wait for the tools of the Computers."""
 COMPLETION_SECONDS = 3.0
 
+_MCP_SERVER = ("--mcp-server", "--server")
 _WORD = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*(?:'|$)|"(?:[^"\\]|\\.)*(?:"|$))+""")
 """A word as `shlex` reads it. The quotation of the last one may still be open."""
 
@@ -51,7 +53,9 @@ async def converse(session: Session) -> int:
         await session.agent.wait_for(timeout=GREETING_SECONDS)  # so that the first Tab can complete their tools
     # Parameters of calls may be secrets, and no name tells: `{` and `=` mark a line that has any.
     history = history_file("agent", lambda line: "{" in line or "=" in line)
-    await Shell(session, Terminal(f"{session.agent.name}> ", AgentCompleter(session), history)).take_commands()
+    terminal = Terminal(f"{session.agent.name}> ", AgentCompleter(session), history)
+    session.person.interrupt = terminal.interrupt
+    await Shell(session, terminal).take_commands()
     return 0
 
 
@@ -99,12 +103,13 @@ class Shell(CommandShell):
         await self._do(one_shot.finder(self._visit, None, keywords or None, file_type, "--all" in words, False))
 
     async def do_read(self, address: str, *words: str) -> None:
-        """read ADDRESS|TITLE [-o FILE]
+        """read ADDRESS|TITLE [--mcp-server NAME] [-o FILE]
         Read a document, page, element, window or other resource."""
         rest, output = self._output(words, self.do_read)
+        rest, server = _without_option(rest, _MCP_SERVER, self.do_read)
         if rest:
             raise UsageError("usage: " + usage_of(self.do_read))
-        await self._do(one_shot.read(self._visit, None, address, False, output, False))
+        await self._do(one_shot.read(self._visit, None, address, False, output, False, server))
 
     async def do_tree(self, address: str) -> None:
         """tree ADDRESS|TITLE
@@ -118,20 +123,39 @@ class Shell(CommandShell):
         rest, file = _without_option(words, ("-o", "--output"), command)
         return rest, Output(file) if file is not None else None
 
+    async def do_resources(self, computer: str | None = None) -> None:
+        """resources [COMPUTER]
+        List the resources of the MCP servers, of all schemes."""
+        await self._do(offers.resources(self._visit, computer, None, False))
+
     async def do_templates(self, computer: str | None = None) -> None:
         """templates [COMPUTER]
         List the resource templates of the MCP servers: the addresses that can be read."""
-        await self._do(one_shot.templates(self._visit, computer, None, False))
+        await self._do(offers.templates(self._visit, computer, None, False))
+
+    async def do_prompts(self, computer: str | None = None) -> None:
+        """prompts [COMPUTER]
+        List the prompts of the MCP servers."""
+        await self._do(offers.prompts(self._visit, computer, None, False))
+
+    async def do_prompt(self, name: str, *arguments: str) -> None:
+        """prompt NAME [KEY=VALUE…] [--mcp-server NAME]
+        Show the messages of a prompt."""
+        words, server = _without_option(arguments, _MCP_SERVER, self.do_prompt)
+        await self._do(offers.prompt(self._visit, None, server, name, words, False))
 
     async def do_config(self, computer: str) -> None:
         """config COMPUTER
         Print the configuration of a Computer, without secrets."""
         await self._do(one_shot.config(self._visit, computer))
 
-    async def do_watch(self) -> None:
-        """watch
-        Print changes until Ctrl-C."""
-        await one_shot.watch(self._visit, None, False)
+    async def do_watch(self, *addresses: str) -> None:
+        """watch [ADDRESS…]
+        Print changes until Ctrl-C, also of the resources at these addresses."""
+        try:
+            await one_shot.watch(self._visit, addresses, None, False)
+        finally:
+            await one_shot.unwatch(self._visit, addresses)
 
 
 def _without_option(words: Sequence[str], names: Sequence[str], command: Any) -> tuple[list[str], str | None]:
@@ -149,7 +173,7 @@ def _without_option(words: Sequence[str], names: Sequence[str], command: Any) ->
 
 
 class AgentCompleter(Completer):
-    """Completes commands and their arguments: Computers, tools, parameters, documents and pages."""
+    """Completes commands and their arguments: Computers, tools, parameters, documents, pages, resources and prompts."""
 
     def __init__(self, session: Session) -> None:
         self._visit = session
@@ -159,11 +183,14 @@ class AgentCompleter(Completer):
     ) -> AsyncGenerator[Completion]:
         """Completions at the cursor, including addresses, which the Computers provide."""
         before, typed = _words(document.text_before_cursor)
-        if before in (["read"], ["tree"]):
-            agent, start = self._visit.agent, _unquoted(typed)
-            found = await addresses(self._visit, start, agent.computers, COMPLETION_SECONDS)
-            for completion in _completions(typed, found):
-                yield completion
+        found: list[str] = []
+        if before and before[0] in ("read", "tree", "watch"):
+            computers = self._visit.agent.computers
+            found = await addresses(self._visit, _unquoted(typed), computers, COMPLETION_SECONDS)
+        elif before and before[0] == "prompt":
+            found = await prompt_words(self._visit, before[1:], _unquoted(typed), COMPLETION_SECONDS)
+        for completion in _completions(typed, found):
+            yield completion
         for completion in self.get_completions(document, complete_event):
             yield completion
 
@@ -177,7 +204,7 @@ class AgentCompleter(Completer):
         match before:
             case []:
                 return [*(usage_of(command).split()[0] for command in commands_of(Shell)), "quit"]
-            case ["tools" | "call" | "desktop" | "config" | "templates"]:
+            case ["tools" | "call" | "desktop" | "config" | "resources" | "templates" | "prompts"]:
                 return agent.computers
             case ["call" | "tools", computer]:
                 return [tool["name"] for tool in agent.tools.get(computer, [])]

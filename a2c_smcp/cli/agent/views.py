@@ -16,8 +16,8 @@ from rich.tree import Tree
 
 from a2c_smcp.cli.agent.watching import News
 from a2c_smcp.cli.schema import Parameter, parameters
-from a2c_smcp.cli.views import escape, with_address
-from a2c_smcp.smcp import ResourceTemplate, SMCPTool
+from a2c_smcp.cli.views import escape
+from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.utils.system.terminals import quote
 from a2c_smcp.utils.text import printable
 from a2c_smcp.utils.tool_meta import tool_meta
@@ -103,16 +103,6 @@ def is_automatic(tool: SMCPTool) -> bool:
     return tool_meta(tool).get("auto_apply") is True
 
 
-def templates(found: Mapping[str, list[ResourceTemplate]]) -> Iterable[RenderableType]:
-    """The resource templates, with their MCP servers."""
-    for computer, listed in found.items():
-        for entry in listed:
-            title = entry.get("title") or entry["name"]
-            yield with_address(title, f"{entry['mcp_server']} on {computer}", entry["uriTemplate"])
-    if not any(found.values()):
-        yield "no resource templates"
-
-
 def tree(document: Mapping[str, Any], pages: list[dict[str, Any]]) -> RenderableType:
     """A document: its pages, and the elements of each."""
     title = Text(printable(str(document.get("title", ""))), "bold")
@@ -156,6 +146,10 @@ def news(heard: News) -> Iterable[RenderableType]:
 def _told(heard: News) -> Iterable[str]:
     if heard.kind in _EVENTS:
         yield _EVENTS[heard.kind]
+        return
+    if heard.kind == "resource":
+        server = f" of {heard.data['mcp_server']}" if "mcp_server" in heard.data else ""
+        yield f": resource {heard.data['uri']}{server} changed"
         return
     things = _THINGS[heard.kind]
     if heard.failure is not None:

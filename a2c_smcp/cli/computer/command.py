@@ -208,8 +208,42 @@ def call(
     _run(context.obj, lambda host: one_shot.call(host, tool, read, timeout, as_json))
 
 
-def _run(options: Options, main: Callable[[Host], Awaitable[int]]) -> None:
-    """Read the configuration, create the Computer, and run `main` with it."""
+@app.command()
+def login(
+    context: typer.Context,
+    server: Annotated[
+        str | None, typer.Argument(help="Name of the MCP server in the configuration, or its URL.")
+    ] = None,
+    list_all: Annotated[bool, typer.Option("--list", help="List the stored logins instead.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Log in to a remote MCP server, with a browser where the server asks for it.
+
+    The login is stored for this user. Computers that are running notice it and connect.
+    """
+    from a2c_smcp.cli.computer import logins
+
+    if list_all:
+        logins.show_stored(as_json)
+    elif server is None:
+        fail("name the MCP server, or add --list", 2)
+    else:
+        _run(context.obj, lambda host: logins.log_in(host, server), only=server)
+
+
+@app.command()
+def logout(
+    context: typer.Context,
+    server: Annotated[str, typer.Argument(help="Name of the MCP server in the configuration, or its URL.")],
+) -> None:
+    """Forget the login at a remote MCP server, and revoke it where the server supports that."""
+    from a2c_smcp.cli.computer import logins
+
+    _run(context.obj, lambda host: logins.log_out(host, server), only=server)
+
+
+def _run(options: Options, main: Callable[[Host], Awaitable[int]], only: str | None = None) -> None:
+    """Read the configuration, create the Computer, with all MCP servers or only one, and run `main` with it."""
     import logging
 
     from a2c_smcp.cli.computer.host import Host
@@ -228,6 +262,11 @@ def _run(options: Options, main: Callable[[Host], Awaitable[int]]) -> None:
                 logging.getLogger(__name__).warning("%s: %s", options.config, warning)
             else:
                 typer.echo(f"{options.config}: warning: {warning}", err=True)
+
+    if only is not None:
+        from a2c_smcp.cli.computer.logins import only_server
+
+        loaded = only_server(loaded, only)
 
     async def run() -> int:
         async with Host(options, loaded) as host:

@@ -23,6 +23,7 @@ SYMBOLS = {
     ServerState.READY: "[green]✓[/]",
     ServerState.FAILED: "[red]✗[/]",
     ServerState.RESTARTING: "[yellow]↻[/]",
+    ServerState.WAITING_FOR_LOGIN: "[yellow]![/]",
     ServerState.STOPPING: "[dim]■[/]",
     ServerState.STOPPED: "[dim]■[/]",
     ServerState.DISABLED: "[dim]–[/]",

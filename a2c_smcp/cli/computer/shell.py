@@ -16,7 +16,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from a2c_smcp.cli.arguments import read_arguments
-from a2c_smcp.cli.computer import views
+from a2c_smcp.cli.computer import logins, views
 from a2c_smcp.cli.computer.confirmations import Confirmations
 from a2c_smcp.cli.computer.host import Host, NotAllowed
 from a2c_smcp.cli.computer.progress import boot_with_progress
@@ -137,6 +137,14 @@ class Shell(CommandShell):
         """tools [SERVER]
         List the tools that an Agent sees."""
         show(views.tools(self._computer.mcp_manager.book, server))
+
+    async def do_logs(self, server: str | None = None) -> None:
+        """logs [SERVER]
+        Show the last log messages of all MCP servers or of one."""
+        statuses = [status for status in self._computer.status if server in (None, status.name)]
+        if not statuses:
+            raise UsageError(f"no such MCP server: {server}")
+        show(*views.logs(statuses))
 
     async def do_history(self) -> None:
         """history
@@ -290,6 +298,20 @@ class Shell(CommandShell):
         await self._computer.mcp_manager.astop_client(server)
         await self._show_one(server)
 
+    async def do_login(self, server: str) -> None:
+        """login SERVER | --list
+        Log in to a remote MCP server, or list the stored logins."""
+        if server == "--list":
+            show(views.logins(await logins.stored()))
+            return
+        await self._computer.alogin(server, logins.show_url)
+        await self._show_one(server)
+
+    async def do_logout(self, server: str) -> None:
+        """logout SERVER
+        Forget the login at a remote MCP server."""
+        print(f"logged out of {server}" if await self._computer.alogout(server) else f"{server} has no login")
+
     async def do_inputs(self, action: str | None = None, input_id: str | None = None, value: str | None = None) -> None:
         """inputs [set ID [VALUE] | clear [ID]]
         List the inputs, set one, or clear their values."""
@@ -385,7 +407,7 @@ class ShellCompleter(Completer):
         if not before:
             return [*(usage_of(command).split()[0] for command in commands_of(Shell)), "quit"]
         match before[0]:
-            case "start" | "stop" | "rm" | "tools" if len(before) == 1:
+            case "start" | "stop" | "rm" | "tools" | "login" | "logout" | "logs" if len(before) == 1:
                 return [config.name for config in computer.mcp_servers]
             case "call" if len(before) == 1:
                 return list(computer.mcp_manager.book.entries)

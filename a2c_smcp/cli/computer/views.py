@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any, cast
 
 from rich.console import RenderableType
@@ -16,6 +17,8 @@ from a2c_smcp.computer.config.model import MCPServerInput
 from a2c_smcp.computer.offer.tools import ToolBook
 from a2c_smcp.computer.types import ServerState, ServerStatus, ToolCallRecord
 from a2c_smcp.utils.text import printable
+
+_SERIOUS = ("error", "critical", "alert", "emergency")
 
 
 def servers(statuses: list[ServerStatus]) -> RenderableType:
@@ -55,11 +58,28 @@ def details(statuses: list[ServerStatus]) -> Iterable[RenderableType]:
     """The reasons why servers are not ready, and notes for their owner."""
     for status in statuses:
         if status.reason and status.state is not ServerState.READY:
-            yield Text(printable(f"{status.name}: {status.reason}"), style="red")
+            style = "yellow" if status.state is ServerState.WAITING_FOR_LOGIN else "red"
+            yield Text(printable(f"{status.name}: {status.reason}"), style=style)
         for line in status.stderr:
             yield Text(f"    {printable(line)}", style="dim")
         for note in status.notes:
             yield Text(printable(f"{status.name}: {note}"), style="yellow")
+        if status.log:
+            count, last = len(status.log), status.log[-1]
+            text = f"{status.name}: {count} log message{'s' if count > 1 else ''}; the last: {last.level}: {last.text}"
+            yield Text(printable(text), style="dim")
+
+
+def logs(statuses: list[ServerStatus]) -> Iterable[RenderableType]:
+    """The log messages of servers, the oldest first."""
+    messages = sorted(((message, status.name) for status in statuses for message in status.log), key=lambda m: m[0].at)
+    for message, server in messages:
+        line = Text(f"{message.at.astimezone():%H:%M:%S}  ", "dim")
+        line.append(f"{message.level:<9} ", "red" if message.level in _SERIOUS else "default")
+        line.append(printable(f"{server}{f' ({message.logger})' if message.logger else ''}  "), "cyan")
+        yield line.append(printable(message.text), "default")
+    if not messages:
+        yield "no log messages"
 
 
 def tools(book: ToolBook, server: str | None = None) -> RenderableType:
@@ -93,6 +113,16 @@ def listed(entries: Iterable[tuple[str, str, str]]) -> RenderableType:
     for uri, server, name in entries:
         table.add_row(escape(uri), escape(server), escape(name))
     return table if table.row_count else "none"
+
+
+def logins(stored: Iterable[dict[str, Any]]) -> RenderableType:
+    """The stored logins."""
+    table = Table(Column("server", overflow="fold"), "state", "rights", "authorization server", "since", box=None)
+    for login in stored:
+        since = datetime.fromtimestamp(login["since"]).strftime("%Y-%m-%d %H:%M") if login["since"] else ""
+        words = (login["url"], login["state"], login["scope"] or "", login["issuer"])
+        table.add_row(*map(escape, words), since)
+    return table if table.row_count else "no logins are stored"
 
 
 def history(records: Iterable[ToolCallRecord]) -> RenderableType:

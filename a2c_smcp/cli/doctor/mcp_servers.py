@@ -18,6 +18,7 @@ from a2c_smcp.computer.config.inputs import InputResolver
 from a2c_smcp.computer.config.model import MCPServerConfig
 from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.types import ServerState, ServerStatus
+from a2c_smcp.utils.system.terminals import quote
 
 LISTING = 10.0
 """Seconds that the servers have to list their windows and documents."""
@@ -141,6 +142,10 @@ class _Telling:
     def status(self, status: ServerStatus, seconds: float | None) -> None:
         """Report whether the server is ready, what it offers, and why it failed."""
         name = status.name
+        if status.state is ServerState.WAITING_FOR_LOGIN:
+            file = f" --config {quote(str(self._options.config))}" if self._options.config is not None else ""
+            self._report.fail(f"{name} waits for a login", f"log in with: a2c computer{file} login {quote(name)}")
+            return
         if status.state is not ServerState.READY:
             reason = status.reason or f"did not start within {self._options.start_timeout:g} s"
             self._report.fail(

@@ -5,8 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from a2c_smcp.computer.config.oauth import OAuthParameters
+from a2c_smcp.utils.problems import meant
+
 _ALLOWED = ("autoApprove", "alwaysAllow")
 """Keys of other hosts for tools that run without confirmation; `*` is every tool."""
+_LOGIN_KEYS = {
+    "clientId": "client_id",
+    "clientSecret": "client_secret",
+    "clientMetadataUrl": "client_metadata_url",
+    "redirectUri": "redirect_url",
+    "scope": "scopes",
+}
+"""Keys of other hosts for the settings of a login."""
+_OUR_LOGIN_KEYS = tuple(OAuthParameters.model_fields)
 _TIMES = ("timeout", "networkTimeout")
 """Keys of other hosts for the time limit of a call."""
 
@@ -49,12 +61,26 @@ def in_our_words(data: Mapping[str, Any], *, adopt: bool) -> tuple[dict[str, Any
     for key in _TIMES if adopt else ():
         if data.pop(key, None) is not None:
             left_out[key] = "is not imported: the Agent that makes a call decides how long it may take"
+    if isinstance(oauth := data.get("oauth"), dict):
+        data["oauth"], unknown = _login(cast("dict[str, Any]", oauth))
+        if unknown:
+            left_out["oauth"] = f"is read without {', '.join(unknown)}"
     # Other hosts accept numbers and null here. Our models are strict, and accept only text.
     for key in ("env", "headers"):
         if isinstance(values := data.get(key), dict):
             named = cast("dict[str, Any]", values).items()
             data[key] = {name: _as_text(value) for name, value in named if value is not None}
     return data, left_out
+
+
+def _login(oauth: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The login settings in our words, and the keys that have no counterpart."""
+    ours = {_LOGIN_KEYS.get(key, key): value for key, value in oauth.items() if value is not None}
+    port = ours.pop("callbackPort", None)
+    if isinstance(port, int):
+        ours.setdefault("redirect_url", f"http://localhost:{port}/callback")
+    unknown = [key for key in ours if key not in OAuthParameters.model_fields and not meant(key, _OUR_LOGIN_KEYS)]
+    return {key: value for key, value in ours.items() if key not in unknown}, unknown
 
 
 def _allow(data: dict[str, Any], allowed: Any) -> bool:

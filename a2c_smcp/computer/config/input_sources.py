@@ -111,13 +111,17 @@ def _argv(wanted: MCPServerCommandInput) -> list[str]:
 
 
 class Keyring:
-    """Passwords in the keyring of the system. Without a usable keyring, it logs one warning and stores nothing.
+    """Passwords in the keyring of the system. Without a usable keyring, it logs that once and stores nothing.
 
     `scope` keeps apart inputs of the same name in different configurations.
     """
 
-    def __init__(self, scope: str = "") -> None:
+    def __init__(
+        self, scope: str = "", consequence: str = "passwords are not remembered", level: int = logging.WARNING
+    ) -> None:
         self._service = f"a2c-stack {scope}".strip()
+        self._consequence = consequence
+        self._level = level
         self._usable = True
 
     async def get(self, input_id: str) -> str | None:
@@ -145,5 +149,5 @@ class Keyring:
                 return await in_thread(getattr(keyring, method), self._service, *arguments)
         except Exception as error:  # each backend has exceptions of its own
             self._usable = False
-            logger.warning("no usable keyring (%s): passwords are not remembered", type(error).__name__)
+            logger.log(self._level, "no usable keyring (%s): %s", type(error).__name__, self._consequence)
             return None

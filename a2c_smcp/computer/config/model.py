@@ -27,17 +27,19 @@ from pydantic import (
 )
 
 from a2c_smcp.computer.config import vrl_syntax
+from a2c_smcp.computer.config.oauth import OAuthParameters, RemoteParameters
 from a2c_smcp.computer.config.secrets import hide, replace_secrets
 from a2c_smcp.computer.config.source import Origin
 from a2c_smcp.utils.url import OF_MCP_SERVERS, check_url
 
-A2C_TOOL_META = "a2c_tool_meta"
 A2C_VRL_TRANSFORMED = "a2c_vrl_transformed"
 
 READ_ONLY = "read-only"
 """The value of `auto_apply` that trusts the `readOnlyHint` which an MCP server declares for each tool."""
 STREAMABLE_ALIASES = frozenset(("http", "streamable-http", "streamableHttp", "streamable_http"))
 """Other hosts' names for the `streamable` type."""
+LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+"""The levels of MCP, from the least to the most serious."""
 
 
 class _Model(BaseModel):
@@ -139,7 +141,7 @@ def _check_header(value: Any) -> Any:
 _Header = Annotated[Any, AfterValidator(_check_header)]
 
 
-class StreamableHttpParameters(_Model):
+class StreamableHttpParameters(RemoteParameters, _Model):
     """Where a server answers over streamable HTTP."""
 
     url: _Url
@@ -152,9 +154,11 @@ class StreamableHttpParameters(_Model):
     """How long an answer or an event stream may stay silent; seconds, or ISO-8601."""
     terminate_on_close: bool | Placeholder = True
     """Whether the Computer ends the session on the server when it disconnects."""
+    oauth: OAuthParameters | None = None
+    """How the Computer logs in."""
 
 
-class SseParameters(_Model):
+class SseParameters(RemoteParameters, _Model):
     """Where a server answers over SSE."""
 
     url: _Url
@@ -165,6 +169,8 @@ class SseParameters(_Model):
     """Seconds to connect and to send."""
     sse_read_timeout: Annotated[float, Field(gt=0)] | Placeholder = 300.0
     """Seconds that the event stream may stay silent."""
+    oauth: OAuthParameters | None = None
+    """How the Computer logs in."""
 
     @field_validator("timeout", "sse_read_timeout", mode="before")
     @classmethod
@@ -213,6 +219,10 @@ class BaseServerConfig(_Model):
     vrl: str | None = None
     """A script in Vector Remap Language that runs on each result; needs the extra `vrl`."""
 
+    log_level: LogLevel | Literal["off"] = "warning"
+    """The lowest level of its log messages that are kept for `status`: `debug`, `info`, `notice`, `warning`, `error`,
+    `critical`, `alert`, `emergency`, or `off`."""
+
     # Private attributes, so that no dump and no representation of the model contains them: the values of environment
     # variables may be secrets.
     _expanded: dict[str, Any] | None = PrivateAttr(default=None)
@@ -245,6 +255,11 @@ class BaseServerConfig(_Model):
         return value
 
     @property
+    def kept_level(self) -> LogLevel | None:
+        """The lowest level of the log messages that are kept; None if none are."""
+        return self.log_level if self.log_level != "off" else None
+
+    @property
     def secret_values(self) -> tuple[str, ...]:
         """Values in `parameters()` that must not be shown."""
         return self._secret_values
@@ -264,7 +279,7 @@ class BaseServerConfig(_Model):
 
     def shown(self) -> dict[str, Any]:
         """The configuration without secrets, in the shapes of the protocol."""
-        shown = self.model_dump(mode="json")
+        shown = self.model_dump(mode="json", exclude={"log_level"})  # the protocol does not have it
         shown["server_parameters"] = replace_secrets(shown["server_parameters"], hide)
         for meta in (shown["default_tool_meta"], *shown["tool_meta"].values()):
             if meta is not None and meta["auto_apply"] == READ_ONLY:

@@ -21,6 +21,7 @@ LONG = 8
 HIDDEN = "•••"
 
 _URL_SAFE = str.maketrans("+/", "-_")
+_formatter = logging.Formatter()
 
 # A filter must be added to each logger by name: a logger does not apply its filters to the records of its children.
 _TALKATIVE = (
@@ -30,6 +31,7 @@ _TALKATIVE = (
     "httpcore2.http2",
     "httpcore2.proxy",
     "httpx2",
+    "mcp.client.auth.oauth2",
     "mcp.client.streamable_http",
 )
 """Loggers of libraries that log URLs and requests, which may contain secrets."""
@@ -48,14 +50,20 @@ class Secrets(logging.Filter):
         for name in _TALKATIVE:
             logging.getLogger(name).addFilter(self)  # once, however often it is added
         forms = _forms(str(value))
-        if forms <= self._values:
-            return
-        self._values |= forms
+        if not forms <= self._values:
+            self._values |= forms
+            self._compile()
+
+    def discard(self, value: object) -> None:
+        """Stop removing this value: it is no secret any more, such as a token that has been replaced."""
+        self._values -= _forms(str(value))
+        self._compile()
+
+    def _compile(self) -> None:
         # The longest first: the pattern takes the first alternative that matches, and a secret may contain another.
         longest_first = sorted(self._values, key=len, reverse=True)
-        self._pattern = re.compile(
-            "|".join(re.escape(v) if len(v) >= SHORTEST else rf"(?<!\w){re.escape(v)}(?!\w)" for v in longest_first)
-        )
+        choices = [re.escape(v) if len(v) >= SHORTEST else rf"(?<!\w){re.escape(v)}(?!\w)" for v in longest_first]
+        self._pattern = re.compile("|".join(choices)) if choices else None
 
     def redact(self, text: str) -> str:
         """The text without any secret."""
@@ -74,6 +82,8 @@ class Secrets(logging.Filter):
             redacted = self.redact(message)
             if redacted != message:
                 record.msg, record.args = redacted, ()
+            if record.exc_info and not record.exc_text:  # formatters use this text, if there is one
+                record.exc_text = self.redact(_formatter.formatException(record.exc_info))
         return True
 
 
@@ -167,7 +177,7 @@ def replace_secrets(parameters: Mapping[str, Any], replacement: Replacement) -> 
     query of URLs, and by the prefixes of known tokens anywhere.
     """
     shown = dict(parameters)
-    for field in ("env", "headers"):
+    for field in ("env", "headers", "oauth"):
         if isinstance(values := shown.get(field), Mapping):
             named = cast("Mapping[str, Any]", values)
             shown[field] = {name: _in_value(name, value, replacement) for name, value in named.items()}

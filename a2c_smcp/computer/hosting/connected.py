@@ -10,18 +10,27 @@ from typing import Any, Generic, TypeVar
 
 import anyio
 import mcp_types as types
-from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated, ServerEvent, ToolsListChanged
+from mcp.client.subscriptions import (
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ServerEvent,
+    ToolsListChanged,
+)
 from mcp.shared.exceptions import MCPError
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from a2c_smcp.computer.config.model import LogLevel
 from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.hosting.health import Health
+from a2c_smcp.computer.hosting.kept_list import KeptList
 from a2c_smcp.computer.hosting.listening import Wanted, keep_listening
 from a2c_smcp.computer.hosting.tool_list import ToolList
 from a2c_smcp.computer.hosting.watching import Audience, ResourceWatch
 from a2c_smcp.computer.mcp.client import Connection
 from a2c_smcp.computer.mcp.conversation import OnProgress, is_closed
 from a2c_smcp.computer.mcp.failures import in_words
+from a2c_smcp.computer.mcp.questions import Asker
+from a2c_smcp.computer.mcp.transports.watched_http import is_demand
 from a2c_smcp.errors import ToolFailedError
 from a2c_smcp.utils.backoff import Backoff
 from a2c_smcp.utils.results import CallToolResult
@@ -53,6 +62,7 @@ class ConnectedServer(Generic[AudienceT]):
         show: Callable[[ResourceWatch], AudienceT],
         policy: Policy,
         redact: Callable[[str], str],
+        log_level: LogLevel | None = None,
     ) -> None:
         self.session = connection.session
         self._name = name
@@ -63,6 +73,17 @@ class ConnectedServer(Generic[AudienceT]):
         self._health = Health(connection, policy)
         self._watch = ResourceWatch(name, self.session, policy, redact)
         self.view = show(self._watch)
+        capabilities = self.session.server_capabilities
+        prompts = capabilities.prompts if capabilities is not None else None
+        self.prompts = KeptList[dict[str, Any]](
+            "prompts",
+            self.session.all_prompts,
+            is_offered=prompts is not None,
+            is_told=prompts is not None and bool(prompts.list_changed),
+        )
+        """The prompts as the server wrote them."""
+        self._log_level: LogLevel | None = log_level
+        self._has_new_level = asyncio.Event()
 
     async def run(self) -> None:
         """Keep tools and resources current and check that the server lives, until this is cancelled."""
@@ -72,7 +93,8 @@ class ConnectedServer(Generic[AudienceT]):
             tasks.start_soon(self._watch.run, self.view)
             tasks.start_soon(self._tools.keep_current, self.session)
             tasks.start_soon(self._health.watch)
-            if self.session.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            tasks.start_soon(self._keep_log_level)
+            if self.session.is_modern:
                 tasks.start_soon(self._listen)
 
     def on_event(self, event: ServerEvent) -> None:
@@ -80,6 +102,8 @@ class ConnectedServer(Generic[AudienceT]):
         match event:
             case ToolsListChanged():
                 self._tools.outdate()
+            case PromptsListChanged():
+                self.prompts.outdate()
             case ResourcesListChanged():
                 self._watch.outdate()
             case ResourceUpdated(uri):
@@ -87,24 +111,43 @@ class ConnectedServer(Generic[AudienceT]):
             case _:
                 pass
 
+    def set_log_level(self, level: LogLevel | None) -> None:
+        """Ask the server for log messages of this level and above."""
+        self._log_level = level
+        self._has_new_level.set()
+
     def close(self) -> None:
         """The connection has ended."""
         self._watch.close()
         self.view.close()
 
-    async def call_tool(self, tool: str, arguments: dict[str, Any], label: str) -> CallToolResult:
+    async def call_tool(
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        label: str,
+        on_progress: OnProgress | None = None,
+        asker: Asker | None = None,
+    ) -> CallToolResult:
         """Call a tool. If this is cancelled, the call on the server is cancelled too.
+
+        Its progress goes to the log and to `on_progress`, questions of the server to `asker`.
 
         Raises:
             ServerGone: the server ended during the call.
+            LoginNeededError, LoginRefusedError: the call needs a login, or another one.
             ToolFailedError: the server rejected the call, or answered something that is no result; its words are kept.
         """
         # A key of its own for each call: the same tool may run several times at once.
         call = object()
         self._health.call_begins(call)
         try:
-            return await self.session.call(tool, arguments, self._log_progress(label))
+            return await self.session.call(tool, arguments, self._log_progress(label, on_progress), asker)
         except MCPError as error:
+            demand = self._link.demand
+            is_lost = self._link.lost.done() and demand is not None and demand.challenge.status == 401
+            if demand is not None and (is_lost or is_demand(error)):
+                raise demand.error(self._name) from None
             # Servers use the code of `CONNECTION_CLOSED` for errors of their own, so it may mean nothing. A ping finds
             # out; only if the connection did end, the call fails with that reason.
             if error.code == types.CONNECTION_CLOSED:
@@ -125,11 +168,14 @@ class ConnectedServer(Generic[AudienceT]):
         is_rejected = False
 
         def wanted() -> Wanted | None:
-            return None if is_rejected else {"tools_list_changed": True, "resources_list_changed": True}
+            if is_rejected:
+                return None
+            return {"tools_list_changed": True, "prompts_list_changed": True, "resources_list_changed": True}
 
-        # What changed before the subscription was open, or in a gap, was not announced: read both lists again.
+        # What changed before the subscription was open, or in a gap, was not announced: read the lists again.
         def on_open(_: types.SubscriptionFilter) -> None:
             self._tools.outdate()
+            self.prompts.outdate()
             self._watch.outdate()
 
         def on_end(problem: Exception | None) -> None:
@@ -145,13 +191,26 @@ class ConnectedServer(Generic[AudienceT]):
         backoff = Backoff(self._policy.first_delay, self._policy.longest_delay)
         await keep_listening(self.session, backoff, wanted, on_open=on_open, on_event=self.on_event, on_end=on_end)
 
-    # Progress goes to the log of the Computer only; the protocol has no event for it. Some tools report every percent,
-    # or every file, so the log gets one line a second, and the last one.
-    def _log_progress(self, label: str) -> OnProgress:
+    async def _keep_log_level(self) -> None:
+        """Ask for log messages now, and again whenever the level changes."""
+        while True:
+            self._has_new_level.clear()
+            try:
+                with anyio.fail_after(self._policy.question_timeout):
+                    await self.session.set_log_level(self._log_level)
+            except (MCPError, TimeoutError) as error:  # the server works without it
+                words = in_words(error, self._redact)
+                logger.debug("[%s] does not accept the log level %s: %s", self._name, self._log_level, words)
+            await self._has_new_level.wait()
+
+    # Some tools report every percent, or every file, so the log gets one line a second, and the last one.
+    def _log_progress(self, label: str, tell: OnProgress | None) -> OnProgress:
         told_at = 0.0
 
         def on_progress(progress: float, total: float | None, message: str | None) -> None:
             nonlocal told_at
+            if tell is not None:
+                tell(progress, total, message)
             now = time.monotonic()
             if now - told_at < PROGRESS_PAUSE and progress != total:
                 return

@@ -13,10 +13,14 @@ from a2c_smcp.computer.config.model import BaseServerConfig, MCPServerConfig
 from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.config.secrets import replace_secrets
 from a2c_smcp.computer.hosting.connected import AudienceT
+from a2c_smcp.computer.hosting.kept_list import KeptList
 from a2c_smcp.computer.hosting.owner import Owner
 from a2c_smcp.computer.hosting.watching import ResourceWatch
 from a2c_smcp.computer.mcp.client import MCPClient
 from a2c_smcp.computer.mcp.failures import CannotStart
+from a2c_smcp.computer.mcp.oauth.access import OpenUrl
+from a2c_smcp.computer.mcp.oauth.logins import Logins
+from a2c_smcp.computer.mcp.oauth.store import LoginStore
 from a2c_smcp.computer.mcp.processes import Children
 from a2c_smcp.computer.mcp.session import Session
 from a2c_smcp.computer.mcp.transports.sse import SseClient
@@ -44,6 +48,7 @@ class Host(Generic[AudienceT]):
         show: Callable[[ResourceWatch], AudienceT],
         on_change: Callable[[str], None],
         on_configured: Callable[[], None],
+        login_store: LoginStore | None = None,
     ) -> None:
         self._resolver = resolver
         self._policy = policy
@@ -55,6 +60,7 @@ class Host(Generic[AudienceT]):
         # exclude each other.
         self._turns: dict[str, asyncio.Lock] = {}
         self._children = Children()
+        self._logins = Logins(login_store or LoginStore(), resolver.secrets)
         self._is_closed = False
 
     # ----------------------------------------------------------------------------------------------------------- asking
@@ -74,10 +80,24 @@ class Host(Generic[AudienceT]):
         """The views of the servers that are ready, in configuration order."""
         return [owner.connected.view for owner in self._owners.values() if owner.connected is not None]
 
+    def view(self, name: str) -> AudienceT | None:
+        """The view of a server, if it is ready."""
+        owner = self._owners.get(name)
+        return owner.connected.view if owner is not None and owner.connected is not None else None
+
     @property
     def sessions(self) -> dict[str, Session]:
         """The connections to the servers that are ready, in configuration order."""
         return {name: owner.connected.session for name, owner in self._owners.items() if owner.connected is not None}
+
+    @property
+    def prompts(self) -> dict[str, KeptList[dict[str, Any]]]:
+        """The prompts of the servers that are ready and have any, in configuration order."""
+        return {
+            name: owner.connected.prompts
+            for name, owner in self._owners.items()
+            if owner.connected is not None and owner.connected.prompts.is_offered
+        }
 
     def session(self, name: str) -> Session | None:
         """The connection to a server, if it is ready."""
@@ -139,6 +159,26 @@ class Host(Generic[AudienceT]):
         async with self._turn(name):
             await self.find(name).stop("was stopped by its owner")
 
+    async def log_in(self, name: str, open_url: OpenUrl, patience: float) -> None:
+        """Log in to a server, and wait until it has connected, or failed to.
+
+        Raises:
+            NotFoundError: there is no such server.
+            LoginRefusedError: the login failed.
+        """
+        # Not in its turn: a person may take minutes, and a request to stop the server must not wait that long.
+        await self.find(name).log_in(open_url, patience)
+
+    async def log_out(self, name: str) -> bool:
+        """Forget the login at a server, and connect again without it; whether there was one.
+
+        Raises:
+            NotFoundError: there is no such server.
+            LoginRefusedError: the login cannot be removed.
+        """
+        async with self._turn(name):
+            return await self.find(name).log_out()
+
     async def stop_all(self) -> None:
         """Stop all servers, side by side."""
         await asyncio.gather(*(owner.stop("was stopped") for owner in self._owners.values()))
@@ -160,7 +200,7 @@ class Host(Generic[AudienceT]):
                 return
             # A changed alias or confirmation rule needs no restart, and a restart would end running calls.
             if old is not None and _runs_the_same(old.config, config):
-                old.config = config
+                old.configure(config)
                 self._on_configured()
                 return
             if old is not None:
@@ -196,6 +236,7 @@ class Host(Generic[AudienceT]):
             children=self._children,
             policy=self._policy,
             show=self._show,
+            logins=self._logins,
         )
 
     async def _resolve(self, config: BaseServerConfig) -> dict[str, Any]:

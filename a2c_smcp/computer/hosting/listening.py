@@ -21,6 +21,7 @@ class Wanted(TypedDict, total=False):
     """What a subscription is about."""
 
     tools_list_changed: bool
+    prompts_list_changed: bool
     resources_list_changed: bool
     resource_subscriptions: Sequence[str]
 

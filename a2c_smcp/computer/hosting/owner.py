@@ -27,12 +27,22 @@ from a2c_smcp.computer.hosting.status import ServerState, ServerStatus
 from a2c_smcp.computer.hosting.tool_list import ToolList
 from a2c_smcp.computer.hosting.watching import ResourceWatch
 from a2c_smcp.computer.mcp.client import MCPClient
-from a2c_smcp.computer.mcp.failures import CannotStart, ConnectionFailed, explain
+from a2c_smcp.computer.mcp.conversation import OnProgress
+from a2c_smcp.computer.mcp.failures import CannotStart, ConnectionFailed, LoginNeeded, explain
 from a2c_smcp.computer.mcp.link import Link
+from a2c_smcp.computer.mcp.oauth.access import Access, OpenUrl
+from a2c_smcp.computer.mcp.oauth.demand import Demand
+from a2c_smcp.computer.mcp.oauth.logins import Logins
 from a2c_smcp.computer.mcp.processes import Children
+from a2c_smcp.computer.mcp.questions import Asker
+from a2c_smcp.errors import LoginRefusedError
 from a2c_smcp.utils.results import CallToolResult
+from a2c_smcp.utils.system.terminals import quote
 
 logger = logging.getLogger(__name__)
+
+LOGIN_COMMAND = "log in with: a2c computer login {}"
+"""What the owner types."""
 
 Resolve: TypeAlias = Callable[[BaseServerConfig], Awaitable[dict[str, Any]]]
 """Fills the placeholders in a server's parameters."""
@@ -43,8 +53,10 @@ class Ending:
     """How one connection to a server ended."""
 
     reason: str
-    pause: float | None
+    pause: float | None = None
     """Seconds until the server is restarted; None if it is not."""
+    demand: Demand | None = None
+    """The login that it waits for before it is started again."""
 
 
 class Owner(Generic[AudienceT]):
@@ -61,6 +73,7 @@ class Owner(Generic[AudienceT]):
         children: Children,
         policy: Policy,
         show: Callable[[ResourceWatch], AudienceT],
+        logins: Logins,
     ) -> None:
         self.config = config
         self.name = config.name
@@ -75,7 +88,10 @@ class Owner(Generic[AudienceT]):
             redact=redact,
             on_event=self._on_event,
             policy=policy,
+            logins=logins,
+            log_level=config.kept_level,
         )
+        self._access: Access | None = None
         self._tools = ToolList(config, policy, redact, lambda: self._on_change(self))
         self._connected: ConnectedServer[AudienceT] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -110,6 +126,17 @@ class Owner(Generic[AudienceT]):
         return f"is {self._state}" + (f": it {self._reason}" if self._reason else "")
 
     @property
+    def demand(self) -> Demand | None:
+        """The login that the server waits for."""
+        is_waiting = self._state is ServerState.WAITING_FOR_LOGIN
+        return self._access.demand if is_waiting and self._access is not None else None
+
+    @property
+    def has_login(self) -> bool:
+        """Whether there is a login at the server."""
+        return self._access is not None and self._access.has_login
+
+    @property
     def tools(self) -> tuple[types.Tool, ...]:
         """The tools of the server while it is ready, else none."""
         return self._tools.tools if self._connected is not None else ()
@@ -118,6 +145,13 @@ class Owner(Generic[AudienceT]):
     def known(self) -> frozenset[str]:
         """The names of the tools that it last listed; before its first list, of those that are configured."""
         return self._tools.known
+
+    def configure(self, config: BaseServerConfig) -> None:
+        """Take another configuration that needs no restart."""
+        self.config = config
+        self._client.log.level = config.kept_level
+        if self._connected is not None:
+            self._connected.set_log_level(config.kept_level)
 
     def inherit(self, other: Owner[AudienceT]) -> None:
         """Take over the known tools of the owner that this one replaces."""
@@ -142,10 +176,26 @@ class Owner(Generic[AudienceT]):
             protocol_version=session.protocol_version if session is not None else None,
             pid=self._client.pid,
             stderr=tuple(self._client.stderr) if failing else (),
-            notes=self._tools.notes,
+            log=self._client.log.messages,
+            notes=(*self._tools.notes, *self._login_notes()),
         )
 
-    async def call_tool(self, tool: str, arguments: dict[str, Any], label: str) -> CallToolResult:
+    def _login_notes(self) -> tuple[str, ...]:
+        """What the owner of a server that is ready should know about its login."""
+        demand = self._access.demand if self._connected is not None and self._access is not None else None
+        return (f"it {self._asking(demand)}",) if demand is not None else ()
+
+    def _asking(self, demand: Demand) -> str:
+        return f"{self._redact(demand.reason)}; {LOGIN_COMMAND.format(quote(self.name))}"
+
+    async def call_tool(
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        label: str,
+        on_progress: OnProgress | None = None,
+        asker: Asker | None = None,
+    ) -> CallToolResult:
         """Call a tool. If this is cancelled, the call on the server is cancelled too.
 
         Raises:
@@ -154,7 +204,50 @@ class Owner(Generic[AudienceT]):
         """
         if self._connected is None:
             raise ServerGone(f"MCP server {self.name} {self.obstacle}")
-        return await self._connected.call_tool(tool, arguments, label)
+        return await self._connected.call_tool(tool, arguments, label, on_progress, asker)
+
+    # ----------------------------------------------------------------------------------------------- logging in and out
+
+    async def log_in(self, open_url: OpenUrl, patience: float) -> None:
+        """Log in to the server, and wait until it has connected with the new login, or failed.
+
+        Raises:
+            LoginRefusedError: the login failed, or the server has none.
+        """
+        await (await self._find_access()).log_in(open_url, patience)
+        if self._state in (ServerState.WAITING_FOR_LOGIN, ServerState.STARTING):
+            if self._state is ServerState.WAITING_FOR_LOGIN:
+                self._settled.clear()
+            await self._settled.wait()
+        elif self._state is ServerState.FAILED:
+            self.start()
+            await self.wait_settled()
+        self._on_change(self)  # a server that is ready may have had a note about its login
+
+    async def log_out(self) -> bool:
+        """Forget the login, and connect again without it; whether there was one.
+
+        Raises:
+            LoginRefusedError: the login cannot be removed, or the server has none.
+        """
+        was_there = await (await self._find_access()).log_out()
+        if was_there and self._connected is not None:
+            await self.stop("was stopped: its login was removed")
+            self.start()
+            await self.wait_settled()
+        return was_there
+
+    async def _find_access(self) -> Access:
+        try:
+            access = self._access or self._client.access(await self._resolve(self.config))
+        except CannotStart as error:
+            raise LoginRefusedError(f"MCP server {self.name}: {self._redact(str(error))}") from None
+        if access is None:
+            raise LoginRefusedError(
+                f"MCP server {self.name} has no login: it is started on this machine, or its headers have a key"
+            )
+        self._access = access
+        return access
 
     # ----------------------------------------------------------------------------------------------- starting, stopping
 
@@ -205,6 +298,9 @@ class Owner(Generic[AudienceT]):
                     ending = await self._live(restarts)
                     if self._stop.is_set():
                         break
+                    if ending.demand is not None and self._access is not None:
+                        await self._await_login(self._access, ending)
+                        continue
                     if ending.pause is None:
                         self._become(ServerState.FAILED, ending.reason)
                         logger.error("MCP server %s failed: %s", self.name, ending.reason)
@@ -215,10 +311,21 @@ class Owner(Generic[AudienceT]):
             self._become(ServerState.FAILED, f"internal fault: {type(error).__name__}")
         finally:
             self._scope = None
+            if self._access is not None:
+                await self._access.aclose()
             # The event loop cancels all tasks when a program ends without `shutdown`.
             if not self._stop.is_set() and self._state is not ServerState.FAILED:
                 self._become(ServerState.FAILED, "was interrupted")
             self._settled.set()
+
+    async def _await_login(self, access: Access, ending: Ending) -> None:
+        """Wait for a login, from this process or another. Only the person who logs in can end this."""
+        self._become(ServerState.WAITING_FOR_LOGIN, ending.reason)
+        logger.warning("MCP server %s %s", self.name, ending.reason)
+        await access.wait_changed()
+        logger.info("MCP server %s has a new login; connecting", self.name)
+        self._settled.clear()
+        self._become(ServerState.STARTING)
 
     async def _live(self, restarts: Restarts) -> Ending:
         """One connection, from opening it to its end."""
@@ -226,12 +333,19 @@ class Owner(Generic[AudienceT]):
         ending: Ending | None = None
         try:
             parameters = await self._resolve(self.config)
+            self._access = self._client.access(parameters)
             async with (
                 self._client.connect(parameters, self._tools.read) as connection,
                 anyio.create_task_group() as helpers,
             ):
                 connected = self._connected = ConnectedServer(
-                    self.name, connection, self._tools, show=self._show, policy=self._policy, redact=self._redact
+                    self.name,
+                    connection,
+                    self._tools,
+                    show=self._show,
+                    policy=self._policy,
+                    redact=self._redact,
+                    log_level=self.config.kept_level,
                 )
                 helpers.start_soon(connected.run)
                 self._become(ServerState.READY)
@@ -239,12 +353,16 @@ class Owner(Generic[AudienceT]):
                 # From here on the server counts as gone: running calls get this reason, and the state changes before
                 # the connection is closed, because closing may take seconds with a server that does not react.
                 connection.link.lose(reason)
-                ending = self._end(reason, restarts.next(lasted=time.monotonic() - started))
-                if self._stop.is_set() or ending.pause is None:
+                ending = self._lost(connection.link, reason, restarts, time.monotonic() - started)
+                if ending.demand is not None and not self._stop.is_set():
+                    self._become(ServerState.WAITING_FOR_LOGIN, ending.reason)
+                elif self._stop.is_set() or ending.pause is None:
                     self._become(ServerState.STOPPING, ending.reason)
                 helpers.cancel_scope.cancel()
         except CannotStart as error:
-            return Ending(self._redact(str(error)), None)
+            return Ending(self._redact(str(error)))
+        except LoginNeeded as error:
+            return Ending(self._asking(error.demand), demand=error.demand)
         except Exception as error:  # of the server or its transport: it ends this connection
             # Closing a connection may fail, too, when its server is gone. The reason is known by then, and an error of
             # the closing would only hide it.
@@ -255,6 +373,13 @@ class Owner(Generic[AudienceT]):
             self._forget()
         assert ending is not None
         return ending
+
+    def _lost(self, link: Link, reason: str, restarts: Restarts, lasted: float) -> Ending:
+        """How a connection ended that was open."""
+        if link.demand is not None and link.demand.challenge.status == 401:
+            self._forget()
+            return Ending(self._asking(link.demand), demand=link.demand)
+        return self._end(reason, restarts.next(lasted))
 
     def _end(self, reason: str, pause: float | None) -> Ending:
         """The connection has ended: report it before it is closed."""

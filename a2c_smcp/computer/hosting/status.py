@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
+
+from a2c_smcp.computer.mcp.messages import LogMessage
 
 
 class ServerState(StrEnum):
@@ -14,6 +16,7 @@ class ServerState(StrEnum):
     STARTING = "starting"
     READY = "ready"
     RESTARTING = "restarting"
+    WAITING_FOR_LOGIN = "waiting for login"
     FAILED = "failed"
     STOPPING = "stopping"
     STOPPED = "stopped"
@@ -48,6 +51,8 @@ class ServerStatus:
     """The process, of a server that the Computer started."""
     stderr: tuple[str, ...] = ()
     """The last lines of its standard error, once it failed."""
+    log: tuple[LogMessage, ...] = ()
+    """Its last log messages, of the level that `log_level` of its configuration sets."""
     notes: tuple[str, ...] = field(default=())
     """Messages for its owner: clashes of tool names, settings without effect."""
 
@@ -58,4 +63,6 @@ class ServerStatus:
 
     def to_json(self) -> dict[str, Any]:
         """The status as JSON data."""
-        return {**asdict(self), "since": self.since.isoformat(timespec="seconds")}
+        # The messages are written separately, because their times need it.
+        log = [message.to_json() for message in self.log]
+        return {**asdict(replace(self, log=())), "since": self.since.isoformat(timespec="seconds"), "log": log}

@@ -17,16 +17,26 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 import anyio
 import mcp_types as types
-from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated, ServerEvent, ToolsListChanged
+from mcp.client.subscriptions import (
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ServerEvent,
+    ToolsListChanged,
+)
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
 
 import a2c_smcp
+from a2c_smcp.computer.config.model import LogLevel
 from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.mcp.conversation import Conversation
-from a2c_smcp.computer.mcp.failures import CannotStart, ConnectionFailed, explain
+from a2c_smcp.computer.mcp.failures import CannotStart, ConnectionFailed, LoginNeeded, explain
 from a2c_smcp.computer.mcp.handshake import Handshake
 from a2c_smcp.computer.mcp.link import Link
+from a2c_smcp.computer.mcp.messages import MessageLog
+from a2c_smcp.computer.mcp.oauth.access import Access
+from a2c_smcp.computer.mcp.oauth.logins import Logins
 from a2c_smcp.computer.mcp.processes import STDERR_LINES, Children
 from a2c_smcp.computer.mcp.session import Session
 
@@ -62,14 +72,19 @@ class MCPClient(ABC):
         redact: Callable[[str], str],
         on_event: Callable[[ServerEvent], None],
         policy: Policy,
+        logins: Logins,
+        log_level: LogLevel | None = None,
     ) -> None:
         self.name = name
+        self.log = MessageLog(log_level, redact)
+        """Its last log messages."""
         self.stderr: deque[str] = deque(maxlen=STDERR_LINES)
         """The last lines that a server which this Computer started wrote to its standard error."""
         self._children = children
         self._redact = redact
         self._on_event = on_event
         self._policy = policy
+        self._logins = logins
         self._handshake = Handshake(name, policy.question_timeout)
         self._link: Link | None = None
         self._is_noisy = False
@@ -88,6 +103,7 @@ class MCPClient(ABC):
 
         Raises:
             CannotStart: another attempt would fail too.
+            LoginNeeded: another attempt would fail too, until somebody logs in.
             ConnectionFailed: the connection could not be opened, or broke while the block ran.
         """
         # The block runs inside this generator, at `yield`, so its exceptions arrive here too. `is_open` tells them from
@@ -99,12 +115,17 @@ class MCPClient(ABC):
             self.stderr.clear()
             try:
                 async with self._session(parameters, link) as session:
-                    if await self._is_settled(session, link, read_tools):
+                    is_settled = await self._is_settled(session, link, read_tools)
+                    if link.demand is not None:
+                        raise LoginNeeded(link.demand)
+                    if is_settled:
                         is_open, self._is_noisy = True, False
                         yield Connection(session, link)
             except CannotStart:
                 raise
             except Exception as error:  # of any transport, handshake or server
+                if not is_open and link.demand is not None:
+                    raise LoginNeeded(link.demand) from None
                 if is_open or not self._handshake.fail():
                     raise ConnectionFailed(explain(error, link)) from error
             finally:
@@ -112,6 +133,14 @@ class MCPClient(ABC):
                 # stays.
                 link.lose("was stopped")
                 self._link = None
+
+    def access(self, parameters: dict[str, Any]) -> Access | None:
+        """The login at this server; None if it has none, such as a server that is started here.
+
+        Raises:
+            CannotStart: the parameters are invalid.
+        """
+        return None
 
     @abstractmethod
     def _open(self, parameters: dict[str, Any], link: Link) -> AbstractAsyncContextManager[Conversation]:
@@ -152,6 +181,10 @@ class MCPClient(ABC):
         match method, params.get("uri"):
             case "notifications/tools/list_changed", _:
                 self._on_event(ToolsListChanged())
+            case "notifications/prompts/list_changed", _:
+                self._on_event(PromptsListChanged())
+            case "notifications/message", _:
+                self.log.take(params)
             case "notifications/resources/list_changed", _:
                 self._on_event(ResourcesListChanged())
             case "notifications/resources/updated", str(uri):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -60,6 +61,11 @@ def is_closed(error: MCPError) -> bool:
 def _is_id(value: Any) -> TypeGuard[RequestId]:
     # In Python, `True` is an int that equals 1.
     return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> TypeGuard[int | float]:
+    # JSON allows 1e999, which is infinity in Python, and cannot be written as JSON again.
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 @dataclass(slots=True)
@@ -165,6 +171,16 @@ class Conversation(Dispatcher[TransportContext]):
             # keeps asyncio from logging it as an exception that was never retrieved.
             if answer.done() and not answer.cancelled():
                 answer.exception()
+
+    def ask_in_vain(self, method: str, params: Mapping[str, Any], options: CallOptions) -> None:
+        """Ask the server without waiting for its answer, which is ignored; once the connection has ended, nothing."""
+        message: Message = {"jsonrpc": "2.0", "id": self._next_number(None), "method": method, "params": params}
+        with contextlib.suppress(MCPError):
+            self._hand_over(message, options.get("headers"))
+
+    async def wait_ended(self) -> None:
+        """Wait until the connection has ended."""
+        await self._ended.wait()
 
     async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
         """Send a notification; once the connection has ended, do nothing."""
@@ -276,9 +292,9 @@ class Conversation(Dispatcher[TransportContext]):
     def _report_progress(self, params: Mapping[str, Any]) -> None:
         progress, total = params.get("progress"), params.get("total")
         question = self._find_question(params.get("progressToken"))
-        if question is None or question.on_progress is None or not isinstance(progress, int | float):
+        if question is None or question.on_progress is None or not _is_number(progress):
             return
-        whole = float(total) if isinstance(total, int | float) else None
+        whole = float(total) if _is_number(total) else None
         words = params.get("message")
         question.on_progress(float(progress), whole, words if isinstance(words, str) else None)
 

@@ -9,6 +9,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from a2c_smcp.computer.mcp.link import Link
+from a2c_smcp.computer.mcp.oauth.demand import Demand
 
 
 class CannotStart(Exception):
@@ -17,6 +18,14 @@ class CannotStart(Exception):
 
 class ConnectionFailed(Exception):
     """A connection could not be opened, or broke. The message says why, in words that follow the server's name."""
+
+
+class LoginNeeded(Exception):
+    """The server rejects requests until somebody logs in."""
+
+    def __init__(self, demand: Demand) -> None:
+        super().__init__(demand.reason)
+        self.demand = demand
 
 
 def in_words(error: Exception, redact: Callable[[str], str]) -> str:

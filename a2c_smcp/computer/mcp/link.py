@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from a2c_smcp.computer.mcp.oauth.demand import Demand
+
 
 class Link:
     """Carries the end of a connection, or a doubt about it, from the transport to the owner.
@@ -17,6 +19,8 @@ class Link:
         self.doubted = asyncio.Event()
         self.hint: str | None = None
         """A detail that explains a failure better than its error does, such as an HTTP status."""
+        self.demand: Demand | None = None
+        """The login that the server demands, if it rejected a request for the lack of one."""
         self.pid: int | None = None
 
     def lose(self, reason: str) -> None:

@@ -1,15 +1,33 @@
-"""The resources that an MCP server lists, sorted into windows, documents, others and invalid ones. Pure."""
+"""What an MCP server lists: its tools as it wrote them, and its resources, sorted into windows, documents, others and
+invalid ones. Pure."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import mcp_types as types
+from pydantic import PrivateAttr
 
 from a2c_smcp.utils.dpe_uri import parse_dpe_uri
 from a2c_smcp.utils.window_uri import WindowURI
+
+
+class ListedTool(types.Tool):
+    """A tool, with everything that its server wrote: MCP's type drops the fields that it does not know."""
+
+    _written: dict[str, Any] = PrivateAttr(default_factory=dict[str, Any])
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The tool as its server wrote it."""
+        return self._written
+
+    def as_written(self, data: dict[str, Any]) -> Self:
+        """Remember what the tool was read from."""
+        self._written = data
+        return self
 
 
 class ListedWindow(NamedTuple):

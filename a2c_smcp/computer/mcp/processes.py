@@ -156,6 +156,9 @@ class Child(asyncio.SubprocessProtocol):
                     self._transport.close()
             if self._tree is not None:
                 self._tree.close()
+            # A thread of asyncio waits for the end of the process, and on a busy machine it may be late. A loop that
+            # is closed before would leave a process whose end is never noticed.
+            await asyncio.wait((self.exited,), timeout=EXIT_GRACE)
 
     # ----------------------------------------------------------------------------------------- called by the event loop
 

@@ -1,52 +1,90 @@
-"""The session of the `mcp` package, with our own requests for tools, resources and completion.
+"""The session of the `mcp` package, with our own requests for tools, resources, prompts and completion.
 
 In the library, one malformed tool makes the whole `tools/list` fail, and `tools/call` parses every result twice and
-then validates it with the server's schema, however long that takes. This subclass uses two internals of
-`ClientSession` (2.3): how a request is stamped for the negotiated version, and how a list of tools is adopted.
+then validates it with the server's schema, however long that takes. This subclass uses three internals of
+`ClientSession` (2.3): how a request is stamped for the negotiated version, which capabilities it declares, and how a
+list of tools is adopted.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any, cast
 
 import anyio
 import mcp_types as types
-from mcp.client.session import ClientSession
+from mcp.client.session import ClientRequestContext, ClientSession
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError
-from mcp_types.version import LATEST_MODERN_VERSION
+from mcp.shared.inbound import MCP_NAME_HEADER, encode_header_value
+from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
-from a2c_smcp.computer.mcp.conversation import Conversation, OnProgress, is_closed
+from a2c_smcp.computer.config.model import LogLevel
+from a2c_smcp.computer.mcp.conversation import CLOSED, Conversation, OnProgress, is_closed
+from a2c_smcp.computer.mcp.listing import ListedTool
+from a2c_smcp.computer.mcp.questions import Answers, Asker, Questions, Rejected, read_question, whom_to_ask
+from a2c_smcp.computer.mcp.rounds import TASKS, Rounds
 from a2c_smcp.computer.mcp.schemas import OutputSchema
 from a2c_smcp.errors import ToolFailedError
 from a2c_smcp.smcp import Completion, CompletionArgument, CompletionReference, ResourceContents
 from a2c_smcp.utils.results import CallToolResult
 
+logger = logging.getLogger(__name__)
+
 MAX_PAGES = 10_000
 """Pages of one list. A cursor that repeats ends a list, too, but a server may invent a new one each time."""
+MAX_LISTED = 10_000
+"""Tools, prompts and resource templates of a server. A server may have any number of resources."""
 MAX_NAME = 256
+DECLINE_PAUSE = 0.2
+"""Seconds after which a question is declined that belongs to no call."""
 
-_tools = TypeAdapter(types.Tool)
-_results = TypeAdapter(CallToolResult)
+_tools = TypeAdapter(ListedTool)
 _resources = TypeAdapter(types.Resource)
 _templates = TypeAdapter(types.ResourceTemplate)
+_prompts = TypeAdapter(types.Prompt)
 
 
 class Session(ClientSession):
     """A connected MCP server."""
 
     def __init__(self, conversation: Conversation, client_info: types.Implementation) -> None:
-        super().__init__(dispatcher=conversation, client_info=client_info)
+        # The callback declares the capability, too. Sampling and roots have none: they are not offered.
+        super().__init__(dispatcher=conversation, client_info=client_info, elicitation_callback=self._on_elicitation)
         self._conversation = conversation
+        self._askers: list[Asker] = []
+        """Who can be asked during each running call, in the order of the calls."""
         self._schemas: dict[str, OutputSchema] = {}
+        self._log_level: LogLevel | None = None
+        """The level that each request carries (2026-07-28)."""
 
     @property
     def heard_at(self) -> float:
         """When the server last sent anything, on the clock of `time.monotonic`."""
         return self._conversation.heard_at
+
+    @property
+    def is_modern(self) -> bool:
+        """Whether the connection uses 2026-07-28 or later."""
+        return self.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+    async def set_log_level(self, level: LogLevel | None) -> None:
+        """Receive log messages of this level and above; None asks for none.
+
+        Raises:
+            MCPError: the server answered with an error, or the connection is closed.
+        """
+        if self.is_modern:
+            self._log_level = level
+            return
+        # Earlier versions have no way to ask for none. The messages that arrive all the same are not kept.
+        capabilities = self.server_capabilities
+        if level is not None and capabilities is not None and capabilities.logging is not None:
+            await self._ask("logging/setLevel", {"level": level})
 
     async def all_tools(self) -> tuple[list[types.Tool], list[str]]:
         """All pages of the tool list: the valid tools, and what is wrong with the others.
@@ -60,28 +98,36 @@ class Session(ClientSession):
             async for page in self._pages("tools/list", "tools"):
                 for data in page:
                     self._take_tool(data, tools, problems)
+                if len(tools) + len(problems) > MAX_LISTED:
+                    raise _NoList(f"it lists more than {MAX_LISTED} tools; the others are left out")
         except _NoList as error:
             problems.append(str(error))
         # The library keeps what it needs of the tools, such as the headers that 2026-07-28 wants with a call. With its
-        # own `list_tools` that happens by itself; here it is one of the two internals that we call.
+        # own `list_tools` that happens by itself; here it is one of the internals that we call.
         listing = self._absorb_tool_listing(types.ListToolsResult(tools=list(tools.values())), complete=True)
         self._schemas = {tool.name: OutputSchema(tool.output_schema) for tool in listing.tools if tool.output_schema}
         return listing.tools, problems
 
-    async def call(self, tool: str, arguments: dict[str, Any], on_progress: OnProgress) -> CallToolResult:
-        """Call a tool.
+    async def call(
+        self, tool: str, arguments: dict[str, Any], on_progress: OnProgress, asker: Asker | None = None
+    ) -> CallToolResult:
+        """Call a tool. Questions of the server during the call go to `asker`; without one, they are declined.
 
         Raises:
             MCPError: the server answered with an error, or the connection is closed.
             ToolFailedError: the answer is no tool result, or does not match the output schema of the tool.
         """
-        raw = await self._ask("tools/call", {"name": tool, "arguments": arguments}, on_progress)
-        if raw.get("resultType") == "input_required":
-            raise ToolFailedError("the tool asks for input from a model or a person, which is not offered here")
+        if asker is not None:
+            self._askers.append(asker)
+        try:
+            raw = await self._call({"name": tool, "arguments": arguments}, on_progress, asker)
+        finally:
+            if asker is not None:
+                self._askers.remove(asker)
         # `by_name=False`: only the names of the wire format count. A server that sends `is_error` would otherwise be
         # understood here, and by no other client.
         try:
-            result = _results.validate_python(raw, by_name=False)
+            result = CallToolResult.read(raw, by_name=False)
         except ValidationError as error:
             raise ToolFailedError(f"the MCP server's answer is no tool result ({_places(error)})") from None
         schema = self._schemas.get(tool)
@@ -121,18 +167,49 @@ class Session(ClientSession):
                         return True
         return False
 
-    async def all_templates(self) -> list[types.ResourceTemplate]:
-        """All pages of the list of resource templates. Malformed templates are left out.
+    async def resource_page(self, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
+        """A page of the resource list, as the server wrote it, and the cursor of the next. Malformed resources are
+        left out.
 
         Raises:
             MCPError: the server answered with an error, or the connection is closed.
         """
-        found: list[types.ResourceTemplate] = []
-        async for page in self._pages("resources/templates/list", "resourceTemplates"):
-            for data in page:
-                with contextlib.suppress(ValidationError):
-                    found.append(_templates.validate_python(data, by_name=False))
-        return found
+        page = await self._ask("resources/list", {"cursor": cursor} if cursor is not None else {})
+        after = page.get("nextCursor")
+        found = [data for data in _listed(page, "resources/list", "resources") if _fits(_resources, data)]
+        return found, after if isinstance(after, str) and after else None
+
+    async def all_templates(self) -> list[dict[str, Any]]:
+        """All pages of the list of resource templates, as the server wrote them. Malformed templates are left out.
+
+        Raises:
+            MCPError: the server answered with an error, or the connection is closed.
+        """
+        return await self._all("resources/templates/list", "resourceTemplates", _templates)
+
+    async def all_prompts(self) -> list[dict[str, Any]]:
+        """All pages of the list of prompts, as the server wrote them. Malformed prompts are left out.
+
+        Raises:
+            MCPError: the server answered with an error, or the connection is closed.
+        """
+        return await self._all("prompts/list", "prompts", _prompts)
+
+    async def fill_prompt(self, name: str, arguments: Mapping[str, str] | None) -> dict[str, Any]:
+        """The messages of a prompt, as the server wrote them.
+
+        Raises:
+            MCPError: the server answered with an error, or the connection is closed.
+        """
+        params: dict[str, Any] = {"name": name}
+        if arguments:
+            params["arguments"] = dict(arguments)
+        answer = await self._ask("prompts/get", params)
+        # Checked by hand, not parsed into models: the messages go to the Agent as the server wrote them.
+        messages = answer.get("messages")
+        if not isinstance(messages, list) or not all(isinstance(each, dict) for each in cast("list[Any]", messages)):
+            raise MCPError(code=types.INTERNAL_ERROR, message="its answer to prompts/get holds no messages")
+        return answer
 
     async def read(self, uri: str) -> list[ResourceContents]:
         """The contents of a resource, as MCP writes them.
@@ -165,21 +242,6 @@ class Session(ClientSession):
         if not isinstance(values, list) or not all(isinstance(value, str) for value in cast("list[Any]", values)):
             raise MCPError(code=types.INTERNAL_ERROR, message="its answer to completion/complete holds no values")
         return cast("Completion", found)
-
-    async def has_prompt(self, name: str) -> bool:
-        """Whether the server has a prompt of this name.
-
-        Raises:
-            MCPError: the server answered with an error, or the connection is closed.
-        """
-        capabilities = self.server_capabilities
-        if capabilities is None or capabilities.prompts is None:
-            return False
-        async with contextlib.aclosing(self._pages("prompts/list", "prompts")) as pages:
-            async for page in pages:
-                if any(isinstance(data, dict) and cast("dict[str, Any]", data).get("name") == name for data in page):
-                    return True
-        return False
 
     async def watch(self, uri: str, on: bool = True) -> None:
         """Subscribe to the changes of a resource, or unsubscribe (before 2026-07-28).
@@ -222,6 +284,17 @@ class Session(ClientSession):
                 answers.append(error.code)
         return answers == [types.INVALID_REQUEST, None]
 
+    async def _all(self, method: str, key: str, shape: TypeAdapter[Any]) -> list[dict[str, Any]]:
+        """The well-formed items of all pages of a list, at most `MAX_LISTED`."""
+        found: list[dict[str, Any]] = []
+        async with contextlib.aclosing(self._pages(method, key)) as pages:
+            async for page in pages:
+                found += [data for data in page if _fits(shape, data)]
+                if len(found) > MAX_LISTED:
+                    logger.warning("an MCP server lists more than %d %s; the others are left out", MAX_LISTED, key)
+                    break
+        return found[:MAX_LISTED]
+
     async def _pages(self, method: str, key: str, seconds: float | None = None) -> AsyncGenerator[list[Any]]:
         """The pages of a list; each may take `seconds`."""
         cursors: set[str] = set()
@@ -231,10 +304,7 @@ class Session(ClientSession):
             # code.
             with anyio.fail_after(seconds):
                 page = await self._ask(method, params)
-            listed = page.get(key)
-            if not isinstance(listed, list):
-                raise _NoList(f"its answer to {method} holds no list of {key}")
-            yield cast("list[Any]", listed)
+            yield _listed(page, method, key)
             cursor = page.get("nextCursor")
             # A server that repeats a cursor would send its pages for ever.
             if not isinstance(cursor, str) or not cursor or cursor in cursors:
@@ -244,7 +314,7 @@ class Session(ClientSession):
 
     def _take_tool(self, data: Any, tools: dict[str, types.Tool], problems: list[str]) -> None:
         try:
-            tool = _tools.validate_python(data, by_name=False)
+            tool = _tools.validate_python(data, by_name=False).as_written(data)
         except ValidationError as error:
             name = cast("dict[str, Any]", data).get("name") if isinstance(data, dict) else None
             problems.append(f"tool {name or '(without a name)'} is left out: it is not well formed ({_places(error)})")
@@ -259,13 +329,100 @@ class Session(ClientSession):
         else:
             tools[tool.name] = tool
 
+    # -------------------------------------------------------------------------------- questions and tasks during a call
+
+    async def _call(self, params: dict[str, Any], on_progress: OnProgress, asker: Asker | None) -> dict[str, Any]:
+        rounds: Rounds | None = None
+        while True:
+            try:
+                # A copy: it is stamped, and may be sent again.
+                raw = await self._ask("tools/call", dict(params), on_progress)
+                if raw.get("resultType", "complete") == "complete":
+                    return raw
+                rounds = rounds or self._rounds(on_progress, asker)
+                return await rounds.finish(params, raw)
+            except MCPError as error:
+                if error.code != types.URL_ELICITATION_REQUIRED:
+                    raise
+                rounds = rounds or self._rounds(on_progress, asker)
+                await rounds.visit(error)
+
+    def _rounds(self, on_progress: OnProgress, asker: Asker | None) -> Rounds:
+        async def consult(questions: Questions) -> Answers:
+            assert asker is not None
+            return await self._while_connected(asker, questions)
+
+        def request(method: str, params: dict[str, Any], on_progress: OnProgress | None) -> Any:
+            return self._ask(method, params, on_progress)
+
+        return Rounds(request, self._ask_in_vain, on_progress, asker, consult)
+
+    async def _while_connected(self, asker: Asker, questions: Questions) -> Answers:
+        """Ask a person while no request waits for the server, and nothing else would notice that it is gone."""
+        asking = asyncio.ensure_future(asker.ask(questions))
+        ending = asyncio.ensure_future(self._conversation.wait_ended())
+        try:
+            await asyncio.wait((asking, ending), return_when=asyncio.FIRST_COMPLETED)
+            if asking.done():
+                return asking.result()
+            raise MCPError(code=types.CONNECTION_CLOSED, message=CLOSED)
+        finally:
+            asking.cancel()
+            ending.cancel()
+
+    async def _on_elicitation(
+        self, context: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult | types.ErrorData:
+        """A question during a call, as servers before 2026-07-28 send it."""
+        asker = whom_to_ask(self._askers)
+        if asker is None:
+            logger.info("a question of the MCP server outside of a call, or during calls of different callers")
+            # A server that asks again at once would keep this Computer busy.
+            await asyncio.sleep(DECLINE_PAUSE)
+            return types.ElicitResult(action="decline")
+        try:
+            question = read_question(params.model_dump(by_alias=True, mode="json", exclude_none=True))
+        except Rejected as rejection:
+            asker.reject(str(rejection))
+            return types.ErrorData(code=types.INVALID_PARAMS, message=f"rejected: the server {rejection}")
+        answer = (await asker.ask({"question": question}))["question"]
+        return types.ElicitResult(action=answer["action"], content=answer.get("content"))
+
+    async def dispatch_input_request(
+        self, ctx: ClientRequestContext, request: types.InputRequest
+    ) -> types.InputResponse | types.ErrorData:
+        """Answer a request of a server before 2026-07-28. Sampling and roots do not exist in this client."""
+        if not isinstance(request, types.ElicitRequest):
+            return types.ErrorData(code=types.METHOD_NOT_FOUND, message=f"{request.method} is not offered")
+        return await super().dispatch_input_request(ctx, request)
+
+    def _build_capabilities(self, version: str) -> types.ClientCapabilities:
+        capabilities = super()._build_capabilities(version)
+        # Only where tasks are an extension. 2025-11-25 has tasks of another kind, which a client has to ask for.
+        if version in MODERN_PROTOCOL_VERSIONS:
+            capabilities.extensions = {**(capabilities.extensions or {}), TASKS: {}}
+        return capabilities
+
+    # -------------------------------------------------------------------------------------------------------- internals
+
     async def _ask(self, method: str, params: dict[str, Any], on_progress: OnProgress | None = None) -> dict[str, Any]:
+        if self._log_level is not None:
+            meta: dict[str, Any] = params.get("_meta") or {}
+            params = {**params, "_meta": {**meta, types.LOG_LEVEL_META_KEY: self._log_level}}
         data: dict[str, Any] = {"method": method, "params": params}
         options: CallOptions = {}
         # In 2026-07-28 every request carries the version and the capabilities of the client, and over HTTP also headers
         # with the method and the name of the tool. Earlier versions agree on the capabilities once, in the handshake.
         self._stamp(data, options)
+        _name_task(method, params, options)
         return await self._conversation.ask(method, data["params"], options, on_progress)
+
+    def _ask_in_vain(self, method: str, params: dict[str, Any]) -> None:
+        data: dict[str, Any] = {"method": method, "params": params}
+        options: CallOptions = {}
+        self._stamp(data, options)
+        _name_task(method, params, options)
+        self._conversation.ask_in_vain(method, data["params"], options)
 
 
 class _NoList(MCPError):
@@ -273,6 +430,27 @@ class _NoList(MCPError):
 
     def __init__(self, message: str) -> None:
         super().__init__(code=types.INTERNAL_ERROR, message=message)
+
+
+def _listed(page: dict[str, Any], method: str, key: str) -> list[Any]:
+    listed = page.get(key)
+    if not isinstance(listed, list):
+        raise _NoList(f"its answer to {method} holds no list of {key}")
+    return cast("list[Any]", listed)
+
+
+def _fits(shape: TypeAdapter[Any], data: Any) -> bool:
+    try:
+        shape.validate_python(data, by_name=False)
+    except ValidationError:
+        return False
+    return True
+
+
+def _name_task(method: str, params: dict[str, Any], options: CallOptions) -> None:
+    """Add the header with the id of the task, which the extension requires over HTTP and the library does not know."""
+    if method.startswith("tasks/"):
+        options.setdefault("headers", {})[MCP_NAME_HEADER] = encode_header_value(params["taskId"])
 
 
 def _is_content(part: Any) -> bool:

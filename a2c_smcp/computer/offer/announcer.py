@@ -37,6 +37,10 @@ class Client(Protocol):
         """Send an update; False, and nothing is sent, while it is in no office."""
         ...
 
+    async def emit_update_resource(self, uri: str, mcp_server: str) -> bool:
+        """Send the update of a resource that the Agent watches, likewise."""
+        ...
+
 
 class Announcer:
     """Sends a notice for each kind of change. What cannot be sent, because there is no office, is sent later."""
@@ -65,6 +69,10 @@ class Announcer:
         worker = self._workers.get(change)
         if worker is None or worker.done():
             self._workers[change] = loop.create_task(self._work(change), name=f"announce {change.name}")
+
+    async def announce_resource(self, uri: str, mcp_server: str) -> bool:
+        """Tell the Agent that a resource changed; False if there is no office."""
+        return (client := self.client) is not None and await client.emit_update_resource(uri, mcp_server)
 
     def catch_up(self) -> None:
         """The Computer is in an office again: announce what changed meanwhile."""

@@ -10,28 +10,31 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 from mcp_types import TextContent
 
 from a2c_smcp.computer.config.model import A2C_VRL_TRANSFORMED
+from a2c_smcp.computer.mcp.questions import Answers, InvalidAnswer, Questions, declined
 from a2c_smcp.computer.offer.confirmation import (
     Caller,
     CallToConfirm,
     Confirmation,
     ConfirmCallback,
-    is_cancelled_itself,
-    seconds_until,
 )
 from a2c_smcp.computer.offer.history import History, ToolCallRecord
 from a2c_smcp.computer.offer.manager import MCPServerManager
+from a2c_smcp.computer.offer.parking import Parked, Parking
+from a2c_smcp.computer.offer.progress import ProgressRate, SendProgress
+from a2c_smcp.computer.offer.running import MAX_ROUNDS, Call, Turn
 from a2c_smcp.computer.offer.tools import Entry
 from a2c_smcp.computer.offer.vrl import RUN_SECONDS, Transformer
 from a2c_smcp.errors import (
     InternalError,
+    LoginNeededError,
+    LoginRefusedError,
     MalformedRequestError,
     SMCPError,
     ToolDisabledError,
@@ -50,32 +53,20 @@ START_PATIENCE = 30.0
 VRL_GRACE = 2.0
 """Seconds that a script may take after the call's timeout. The Server waits 5 seconds longer than the timeout, so the
 result still arrives."""
-
+ABANDONED_SECONDS = 10.0
+"""Seconds that a tool has to finish after its question expired: nobody waits for its result."""
+REJECTED_QUESTIONS = "a2c_rejected_questions"
+"""The key, in the `meta` of a result, of the reasons why questions were rejected."""
 
 OURSELVES = Caller()
 
 
-@dataclass
-class _Call:
-    """One call that is running."""
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """What an Agent sends to continue a call that asked for input."""
 
-    caller: Caller
-    req_id: str
-    tool: str
-    parameters: dict[str, Any]
-    timeout: float | None
-    deadline: float | None
-    task: asyncio.Task[CallToolResult] = field(init=False)
-    waiters: int = 0
-    server: str = ""
-    error: str | None = None
-    code: int | None = None
-    """The protocol's code for `error`."""
-    started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
-
-    def remaining(self) -> float | None:
-        """Seconds until the timeout."""
-        return seconds_until(self.deadline)
+    request_state: str
+    input_responses: Mapping[str, Any]
 
 
 class ToolCalls:
@@ -88,61 +79,147 @@ class ToolCalls:
         self._manager = manager
         self._history = history
         self._redact = redact
-        self._running: dict[tuple[Caller, str], _Call] = {}
+        self._running: dict[tuple[Caller, str], Call] = {}
+        self._parking = Parking[Call](self._abandon)
+        self._progress = ProgressRate(redact)
         self._transformer = Transformer()
 
     async def execute(
-        self, req_id: str, tool: str, parameters: dict[str, Any], timeout: float | None, caller: Caller = OURSELVES
+        self,
+        req_id: str,
+        tool: str,
+        parameters: dict[str, Any],
+        timeout: float | None,
+        caller: Caller = OURSELVES,
+        *,
+        send_progress: SendProgress | None = None,
+        continuation: Continuation | None = None,
     ) -> CallToolResult:
-        """Run a call to its result. A request with the caller, id, tool and parameters of a running call gets the
-        result of that call; with another tool or other parameters it is rejected."""
+        """Run a call to its result, or to a question of its MCP server. A request with the caller, id, tool and
+        parameters of a running call gets the result of that call; with another tool or other parameters it is rejected.
+
+        With a `continuation`, the call that asked the question goes on.
+        """
         call = self._running.get((caller, req_id))
+        if call is not None and (call.tool, call.parameters) != (tool, parameters):
+            return _rejected(req_id, f"req_id: {req_id!r} belongs to another call, which is still running")
         if call is None:
-            deadline = None if timeout is None else time.monotonic() + timeout
-            call = _Call(caller, req_id, tool, parameters, timeout, deadline)
-            call.task = asyncio.create_task(self._run(call), name=f"call {req_id}")
-            # A callback of the task, not a `finally` inside of it: a task that is cancelled before its first step never
-            # runs its code, and would stay in the table.
-            call.task.add_done_callback(lambda _: self._end(call))
-            self._running[caller, req_id] = call
-        elif (call.tool, call.parameters) != (tool, parameters):
-            problem = f"req_id: {req_id!r} belongs to another call, which is still running"
-            log_failure(logger, TOOL_CALL_EVENT, req_id, MalformedRequestError.code, problem)
-            meta = {"error_code": MalformedRequestError.code}
-            return _failure(problem, MalformedRequestError.__name__, meta)
-        call.waiters += 1
+            turn = Turn(req_id, send_progress, self._progress)
+            if continuation is None:
+                call = self._start(turn, tool, parameters, timeout, caller)
+            else:
+                parked = self._parking.find(continuation.request_state, caller, tool, parameters)
+                if parked is None:
+                    problem = "request_state: unknown, used or expired; call the tool again without it"
+                    return _rejected(req_id, problem)
+                call = parked.call
+                if (result := self._continue(parked, turn, timeout, continuation)) is not None:
+                    return result
+        return await self._wait(call)
+
+    def _start(self, turn: Turn, tool: str, parameters: dict[str, Any], timeout: float | None, caller: Caller) -> Call:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        call = Call(self._ask, caller, tool, parameters, timeout, deadline, turn)
+        call.task = asyncio.create_task(self._run(call), name=f"call {turn.req_id}")
+        # A callback of the task, not a `finally` inside of it: a task that is cancelled before its first step never
+        # runs its code, and would stay in the table.
+        call.task.add_done_callback(lambda _: self._give_up(call))
+        self._running[caller, turn.req_id] = call
+        return call
+
+    async def _wait(self, call: Call) -> CallToolResult:
+        turn = call.turn
         try:
-            # Shielded, because several requests may wait for one call: the first one that is cancelled must not cancel
-            # it for the others. The last one that leaves does, below.
-            return await asyncio.shield(call.task)
-        except asyncio.CancelledError:
-            # `acancel_tool` ends the call, and its Agent still gets an answer. If this request itself is cancelled,
-            # there is no answer to give.
-            if call.task.cancelled() and not is_cancelled_itself():
-                return _failure("the call was cancelled", "CancelledError", {"a2c_cancelled": True})
-            raise
+            return await turn.wait()
         finally:
-            call.waiters -= 1
-            if not call.waiters:
+            # Several requests may wait for one call. The last one that is cancelled cancels it.
+            if not turn.is_wanted:
                 call.task.cancel()
 
     def cancel(self, req_id: str, caller: Caller | None = None) -> bool:
-        """Cancel a running call of one caller, or of any; whether there was one."""
-        return self._cancel(lambda call: call.req_id == req_id and caller in (None, call.caller))
+        """Cancel a call of one caller, or of any, that is running or waits for a person; whether there was one."""
+        return self._cancel(lambda call: call.turn.req_id == req_id and caller in (None, call.caller))
 
     def cancel_all(self, office_id: str, agent: str | None = None) -> bool:
-        """Cancel every running call of an office, or of one Agent in it; whether there was one."""
+        """Cancel every call of an office, or of one Agent in it; whether there was one."""
         return self._cancel(lambda call: call.caller.office_id == office_id and agent in (None, call.caller.agent))
 
-    def _cancel(self, is_meant: Callable[[_Call], bool]) -> bool:
-        meant = [call for call in self._running.values() if is_meant(call)]
+    def _cancel(self, is_meant: Callable[[Call], bool]) -> bool:
+        meant = [call for call in self._all() if is_meant(call)]
         for call in meant:
             call.task.cancel()
+            if (parked := self._parking.of(call)) is not None:
+                self._parking.remove(parked)
         return bool(meant)
+
+    def _all(self) -> list[Call]:
+        return [*self._running.values(), *self._parking.calls]
+
+    # -------------------------------------------------------------------------------------------------------- questions
+
+    async def _ask(self, call: Call, questions: Questions) -> Answers:
+        """Let a call wait until its caller answers; without an answer in time, the questions are declined."""
+        async with call.asking:  # a server may ask several questions at once: one is asked after another
+            call.rounds += 1
+            if call.rounds > MAX_ROUNDS:
+                call.end(ToolFailedError(f"MCP server {call.server} asks more than {MAX_ROUNDS} times in one call"))
+            if call.is_abandoned or call.rounds > MAX_ROUNDS:
+                return declined(questions)
+            parked = self._parking.of(call)
+            if parked is not None:
+                # The server took its question back and asks another, before the Agent answered. No request waits for
+                # the new one: the Agent gets it when it answers the old one.
+                parked.questions, parked.answers = questions, asyncio.Future()
+            else:
+                parked = self._parking.park(call, questions)
+                if parked is None:
+                    call.reject("asks a question, and too many calls wait for answers already")
+                    return declined(questions)
+                await self._pause(call, parked)
+            return await parked.answers
+
+    async def _pause(self, call: Call, parked: Parked[Call]) -> None:
+        """End the turn of a call with its question. The time that a person needs does not count for the tool."""
+        logger.info("%s of %s asks a question", call.tool, call.server, extra={"req_id": call.turn.req_id})
+        call.set_timeout(None)
+        turn = call.turn
+        await turn.finish_progress()
+        self._running.pop((call.caller, turn.req_id), None)
+        turn.settle(parked.result())
+
+    def _continue(
+        self, parked: Parked[Call], turn: Turn, timeout: float | None, continuation: Continuation
+    ) -> CallToolResult | None:
+        """Begin the next turn of a call with the answers; a result if the turn ends at once."""
+        call = parked.call
+        if call.task.done():  # the server did not wait for the answer, or is gone
+            self._parking.remove(parked)
+            return call.task.result()
+        try:
+            answers = parked.check(continuation.input_responses)
+        except InvalidAnswer as problem:
+            call.rounds += 1
+            if call.rounds <= MAX_ROUNDS:
+                self._parking.renew(parked)
+                return parked.result(str(problem))
+            call.end(ToolFailedError(f"the question of {call.server} got more than {MAX_ROUNDS} invalid answers"))
+            answers = declined(parked.questions)
+        self._parking.remove(parked)
+        call.turn, call.timeout = turn, timeout
+        call.set_timeout(timeout)
+        self._running[call.caller, turn.req_id] = call
+        parked.settle(answers)
+        return None
+
+    def _abandon(self, call: Call) -> None:
+        """A question expired. The server has got a decline, and some time to finish."""
+        call.is_abandoned = True
+        call.set_timeout(ABANDONED_SECONDS)
+        logger.info("nobody answered the question of %s", call.server, extra={"req_id": call.turn.req_id})
 
     async def aclose(self) -> None:
         """Cancel every call."""
-        tasks = [call.task for call in self._running.values()]
+        tasks = [call.task for call in self._all()]
         for task in tasks:
             task.cancel()
         if tasks:
@@ -151,35 +228,58 @@ class ToolCalls:
 
     # ----------------------------------------------------------------------------------------------------- the pipeline
 
-    async def _run(self, call: _Call) -> CallToolResult:
+    async def _run(self, call: Call) -> CallToolResult:
+        result = await self._result(call)
+        if call.rejected:
+            result.meta = {**(result.meta or {}), REJECTED_QUESTIONS: call.rejected}
+        # The turn may have changed since the call began, and has none after a question that nobody answered.
+        await call.turn.finish_progress()
+        # Before the result is given out: its Agent may use the same id again at once.
+        self._end(call, call.error)
+        call.turn.settle(result)
+        return result
+
+    async def _result(self, call: Call) -> CallToolResult:
         try:
             result = await self._perform(call)
             if result.is_error:
                 call.error, call.code = _text_of(result), ToolFailedError.code
             return result
         except SMCPError as refusal:
-            call.error, call.code = refusal.message, refusal.code
-            return _failure(refusal.message, type(refusal).__name__, {"error_code": refusal.code})
+            return self._refuse(call, refusal)
+        except asyncio.CancelledError:
+            if call.failure is None:
+                raise
+            call.task.uncancel()
+            return self._refuse(call, call.failure)
         except Exception as fault:  # the edge of a call: every request gets an answer
-            logger.exception("the call of %s broke", call.tool, extra={"req_id": call.req_id})
+            logger.exception("the call of %s broke", call.tool, extra={"req_id": call.turn.req_id})
             call.error, call.code = f"internal fault: {type(fault).__name__}", InternalError.code
             return _failure(call.error, type(fault).__name__, {"error_code": InternalError.code})
 
-    async def _perform(self, call: _Call) -> CallToolResult:
+    def _refuse(self, call: Call, refusal: SMCPError) -> CallToolResult:
+        call.error, call.code = refusal.message, refusal.code
+        meta: dict[str, Any] = {"error_code": refusal.code}
+        if isinstance(refusal, LoginNeededError | LoginRefusedError):
+            meta |= refusal.details or {}  # `mcp_server` and `auth_hint`
+        return _failure(refusal.message, type(refusal).__name__, meta)
+
+    async def _perform(self, call: Call) -> CallToolResult:
         entry = await self._find(call)
         call.server = entry.server
         to_confirm = CallToConfirm(call.caller, call.deadline)
-        await self.confirmation.confirm(call.req_id, call.tool, call.parameters, entry, to_confirm)
+        await self.confirmation.confirm(call.turn.req_id, call.tool, call.parameters, entry, to_confirm)
         # A confirmation may take minutes. The owner confirmed this tool of this server as it was described then: if the
         # configuration or the server has changed since, the confirmation does not apply.
         if self._manager.book.find(call.tool) != entry:
             raise ToolDisabledError(f"the tool {call.tool} was changed while it waited for confirmation")
-        label = f"req_id={call.req_id} {entry.server}/{entry.original_name}"
+        label = f"req_id={call.turn.req_id} {entry.server}/{entry.original_name}"
         try:
-            result = await self._manager.acall_tool(
-                entry.server, entry.original_name, call.parameters, call.remaining(), label
-            )
-        except ToolTimedOutError:  # its timeout is what the confirmation left; the message names the whole
+            async with asyncio.timeout(call.remaining()) as call.clock:
+                result = await self._manager.acall_tool(
+                    entry.server, entry.original_name, call.parameters, None, label, call.report, call
+                )
+        except TimeoutError:
             raise ToolTimedOutError(f"the tool {call.tool} did not finish within {call.timeout:g} s") from None
         if result.is_error:
             result = self._failed(result)
@@ -188,7 +288,7 @@ class ToolCalls:
             await self._transform(script, call, result)
         return result
 
-    async def _find(self, call: _Call) -> Entry:
+    async def _find(self, call: Call) -> Entry:
         """The tool, after waiting for its server if that is starting.
 
         Raises:
@@ -214,7 +314,7 @@ class ToolCalls:
 
     # A script may run on for `VRL_GRACE` after the call's timeout: the tool has done its work already, and a result
     # that is a little late is better than none.
-    async def _transform(self, script: str, call: _Call, result: CallToolResult) -> None:
+    async def _transform(self, script: str, call: Call, result: CallToolResult) -> None:
         event = {**to_wire(result), "tool_name": call.tool, "parameters": call.parameters}
         remaining = call.remaining()
         seconds = RUN_SECONDS if remaining is None else min(RUN_SECONDS, remaining + VRL_GRACE)
@@ -241,13 +341,23 @@ class ToolCalls:
             return [self._redacted(value) for value in cast("list[Any]", data)]
         return data
 
-    def _end(self, call: _Call) -> None:
+    def _give_up(self, call: Call) -> None:
+        """End a call that was cancelled."""
+        if not call.task.cancelled():
+            return
+        if (parked := self._parking.of(call)) is not None:
+            self._parking.remove(parked)
+        call.turn.stop_progress()
+        self._end(call, "cancelled")
+        call.turn.settle(_failure("the call was cancelled", "CancelledError", {"a2c_cancelled": True}))
+
+    def _end(self, call: Call, error: str | None) -> None:
         """Record a call that ended."""
-        del self._running[call.caller, call.req_id]
-        error = "cancelled" if call.task.cancelled() else call.error
+        # After a question it is in neither table, or waits in the other one: its result is for the next turn then.
+        self._running.pop((call.caller, call.turn.req_id), None)
         record = ToolCallRecord(
             timestamp=call.started,
-            req_id=call.req_id,
+            req_id=call.turn.req_id,
             server=call.server,
             tool=call.tool,
             parameters=call.parameters,
@@ -257,10 +367,15 @@ class ToolCalls:
         )
         self._history.add(record)
         if error is None:
-            logger.info("%s of %s: ok", call.tool, call.server, extra={"req_id": call.req_id})
+            logger.info("%s of %s: ok", call.tool, call.server, extra={"req_id": call.turn.req_id})
         else:
             place = f"{call.tool} of {call.server}" if call.server else call.tool
-            log_failure(logger, TOOL_CALL_EVENT, call.req_id, call.code, f"{place}: {error}")
+            log_failure(logger, TOOL_CALL_EVENT, call.turn.req_id, call.code, f"{place}: {error}")
+
+
+def _rejected(req_id: str, problem: str) -> CallToolResult:
+    log_failure(logger, TOOL_CALL_EVENT, req_id, MalformedRequestError.code, problem)
+    return _failure(problem, MalformedRequestError.__name__, {"error_code": MalformedRequestError.code})
 
 
 def _failure(message: str, error_type: str, meta: dict[str, Any]) -> CallToolResult:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Set
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Set
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import anyio
 from mcp.shared.exceptions import MCPError
@@ -17,10 +17,15 @@ from a2c_smcp.computer.config.inputs import InputResolver
 from a2c_smcp.computer.config.model import BaseServerConfig, MCPServerConfig
 from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.hosting.host import Host
+from a2c_smcp.computer.hosting.kept_list import KeptList
 from a2c_smcp.computer.hosting.owner import Owner
 from a2c_smcp.computer.hosting.status import ServerState, ServerStatus
 from a2c_smcp.computer.hosting.watching import ResourceWatch
+from a2c_smcp.computer.mcp.conversation import OnProgress
 from a2c_smcp.computer.mcp.failures import in_words
+from a2c_smcp.computer.mcp.oauth.access import LOGIN_SECONDS, OpenUrl
+from a2c_smcp.computer.mcp.oauth.store import LoginStore
+from a2c_smcp.computer.mcp.questions import Asker
 from a2c_smcp.computer.mcp.session import Session
 from a2c_smcp.computer.offer.announcer import Change
 from a2c_smcp.computer.offer.budget import ByteBudget
@@ -30,6 +35,7 @@ from a2c_smcp.computer.offer.finder.aggregator import FinderAggregator
 from a2c_smcp.computer.offer.finder.documents import INDEX_BYTES, Room
 from a2c_smcp.computer.offer.tools import DescribedTools, ServerTools, ToolBook, describe_tools, write_book
 from a2c_smcp.computer.offer.view import ResourceView
+from a2c_smcp.computer.offer.watches import Watches
 from a2c_smcp.errors import ToolTimedOutError
 from a2c_smcp.utils.results import CallToolResult
 
@@ -41,11 +47,16 @@ LISTING = 5.0
 """Seconds that a request for all windows and documents waits for servers that have just become ready."""
 
 
+async def _announce_nothing(uri: str, mcp_server: str) -> bool:
+    return False
+
+
 class MCPServerManager:
     """The servers, in configuration order, and the one list of their tools.
 
-    `announce` is called with every change that an office should hear of, `on_status_changed` with the name of a server
-    that changed its state, or what it lists: once for each change.
+    `announce` is called with every change that an office should hear of, `announce_resource` with the address and the
+    server of a resource that an Agent watches, `on_status_changed` with the name of a server that changed its state, or
+    what it lists: once for each change.
     """
 
     def __init__(
@@ -56,10 +67,12 @@ class MCPServerManager:
         resolver: InputResolver | None = None,
         policy: Policy | None = None,
         announce: Callable[[Change], None] = lambda change: None,
+        announce_resource: Callable[[str, str], Awaitable[bool]] = _announce_nothing,
         on_status_changed: Callable[[str], None] | None = None,
         require_subscribe: bool = True,
         cache_bytes: int = CACHE_BYTES,
         index_bytes: int = INDEX_BYTES,
+        login_store: LoginStore | None = None,
     ) -> None:
         self.auto_connect = auto_connect
         resolver = resolver or InputResolver()
@@ -69,12 +82,14 @@ class MCPServerManager:
         self._require_subscribe = require_subscribe
         self._budget = ByteBudget(cache_bytes)
         self._room = Room(index_bytes)
+        self.watches = Watches(announce_resource)
         self._host = Host[ResourceView](
             resolver=resolver,
             policy=replace(policy or Policy(), **({} if auto_reconnect else {"restart": False})),
             show=self._show,
             on_change=self._changed,
             on_configured=self._configured,
+            login_store=login_store,
         )
         self._change = asyncio.Event()
         self._book = ToolBook()
@@ -97,6 +112,11 @@ class MCPServerManager:
     def session(self, name: str) -> Session | None:
         """The connection to a server, if it is ready."""
         return self._host.session(name)
+
+    @property
+    def prompts(self) -> dict[str, KeptList[dict[str, Any]]]:
+        """The prompts of the servers that are ready and have any, in configuration order."""
+        return self._host.prompts
 
     def script(self, name: str) -> str | None:
         """The VRL script for a server's results, if it has one."""
@@ -132,6 +152,32 @@ class MCPServerManager:
         """
         await self._host.stop(name)
 
+    def has_login(self, name: str) -> bool:
+        """Whether a server is used with a login.
+
+        Raises:
+            NotFoundError: there is no such server.
+        """
+        return self._host.find(name).has_login
+
+    async def alogin(self, name: str, open_url: OpenUrl, patience: float = LOGIN_SECONDS) -> None:
+        """Log in to a server, and wait until it has connected, or failed to.
+
+        Raises:
+            NotFoundError: there is no such server.
+            LoginRefusedError: the login failed.
+        """
+        await self._host.log_in(name, open_url, patience)
+
+    async def alogout(self, name: str) -> bool:
+        """Forget the login at a server, and connect again without it. Returns whether there was one.
+
+        Raises:
+            NotFoundError: there is no such server.
+            LoginRefusedError: the login cannot be removed.
+        """
+        return await self._host.log_out(name)
+
     async def astop_all(self) -> None:
         """Stop all servers, side by side."""
         await self._host.stop_all()
@@ -139,6 +185,7 @@ class MCPServerManager:
     async def aclose(self) -> None:
         """Stop all servers and release everything."""
         await self._host.aclose()
+        await self.watches.aclose()
 
     async def aadd_or_aupdate_server(self, config: MCPServerConfig) -> None:
         """Add a server, or change one. Only that server restarts, and only if it must."""
@@ -172,25 +219,38 @@ class MCPServerManager:
         """The server that a tool's name or alias leads to, and the tool's name there.
 
         Raises:
-            ToolNotFoundError, ToolDisabledError, ToolFailedError: it cannot be called now.
+            ToolNotFoundError, ToolDisabledError, ToolFailedError, LoginNeededError, LoginRefusedError: it cannot be
+                called now.
         """
         entry = self._book.find(tool_name)
         return entry.server, entry.original_name
 
     async def acall_tool(
-        self, server: str, tool: str, params: dict[str, Any], timeout: float | None = None, label: str = "call"
+        self,
+        server: str,
+        tool: str,
+        params: dict[str, Any],
+        timeout: float | None = None,
+        label: str = "call",
+        on_progress: OnProgress | None = None,
+        asker: Asker | None = None,
     ) -> CallToolResult:
         """Call a tool of a server by its own name. On timeout or cancellation, the server cancels it, too.
+
+        Questions of the server go to `asker`; without one, they are declined.
 
         Raises:
             NotFoundError: there is no such server.
             ToolTimedOutError: it did not finish in time.
+            LoginNeededError, LoginRefusedError: its server needs a login, or another one.
             ToolFailedError: it failed, or its server is not ready.
         """
         owner = self._host.find(server)
+        if timeout is None:  # the usual case, without the cost of a timeout: `ToolCalls` has its own
+            return await owner.call_tool(tool, params, label, on_progress, asker)
         try:
             async with asyncio.timeout(timeout):
-                return await owner.call_tool(tool, params, label)
+                return await owner.call_tool(tool, params, label, on_progress, asker)
         except TimeoutError:
             raise ToolTimedOutError("the tool did not finish in time") from None
 
@@ -215,6 +275,22 @@ class MCPServerManager:
     def views(self) -> list[ResourceView]:
         """The windows and documents of the servers that are ready, in configuration order."""
         return self._host.views
+
+    def view(self, name: str) -> ResourceView | None:
+        """The windows and documents of a server, if it is ready."""
+        return self._host.view(name)
+
+    def end_watches(self, places: Iterable[tuple[str, str]]) -> None:
+        """Nobody watches these resources any more."""
+        for server, uri in places:
+            if (view := self.view(server)) is not None:
+                view.unwant(uri)
+
+    def servers_mentioning(self, uri: str) -> list[str]:
+        """The servers whose tools name an address in their metadata, as they do for `ui://` resources."""
+        return [
+            owner.name for owner in self._host.owners.values() if any(_mentions(tool.meta, uri) for tool in owner.tools)
+        ]
 
     async def be_listed(self, patience: float = LISTING) -> None:
         """Wait until the servers that are ready have listed their windows and documents, for at most `patience` s."""
@@ -253,6 +329,7 @@ class MCPServerManager:
             room=self._room,
             announce=self._announce,
             on_list=partial(self._listed_others, watch.server),
+            watches=self.watches,
             redact=self._redact,
         )
 
@@ -320,7 +397,7 @@ class MCPServerManager:
         # The book is replaced, never changed: a call that is under way compares its entry with the current one.
         before = self._book
         self._book = write_book(
-            ServerTools(owner.config, self._describe(owner), owner.known, owner.obstacle)
+            ServerTools(owner.config, self._describe(owner), owner.known, owner.obstacle, owner.demand)
             for owner in self._host.owners.values()
         )
         for name, notes in self._book.notes.items():
@@ -329,3 +406,17 @@ class MCPServerManager:
                     logger.warning("MCP server %s: %s", name, note)
         if self._book.tools != before.tools:
             self._announce(Change.TOOLS)
+
+
+def _mentions(value: Any, uri: str) -> bool:
+    """Whether a text inside JSON data is this one. Without recursion: a server decides how deep its data is nested."""
+    values = [value]
+    while values:
+        held = values.pop()
+        if held == uri:
+            return True
+        if isinstance(held, dict):
+            values += cast("dict[str, Any]", held).values()
+        elif isinstance(held, list):
+            values += cast("list[Any]", held)
+    return False

@@ -1,19 +1,26 @@
-"""One list of tools from many MCP servers: names, metadata, forbidden tools, name clashes. Pure."""
+"""One list of tools from many MCP servers: names, metadata, digests, forbidden tools, name clashes. Pure."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias, cast
 
+import orjson
 from mcp_types import Tool
 
-from a2c_smcp.computer.config.model import A2C_TOOL_META, READ_ONLY, BaseServerConfig, ToolMeta
-from a2c_smcp.errors import ToolDisabledError, ToolFailedError, ToolNotFoundError
+from a2c_smcp.computer.config.model import READ_ONLY, BaseServerConfig, ToolMeta
+from a2c_smcp.computer.mcp.listing import ListedTool
+from a2c_smcp.computer.mcp.oauth.demand import Demand
+from a2c_smcp.errors import SMCPError, ToolDisabledError, ToolFailedError, ToolNotFoundError
 from a2c_smcp.smcp import SMCPTool
+from a2c_smcp.utils.tool_meta import A2C_DIGEST, A2C_MCP_TOOL, A2C_TOOL_META, MCP_TOOL_ANNOTATION, OURS
 
-MCP_TOOL_ANNOTATION = "MCP_TOOL_ANNOTATION"
+_ELSEWHERE = frozenset(("name", "description", "inputSchema", "outputSchema", "annotations", "_meta"))
+"""What MCP says about a tool and other fields hold."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,8 @@ class ServerTools:
     known: frozenset[str] = frozenset()
     obstacle: str | None = None
     """Why its tools cannot be called now."""
+    demand: Demand | None = None
+    """The login that it waits for."""
 
 
 @dataclass(frozen=True)
@@ -59,19 +68,38 @@ class ToolBook:
     """Every tool of a Computer by the name an Agent uses."""
 
     entries: Mapping[str, Entry] = field(default_factory=dict[str, Entry])
-    refusals: Mapping[str, ToolDisabledError | ToolFailedError] = field(
-        default_factory=dict[str, "ToolDisabledError | ToolFailedError"]
-    )
+    refusals: Mapping[str, SMCPError] = field(default_factory=dict[str, SMCPError])
     """Why a known name cannot be called."""
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Messages for the owner, by server."""
     owners: Mapping[str, str] = field(default_factory=dict[str, str])
     """The server of each tool, including tools that cannot be called now."""
 
+    # A book is never changed, so everything below is made once for each list, when it is first needed.
+
+    @cached_property
+    def _tools(self) -> list[SMCPTool]:
+        return [entry.tool for entry in self.entries.values()]
+
+    @cached_property
+    def _text(self) -> bytes:
+        return orjson.dumps(self._tools)
+
     @property
     def tools(self) -> list[SMCPTool]:
         """The list that an Agent gets."""
-        return [entry.tool for entry in self.entries.values()]
+        return list(self._tools)
+
+    @cached_property
+    def digest(self) -> str:
+        """A short text that differs for each list."""
+        return _digest_of(self._text)
+
+    def written(self, tools: Any) -> Any:
+        """A list of tools for `orjson`: already written, if it is the list of this book."""
+        # A program may answer with a list of its own. The comparison costs microseconds, because the entries are the
+        # same objects; to write 400 tools costs a millisecond.
+        return orjson.Fragment(self._text) if tools == self._tools else tools
 
     def find(self, name: str) -> Entry:
         """The tool of this name.
@@ -79,6 +107,7 @@ class ToolBook:
         Raises:
             ToolNotFoundError: no server has it.
             ToolDisabledError: its owner forbids it, or disabled its server.
+            LoginNeededError, LoginRefusedError: its server waits for a login.
             ToolFailedError: its server is not ready.
         """
         entry = self.entries.get(name)
@@ -95,7 +124,7 @@ def write_book(servers: Iterable[ServerTools]) -> ToolBook:
     """Combine the tools of all servers. The first server, in configuration order, keeps a name that several have."""
     entries: dict[str, Entry] = {}
     owners: dict[str, str] = {}
-    refusals: dict[str, ToolDisabledError | ToolFailedError] = {}
+    refusals: dict[str, SMCPError] = {}
     notes: dict[str, list[str]] = {}
     for server in servers:
         config = server.config
@@ -120,9 +149,11 @@ def write_book(servers: Iterable[ServerTools]) -> ToolBook:
     return ToolBook(entries, refusals, {name: tuple(found) for name, found in notes.items() if found}, owners)
 
 
-def _absence(name: str, server: ServerTools) -> ToolDisabledError | ToolFailedError:
+def _absence(name: str, server: ServerTools) -> SMCPError:
     if server.config.disabled:
         return ToolDisabledError(f"the tool {name} is disabled: MCP server {server.config.name} is")
+    if server.demand is not None:
+        return server.demand.error(server.config.name)
     return ToolFailedError(f"MCP server {server.config.name}, which has the tool {name}, {server.obstacle}")
 
 
@@ -155,17 +186,44 @@ def _describe(tool: Tool, config: BaseServerConfig, meta: ToolMeta) -> SMCPTool:
         return_schema=tool.output_schema,
     )
     attributes: dict[str, Any] = {key: _attribute(value) for key, value in (tool.meta or {}).items()}
-    # These two keys are the Computer's own. A server must not be able to state that its owner allows a tool.
-    attributes.pop(A2C_TOOL_META, None)
-    attributes.pop(MCP_TOOL_ANNOTATION, None)
+    # These keys are the Computer's own. A server must not be able to state that its owner allows a tool.
+    for key in OURS:
+        attributes.pop(key, None)
     if config.default_tool_meta is not None or tool.name in config.tool_meta:
         attributes[A2C_TOOL_META] = json.dumps(meta.model_dump(mode="json"), ensure_ascii=False)
-    if tool.annotations is not None:
-        annotations = tool.annotations.model_dump(mode="json", by_alias=True, exclude_none=True)
+    written = _written(tool)
+    if (annotations := written.get("annotations")) is not None:
         attributes[MCP_TOOL_ANNOTATION] = json.dumps(annotations, ensure_ascii=False)
-    if attributes:
-        described["meta"] = attributes
+    if further := _further(written, attributes):
+        attributes[A2C_MCP_TOOL] = json.dumps(further, ensure_ascii=False)
+    parts = described["name"], described["description"], tool.input_schema, tool.output_schema, annotations
+    # With sorted keys: a server may write the same schema in another order after each start.
+    attributes[A2C_DIGEST] = _digest_of(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS))
+    described["meta"] = attributes
     return described
+
+
+def _written(tool: Tool) -> dict[str, Any]:
+    """A tool as its server wrote it."""
+    if isinstance(tool, ListedTool) and tool.written:
+        return tool.written
+    return tool.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def _further(written: dict[str, Any], attributes: dict[str, Any]) -> dict[str, Any]:
+    """What a server says about a tool and an Agent could not restore from the other fields: title, icons and so on."""
+    further = {key: value for key, value in written.items() if key not in _ELSEWHERE}
+    meta: Any = written.get("_meta")
+    if meta is not None and (not meta or meta != {key: attributes[key] for key in attributes if key not in OURS}):
+        further["_meta"] = meta  # it has values that `meta` holds as texts
+    if not isinstance(written.get("description"), str):
+        further["description"] = None  # the description is the title, or empty
+    return further
+
+
+def _digest_of(text: bytes) -> str:
+    # 128 bits: nobody can make up another tool with the same digest.
+    return hashlib.sha256(text).hexdigest()[:32]
 
 
 def _attribute(value: Any) -> Any:

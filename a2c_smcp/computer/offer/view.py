@@ -17,6 +17,8 @@ from a2c_smcp.computer.offer.budget import ByteBudget
 from a2c_smcp.computer.offer.desktop.windows import Windows
 from a2c_smcp.computer.offer.finder.documents import DocumentItem, Documents, Room
 from a2c_smcp.computer.offer.items import RETRY_PAUSE, Reading, now
+from a2c_smcp.computer.offer.paging import ResourcePages
+from a2c_smcp.computer.offer.watches import Watches
 from a2c_smcp.errors import InvalidDPEUriError
 from a2c_smcp.utils.dpe_uri import ParsedDPEUri, parse_dpe_uri
 
@@ -42,6 +44,7 @@ class ResourceView:
         room: Room,
         announce: Callable[[Change], None],
         on_list: Callable[[Set[Change]], None],
+        watches: Watches,
         redact: Callable[[str], str],
         retry_pause: float = RETRY_PAUSE,
     ) -> None:
@@ -49,6 +52,10 @@ class ResourceView:
         self._watch = watch
         self._announce = announce
         self._on_list = on_list
+        self._watches = watches
+        watch.want_again(watches.of(watch.server))
+        self.resource_pages = ResourcePages(watch.session)
+        """The resource list as the server wrote it."""
         reading = Reading(watch.server, watch.session, redact, retry_pause)
         # The protocol shows only servers with subscriptions: what an Agent sees of another one may be outdated, and no
         # notification would say so.
@@ -69,6 +76,11 @@ class ResourceView:
     def templates(self) -> Templates:
         """The resource templates of the server."""
         return self._watch.templates
+
+    @property
+    def has_resources(self) -> bool:
+        """Whether the server declares that it has resources."""
+        return self._watch.has_resources
 
     def holds(self, uri: str) -> bool:
         """Whether the server lists this resource."""
@@ -131,6 +143,7 @@ class ResourceView:
 
     def take(self, listing: Listing) -> None:
         """The server lists these resources."""
+        self.resource_pages.forget()
         self.others = frozenset(listing.others)
         if self.is_gated:
             gated_count, self.gated_count = self.gated_count, len(listing.windows) + len(listing.documents)
@@ -151,8 +164,21 @@ class ResourceView:
         if changed or skips_others:
             self._on_list(changed)
 
+    async def want(self, uri: str) -> None:
+        """Have the server announce the changes of a resource that an Agent watches.
+
+        Raises:
+            MCPError, TimeoutError, SubscriptionLost: the server does not agree.
+        """
+        await self._watch.want(uri)
+
+    def unwant(self, uri: str) -> None:
+        """No Agent watches a resource any more."""
+        self._watch.unwant(uri)
+
     def updated(self, uri: str) -> None:
         """A resource changed: announced at once, read when an Agent asks for it."""
+        self._watches.updated(self.server, uri)
         if self.is_gated:
             return
         # Announced even if the resource is not listed: the list may be on its way, and a notice too many does no harm.
@@ -166,6 +192,8 @@ class ResourceView:
     def watch(self, uris: Iterable[str], state: Watched) -> None:
         """Changes of these resources are announced from now on, will be soon, or are not. When that begins or ends,
         what was read before may have changed without a notification."""
+        if state is Watched.YES:
+            self._watches.opened(self.server, uris)
         for uri in uris:
             item = self.windows.items.get(uri) or self.documents.items.get(uri)
             if item is None:
@@ -184,6 +212,7 @@ class ResourceView:
         had = {Change.WINDOWS: bool(self.windows.items), Change.DOCUMENTS: bool(self.documents.items)}
         self.windows.close()
         self.documents.close()
+        self.resource_pages.forget()
         self.others, self.hosts = frozenset(), frozenset()
         if any(had.values()):
             self._on_list({change for change, has in had.items() if has})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import orjson
 
+from a2c_smcp.computer.offer.calls import Continuation
 from a2c_smcp.computer.offer.confirmation import Caller
 from a2c_smcp.computer.offer.finder.organize import DEFAULT_LIMIT
 from a2c_smcp.errors import (
@@ -31,26 +32,38 @@ from a2c_smcp.smcp import (
     GET_CONFIG_EVENT,
     GET_DESKTOP_EVENT,
     GET_FINDER_EVENT,
+    GET_PROMPT_EVENT,
+    GET_RESOURCES_EVENT,
     GET_TOOLS_EVENT,
     LEAVE_OFFICE_NOTIFICATION,
+    LIST_PROMPTS_EVENT,
     LIST_RESOURCE_TEMPLATES_EVENT,
     NOTIFY_PREFIX,
     READ_RESOURCE_EVENT,
     SMCP_NAMESPACE,
     TOOL_CALL_EVENT,
+    TOOL_CALL_PROGRESS_EVENT,
     UPDATE_CONFIG_EVENT,
     UPDATE_DESKTOP_EVENT,
     UPDATE_FINDER_EVENT,
+    UPDATE_RESOURCE_EVENT,
     UPDATE_TOOL_LIST_EVENT,
+    WATCH_RESOURCE_EVENT,
     CompleteReq,
     GetComputerConfigReq,
     GetDeskTopReq,
     GetFinderReq,
+    GetPromptReq,
+    GetResourcesReq,
     GetToolsReq,
+    ListPromptsReq,
     ListResourceTemplatesReq,
     ReadResourceReq,
+    ToolCallProgress,
     ToolCallReq,
     UpdateComputerConfigReq,
+    UpdateResourceReq,
+    WatchResourceReq,
 )
 from a2c_smcp.transport.async_client import AsyncOfficeClient
 from a2c_smcp.types import Role
@@ -103,6 +116,20 @@ def _req_id(data: Any) -> Any:
     return cast("dict[str, Any]", data).get("req_id") if isinstance(data, dict) else None
 
 
+def _continuation(data: ToolCallReq) -> Continuation | None:
+    """The answers in a request, with which a call goes on.
+
+    Raises:
+        MalformedRequestError: one of the two fields is missing.
+    """
+    state, answers = data.get("request_state"), data.get("input_responses")
+    if state is None and answers is None:
+        return None
+    if state is None or answers is None:
+        raise MalformedRequestError("input_responses and request_state: both are required to continue a call")
+    return Continuation(state, answers)
+
+
 class SMCPComputerClient(AsyncOfficeClient):
     """The connection of a Computer to a Server: a `socketio.AsyncClient`, whose options it takes.
 
@@ -136,6 +163,10 @@ class SMCPComputerClient(AsyncOfficeClient):
             READ_RESOURCE_EVENT: self.on_read_resource,
             LIST_RESOURCE_TEMPLATES_EVENT: self.on_list_resource_templates,
             COMPLETE_EVENT: self.on_complete,
+            LIST_PROMPTS_EVENT: self.on_list_prompts,
+            GET_PROMPT_EVENT: self.on_get_prompt,
+            GET_RESOURCES_EVENT: self.on_get_resources,
+            WATCH_RESOURCE_EVENT: self.on_watch_resource,
         }.items():
             # The handlers are public and return plain data, for programs that call or override them. Only an answer
             # that leaves through the connection is serialized and measured, in `_answer`.
@@ -230,6 +261,14 @@ class SMCPComputerClient(AsyncOfficeClient):
         await self.emit(event, UpdateComputerConfigReq(computer=self.computer.name), namespace=SMCP_NAMESPACE)
         return True
 
+    async def emit_update_resource(self, uri: str, mcp_server: str) -> bool:
+        """Tell the Agent that a resource changed which it watches; False, and nothing is sent, while in no office."""
+        if self.office_id is None or not self.connected:
+            return False
+        update = UpdateResourceReq(computer=self.computer.name, uri=uri, mcp_server=mcp_server)
+        await self.emit(UPDATE_RESOURCE_EVENT, update, namespace=SMCP_NAMESPACE)
+        return True
+
     async def emit_update_config(self) -> None:
         """Notify the office that the configuration changed; in no office, do nothing."""
         await self.emit_update(UPDATE_CONFIG_EVENT)
@@ -265,13 +304,30 @@ class SMCPComputerClient(AsyncOfficeClient):
             data["params"],
             data["timeout"],
             caller=Caller(self.office_id or "", data["agent"]),
+            send_progress=functools.partial(self._send_progress, data["req_id"]),
+            continuation=_continuation(data),
         )
         return to_wire(result)
 
+    async def _send_progress(self, req_id: str, progress: float, total: float | None, message: str | None) -> None:
+        """Send how far a call is; in no office, nothing."""
+        if self.office_id is None or not self.connected:
+            return
+        report = ToolCallProgress(computer=self.computer.name, req_id=req_id, progress=progress)
+        if total is not None:
+            report["total"] = total
+        if message is not None:
+            report["message"] = message
+        await self.emit(TOOL_CALL_PROGRESS_EVENT, report, namespace=SMCP_NAMESPACE)
+
     @answers(GET_TOOLS_EVENT)
     async def on_get_tools(self, data: GetToolsReq) -> dict[str, Any]:
-        """Answer `client:get_tools`."""
-        return {"tools": await self.computer.aget_available_tools(), "req_id": data["req_id"]}
+        """Answer `client:get_tools`; with `unchanged`, if the Agent has the current list."""
+        book = self.computer.mcp_manager.book
+        if data.get("known_digest") == book.digest:
+            return {"unchanged": True, "digest": book.digest, "req_id": data["req_id"]}
+        tools = await self.computer.aget_available_tools()
+        return {"tools": tools, "digest": book.digest, "req_id": data["req_id"]}
 
     @answers(GET_CONFIG_EVENT)
     async def on_get_config(self, data: GetComputerConfigReq) -> Any:
@@ -304,7 +360,8 @@ class SMCPComputerClient(AsyncOfficeClient):
     @answers(READ_RESOURCE_EVENT)
     async def on_read_resource(self, data: ReadResourceReq) -> dict[str, Any]:
         """Answer `client:read_resource`."""
-        return {"contents": await self.computer.read_resource(data["uri"]), "req_id": data["req_id"]}
+        contents = await self.computer.read_resource(data["uri"], data.get("mcp_server"))
+        return {"contents": contents, "req_id": data["req_id"]}
 
     @answers(LIST_RESOURCE_TEMPLATES_EVENT)
     async def on_list_resource_templates(self, data: ListResourceTemplatesReq) -> dict[str, Any]:
@@ -319,6 +376,38 @@ class SMCPComputerClient(AsyncOfficeClient):
         context = (data.get("context") or {}).get("arguments")
         completion = await self.computer.complete(data["ref"], data["argument"], context, data.get("mcp_server"))
         return {"completion": completion, "req_id": data["req_id"]}
+
+    @answers(LIST_PROMPTS_EVENT)
+    async def on_list_prompts(self, data: ListPromptsReq) -> dict[str, Any]:
+        """Answer `client:list_prompts`."""
+        prompts, after = await self.computer.list_prompts(data.get("mcp_server"), data.get("cursor"))
+        further = {"next_cursor": after} if after is not None else {}
+        return {"prompts": prompts, **further, "req_id": data["req_id"]}
+
+    @answers(GET_PROMPT_EVENT)
+    async def on_get_prompt(self, data: GetPromptReq) -> dict[str, Any]:
+        """Answer `client:get_prompt`."""
+        found = await self.computer.get_prompt(data["name"], data.get("arguments"), data.get("mcp_server"))
+        spelt = {"description": "description", "messages": "messages", "_meta": "meta"}
+        return {**{ours: found[key] for key, ours in spelt.items() if key in found}, "req_id": data["req_id"]}
+
+    @answers(GET_RESOURCES_EVENT)
+    async def on_get_resources(self, data: GetResourcesReq) -> dict[str, Any]:
+        """Answer `client:get_resources`."""
+        resources, after = await self.computer.get_resources(data.get("mcp_server"), data.get("cursor"))
+        further = {"next_cursor": after} if after is not None else {}
+        return {"resources": resources, **further, "req_id": data["req_id"]}
+
+    @answers(WATCH_RESOURCE_EVENT)
+    async def on_watch_resource(self, data: WatchResourceReq) -> dict[str, Any]:
+        """Answer `client:watch_resource`."""
+        await self.computer.watch_resource(
+            data["uri"],
+            data.get("mcp_server"),
+            watch=data.get("watch", True),
+            caller=Caller(self.office_id or "", data["agent"]),
+        )
+        return {"req_id": data["req_id"]}
 
     async def on_tool_call_cancel(self, data: Any = None, *_: Any) -> None:
         """Cancel a call: its Agent does not need the result."""
@@ -345,6 +434,9 @@ class SMCPComputerClient(AsyncOfficeClient):
         """Serialize the answer, once, and replace it by an error if it is too large: the Server would disconnect."""
         request = data[0] if data else None
         answer = await handler(request)
+        if event == GET_TOOLS_EVENT and isinstance(answer, dict) and "tools" in answer:
+            given = cast("dict[str, Any]", answer)
+            answer = {**given, "tools": self.computer.mcp_manager.book.written(given["tools"])}
         try:
             written = orjson.dumps(answer)
             # The rest is for the frame around the answer. A Server disconnects a client whose message is too large,

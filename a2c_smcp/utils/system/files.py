@@ -1,4 +1,4 @@
-"""Files: replace one as a whole, own a folder, and check whether other users may read a secret."""
+"""Files: replace one as a whole, write a private one, own a folder, and check whether other users may read a secret."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 if sys.platform == "win32":
@@ -71,6 +72,25 @@ def replace_file(path: Path, data: bytes) -> None:
     target = path.resolve(strict=True)
     status = target.stat()
     os.close(os.open(target, os.O_WRONLY))  # raises if the file is write-protected, which a rename would ignore
+
+    def keep_rights(name: str) -> None:
+        _give_to_owner_of(status, name)
+        os.chmod(name, status.st_mode)  # after the owner: a change of owner may clear bits of the mode
+
+    _write(target, data, keep_rights)
+
+
+def write_private_file(path: Path, data: bytes) -> None:
+    """Write a file, new or not, that only its owner can read; its folder, too, if it does not exist.
+
+    Raises:
+        OSError: the file cannot be written, and is unchanged.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _write(path, data, lambda name: None)
+
+
+def _write(target: Path, data: bytes, prepare: Callable[[str], None]) -> None:
     # A new file that is renamed over the old one: a reader sees one or the other, and a full disk harms neither. It is
     # in the same folder, because a rename does not cross file systems. Only its owner can read it until the end.
     number, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
@@ -81,8 +101,7 @@ def replace_file(path: Path, data: bytes) -> None:
             # be empty.
             file.flush()
             os.fsync(file.fileno())
-        _give_to_owner_of(status, name)
-        os.chmod(name, status.st_mode)  # after the owner: a change of owner may clear bits of the mode
+        prepare(name)
         os.replace(name, target)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -46,6 +46,7 @@ def test_every_field_has_the_default_of_the_protocol() -> None:
         "tool_meta": {},
         "default_tool_meta": None,
         "vrl": None,
+        "log_level": "warning",
         "type": "stdio",
         "server_parameters": {
             "command": "x",

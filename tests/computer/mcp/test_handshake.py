@@ -194,7 +194,7 @@ async def test_an_http_server_that_cannot_be_asked_is_used_as_it_is(
 async def test_the_status_of_an_http_server_is_given_once(kind: str) -> None:
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
         writer.close()
 
     async with await asyncio.start_server(refuse, "127.0.0.1", 0) as server:
@@ -204,7 +204,7 @@ async def test_the_status_of_an_http_server_is_given_once(kind: str) -> None:
         ) as computer:
             reason = (await computer.until_state("web", ServerState.FAILED)).reason
     assert reason is not None
-    assert reason.count("HTTP 401") == 1
+    assert reason.count("HTTP 403") == 1
 
 
 async def test_a_server_is_stopped_while_it_is_being_asked(tmp_path: Path) -> None:

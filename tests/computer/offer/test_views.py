@@ -16,12 +16,15 @@ from mcp.client.subscriptions import ServerEvent
 
 from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.computer.config.policy import Policy
+from a2c_smcp.computer.config.secrets import Secrets
 from a2c_smcp.computer.hosting.connected import ConnectedServer
 from a2c_smcp.computer.hosting.tool_list import ToolList
 from a2c_smcp.computer.hosting.watching import ResourceWatch, Watched
 from a2c_smcp.computer.mcp.client import MCPClient
 from a2c_smcp.computer.mcp.conversation import Conversation
 from a2c_smcp.computer.mcp.link import Link
+from a2c_smcp.computer.mcp.oauth.logins import Logins
+from a2c_smcp.computer.mcp.oauth.store import LoginStore
 from a2c_smcp.computer.mcp.processes import Children
 from a2c_smcp.computer.offer import items
 from a2c_smcp.computer.offer.budget import ByteBudget
@@ -29,6 +32,7 @@ from a2c_smcp.computer.offer.desktop.aggregator import MAX_BYTES, DesktopAggrega
 from a2c_smcp.computer.offer.finder.aggregator import FinderAggregator
 from a2c_smcp.computer.offer.finder.documents import INDEX_BYTES, Room
 from a2c_smcp.computer.offer.view import ResourceView
+from a2c_smcp.computer.offer.watches import Watches
 from a2c_smcp.errors import TooLargeError
 from tests.support.hosting import hosting, shelves
 from tests.support.waiting import PATIENCE, eventually
@@ -119,6 +123,10 @@ class MemoryClient(MCPClient):
         yield self.server.conversation
 
 
+async def _send_nothing(uri: str, mcp_server: str) -> bool:
+    return False
+
+
 @asynccontextmanager
 async def viewing(
     server: MemoryServer,
@@ -136,6 +144,7 @@ async def viewing(
             room=Room(room),
             announce=lambda change: None,
             on_list=lambda changed: None,
+            watches=Watches(_send_nothing),
             redact=redact,
             retry_pause=retry_pause,
         )
@@ -145,7 +154,14 @@ async def viewing(
 
     policy = Policy(start_timeout=PATIENCE, list_pause=list_pause)
     tools = ToolList(server_from({"command": "memory"}, "memory"), policy, redact, lambda: None)
-    client = MemoryClient("memory", children=Children(), redact=redact, on_event=on_event, policy=policy)
+    client = MemoryClient(
+        "memory",
+        children=Children(),
+        redact=redact,
+        on_event=on_event,
+        policy=policy,
+        logins=Logins(LoginStore(), Secrets()),
+    )
     client.server = server
     async with asyncio.timeout(PATIENCE), client.connect({}, tools.read) as connection:
         connected = ConnectedServer("memory", connection, tools, show=show, policy=policy, redact=redact)

@@ -17,11 +17,12 @@ import httpx2
 from mcp_types import INTERNAL_ERROR
 
 from a2c_smcp.computer.config.model import SseParameters
-from a2c_smcp.computer.mcp.client import MCPClient, filled
+from a2c_smcp.computer.mcp.client import filled
 from a2c_smcp.computer.mcp.conversation import Conversation, Message
 from a2c_smcp.computer.mcp.failures import CannotStart
 from a2c_smcp.computer.mcp.link import Link
-from a2c_smcp.computer.mcp.transports.watched_http import WatchedClient
+from a2c_smcp.computer.mcp.transports.remote import RemoteClient
+from a2c_smcp.computer.mcp.transports.watched_http import WatchedClient, demand_in
 
 MAX_REDIRECTS = 5
 _HEADERS = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
@@ -45,8 +46,10 @@ async def _open(client: httpx2.AsyncClient, url: str, seconds: float) -> AsyncGe
         await response.aclose()
 
 
-class SseClient(MCPClient):
+class SseClient(RemoteClient):
     """A server that is reached over SSE."""
+
+    parameters = SseParameters
 
     @asynccontextmanager
     async def _open(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Conversation]:
@@ -54,7 +57,9 @@ class SseClient(MCPClient):
         if isinstance(wanted.timeout, str) or isinstance(wanted.sse_read_timeout, str):
             raise CannotStart("a placeholder among its parameters has no value")
         async with (
-            WatchedClient(link, wanted.headers, wanted.timeout, wanted.sse_read_timeout) as client,
+            WatchedClient(
+                link, wanted.headers, wanted.timeout, wanted.sse_read_timeout, self.access(parameters)
+            ) as client,
             _open(client, wanted.url, self._policy.start_timeout) as response,
         ):
             if response.status_code >= 300:
@@ -71,7 +76,10 @@ class SseClient(MCPClient):
                         (await client.post(endpoint, json=message)).raise_for_status()
                     except httpx2.HTTPStatusError as error:
                         answered = f"HTTP {error.response.status_code} {error.response.reason_phrase}"
-                        problem = {"code": INTERNAL_ERROR, "message": f"the request was refused: {answered}"}
+                        problem = demand_in(error.response) or {
+                            "code": INTERNAL_ERROR,
+                            "message": f"the request was refused: {answered}",
+                        }
                         conversation.receive({"jsonrpc": "2.0", "id": message.get("id"), "error": problem})
                     except httpx2.HTTPError as error:
                         problem = {"code": INTERNAL_ERROR, "message": f"the request was lost: {type(error).__name__}"}

@@ -14,15 +14,18 @@ from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from a2c_smcp.computer.config.model import StreamableHttpParameters
-from a2c_smcp.computer.mcp.client import MCPClient, filled
+from a2c_smcp.computer.mcp.client import filled
 from a2c_smcp.computer.mcp.conversation import Conversation, Message
 from a2c_smcp.computer.mcp.failures import CannotStart
 from a2c_smcp.computer.mcp.link import Link
+from a2c_smcp.computer.mcp.transports.remote import RemoteClient
 from a2c_smcp.computer.mcp.transports.watched_http import WatchedClient
 
 
-class HttpClient(MCPClient):
+class HttpClient(RemoteClient):
     """A server that is reached over streamable HTTP."""
+
+    parameters = StreamableHttpParameters
 
     @asynccontextmanager
     async def _open(self, parameters: dict[str, Any], link: Link) -> AsyncGenerator[Conversation]:
@@ -31,7 +34,9 @@ class HttpClient(MCPClient):
         if not isinstance(timeout, timedelta) or not isinstance(read_timeout, timedelta) or isinstance(terminate, str):
             raise CannotStart("a placeholder among its parameters has no value")
         async with (
-            WatchedClient(link, wanted.headers, timeout.total_seconds(), read_timeout.total_seconds()) as client,
+            WatchedClient(
+                link, wanted.headers, timeout.total_seconds(), read_timeout.total_seconds(), self.access(parameters)
+            ) as client,
             # The library limits an event to 1 MiB by default, and a resource may be larger.
             streamable_http_client(
                 wanted.url, http_client=client, terminate_on_close=terminate, max_sse_event_size=None

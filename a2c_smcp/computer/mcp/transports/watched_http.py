@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import json
+import secrets
 from typing import Any
 
 import httpx2
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR
 
 from a2c_smcp.computer.mcp.link import Link
+from a2c_smcp.computer.mcp.oauth.access import Access, Bearer
+from a2c_smcp.computer.mcp.oauth.demand import Demand
 
 SESSION_HEADER = "mcp-session-id"
+_OURS = secrets.token_hex(16)
+"""Marks errors of this module: an MCP server cannot imitate it."""
 
 
 class WatchedClient(httpx2.AsyncClient):
-    """Reports rejected requests, broken connections and expired sessions to the link."""
+    """Reports rejected requests, broken connections and expired sessions to the link. It logs in with `access`."""
 
-    def __init__(self, link: Link, headers: dict[str, Any] | None, timeout: float, read_timeout: float) -> None:
+    def __init__(
+        self, link: Link, headers: dict[str, Any] | None, timeout: float, read_timeout: float, access: Access | None
+    ) -> None:
         super().__init__(
             headers={name: str(value) for name, value in (headers or {}).items()},
             timeout=httpx2.Timeout(timeout, read=read_timeout),
+            auth=Bearer(access) if access is not None else None,
         )
         self._link = link
+        self._access = access
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a request."""
@@ -28,6 +40,12 @@ class WatchedClient(httpx2.AsyncClient):
         except httpx2.TransportError as error:
             self._link.doubt(f"the connection failed: {error}" if str(error) else "the connection failed")
             raise
+        if self._access is not None:
+            if response.status_code < 300:
+                self._access.accept()
+            elif (demand := self._access.reject(response)) is not None:
+                await response.aclose()
+                return self._demanded(request, response.status_code, demand)
         # 405 for GET is no failure: a server without an event stream of its own answers so.
         if response.status_code >= 400 and (request.method, response.status_code) != ("GET", 405):
             self._link.hint = f"HTTP {response.status_code} {response.reason_phrase}"
@@ -35,3 +53,25 @@ class WatchedClient(httpx2.AsyncClient):
             if response.status_code == 404 and SESSION_HEADER in request.headers:
                 self._link.lose("ended the session")
         return response
+
+    def _demanded(self, request: httpx2.Request, status: int, demand: Demand) -> httpx2.Response:
+        """The answer to a request that needs a login: an error of MCP, by which the call recognizes the demand."""
+        self._link.demand = demand
+        if status == 401:  # a 403 concerns this request, and others may work
+            self._link.lose(demand.reason)
+        error = {"code": INTERNAL_ERROR, "message": demand.reason, "data": _OURS}
+        return httpx2.Response(status, json={"jsonrpc": "2.0", "id": None, "error": error}, request=request)
+
+
+def demand_in(response: httpx2.Response) -> dict[str, Any] | None:
+    """The error for a request that was answered by `WatchedClient` itself."""
+    try:
+        error = json.loads(response.content)["error"]
+        return error if error["data"] == _OURS else None
+    except (httpx2.ResponseNotRead, ValueError, KeyError, TypeError):
+        return None
+
+
+def is_demand(error: MCPError) -> bool:
+    """Whether a request failed because its server needs a login."""
+    return error.data == _OURS

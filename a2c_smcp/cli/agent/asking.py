@@ -1,0 +1,156 @@
+"""Questions of tools, asked as a form on the terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias, cast
+
+from a2c_smcp.agent.types import FormField, Question, Reply
+from a2c_smcp.cli.errors import Interrupted
+from a2c_smcp.utils.text import one_line, printable
+
+MAX_SHOWN = 4_000
+"""Characters of a question."""
+
+Prompt: TypeAlias = Callable[[str], Awaitable[str]]
+"""Shows a text, and reads a line."""
+Interrupt: TypeAlias = Callable[[Callable[[], Awaitable[Reply]]], Awaitable[Reply]]
+"""Asks as soon as the terminal is free."""
+
+
+class Person:
+    """The person at the terminal. Without a terminal, every question is declined with a message."""
+
+    def __init__(self) -> None:
+        self.interrupt: Interrupt = _at_once
+        """The prompt sets it: a question must not appear between the letters that a person types."""
+
+    async def answer(self, question: Question) -> Reply:
+        """Ask a question, for as long as its answer is useful."""
+        whose = printable(f"MCP server {question.mcp_server} of {question.computer}")
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            _say(f"a2c: {whose} asks a question, which is declined: standard input is no terminal")
+            return question.decline()
+        try:
+            async with asyncio.timeout(question.expires_in):
+                return await self.interrupt(lambda: _ask(question, whose, _reader()))
+        except (Interrupted, EOFError):
+            return question.cancel()
+        except TimeoutError:
+            _say("a2c: the question expired")
+            return question.decline()
+
+
+async def _at_once(ask: Callable[[], Awaitable[Reply]]) -> Reply:
+    return await ask()
+
+
+async def _ask(question: Question, whose: str, prompt: Prompt) -> Reply:
+    # Every line of the server has a bar before it, so that none can pass for a line of this program.
+    _say(f"{whose} asks, for the tool {printable(question.tool)}:")
+    for line in printable(question.message, MAX_SHOWN).splitlines():
+        _say(f"  | {line}")
+    if question.problem is not None:
+        _say(f"The answer before did not fit: {one_line(question.problem)}")
+    if question.url is not None:
+        _say(f"It asks to visit this address, which is not opened for you:\n  {one_line(question.url)}")
+        return question.accept() if await _is_yes("Have you visited it? [y/N] ", prompt) else question.decline()
+    if question.fields:
+        _say("Enter keeps the value in brackets; Ctrl-C cancels.")
+    content: dict[str, Any] = {}
+    for field in question.fields:
+        value = await _value(field, prompt)
+        if value is not None:
+            content[field.name] = value
+    return question.accept(content) if await _is_yes("Send this answer? [y/N] ", prompt) else question.decline()
+
+
+async def _value(field: FormField, prompt: Prompt) -> Any:
+    """A value for a field, asked for until it fits; None if the field is left out."""
+    if field.description:
+        _say(f"  {one_line(field.description, MAX_SHOWN)}")
+    for number, option in enumerate(field.options, 1):
+        _say(f"  {number}  {one_line(option.title)}")
+    default = "" if field.default is None else f" [{one_line(_shown(field.default))}]"
+    mark = " (required)" if field.is_required else ""
+    while True:
+        typed = (await prompt(f"{one_line(field.title)}{mark}{default}: ")).strip()
+        if not typed:
+            if field.default is not None or not field.is_required:
+                return field.default
+            _say("  a value is required")
+            continue
+        try:
+            return _read(field, typed)
+        except ValueError as error:
+            _say(f"  {error}")
+
+
+def _read(field: FormField, typed: str) -> Any:
+    """The value that a person typed.
+
+    Raises:
+        ValueError: it does not fit the field. The message says what does.
+    """
+    match field.type:
+        case "boolean":
+            if typed.lower() not in _WORDS:
+                raise ValueError("y or n is expected")
+            return _WORDS[typed.lower()]
+        case "integer":
+            return _number(int, typed, "a whole number")
+        case "number":
+            return _number(float, typed, "a number")
+        case "array":
+            return [_chosen(field, part.strip()) for part in typed.split(",") if part.strip()]
+        case "string":
+            return _chosen(field, typed)
+
+
+_WORDS = {"y": True, "yes": True, "true": True, "n": False, "no": False, "false": False}
+
+
+def _number(kind: Callable[[str], Any], typed: str, what: str) -> Any:
+    try:
+        return kind(typed)
+    except ValueError:
+        raise ValueError(f"{what} is expected") from None
+
+
+def _chosen(field: FormField, typed: str) -> str:
+    """The value of an option, given by its value, its title or its number; without options, the text itself."""
+    if not field.options:
+        return typed
+    for number, option in enumerate(field.options, 1):
+        if typed in (option.value, option.title, str(number)):
+            return option.value
+    raise ValueError(f"choose one of 1 to {len(field.options)}")
+
+
+def _shown(value: Any) -> str:
+    match value:
+        case bool():
+            return "y" if value else "n"
+        case list():
+            return ", ".join(map(str, cast("list[Any]", value)))
+        case _:
+            return str(value)
+
+
+async def _is_yes(text: str, prompt: Prompt) -> bool:
+    return (await prompt(text)).strip().lower() in ("y", "yes")
+
+
+def _reader() -> Prompt:
+    # Imported here: only a question needs it. On standard error, because standard output is for the result.
+    from prompt_toolkit.output import create_output
+
+    from a2c_smcp.cli.console import prompt_session
+
+    return prompt_session(output=create_output(sys.stderr)).prompt_async
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)

@@ -1,0 +1,90 @@
+"""The prompts of all MCP servers: listed, filled in, and completed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any, cast
+
+from mcp.shared.exceptions import MCPError
+
+from a2c_smcp.computer.hosting.kept_list import KeptList
+from a2c_smcp.computer.mcp.failures import in_words
+from a2c_smcp.computer.offer.asking import Asking, ambiguous, incapable
+from a2c_smcp.computer.offer.paging import page_of
+from a2c_smcp.errors import NotFoundError
+from a2c_smcp.smcp import Prompt
+
+logger = logging.getLogger(__name__)
+
+
+class Prompts:
+    """Finds the server of a prompt and asks it."""
+
+    def __init__(self, asking: Asking) -> None:
+        self._asking = asking
+
+    async def listed(self, mcp_server: str | None, cursor: str | None) -> tuple[list[Prompt], str | None]:
+        """A page of the prompts of all servers, or of one; and the cursor of the next page.
+
+        Raises:
+            MCPServerNotFoundError: there is no such server, or it is not ready.
+            CapabilityMissingError: that one server has no prompts.
+            MalformedRequestError: there is no such cursor.
+            SMCPError: that one server failed.
+        """
+        if mcp_server is not None:
+            self._asking.session(mcp_server)
+            kept = self._asking.manager.prompts.get(mcp_server)
+            if kept is None:
+                raise incapable(mcp_server, "prompts")
+            found = {mcp_server: await self._asking.answer(mcp_server, kept.listed())}
+        else:
+            found = await self._of_all()
+        described = [{**prompt, "mcp_server": server} for server, prompts in found.items() for prompt in prompts]
+        page, after = page_of(described, cursor)
+        return cast("list[Prompt]", page), after
+
+    async def get(self, name: str, arguments: Mapping[str, str] | None, mcp_server: str | None) -> dict[str, Any]:
+        """The messages of a prompt, as its server writes them.
+
+        Raises:
+            MCPServerNotFoundError: there is no such server, or it is not ready.
+            NotFoundError: no server has the prompt.
+            MalformedRequestError: several servers have it, or the server rejects the arguments.
+            SMCPError: the server failed.
+        """
+        if mcp_server is None:
+            servers = await self.servers_with(name)
+            if len(servers) > 1:
+                raise ambiguous(f"a prompt {name!r}", servers)
+            mcp_server = servers[0]
+        session = self._asking.session(mcp_server)
+        return await self._asking.answer(mcp_server, session.fill_prompt(name, arguments))
+
+    async def servers_with(self, name: str) -> list[str]:
+        """The servers that have a prompt of this name; at least one.
+
+        Raises:
+            NotFoundError: no server has it.
+        """
+        found = await self._of_all()
+        servers = [server for server, prompts in found.items() if any(each["name"] == name for each in prompts)]
+        if not servers:
+            raise NotFoundError(f"no MCP server has the prompt {name!r}")
+        return servers
+
+    async def _of_all(self) -> dict[str, list[dict[str, Any]]]:
+        """The prompts of all servers. A server that fails has none."""
+
+        async def ask(server: str, kept: KeptList[dict[str, Any]]) -> list[dict[str, Any]]:
+            try:
+                return await kept.listed()
+            except (MCPError, TimeoutError) as error:
+                logger.warning("the prompts of %s cannot be listed: %s", server, in_words(error, self._asking.redact))
+                return []
+
+        prompts = self._asking.manager.prompts
+        listed = await asyncio.gather(*(ask(*each) for each in prompts.items()))
+        return dict(zip(prompts, listed, strict=True))

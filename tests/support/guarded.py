@@ -1,0 +1,61 @@
+"""The MCP server of `tests/servers/guarded.py`, which needs a login, and a person who logs in."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Generator
+from typing import Any
+
+import httpx2
+
+from a2c_smcp.computer.config.files import server_from
+from a2c_smcp.computer.config.model import MCPServerConfig
+from tests.support.mcp_servers import AUTO, SERVERS, HttpServer
+from tests.support.waiting import PATIENCE
+
+
+class Guarded(HttpServer):
+    """An MCP server with its authorization server."""
+
+    def __init__(self, transport: str = "streamable") -> None:
+        super().__init__([sys.executable, str(SERVERS / "guarded.py"), transport])
+        self.base = self.url.rsplit("/", 1)[0]
+
+    def control(self, **asked: Any) -> dict[str, Any]:
+        """Change how it behaves; what it counted so far."""
+        answer = httpx2.post(f"{self.base}/control", json=asked, timeout=PATIENCE)
+        return answer.raise_for_status().json()
+
+    def behave(self, **behaviour: Any) -> None:
+        """Change how it behaves."""
+        self.control(behaviour=behaviour)
+
+    def count(self, what: str) -> int:
+        """How often something was requested."""
+        return self.control()["counts"].get(what, 0)
+
+    def config(self, name: str = "guarded", **oauth: Any) -> MCPServerConfig:
+        """Its configuration."""
+        return server_from({"url": self.url, "default_tool_meta": AUTO, **({"oauth": oauth} if oauth else {})}, name)
+
+
+@contextlib.contextmanager
+def guarded(transport: str = "streamable") -> Generator[Guarded]:
+    """Run the server."""
+    with contextlib.closing(Guarded(transport)) as server:
+        yield server
+
+
+BROWSER = f"{sys.executable} -m tests.support.guarded %s"
+"""A command that does the same, as the environment variable of this name."""
+
+
+def visit(url: str) -> None:
+    """Do what a browser does with the address of a login, for a person who agrees to everything."""
+    # The browser's own request to the loopback address ends the login.
+    httpx2.get(url, follow_redirects=True, timeout=PATIENCE)
+
+
+if __name__ == "__main__":
+    visit(sys.argv[1])
