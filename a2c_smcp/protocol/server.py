@@ -272,6 +272,10 @@ def forward(request: Request) -> ServerFlow:
         data = {**data, "agent": sender.name}
     timeout = check_timeout(request.event, data, request.limits)
     target = (yield from FindMember(sender.office, data["computer"])).namesake
+    if target is None:
+        # What a node of a cluster sees of an office may be some milliseconds behind. A program that was told by other
+        # means that its Computer has joined may be faster than the change on its way to this node.
+        target = (yield from ReadOffice(sender.office, data["computer"])).namesake
     # The error path may search other offices; a call that succeeds reads only its own.
     if target is None or target.role != "computer":
         offices = yield from OfficesWith(data["computer"], _OTHER_OFFICES)

@@ -40,6 +40,7 @@ def gunicorn(folder: Path, port: int) -> Generator[None]:
         try:
             yield
         finally:
+            process.process.send_signal(signal.SIGSTOP)  # or it may start another worker
             for child in psutil.Process(process.process.pid).children(recursive=True):
                 os.kill(child.pid, signal.SIGKILL)
             process.process.kill()
