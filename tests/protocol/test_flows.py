@@ -10,7 +10,7 @@ import pytest
 from a2c_smcp.errors import NotFoundError, TimedOutError
 from a2c_smcp.protocol.flow import Effect, run, run_async
 from a2c_smcp.protocol.grants import Grant
-from a2c_smcp.protocol.office import Member, Move
+from a2c_smcp.protocol.office import Member, Move, Office
 from a2c_smcp.protocol.server import Request, answer, join
 from a2c_smcp.protocol.server_effects import Call, CallerGone, Commit, Notify
 from tests.support.world import MemoryWorld
@@ -20,8 +20,11 @@ CALL: dict[str, Any] = {"agent": "a", "computer": "c", "req_id": "r", "tool_name
 
 @pytest.fixture
 def world() -> MemoryWorld:
+    return seat_both(MemoryWorld())
+
+
+def seat_both(world: MemoryWorld) -> MemoryWorld:
     """An office `o` with the Agent `a` (sid A) and the Computer `c` (sid C)."""
-    world = MemoryWorld()
     for sid, role, name in (("A", "agent", "a"), ("C", "computer", "c")):
         world.connect(sid)
         assert world.join(sid, role, name, "o") == (True, None)
@@ -51,6 +54,18 @@ def test_a_request_without_timeout_gets_the_default_and_any_client_event_may_car
     world.ask("A", "client:get_tools", data)
     world.ask("A", "client:get_tools", {**data, "timeout": 2})
     assert waits == [65, 7]
+
+
+def test_a_computer_of_which_the_node_has_not_heard_yet_is_found() -> None:
+    class Behind(MemoryWorld):
+        """A node that the changes of offices have not reached."""
+
+        def find(self, office_id: str, name: str) -> Office:
+            return Office(office_id)
+
+    world = seat_both(Behind())
+    assert world.ask("A", "client:tool_call", CALL) == {"from": "C"}
+    assert world.ask("A", "client:tool_call", {**CALL, "computer": "x"})["error"]["code"] == 404
 
 
 @pytest.mark.parametrize(("failure", "code"), [(TimedOutError(), 408), (NotFoundError(), 404)])
