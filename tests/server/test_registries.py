@@ -405,8 +405,8 @@ async def test_scripts_answer_and_announce_on_the_model_as_on_redis() -> None:
     expected: list[bytes] = []
     model.subscribers[f"{PREFIX}:inbox:n1"] = expected.append
 
-    async def run(script: str, *arguments: Any) -> Any:
-        return model.run(script, *arguments)
+    async def run(script: str, node: str, *arguments: Any) -> Any:
+        return model.run(script, node, 1, *arguments)
 
     link, heard = RedisLink(RedisAddress.parse(shared_redis().url), cluster_prefix()), Inbox()
     await link.start(heard)
@@ -418,6 +418,54 @@ async def test_scripts_answer_and_announce_on_the_model_as_on_redis() -> None:
         assert len(expected) > 10
     finally:
         await link.stop()
+
+
+class Connections(Inbox):
+    """Counts the connections of a link."""
+
+    def __init__(self) -> None:
+        self.made: asyncio.Queue[str] = asyncio.Queue()
+
+    def on_connected(self, run_id: str, uptime: float) -> None:
+        self.made.put_nowait(run_id)
+
+
+async def test_a_move_whose_answer_was_lost_is_undone_when_the_node_is_back() -> None:
+    link, heard = RedisLink(RedisAddress.parse(shared_redis().url), cluster_prefix()), Inbox()
+    await link.start(heard)
+    try:
+        await link.run("enlist", "n1", 8000, heard.run_id, 60_000, 0)
+        await link.run("commit", "n1", "n1.a", "computer", "", "", "old", "pc", "", "")
+        await link.run("commit", "n1", "n1.a", "computer", "old", "pc", "new", "pc", "", "")
+        assert await link.run("restate", "n1", 0, "old", "pc", "n1.a", "computer") == []
+        assert (await link.run("look", "n1", "new", "pc"))[2] == ""
+        assert "n1.a" in (await link.run("look", "n1", "old", "pc"))[2]
+    finally:
+        await link.stop()
+
+
+async def test_what_arrives_late_from_a_replaced_connection_changes_nothing() -> None:
+    address, prefix = RedisAddress.parse(shared_redis().url), cluster_prefix()
+    old, new, heard = RedisLink(address, prefix), RedisLink(address, prefix), Connections()
+    await old.start(Inbox())
+    await new.start(heard)
+    try:
+        async with asyncio.timeout(20):
+            await heard.made.get()
+            new.reset()
+            run_id = await heard.made.get()
+        seat = ("n1.a", "computer", "", "", "office", "pc", "", "")
+        await old.run("enlist", "n1", 8000, run_id, 60_000, 0)
+        await new.run("enlist", "n1", 8000, run_id, 60_000, 1)
+        assert await old.run("enlist", "n1", 8000, run_id, 60_000, 1) == "fenced"
+        assert await old.run("commit", "n1", *seat) == "fenced"
+        assert await old.run("beat", "n1", 8000, 1) == "fenced"
+        assert await old.run("restate", "n1", 0, "office", "pc", "n1.a", "computer") == []
+        assert await new.run("look", "n1", "office", "pc") == ["", "", ""]
+        assert (await new.run("commit", "n1", *seat))[0] == "pc"
+    finally:
+        await old.stop()
+        await new.stop()
 
 
 # -------------------------------------------------------------------------------------------------------- without Redis

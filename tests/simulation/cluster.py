@@ -75,18 +75,37 @@ class Owner:
     was_paused = False
 
 
+@dataclass(eq=False)
+class SimConnection:
+    """One connection of a node. After it broke, Redis still gets some of what was on its way, perhaps much later."""
+
+    number: int
+    is_open: bool = True
+    arrivals_left: int = 0
+    lag: float = 0.0
+    to_redis: float = 0.0
+    from_redis: float = 0.0
+
+    def break_off(self, random: Random) -> None:
+        self.is_open = False
+        self.arrivals_left = random.choice((0, 1, 2, 100))
+        self.lag = random.choice((0.0, 0.0, 0.05, 0.5, 3.0))
+
+
 class SimLink:
-    """A link to the model: answers and messages arrive in order, and not at all after a cut."""
+    """A link to the model: what a connection carries arrives in order, and answers not at all after a cut."""
 
     def __init__(self, cluster: SimCluster, owner: SimNode) -> None:
         self._pending: deque[Reply] = deque()
         self._cluster = cluster
         self._owner = owner
-        self._generation = 0
-        self.is_connected = False
+        self._connection = SimConnection(0, is_open=False)
         self.is_cut = False
         self._inbox = ""
-        self._to_redis = self._from_redis = 0.0
+
+    @property
+    def is_connected(self) -> bool:
+        return self._connection.is_open
 
     def connect(self) -> None:
         if self.is_connected or self._owner.is_dead:
@@ -94,23 +113,21 @@ class SimLink:
         if self.is_cut or self._cluster.is_redis_down:
             self._cluster.scheduler.after(0.5, self.connect, self._owner)
             return
-        self._generation += 1
-        self.is_connected = True
+        now = self._cluster.scheduler.now
+        self._connection = SimConnection(self._connection.number + 1, to_redis=now, from_redis=now)
         redis = self._cluster.redis
         self._owner.node.on_connected(redis.run_id, redis.uptime)
 
     def vanish(self) -> None:
         """The process at this end died."""
-        self.is_connected = False
-        self._generation += 1
+        self._connection.break_off(self._cluster.random)
         self._cluster.redis.subscribers.pop(self._inbox, None)
 
     def lose(self) -> None:
         """The connection breaks: commands that Redis has not executed may be executed or not, answers are lost."""
         if not self.is_connected:
             return
-        self.is_connected = False
-        self._generation += 1
+        self._connection.break_off(self._cluster.random)
         self._cluster.redis.subscribers.pop(self._inbox, None)
         waiting, self._pending = self._pending, deque[Reply]()
 
@@ -123,18 +140,21 @@ class SimLink:
         self._cluster.scheduler.after(0, notice, self._owner)
 
     def subscribe(self, node: str) -> None:
-        inbox, generation = f"{PREFIX}:inbox:{node}", self._generation
+        inbox, connection = f"{PREFIX}:inbox:{node}", self._connection
 
         def act() -> None:
-            subscribers = self._cluster.redis.subscribers
-            subscribers.pop(self._inbox, None)
-            self._inbox = inbox
-            subscribers[inbox] = lambda message: self._receive(lambda: self._owner.node.on_message(message), generation)
+            if connection.is_open:
+                subscribers = self._cluster.redis.subscribers
+                subscribers.pop(self._inbox, None)
+                self._inbox = inbox
+                hear = self._owner.node.on_message
+                subscribers[inbox] = lambda message: self._receive(lambda: hear(message), connection)
 
         self._send(act)
 
     def run(self, script: str, node: str, *arguments: str | int) -> Reply:
-        return self._ask(lambda: self._cluster.redis.run(script, node, *arguments))
+        number = self._connection.number
+        return self._ask(lambda: self._cluster.redis.run(script, node, number, *arguments))
 
     def read(self, command: str, table: str, *arguments: str | int) -> Reply:
         return self._ask(lambda: self._cluster.redis.read(command, table, *arguments))
@@ -146,7 +166,7 @@ class SimLink:
         self.lose()
 
     def _ask(self, act: Callable[[], Any]) -> Reply:
-        reply, generation = Reply(), self._generation
+        reply, connection = Reply(), self._connection
         if not self.is_connected:
             reply.set_exception(LinkLost())
             return reply
@@ -158,32 +178,39 @@ class SimLink:
 
         def executed() -> None:
             value = act()
-            self._receive(lambda: answer(value), generation)
+            self._receive(lambda: answer(value), connection)
 
         self._send(executed)
         return reply
 
     def _send(self, act: Callable[[], None]) -> None:
         """Have Redis do something after what was sent before. A broken connection may still deliver it, or not."""
-        if not self.is_connected:
+        connection, cluster = self._connection, self._cluster
+        if not connection.is_open:
             return
-        generation, cluster = self._generation, self._cluster
+        process = cluster.redis.run_id
 
         def arrive() -> None:
-            is_open = generation == self._generation and not cluster.is_redis_down
-            if is_open or (not cluster.is_redis_down and cluster.random.random() < 0.5):
+            if connection.is_open:
+                act()
+            elif connection.arrivals_left:
+                connection.arrivals_left -= 1
+                cluster.scheduler.after(connection.lag, arrive_late)
+
+        def arrive_late() -> None:
+            if not cluster.is_redis_down and cluster.redis.run_id == process:
                 act()
 
-        self._to_redis = max(self._to_redis, cluster.scheduler.now + cluster.delay())
-        cluster.scheduler.at(self._to_redis, arrive)
+        connection.to_redis = max(connection.to_redis, cluster.scheduler.now + cluster.delay())
+        cluster.scheduler.at(connection.to_redis, arrive)
 
-    def _receive(self, act: Callable[[], None], generation: int) -> None:
+    def _receive(self, act: Callable[[], None], connection: SimConnection) -> None:
         def arrive() -> None:
-            if generation == self._generation:
+            if connection.is_open:
                 act()
 
-        self._from_redis = max(self._from_redis, self._cluster.scheduler.now + self._cluster.delay())
-        self._cluster.scheduler.at(self._from_redis, arrive, self._owner)
+        connection.from_redis = max(connection.from_redis, self._cluster.scheduler.now + self._cluster.delay())
+        self._cluster.scheduler.at(connection.from_redis, arrive, self._owner)
 
 
 class SimLock:

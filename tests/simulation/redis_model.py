@@ -47,10 +47,10 @@ class RedisModel:
 
     # --------------------------------------------------------------------------------------------------------- commands
 
-    def run(self, name: str, node: str, *arguments: str | int) -> Any:
+    def run(self, name: str, node: str, connection: int, *arguments: str | int) -> Any:
         """Run a script."""
         self.commands += 1
-        arguments_table = self._lua.table_from([PREFIX, node, "PUBLISH", *map(str, arguments)])
+        arguments_table = self._lua.table_from([PREFIX, node, str(connection), "PUBLISH", *map(str, arguments)])
         return _from_lua(self._scripts[name](self._lua.table_from([f"{PREFIX}:nodes"]), arguments_table))
 
     def read(self, command: str, table: str, *arguments: str | int) -> Any:
@@ -146,9 +146,8 @@ class RedisModel:
     def _hgetall(self, key: str) -> list[str]:
         return [part for item in self.tables.get(key, {}).items() for part in item]
 
-    def _hrandfield(self, key: str, count: str, _: str) -> list[str]:
-        items = list(self.tables.get(key, {}).items())[: int(count)]
-        return [part for item in items for part in item]
+    def _hrandfield(self, key: str, count: str) -> list[str]:
+        return list(self.tables.get(key, {}))[: int(count)]
 
     def _sadd(self, key: str, member: str) -> int:
         self.tables.setdefault(key, {})[member] = None

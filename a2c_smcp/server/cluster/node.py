@@ -41,6 +41,8 @@ _FENCE = 0.75
 """The part of the lease after which the node stops by itself. The rest allows for clocks of different speeds."""
 _PATIENCE = 0.4
 """The part of the lease after which a beat that is not answered ends the connection to Redis."""
+_WAIT = 0.2
+"""The part of the lease that a request waits for a connection to Redis, which usually is back in a moment."""
 _BATCH = 500
 """Seats that one script frees or writes: Redis does nothing else meanwhile."""
 _UPDATES = (
@@ -175,7 +177,7 @@ class Node:
     # --------------------------------------------------------------------------------------------------------- commands
 
     def ask(self, script: str, *arguments: str | int) -> Reply:
-        """Run a script when the node is connected; the reply fails if the node is fenced before."""
+        """Run a script when the node is connected; the reply fails if that takes too long."""
         return self._when_linked(lambda: self._link.run(script, self.id, *arguments))
 
     def read(self, command: str, table: str, *arguments: str | int) -> Reply:
@@ -189,8 +191,10 @@ class Node:
             reply = Reply()
             if self.is_serving:
                 self._queue.append((send, reply))
+                # Not until the lease ends: a client waits for this, and may try another node.
+                self._host.set_timer(self._lease * _WAIT, partial(_fail_away, reply))
                 return reply
-        reply.set_exception(InternalError(AWAY))
+        _fail_away(reply)
         return reply
 
     # ------------------------------------------------------------------------------------------- connecting to Redis
@@ -279,7 +283,8 @@ class Node:
             self._is_linked = True
             waiting, self._queue = self._queue, deque()
         for send, reply in waiting:
-            send().then(partial(_pass_on, reply))
+            if not reply.done():
+                send().then(partial(_pass_on, reply))
         logger.info("node %s is connected to its cluster", self.id)
         self.first_ready.set_result(None)
         self._beat()
@@ -373,7 +378,7 @@ class Node:
             waiting, self._queue = self._queue, deque()
         self.registry.clear()
         for _, reply in waiting:
-            reply.set_exception(InternalError(AWAY))
+            _fail_away(reply)
         self.calls.interrupt()
         self._host.close_all()
 
@@ -442,6 +447,10 @@ class Node:
 
 def _ms(seconds: float) -> int:
     return round(seconds * 1000)
+
+
+def _fail_away(reply: Reply) -> None:
+    reply.set_exception(InternalError(AWAY))
 
 
 def _pass_on(to: Reply, reply: Reply) -> None:

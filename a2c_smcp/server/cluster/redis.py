@@ -43,6 +43,8 @@ class RedisLink:
         self._prefix = "{" + prefix + "}"
         self._listener: LinkListener | None = None
         self._connection: RedisConnection | None = None
+        self._number = 0
+        """Counts the connections: the scripts ignore what arrives late from one before."""
         self._task: asyncio.Task[None] | None = None
         self._node: str | None = None
 
@@ -81,6 +83,7 @@ class RedisLink:
                 try:
                     self._node = None
                     self._connection = connection
+                    self._number += 1
                     for name in SCRIPTS:
                         connection.send("SCRIPT", "LOAD", script(name))
                     listener.on_connected(connection.run_id, connection.uptime)
@@ -114,10 +117,11 @@ class RedisLink:
         if connection is None:
             return _lost()
         # One key, for the shard; the others have the same hash tag.
-        shared = ("1", f"{self._prefix}:nodes", self._prefix, node, connection.publish_command)
+        key = ("1", f"{self._prefix}:nodes")
+        given = (self._prefix, node, str(self._number), connection.publish_command, *map(str, arguments))
         outcome = Reply()
-        reply = connection.send("EVALSHA", _digest(script), *shared, *map(str, arguments))
-        reply.then(partial(self._ran, connection, script, (*shared, *map(str, arguments)), outcome))
+        reply = connection.send("EVALSHA", _digest(script), *key, *given)
+        reply.then(partial(self._ran, connection, script, (*key, *given), outcome))
         return outcome
 
     def _ran(

@@ -37,7 +37,7 @@ class Node(Protocol):
         ...
 
     def ask(self, script: str, *arguments: str | int) -> Reply:
-        """Run a script when the node is connected; the reply fails if the node is fenced before."""
+        """Run a script when the node is connected; the reply fails if that takes too long."""
         ...
 
     def read(self, command: str, table: str, *arguments: str | int) -> Reply:

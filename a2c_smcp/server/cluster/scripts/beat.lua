@@ -8,9 +8,9 @@
 -- Answers 'fenced', or: Redis's time, whether seats are left to free, the numbers of nodes, offices, Agents and Computers,
 -- and each other node with the end and the length of its lease.
 
-local lease, most = tonumber(ARGV[4]), ARGV[5]
+local lease, most = tonumber(ARGV[5]), ARGV[6]
 
-if not redis.call('ZSCORE', key('nodes'), me) then
+if not is_current() then
   return 'fenced'
 end
 local time = now()
@@ -18,7 +18,7 @@ redis.call('ZADD', key('nodes'), string.format('%.0f', time + lease), me)
 
 local more = 0
 if redis.call('EXISTS', key('settling')) == 0 then
-  for i = 6, #ARGV, 2 do
+  for i = 7, #ARGV, 2 do
     local score = redis.call('ZSCORE', key('nodes'), ARGV[i])
     if score == ARGV[i + 1] then
       if evict(ARGV[i], most) then

@@ -5,9 +5,9 @@
 -- to a node that the others have removed, and 'settling' while Redis may lack seats. Else the answer is the number of the
 -- member's arrival; or the whole office, if this is the node's first member in it; or 'done' if no seat was taken.
 
-local sid, role, from, old, to, new = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+local sid, role, from, old, to, new = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
 
-if not redis.call('ZSCORE', key('nodes'), me) then
+if not is_current() then
   return 'fenced'
 end
 if to ~= '' then
@@ -15,7 +15,7 @@ if to ~= '' then
     return 'settling'
   end
   local agent = redis.call('HGET', key('agents'), to)
-  if sid_in(to, agent) ~= ARGV[10] or sid_in(to, new) ~= ARGV[11] then
+  if sid_in(to, agent) ~= ARGV[11] or sid_in(to, new) ~= ARGV[12] then
     return 'changed'
   end
 end

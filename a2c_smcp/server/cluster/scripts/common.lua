@@ -1,11 +1,12 @@
 -- The tables of a cluster, and the two changes that they know: a member takes a seat, a member gives up its seat.
 --
--- Every script starts with this file. Its arguments begin with the prefix of all keys, the node that runs the script, and
--- the command that publishes. All keys share one hash slot, because the prefix has a hash tag: a script may read and
--- change any of them in one step, also in a Redis Cluster.
+-- Every script starts with this file. Its arguments begin with the prefix of all keys, the node that runs the script, the
+-- number of the node's connection, and the command that publishes. All keys share one hash slot, because the prefix has
+-- a hash tag: a script may read and change any of them in one step, also in a Redis Cluster.
 --
 --   nodes              sorted set   node -> end of its lease, in milliseconds of Redis's clock
 --   leases             hash         node -> the length of its lease, in milliseconds
+--   connections        hash         node -> the number of its latest connection
 --   office:OFFICE      hash         name -> "ARRIVAL SID ROLE", a seat
 --   spread:OFFICE      hash         node -> its number of members in the office
 --   seats:NODE         hash         sid -> "LENGTH OFFICE NAME", where LENGTH is that of OFFICE
@@ -18,7 +19,7 @@
 --   settling           text         exists while nodes may still have to write back what Redis lost
 --   inbox:NODE         channel      messages for a node
 
-local prefix, me, publish = ARGV[1], ARGV[2], ARGV[3]
+local prefix, me, connection, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 local function key(table, id)
   return prefix .. ':' .. table .. (id and ':' .. id or '')
@@ -27,6 +28,12 @@ end
 local function now()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- Whether this node may change the tables. It may not after the others removed it. Nor may a connection that the node
+-- has replaced: what was on its way when it broke may arrive after the node has written its seats again.
+local function is_current()
+  return redis.call('HGET', key('connections'), me) == connection
 end
 
 local function sid_of(seat)
@@ -100,13 +107,20 @@ local function free(office, name, sid)
   announce('-', office, name, seat)
 end
 
+-- Free the seat that a connection of a node has, if it has one.
+local function unseat(node, sid)
+  local seat = redis.call('HGET', key('seats', node), sid)
+  if seat then
+    local length, rest = string.match(seat, '^(%d+) (.*)$')
+    free(string.sub(rest, 1, length), string.sub(rest, length + 1), sid)
+    redis.call('HDEL', key('seats', node), sid)
+  end
+end
+
 -- Free up to `most` seats of a node; whether it has none left.
 local function evict(node, most)
-  local seats = redis.call('HRANDFIELD', key('seats', node), most, 'WITHVALUES')
-  for i = 1, #seats, 2 do
-    local length, rest = string.match(seats[i + 1], '^(%d+) (.*)$')
-    free(string.sub(rest, 1, length), string.sub(rest, length + 1), seats[i])
-    redis.call('HDEL', key('seats', node), seats[i])
+  for _, sid in ipairs(redis.call('HRANDFIELD', key('seats', node), most)) do
+    unseat(node, sid)
   end
   return redis.call('EXISTS', key('seats', node)) == 0
 end
@@ -115,6 +129,7 @@ end
 local function strike(node)
   redis.call('ZREM', key('nodes'), node)
   redis.call('HDEL', key('leases'), node)
+  redis.call('HDEL', key('connections'), node)
   for _, other in ipairs(redis.call('ZRANGE', key('nodes'), 0, -1)) do
     send(other, '! ' .. node .. '\n')
   end

@@ -8,8 +8,11 @@
 --
 -- Answers 'fenced' if the other nodes removed this one meanwhile, else Redis's time, and the milliseconds until seats are given.
 
-local lease, run, uptime, again = tonumber(ARGV[4]), ARGV[5], tonumber(ARGV[6]), ARGV[7] == '1'
+local lease, run, uptime, again = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7]), ARGV[8] == '1'
 
+if tonumber(connection) < tonumber(redis.call('HGET', key('connections'), me) or 0) then
+  return 'fenced'
+end
 local known = redis.call('GET', key('run'))
 if known ~= run then
   redis.call('SET', key('run'), run)
@@ -23,7 +26,8 @@ if again and settling <= 0 and not redis.call('ZSCORE', key('nodes'), me) then
   return 'fenced'
 end
 redis.call('ZADD', key('nodes'), string.format('%.0f', now() + lease), me)
-redis.call('HSET', key('leases'), me, ARGV[4])
+redis.call('HSET', key('leases'), me, ARGV[5])
+redis.call('HSET', key('connections'), me, connection)
 -- Messages to and from this node may be lost since it was connected last.
 if again then
   for _, node in ipairs(redis.call('ZRANGE', key('nodes'), 0, -1)) do
