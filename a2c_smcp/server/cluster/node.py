@@ -180,11 +180,15 @@ class Node:
         """Run a script when the node is connected; the reply fails if that takes too long."""
         return self._when_linked(lambda: self._link.run(script, self.id, *arguments))
 
+    def ask_patiently(self, script: str, *arguments: str | int) -> None:
+        """Run a script when the node is connected, however long that takes, unless the node is fenced before."""
+        self._when_linked(lambda: self._link.run(script, self.id, *arguments), is_patient=True)
+
     def read(self, command: str, table: str, *arguments: str | int) -> Reply:
         """Run a command that reads one table, likewise."""
         return self._when_linked(lambda: self._link.read(command, table, *arguments))
 
-    def _when_linked(self, send: Callable[[], Reply]) -> Reply:
+    def _when_linked(self, send: Callable[[], Reply], *, is_patient: bool = False) -> Reply:
         with self._lock:
             if self._is_linked:
                 return send()
@@ -192,7 +196,8 @@ class Node:
             if self.is_serving:
                 self._queue.append((send, reply))
                 # Not until the lease ends: a client waits for this, and may try another node.
-                self._host.set_timer(self._lease * _WAIT, partial(_fail_away, reply))
+                if not is_patient:
+                    self._host.set_timer(self._lease * _WAIT, partial(_fail_away, reply))
                 return reply
         _fail_away(reply)
         return reply

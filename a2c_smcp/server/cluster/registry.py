@@ -36,12 +36,21 @@ class Node(Protocol):
         """Whether the node may act for its members."""
         ...
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether the node serves and is connected to Redis."""
+        ...
+
     def ask(self, script: str, *arguments: str | int) -> Reply:
         """Run a script when the node is connected; the reply fails if that takes too long."""
         ...
 
+    def ask_patiently(self, script: str, *arguments: str | int) -> None:
+        """Run a script when the node is connected, however long that takes, unless the node is fenced before."""
+        ...
+
     def read(self, command: str, table: str, *arguments: str | int) -> Reply:
-        """Run a command that reads one table, likewise."""
+        """Run a command that reads one table; the reply fails if that takes too long."""
         ...
 
     def announce(self, member: Member, *, is_taken: bool) -> None:
@@ -162,7 +171,10 @@ class ClusterRegistry:
             # Only this node changes its own members, so `before` is compared here, and the office in Redis.
             if self._members.get(member.sid) != move.before:
                 return False
-            if taken is None and (freed is None or not self._node.is_serving):
+            if taken is None and (freed is None or not self._node.is_ready):
+                # A member may always go. Redis frees its seat when it can be reached, or with all of a fenced node.
+                if freed is not None:
+                    self._node.ask_patiently("commit", *_freeing(member))
                 return self._apply(move, None)
         if not self._node.is_serving:
             raise InternalError(AWAY)
@@ -219,7 +231,7 @@ class ClusterRegistry:
             if self._members.get(member.sid) != before:
                 # The connection closed while it moved, and its leave was faster. The seat that it took is given back.
                 if after is not None and after.office_id is not None and answer is not None:
-                    self._node.ask("commit", after.sid, after.role, after.office_id, after.name, "", "", "", "")
+                    self._node.ask_patiently("commit", *_freeing(after))
                 return False
             if before is not None and before.office_id is not None:
                 self._unseat(before, before.office_id)
@@ -306,6 +318,11 @@ class ClusterRegistry:
 def node_of(sid: str) -> str:
     """The node of a connection."""
     return sid.partition(".")[0]
+
+
+def _freeing(member: Member) -> tuple[str, ...]:
+    """The arguments of a commit that frees a member's seat."""
+    return member.sid, member.role, member.office, member.name, "", "", "", ""
 
 
 def _seats(office_id: str, answer: Sequence[str]) -> list[Seat]:
