@@ -252,9 +252,17 @@ class ClusterRegistry:
     def _seat(self, member: Member, office_id: str, answer: Any) -> None:
         self._own[office_id] += 1
         if isinstance(answer, list):
-            self._pictures[office_id] = Picture(_seats(office_id, cast("list[str]", answer)))
+            self._pictures[office_id] = self._pictured(office_id, cast("list[str]", answer))
         else:
             self._pictures[office_id].add(Seat(answer, member))
+
+    def _pictured(self, office_id: str, answer: Sequence[str]) -> Picture:
+        """An office as Redis says, without members of this node that are gone: their seats are about to be freed, and
+        Redis does not tell this node."""
+        seats = _seats(office_id, answer)
+        return Picture(
+            seat for seat in seats if seat.member.sid in self._members or node_of(seat.member.sid) != self._node.id
+        )
 
     def _unseat(self, member: Member, office_id: str) -> None:
         self._own[office_id] -= 1
@@ -295,7 +303,7 @@ class ClusterRegistry:
             before = self._pictures.get(office_id)
             if before is None:
                 return [], [], []
-            after = self._pictures[office_id] = Picture(_seats(office_id, answer))
+            after = self._pictures[office_id] = self._pictured(office_id, answer)
             were = {seat.member for seat in before.seats.values() if seat.member.sid not in self._members}
             are = {seat.member for seat in after.seats.values() if seat.member.sid not in self._members}
             return list(were - are), list(are - were), list(were & are)
