@@ -259,9 +259,10 @@ class ClusterRegistry:
     def _pictured(self, office_id: str, answer: Sequence[str]) -> Picture:
         """An office as Redis says, without members of this node that are gone: their seats are about to be freed, and
         Redis does not tell this node."""
-        seats = _seats(office_id, answer)
         return Picture(
-            seat for seat in seats if seat.member.sid in self._members or node_of(seat.member.sid) != self._node.id
+            seat
+            for seat in _seats(office_id, answer)
+            if node_of(seat.member.sid) != self._node.id or self._members.get(seat.member.sid) == seat.member
         )
 
     def _unseat(self, member: Member, office_id: str) -> None:
