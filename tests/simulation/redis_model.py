@@ -22,7 +22,6 @@ class RedisModel:
         self._clock = clock
         self._make_id = make_id
         self.tables: dict[str, Any] = {}
-        self._expiry: dict[str, float] = {}
         self.subscribers: dict[str, Callable[[bytes], None]] = {}
         self.commands = 0
         self.run_id = make_id()
@@ -43,7 +42,6 @@ class RedisModel:
         self.subscribers.clear()
         if loses_data:
             self.tables.clear()
-            self._expiry.clear()
 
     # --------------------------------------------------------------------------------------------------------- commands
 
@@ -77,10 +75,6 @@ class RedisModel:
         return False if answer is None else answer
 
     def _call(self, command: str, *arguments: str) -> Any:
-        key = arguments[0] if arguments else ""
-        if key in self._expiry and self._clock() >= self._expiry[key]:
-            self.tables.pop(key, None)
-            del self._expiry[key]
         return getattr(self, f"_{command.lower()}")(*arguments)
 
     def _empty(self, key: str, table: Any) -> None:
@@ -94,17 +88,12 @@ class RedisModel:
     def _get(self, key: str) -> str | None:
         return self.tables.get(key)
 
-    def _set(self, key: str, value: str, px: str = "", milliseconds: str = "") -> str:
+    def _set(self, key: str, value: str) -> str:
         self.tables[key] = value
-        self._expiry.pop(key, None)
-        if px:
-            self._expiry[key] = self._clock() + int(milliseconds) / 1000
         return "OK"
 
-    def _pttl(self, key: str) -> int:
-        if key not in self.tables:
-            return -2
-        return round((self._expiry[key] - self._clock()) * 1000) if key in self._expiry else -1
+    def _del(self, key: str) -> int:
+        return int(self.tables.pop(key, None) is not None)
 
     def _exists(self, key: str) -> int:
         return int(key in self.tables)

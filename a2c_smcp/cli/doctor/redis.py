@@ -102,14 +102,13 @@ async def _measure(connection: RedisConnection, report: Report) -> None:
 async def _check_memory(connection: RedisConnection, report: Report) -> None:
     facts = read_info(str(await _ask(connection, "INFO", "memory")))
     policy, limit = facts.get("maxmemory_policy", "noeviction"), int(facts.get("maxmemory", "0"))
-    # `volatile-…` evicts keys that expire. The cluster has one, which makes joins wait after a restart of Redis.
-    keys = "the key that joins wait for" if policy.startswith("volatile-") else "seats of members"
-    if policy == "noeviction":
-        report.ok(f"it evicts no keys when its memory is full (maxmemory-policy {policy})")
+    # `volatile-…` evicts only keys that expire, and the cluster has none.
+    if policy == "noeviction" or policy.startswith("volatile-"):
+        report.ok(f"it evicts no keys of the cluster when its memory is full (maxmemory-policy {policy})")
     elif limit:
-        report.fail(f"it may evict {keys} when its memory is full: maxmemory-policy is {policy}", _POLICY_ADVICE)
+        report.fail(f"it may evict members when its memory is full: maxmemory-policy is {policy}", _POLICY_ADVICE)
     else:
-        report.warn(f"maxmemory-policy is {policy}: with a maxmemory, Redis may evict {keys}", _POLICY_ADVICE)
+        report.warn(f"maxmemory-policy is {policy}: with a maxmemory, Redis may evict members", _POLICY_ADVICE)
 
 
 async def _check_messages(
@@ -120,7 +119,7 @@ async def _check_messages(
     channel, token = f"{prefix}:inbox:doctor-{secrets.token_hex(8)}", secrets.token_hex(8)
     publish = connection.publish_command
     try:
-        await _ask(connection, "EVAL", script("look"), "1", f"{prefix}:nodes", prefix, "", publish, "", "")
+        await _ask(connection, "EVAL", script("look"), "1", f"{prefix}:nodes", prefix, "", "0", publish, "", "")
         connection.tell(connection.subscribe_command, channel)
         send = "return redis.call(ARGV[1], ARGV[2], ARGV[3])"
         await _ask(connection, "EVAL", send, "1", f"{prefix}:nodes", publish, channel, token)
@@ -147,7 +146,7 @@ async def _show_cluster(connection: RedisConnection, prefix: str, report: Report
     if not nodes:
         report.note(f"no Server is in the cluster {name!r}", "start one: `a2c server --redis URL`")
         return
-    settling = await _ask(connection, "PTTL", f"{prefix}:settling")
+    settling = await _ask(connection, "EXISTS", f"{prefix}:settling")
     sizes = (count(int(offices or 0), "office"), count(agents, "Agent"), count(int(computers or 0), "Computer"))
     report.ok(f"the cluster {name!r} has {count(len(nodes), 'node')}, {', '.join(sizes)}")
     now = seconds + microseconds / 1_000_000
@@ -160,5 +159,5 @@ async def _show_cluster(connection: RedisConnection, prefix: str, report: Report
                 f"node {node}: its lease ended {-rest:.0f} s ago",
                 "its Server died or cannot reach Redis; the other nodes remove it within seconds",
             )
-    if settling > 0:
-        report.note(f"Redis started or changed a moment ago: nobody can join for {settling / 1000:.1f} s")
+    if settling:
+        report.note("Redis started or changed a moment ago: members can join when a Server has known it for a lease")

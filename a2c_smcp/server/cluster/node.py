@@ -137,6 +137,8 @@ class Node:
         self._offset = 0.0
         """Redis's clock minus this node's, in seconds."""
         self._others: dict[str, OtherNode] = {}
+        self._run: tuple[str, float] = ("", 0.0)
+        """The Redis that this node is connected to, and since when it knows it."""
         self._beaten: float | None = None
         """When the beat was sent that is not answered yet."""
         self._queue: deque[tuple[Callable[[], Reply], Reply]] = deque()
@@ -211,6 +213,8 @@ class Node:
         again = self._is_enlisted
         self._link.subscribe(self.id)
         sent = self._host.now()
+        if self._run[0] != run_id:
+            self._run = run_id, sent
         facts = (_ms(self._lease), run_id, _ms(uptime), int(again))
         self._link.run("enlist", self.id, *facts).then(partial(self._enlisted, self.id, sent, facts, again))
 
@@ -223,7 +227,7 @@ class Node:
             self.on_connected(facts[1], facts[2] / 1000)
             return
         self._is_enlisted = True
-        self._extend(sent, int(answer[0]))
+        self._extend(sent, int(answer))
         if again:
             self._restate()
         else:
@@ -318,7 +322,10 @@ class Node:
             self._set(max(0.0, self._serving_until - sent), self._expire)
         id = self.id
         expired = [(node, other.end) for node, other in self._others.items() if sent - other.since >= other.lease]
-        reply = self._link.run("beat", id, _ms(self._lease), _BATCH, *chain.from_iterable(expired))
+        run_id, since = self._run
+        # Nodes that lost their connection when this Redis started have given up by now, or have written their seats.
+        known = run_id if sent - since >= self._lease else ""
+        reply = self._link.run("beat", id, _ms(self._lease), _BATCH, known, *chain.from_iterable(expired))
         reply.then(partial(self._beat_answered, id, sent))
 
     def _beat_answered(self, id: str, sent: float, reply: Reply) -> None:

@@ -1,5 +1,5 @@
 -- Extend the lease of a node, and remove one whose lease ended. Arguments: lease in milliseconds, the most seats to free
--- at once, then each node that has not extended its lease for as long as it lasts, with the end of the lease that this
+-- at once, the run_id of a Redis that this node has known for as long as a lease lasts ('' for none), then each node that has not extended its lease for as long as it lasts, with the end of the lease that this
 -- node saw all the time.
 --
 -- How much time has passed is measured by the node that asks for the removal, on its own clock. Redis's clock may jump,
@@ -16,9 +16,12 @@ end
 local time = now()
 redis.call('ZADD', key('nodes'), string.format('%.0f', time + lease), me)
 
+if redis.call('GET', key('settling')) == ARGV[7] then
+  redis.call('DEL', key('settling'))
+end
 local more = 0
 if redis.call('EXISTS', key('settling')) == 0 then
-  for i = 7, #ARGV, 2 do
+  for i = 8, #ARGV, 2 do
     local score = redis.call('ZSCORE', key('nodes'), ARGV[i])
     if score == ARGV[i + 1] then
       if evict(ARGV[i], most) then

@@ -16,7 +16,7 @@
 --   computers          number       Computers in all offices
 --   offices            number       offices with at least one member
 --   run                text         the run_id of the Redis that holds these tables
---   settling           text         exists while nodes may still have to write back what Redis lost
+--   settling           text         exists while nodes may still have to write back what Redis lost; the run_id since
 --   inbox:NODE         channel      messages for a node
 
 local prefix, me, connection, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]

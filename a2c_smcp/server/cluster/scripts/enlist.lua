@@ -3,10 +3,11 @@
 --
 -- Another run_id means that Redis restarted, or that a replica took over: the last changes may be lost, and with them
 -- seats whose members are still connected. Until every node has written them back, or must have given up, no seat is
--- given to a newcomer. Without any run_id, the cluster is new, unless Redis started a moment ago: then it may have lost
--- everything.
+-- given to a newcomer: `settling` exists. How long that takes is measured by the nodes on their own clocks (`beat`), as
+-- Redis's clock may jump. Without any run_id, the cluster is new, unless this node knows better, or Redis started a
+-- moment ago: then it may have lost everything.
 --
--- Answers 'fenced' if the other nodes removed this one meanwhile, else Redis's time, and the milliseconds until seats are given.
+-- Answers 'fenced' if the other nodes removed this one meanwhile, else Redis's time.
 
 local lease, run, uptime, again = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7]), ARGV[8] == '1'
 
@@ -16,13 +17,11 @@ end
 local known = redis.call('GET', key('run'))
 if known ~= run then
   redis.call('SET', key('run'), run)
-  local pause = known and lease or lease - uptime
-  if pause > 0 then
-    redis.call('SET', key('settling'), '1', 'PX', string.format('%.0f', pause))
+  if known or again or uptime < 2 * lease then
+    redis.call('SET', key('settling'), run)
   end
 end
-local settling = redis.call('PTTL', key('settling'))
-if again and settling <= 0 and not redis.call('ZSCORE', key('nodes'), me) then
+if again and redis.call('EXISTS', key('settling')) == 0 and not redis.call('ZSCORE', key('nodes'), me) then
   return 'fenced'
 end
 redis.call('ZADD', key('nodes'), string.format('%.0f', now() + lease), me)
@@ -36,4 +35,4 @@ if again then
     end
   end
 end
-return { now(), settling > 0 and settling or 0 }
+return now()
