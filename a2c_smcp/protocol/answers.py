@@ -58,7 +58,8 @@ def timed_out(seconds: float) -> dict[str, Any]:
         "content": [{"type": "text", "text": "Tool call timeout"}],
         "isError": True,
         "structuredContent": {"error": f"no result within {seconds:g} s", "error_type": "ToolTimedOutError"},
-        "meta": {"timeout": True, "error_code": ToolTimedOutError.code},
+        # Two marks for the same: `timeout` is that of 0.2.0, `a2c_timeout` that of later versions.
+        "meta": {"timeout": True, "a2c_timeout": True, "error_code": ToolTimedOutError.code},
     }
 
 
