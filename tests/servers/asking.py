@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 OLD, NEW = "2025-11-25", "2026-07-28"
 KEY = "io.modelcontextprotocol/"
+MANY = 15
+"""Questions of an endless tool after which a call that joined may end."""
 METHOD_NOT_FOUND, INVALID_PARAMS, URLS_REQUIRED, UNSUPPORTED_VERSION = -32601, -32602, -32042, -32022
 FORM: dict[str, Any] = {
     "message": "Who are you?",
@@ -52,6 +54,7 @@ class Server:
         self.waiting: dict[str, queue.Queue[dict[str, Any]]] = {}
         self.numbers = 0
         self.visited = False
+        self.times = 0
         self.joined, self.asked, self.answered = threading.Event(), threading.Event(), threading.Event()
         self.tasks: dict[str, dict[str, Any]] = {}
         self.tools: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -154,8 +157,13 @@ class Server:
     def ask_forever(self, params: dict[str, Any]) -> dict[str, Any]:
         """Ask again after each answer."""
         question = params["arguments"].get("question") or FORM
+        if params["arguments"].get("when_joined"):
+            self.joined.wait()
         while self.version == OLD:
             self.request("elicitation/create", question)
+            self.times += 1
+            if self.times == MANY:
+                self.asked.set()
         return input_required({"q1": question}, "again")
 
     def ask_and_exit(self, params: dict[str, Any]) -> dict[str, Any]:

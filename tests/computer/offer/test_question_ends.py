@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from a2c_smcp.computer.config.files import server_from
+from a2c_smcp.computer.hosting.connected import MAX_PROGRESS
 from a2c_smcp.computer.mcp.conversation import MAX_ORDERS
 from a2c_smcp.computer.offer import calls, parking
 from a2c_smcp.computer.offer.calls import Continuation
 from a2c_smcp.computer.offer.confirmation import Caller
+from a2c_smcp.computer.offer.progress import MAX_MESSAGE
 from a2c_smcp.protocol.questions import MAX_ROUNDS
 from tests.support.hosting import Watched, asking, code_of, hosting, raw, text_of
 from tests.support.mcp_servers import AUTO, http_server, read_log, received
@@ -212,14 +214,14 @@ async def test_a_question_that_another_call_asks_is_answered_and_both_calls_get_
 
 async def test_a_call_is_not_ended_by_the_endless_questions_of_another(tmp_path: Path) -> None:
     log = tmp_path / "log"
+    form = {"type": "object", "properties": {"x": {"type": "object"}}}
+    endless: dict[str, Any] = {"question": {"message": "?", "requestedSchema": form}, "when_joined": True}
     async with hosting(asking(OLD, log)) as computer:
-        innocent = await computer.call("ask_and_hold", req_id="innocent")
-        question = {"message": "?", "requestedSchema": {"type": "object", "properties": {"x": {"type": "object"}}}}
-        endless = asyncio.ensure_future(computer.call("ask_forever", req_id="endless", limit=3, question=question))
-        held = asyncio.ensure_future(answer(computer, innocent, accept(**ADA), tool="ask_and_hold", req_id="innocent"))
-        assert code_of(await endless) in (4003, 4004)
-        await computer.call("join", req_id="other")
-        assert json.loads(text_of(await held)) == accept(**ADA, age=30)
+        asking_call = asyncio.ensure_future(computer.call("ask_forever", req_id="endless", **endless))
+        await eventually(lambda: received(log, "tools/call"))
+        innocent = await computer.call("join", req_id="innocent", until="asked")
+        assert text_of(innocent) == "joined", "although the questions were taken for its own"
+        assert code_of(await asking_call) == 4003
 
 
 async def test_a_question_over_http_is_asked_by_its_own_call() -> None:
@@ -314,6 +316,24 @@ async def test_an_answer_without_a_valid_action_is_asked_again(action: Any) -> N
         again = await answer(computer, await computer.call("ask"), {"action": action})
         assert required(again)["problem"].startswith("action")
         await computer.acancel_tool("r1")
+
+
+async def test_a_secret_at_the_end_of_a_long_report_is_not_cut_in_two(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    secret = "hunter2-s3cr3t"
+    reports: list[str | None] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        reports.append(message)
+
+    async with hosting(asking(env={"API_TOKEN": secret})) as computer:
+        for width in (MAX_MESSAGE, MAX_PROGRESS):
+            # The first secret is shortened, so that more of the text is shown than its beginning.
+            words = f"{secret} ".ljust(width - 5 + len(secret) - 3, "x") + secret * 100_000
+            arguments = {"words": words, "count": 1}
+            await computer.aexecute_tool("r", "progress", arguments, PATIENCE, send_progress=note)
+    assert [len(report or "") for report in reports] == [MAX_MESSAGE] * 2
+    assert "hun" not in "".join(map(str, reports)) + caplog.text
 
 
 # ---------------------------------------------------------------------------------------------------------------- tasks
