@@ -18,6 +18,7 @@ from a2c_smcp.errors import (
     NotSupportedError,
     RateLimitedError,
     SMCPError,
+    TimedOutError,
     ToolFailedError,
     ToolTimedOutError,
     error_for,
@@ -41,6 +42,9 @@ def refusal(event: object, error: SMCPError) -> Any:
     payload = to_payload(error)
     if event != smcp.TOOL_CALL_EVENT:
         return payload
+    meta: dict[str, Any] = {"error_code": error.code}
+    if isinstance(error, TimedOutError):
+        meta["a2c_timeout"] = True
     # An error envelope and a valid CallToolResult at once: some clients look for `error`, others read every ack of a
     # tool call as an MCP result.
     return {
@@ -48,7 +52,7 @@ def refusal(event: object, error: SMCPError) -> Any:
         "content": [{"type": "text", "text": f"{error.message} (error {error.code})"}],
         "structuredContent": {"error": error.message, "error_type": type_name(error)},
         "isError": True,
-        "meta": {"error_code": error.code},
+        "meta": meta,
     }
 
 
@@ -58,7 +62,8 @@ def timed_out(seconds: float) -> dict[str, Any]:
         "content": [{"type": "text", "text": "Tool call timeout"}],
         "isError": True,
         "structuredContent": {"error": f"no result within {seconds:g} s", "error_type": "ToolTimedOutError"},
-        "meta": {"timeout": True, "error_code": ToolTimedOutError.code},
+        # Two marks for the same: `timeout` is that of 0.2.0, `a2c_timeout` that of later versions.
+        "meta": {"timeout": True, "a2c_timeout": True, "error_code": ToolTimedOutError.code},
     }
 
 

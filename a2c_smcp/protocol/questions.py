@@ -1,24 +1,25 @@
 """What an Agent hears during a tool call: how far it is, and questions of its MCP server to a person.
 
 A result with `meta.a2c_input_required` holds questions. They come from an MCP server and are not trusted: a program
-shows whose they are, shows addresses and does not open them.
+shows whose they are, shows addresses and does not open them. The limits are those of both sides: a Computer asks no
+more, and an Agent reads no more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, TypeGuard, cast
 from urllib.parse import urlsplit
 
 from a2c_smcp.smcp import InputResponse
 
 INPUT_REQUIRED = "a2c_input_required"
 """The key of questions in the `meta` of a result."""
-MAX_ROUNDS = 20
-"""Times that a call may ask. A Computer ends such a call earlier."""
-MAX_QUESTIONS = 20
-"""Questions in one result."""
+MAX_ROUNDS = 10
+"""Times that a call may ask. An MCP server could otherwise ask for ever."""
+MAX_QUESTIONS = 10
+"""Questions that are asked together, in one result."""
 
 Action: TypeAlias = Literal["accept", "decline", "cancel"]
 FieldType: TypeAlias = Literal["string", "number", "integer", "boolean", "array"]
@@ -149,6 +150,19 @@ def read_questions(answer: Mapping[str, Any], computer: str, tool: str) -> Asked
     return Asked(questions, state) if questions else None
 
 
+def is_web(url: Any) -> TypeGuard[str]:
+    """Whether an address is of the web, so that a person may be asked to open it."""
+    # Other schemes run code (`javascript:`, `data:`) or start programs. Spaces and control characters can hide where an
+    # address leads to.
+    try:
+        if not isinstance(url, str) or not url.isprintable() or " " in url:
+            return False
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        return False
+
+
 def read_reply(reply: Any) -> Reply:
     """What a handler returned as a reply: a mapping accepts with these values, None declines.
 
@@ -176,17 +190,10 @@ def _question(request: Any, computer: str, tool: str, expires_in: float) -> Ques
     name = server if isinstance(server, str) else "unknown"
     if asked.get("mode") == "url":
         # The Computer checks it, too. An Agent may be connected to one that does not.
-        return Question(computer, tool, name, message, expires_in, url=url) if _is_web(url) else None
+        return Question(computer, tool, name, message, expires_in, url=url) if is_web(url) else None
     if not isinstance(schema, dict):
         return None
     return Question(computer, tool, name, message, expires_in, schema=cast("dict[str, Any]", schema))
-
-
-def _is_web(url: Any) -> bool:
-    try:
-        return isinstance(url, str) and url.isprintable() and urlsplit(url).scheme in ("http", "https")
-    except ValueError:
-        return False
 
 
 def _field(name: str, schema: dict[str, Any], is_required: bool) -> FormField:

@@ -93,18 +93,22 @@ def call_tool(
         # while the caller still waits.
         timeout=math.ceil(seconds),
     )
-    for _ in range(MAX_ROUNDS):
+    rounds = 0
+    while True:
         began = time.monotonic()
         with listen(request["req_id"]) if listen is not None else _NOTHING:
             result, asked = yield from _call_once(request, seconds)
         if answer is None or asked is None:
             return result
+        rounds += 1
+        if rounds > MAX_ROUNDS:
+            yield from _cancel(agent, request["req_id"])
+            raise InvalidAnswerError(f"{computer} asks more than {MAX_ROUNDS} times in one call")
         seconds = max(seconds - (time.monotonic() - began), _SHORTEST)
         replies = yield from _consult(request, asked, answer)
         request = request.copy()
         request["timeout"] = math.ceil(seconds)  # the `req_id` stays: it is the same call
         request["input_responses"], request["request_state"] = replies, asked.request_state
-    raise InvalidAnswerError(f"{computer} asks more than {MAX_ROUNDS} times in one call")
 
 
 def _call_once(request: smcp.ToolCallReq, seconds: float) -> Flow[ClientBackend, tuple[CallToolResult, Asked | None]]:

@@ -14,6 +14,7 @@ import pytest
 from a2c_smcp.agent import Progress, Question, Reply
 from a2c_smcp.agent.toolkit import SyncToolkit, Toolkit
 from a2c_smcp.errors import InvalidAnswerError
+from a2c_smcp.protocol.questions import MAX_ROUNDS
 from tests.support.agents import Driven, Stage
 from tests.support.hosting import asking, code_of, text_of
 from tests.support.mcp_servers import received
@@ -204,15 +205,24 @@ async def test_endless_questions_end(scene: Stage) -> None:
     assert len(asked) == 10
 
 
-async def test_a_computer_that_asks_for_ever_is_left(scene: Stage) -> None:
-    await scene.fake(answer=asks({"message": "?", "requestedSchema": {}}))
-    agent = await scene.agent(on_question=accept)
+async def test_a_computer_that_asks_for_ever_is_left_and_its_call_is_cancelled(scene: Stage) -> None:
+    computer = await scene.fake(answer=asks({"message": "?", "requestedSchema": {}}))
+    agent = await scene.agent()
+    asked: list[Question] = []
+
+    def answer(question: Question) -> Reply:
+        asked.append(question)
+        return question.decline()
+
     with pytest.raises(InvalidAnswerError, match="asks more than"):
-        await agent.call_tool("pc", "t")
+        await agent.call_tool("pc", "t", on_question=answer)
+    assert len(asked) == MAX_ROUNDS
+    assert (await computer.hear("notify:tool_call_cancel"))["agent"] == agent.name
 
 
-async def test_an_address_with_a_script_never_reaches_the_program(scene: Stage) -> None:
-    await scene.fake(answer=asks({"mode": "url", "message": "open", "url": "javascript:alert(1)"}))
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "https://", "https://a b", "http://[", 7])
+async def test_an_address_that_is_not_of_the_web_never_reaches_the_program(scene: Stage, url: Any) -> None:
+    await scene.fake(answer=asks({"mode": "url", "message": "open", "url": url}))
     agent = await scene.agent()
     asked: list[Question] = []
     assert (await agent.call_tool("pc", "t", on_question=asked.append)).is_error

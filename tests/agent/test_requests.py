@@ -453,7 +453,7 @@ async def test_a_call_that_takes_too_long_is_cancelled_where_it_runs(scene: Stag
     result = await agent.emit_tool_call("pc", "sleep", {"seconds": 60}, 0.5)
     assert result.isError
     assert result.content[0].text == "Tool call timeout"
-    assert result.meta["timeout"] is True
+    assert result.meta == {"timeout": True, "a2c_timeout": True, "error_code": 4004}
     await eventually(lambda: received(log, "notifications/cancelled"))
 
 

@@ -166,7 +166,9 @@ async def test_an_unconfirmed_call_is_4005() -> None:
 
 async def test_a_time_out_is_4004() -> None:
     async with office(raw()) as here:
-        assert code(await here.call("sleep", {"seconds": 60}, timeout=1)) == 4004
+        answer = await here.call("sleep", {"seconds": 60}, timeout=1)
+        assert code(answer) == 4004
+        assert answer["meta"]["a2c_timeout"] is True
 
 
 @pytest.mark.parametrize(
@@ -226,6 +228,7 @@ async def test_a_cancel_ends_the_call_at_once_and_reaches_the_mcp_server(tmp_pat
         answer = await call
         assert answer["isError"]
         assert answer["meta"]["a2c_cancelled"] is True
+        assert answer["meta"]["a2c_cancel_reason"] == "agent_cancelled"
         await eventually(lambda: received(log, "notifications/cancelled"))
 
 

@@ -78,6 +78,7 @@ def test_a_call_that_fails_is_refused_with_its_code(world: MemoryWorld, failure:
     assert sent.error is not None
     assert sent.error.code == code
     assert sent.ack["meta"]["error_code"] == code
+    assert sent.ack["meta"].get("a2c_timeout", False) is (code == 408)
 
 
 @pytest.mark.parametrize("failure", [TimedOutError(), CallerGone()])

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 OLD, NEW = "2025-11-25", "2026-07-28"
 KEY = "io.modelcontextprotocol/"
+MANY = 15
+"""Questions of an endless tool after which a call that joined may end."""
 METHOD_NOT_FOUND, INVALID_PARAMS, URLS_REQUIRED, UNSUPPORTED_VERSION = -32601, -32602, -32042, -32022
 FORM: dict[str, Any] = {
     "message": "Who are you?",
@@ -52,6 +54,8 @@ class Server:
         self.waiting: dict[str, queue.Queue[dict[str, Any]]] = {}
         self.numbers = 0
         self.visited = False
+        self.times = 0
+        self.joined, self.asked, self.answered = threading.Event(), threading.Event(), threading.Event()
         self.tasks: dict[str, dict[str, Any]] = {}
         self.tools: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "progress": self.progress,
@@ -59,6 +63,10 @@ class Server:
             "ask_twice": self.ask_twice,
             "ask_forever": self.ask_forever,
             "ask_and_exit": self.ask_and_exit,
+            "ask_and_hold": self.ask_and_hold,
+            "ask_and_take_back": self.ask_and_take_back,
+            "ask_when_joined": self.ask_when_joined,
+            "join": self.join,
             "imitate": lambda params: self.ask_with(params, {**FORM, "message": IMITATION}),
             "visit": self.visit,
             "sample": self.sample,
@@ -119,7 +127,8 @@ class Server:
         """Report `count` times."""
         token, count = params["_meta"]["progressToken"], params["arguments"].get("count", 3)
         for number in range(1, count + 1):
-            report = {"progressToken": token, "progress": number, "total": count, "message": f"step {number}"}
+            words = params["arguments"].get("words", f"step {number}")
+            report = {"progressToken": token, "progress": number, "total": count, "message": words}
             self.send(method="notifications/progress", params=report)
         return text("done")
 
@@ -147,9 +156,15 @@ class Server:
 
     def ask_forever(self, params: dict[str, Any]) -> dict[str, Any]:
         """Ask again after each answer."""
+        question = params["arguments"].get("question") or FORM
+        if params["arguments"].get("when_joined"):
+            self.joined.wait()
         while self.version == OLD:
-            self.request("elicitation/create", FORM)
-        return input_required({"q1": FORM}, "again")
+            self.request("elicitation/create", question)
+            self.times += 1
+            if self.times == MANY:
+                self.asked.set()
+        return input_required({"q1": question}, "again")
 
     def ask_and_exit(self, params: dict[str, Any]) -> dict[str, Any]:
         """Ask, and exit before the answer."""
@@ -163,6 +178,55 @@ class Server:
         threading.Timer(0.3, os._exit, (7,)).start()
         threading.Event().wait()
         return {}
+
+    def ask_and_hold(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Ask, and go on when another call joins."""
+        if self.version == OLD:
+            given = self.request("elicitation/create", FORM)
+        elif "inputResponses" not in params:
+            return input_required({"q1": FORM}, "holding")
+        else:
+            given = params["inputResponses"]["q1"]
+        self.joined.wait()
+        return text(json.dumps(given))
+
+    def ask_and_take_back(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Ask, take the question back, and then ask another one, finish, or do nothing."""
+        self.begin("elicitation/create", {**FORM, "message": "first"})
+        self.request("ping", {})  # the answer shows that the question has been read
+        self.send(method="notifications/cancelled", params={"requestId": f"s{self.numbers - 1}"})
+        match params["arguments"]["then"]:
+            case "ask":
+                place = self.begin("elicitation/create", {**FORM, "message": "second"})
+                self.request("ping", {})
+                return text(json.dumps(place.get()["result"]))
+            case "finish":
+                return text("finished")
+            case _:
+                threading.Event().wait()
+                return {}
+
+    def ask_when_joined(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Wait for another call, ask, and give the answer."""
+        self.joined.wait()
+        place = self.begin("elicitation/create", FORM)
+        self.request("ping", {})  # the answer shows that the question has been read
+        self.asked.set()
+        given = place.get()["result"]
+        self.answered.set()
+        return text(json.dumps(given))
+
+    def join(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Let a call that waits go on, and end at once, or after its question, or after the answer."""
+        self.joined.set()
+        match params["arguments"].get("until"):
+            case "asked":
+                self.asked.wait()
+            case "answered":
+                self.answered.wait()
+            case _:
+                pass
+        return text("joined")
 
     def visit(self, params: dict[str, Any]) -> dict[str, Any]:
         """Require a visit to an address before the first call."""
@@ -195,12 +259,14 @@ class Server:
         if f"{KEY}tasks" not in capabilities.get("extensions", {}):
             raise RpcError(INVALID_PARAMS, "the client does not know tasks")
         name = f"task {len(self.tasks) + 1}"
-        self.tasks[name] = {"states": list(params["arguments"]["states"]), "answers": None}
+        method = params["arguments"].get("wants", "elicitation/create")
+        self.tasks[name] = {"states": list(params["arguments"]["states"]), "answers": None, "wants": method, "looks": 0}
         return {**self.described(name, "working", "begun"), "resultType": "task"}
 
     def look(self, name: str) -> dict[str, Any]:
         """The next state of a task; the last one stays."""
         task = self.tasks[name]
+        task["looks"] += 1
         states = task["states"]
         state = states[0]
         if len(states) > 1 and (state != "input_required" or task["answers"] is not None):
@@ -209,8 +275,13 @@ class Server:
         more: dict[str, Any] = {
             "completed": {"result": text(json.dumps(task["answers"]))},
             "failed": {"error": {"code": -32000, "message": "it broke"}},
-            "input_required": {"inputRequests": {"q1": {"method": "elicitation/create", "params": FORM}}},
+            "input_required": {"inputRequests": {"q1": {"method": task["wants"], "params": FORM}}},
+            "insisting": {"inputRequests": {f"q{task['looks']}": {"method": task["wants"], "params": FORM}}},
         }.get(state, {})
+        if state == "forgotten":
+            raise RpcError(INVALID_PARAMS, "there is no such task")
+        if state == "insisting":  # it asks another question each time
+            state = "input_required"
         return {**self.described(name, state, f"now {state}"), **more}
 
     def described(self, name: str, state: str, words: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 # What is installed for the type checker is 2.x, which has nothing of what is used here.
 # pyright: reportMissingImports=false, reportUnknownVariableType=false, reportUnknownMemberType=false
 # pyright: reportUnknownArgumentType=false, reportUntypedFunctionDecorator=false, reportAttributeAccessIssue=false
+# pyright: reportUnknownParameterType=false
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ import os
 
 import anyio
 from listening import serve
-from mcp.server.fastmcp import FastMCP
+from mcp.server.fastmcp import Context, FastMCP
+from pydantic import BaseModel
 
 server = FastMCP("old", log_level="WARNING")
 
@@ -35,6 +37,16 @@ async def slow(seconds: float) -> str:
 @server.tool()
 def env(name: str) -> str:
     return os.environ.get(name, "")
+
+
+class Person(BaseModel):
+    name: str
+
+
+@server.tool()
+async def ask(number: int, ctx: Context) -> str:
+    answer = await ctx.elicit(f"Who is number {number}?", Person)
+    return f"{number} is {answer.data.name}"
 
 
 def look() -> str:

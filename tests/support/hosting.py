@@ -28,11 +28,11 @@ def raw(name: str = "raw", *flags: str, **fields: Any) -> MCPServerConfig:
     return server_from({**command, **fields}, name)
 
 
-def asking(era: str = "2025-11-25", log: Path | None = None, name: str = "asking") -> MCPServerConfig:
+def asking(era: str = "2025-11-25", log: Path | None = None, name: str = "asking", **fields: Any) -> MCPServerConfig:
     """The server that reports progress and asks questions, as of one version of MCP."""
     flags = ["--mcp", era, *(["--log", str(log)] if log is not None else [])]
     command = {"command": sys.executable, "args": [str(SERVERS / "asking.py"), *flags]}
-    return server_from({**command, "default_tool_meta": AUTO}, name)
+    return server_from({**command, "default_tool_meta": AUTO, **fields}, name)
 
 
 class Watched(Computer):

@@ -11,7 +11,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, cast
+from typing import Any, Protocol, cast
 from urllib.parse import quote, quote_plus, urlsplit, urlunsplit
 
 SHORTEST = 4
@@ -37,6 +37,14 @@ _TALKATIVE = (
 """Loggers of libraries that log URLs and requests, which may contain secrets."""
 
 
+class Redact(Protocol):
+    """`Secrets.redact` of a Computer."""
+
+    def __call__(self, text: str, /, width: int | None = None) -> str:
+        """The text without any secret; with a `width`, only its beginning."""
+        ...
+
+
 class Secrets(logging.Filter):
     """The secrets of one Computer. It is also a log filter that removes them from records."""
 
@@ -44,6 +52,7 @@ class Secrets(logging.Filter):
         super().__init__()
         self._values: set[str] = set()
         self._pattern: re.Pattern[str] | None = None
+        self._longest = 0
 
     def add(self, value: object) -> None:
         """Remove this value from all texts from now on."""
@@ -64,10 +73,29 @@ class Secrets(logging.Filter):
         longest_first = sorted(self._values, key=len, reverse=True)
         choices = [re.escape(v) if len(v) >= SHORTEST else rf"(?<!\w){re.escape(v)}(?!\w)" for v in longest_first]
         self._pattern = re.compile("|".join(choices)) if choices else None
+        self._longest = len(longest_first[0]) if longest_first else 0
 
-    def redact(self, text: str) -> str:
-        """The text without any secret."""
-        return text if self._pattern is None else self._pattern.sub(HIDDEN, text)
+    def redact(self, text: str, /, width: int | None = None) -> str:
+        """The text without any secret; with a `width`, its first characters, for which the rest is not searched."""
+        if self._pattern is None:
+            return text if width is None else text[:width]
+        if width is None or len(text) <= width:
+            return self._pattern.sub(HIDDEN, text)[:width]
+        # A text that is cut first may end with half of a secret, and one of many megabytes takes long to search. So it
+        # is read only as far as it is shown: a secret that begins there ends within the longest one.
+        shown: list[str] = []
+        place = 0
+        while width > 0:
+            found = self._pattern.search(text, place, place + width + self._longest + 1)
+            end = min(found.start() if found is not None else len(text), place + width)
+            shown.append(text[place:end])
+            width -= end - place
+            if found is None or width <= 0:
+                break
+            shown.append(HIDDEN[:width])
+            width -= len(HIDDEN)
+            place = found.end()
+        return "".join(shown)
 
     def forget(self) -> None:
         """Stop filtering the logs."""

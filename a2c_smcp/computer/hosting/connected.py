@@ -21,6 +21,7 @@ from mcp.shared.exceptions import MCPError
 
 from a2c_smcp.computer.config.model import LogLevel
 from a2c_smcp.computer.config.policy import Policy
+from a2c_smcp.computer.config.secrets import Redact
 from a2c_smcp.computer.hosting.health import Health
 from a2c_smcp.computer.hosting.kept_list import KeptList
 from a2c_smcp.computer.hosting.listening import Wanted, keep_listening
@@ -40,6 +41,8 @@ logger = logging.getLogger(__name__)
 
 PROGRESS_PAUSE = 1.0
 """Seconds between two log lines about the progress of a call; the last one is always written."""
+MAX_MESSAGE = 20_000
+"""Characters of an error of a server that are passed on."""
 MAX_PROGRESS = 300
 """Characters that are logged of a server's message about the progress."""
 
@@ -61,7 +64,7 @@ class ConnectedServer(Generic[AudienceT]):
         *,
         show: Callable[[ResourceWatch], AudienceT],
         policy: Policy,
-        redact: Callable[[str], str],
+        redact: Redact,
         log_level: LogLevel | None = None,
     ) -> None:
         self.session = connection.session
@@ -154,10 +157,10 @@ class ConnectedServer(Generic[AudienceT]):
                 self._link.doubt()
                 if is_closed(error) and (loss := await self._describe_loss()):
                     raise ServerGone(loss) from None
-            raise ToolFailedError(self._redact(error.message), details={"mcp_code": error.code}) from None
+            raise ToolFailedError(self._redact(error.message, MAX_MESSAGE), details={"mcp_code": error.code}) from None
         # The session writes these messages itself, but with parts of the server's answer, which may contain a secret.
         except ToolFailedError as error:
-            raise ToolFailedError(self._redact(error.message)) from None
+            raise ToolFailedError(self._redact(error.message, MAX_MESSAGE)) from None
         finally:
             self._health.call_ends(call)
 
@@ -220,7 +223,7 @@ class ConnectedServer(Generic[AudienceT]):
                 label,
                 progress,
                 f" of {total:g}" if total is not None else "",
-                f": {one_line(self._redact(message), MAX_PROGRESS)}" if message else "",
+                f": {one_line(self._redact(message, MAX_PROGRESS))}" if message else "",
             )
 
         return on_progress

@@ -21,6 +21,7 @@ from mcp.client.subscriptions import ServerEvent, ToolsListChanged
 
 from a2c_smcp.computer.config.model import BaseServerConfig
 from a2c_smcp.computer.config.policy import Policy
+from a2c_smcp.computer.config.secrets import Redact
 from a2c_smcp.computer.hosting.connected import AudienceT, ConnectedServer, ServerGone
 from a2c_smcp.computer.hosting.restarts import Restarts
 from a2c_smcp.computer.hosting.status import ServerState, ServerStatus
@@ -28,7 +29,7 @@ from a2c_smcp.computer.hosting.tool_list import ToolList
 from a2c_smcp.computer.hosting.watching import ResourceWatch
 from a2c_smcp.computer.mcp.client import MCPClient
 from a2c_smcp.computer.mcp.conversation import OnProgress
-from a2c_smcp.computer.mcp.failures import CannotStart, ConnectionFailed, LoginNeeded, explain
+from a2c_smcp.computer.mcp.failures import MAX_WORDS, CannotStart, ConnectionFailed, LoginNeeded, explain
 from a2c_smcp.computer.mcp.link import Link
 from a2c_smcp.computer.mcp.oauth.access import Access, OpenUrl
 from a2c_smcp.computer.mcp.oauth.demand import Demand
@@ -68,7 +69,7 @@ class Owner(Generic[AudienceT]):
         client: type[MCPClient],
         *,
         resolve: Resolve,
-        redact: Callable[[str], str],
+        redact: Redact,
         on_change: Callable[[Owner[AudienceT]], None],
         children: Children,
         policy: Policy,
@@ -241,7 +242,7 @@ class Owner(Generic[AudienceT]):
         try:
             access = self._access or self._client.access(await self._resolve(self.config))
         except CannotStart as error:
-            raise LoginRefusedError(f"MCP server {self.name}: {self._redact(str(error))}") from None
+            raise LoginRefusedError(f"MCP server {self.name}: {self._redact(str(error), MAX_WORDS)}") from None
         if access is None:
             raise LoginRefusedError(
                 f"MCP server {self.name} has no login: it is started on this machine, or its headers have a key"
@@ -360,7 +361,7 @@ class Owner(Generic[AudienceT]):
                     self._become(ServerState.STOPPING, ending.reason)
                 helpers.cancel_scope.cancel()
         except CannotStart as error:
-            return Ending(self._redact(str(error)))
+            return Ending(self._redact(str(error), MAX_WORDS))
         except LoginNeeded as error:
             return Ending(self._asking(error.demand), demand=error.demand)
         except Exception as error:  # of the server or its transport: it ends this connection
@@ -386,7 +387,7 @@ class Owner(Generic[AudienceT]):
         # Forget first: `_become` makes the Computer write its list of tools again, and an Agent that reads the list
         # must not find tools that cannot be called.
         self._forget()
-        ending = Ending(self._redact(reason), pause)
+        ending = Ending(self._redact(reason, MAX_WORDS), pause)
         if pause is not None and not self._stop.is_set():
             self._restarts += 1
             self._become(ServerState.RESTARTING, ending.reason)

@@ -12,7 +12,9 @@ from mcp.shared.exceptions import MCPError
 
 from a2c_smcp.computer.config.model import BaseServerConfig
 from a2c_smcp.computer.config.policy import Policy
+from a2c_smcp.computer.config.secrets import Redact
 from a2c_smcp.computer.mcp.conversation import is_closed
+from a2c_smcp.computer.mcp.failures import MAX_WORDS
 from a2c_smcp.computer.mcp.session import Session
 from a2c_smcp.utils.backoff import Backoff
 
@@ -22,9 +24,7 @@ logger = logging.getLogger(__name__)
 class ToolList:
     """`on_change` is called when a connected server has other tools than before."""
 
-    def __init__(
-        self, config: BaseServerConfig, policy: Policy, redact: Callable[[str], str], on_change: Callable[[], None]
-    ) -> None:
+    def __init__(self, config: BaseServerConfig, policy: Policy, redact: Redact, on_change: Callable[[], None]) -> None:
         self._server = config.name
         self._policy = policy
         self._redact = redact
@@ -107,7 +107,7 @@ class ToolList:
         return tuple(tools)
 
     def _note(self, problems: list[str]) -> None:
-        notes = tuple(self._redact(problem) for problem in problems)
+        notes = tuple(self._redact(problem, MAX_WORDS) for problem in problems)
         for note in notes:
             # The list is read again and again: each problem is logged once.
             if note not in self.notes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Protocol
@@ -20,6 +20,7 @@ from mcp.client.subscriptions import ResourceUpdated, ServerEvent
 from mcp.shared.exceptions import MCPError
 
 from a2c_smcp.computer.config.policy import Policy
+from a2c_smcp.computer.config.secrets import Redact
 from a2c_smcp.computer.hosting.listening import Wanted, keep_listening
 from a2c_smcp.computer.hosting.templates import Templates
 from a2c_smcp.computer.mcp.failures import in_words
@@ -90,7 +91,7 @@ class ResourceWatch:
     """The list of one server's resources, and the subscriptions: to windows and documents in it, and to what is wanted
     beside them."""
 
-    def __init__(self, server: str, session: Session, policy: Policy, redact: Callable[[str], str]) -> None:
+    def __init__(self, server: str, session: Session, policy: Policy, redact: Redact) -> None:
         self.server = server
         self.session = session
         self._policy = policy

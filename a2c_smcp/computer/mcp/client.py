@@ -30,6 +30,7 @@ from pydantic import BaseModel, ValidationError
 import a2c_smcp
 from a2c_smcp.computer.config.model import LogLevel
 from a2c_smcp.computer.config.policy import Policy
+from a2c_smcp.computer.config.secrets import Redact
 from a2c_smcp.computer.mcp.conversation import Conversation
 from a2c_smcp.computer.mcp.failures import CannotStart, ConnectionFailed, LoginNeeded, explain
 from a2c_smcp.computer.mcp.handshake import Handshake
@@ -69,7 +70,7 @@ class MCPClient(ABC):
         name: str,
         *,
         children: Children,
-        redact: Callable[[str], str],
+        redact: Redact,
         on_event: Callable[[ServerEvent], None],
         policy: Policy,
         logins: Logins,
@@ -193,8 +194,7 @@ class MCPClient(ABC):
                 pass
 
     def _on_stderr(self, line: str) -> None:
-        # Redacted before it is cut: half of a secret at the cut would not be recognized.
-        line = self._redact(line)[:SHOWN_WIDTH]
+        line = self._redact(line, SHOWN_WIDTH)
         self.stderr.append(line)
         logger.debug("[%s] %s", self.name, line)
 
@@ -203,7 +203,7 @@ class MCPClient(ABC):
         # enough.
         level = logging.DEBUG if self._is_noisy else logging.WARNING
         self._is_noisy = True
-        shown = self._redact(line)[:SHOWN_WIDTH]
+        shown = self._redact(line, SHOWN_WIDTH)
         logger.log(level, "[%s] writes to its standard output what is no MCP message: %s", self.name, shown)
 
 

@@ -72,6 +72,15 @@ def _is_number(value: Any) -> TypeGuard[int | float]:
 class _Question:
     answer: asyncio.Future[dict[str, Any]]
     on_progress: OnProgress | None
+    owner: object
+
+
+@dataclass(slots=True)
+class _Order:
+    """A request of the server."""
+
+    task: asyncio.Task[None]
+    origin: RequestId | None
 
 
 class Conversation(Dispatcher[TransportContext]):
@@ -86,7 +95,7 @@ class Conversation(Dispatcher[TransportContext]):
         self._ready = ready
         self._on_notice = on_notice
         self._questions: dict[RequestId, _Question] = {}
-        self._orders: dict[RequestId, asyncio.Task[None]] = {}
+        self._orders: dict[RequestId, _Order] = {}
         self._number = 0
         self.heard_at = time.monotonic()
         """When the server last sent a message, on the clock of `time.monotonic`."""
@@ -117,7 +126,7 @@ class Conversation(Dispatcher[TransportContext]):
                 # No request of the server may start a task from here on: a group that is being closed rejects it.
                 self._tasks = None
                 for order in self._orders.values():
-                    order.cancel()
+                    order.task.cancel()
                 self.end()
 
     async def send_raw_request(
@@ -132,8 +141,11 @@ class Conversation(Dispatcher[TransportContext]):
         params: Mapping[str, Any] | None,
         options: CallOptions,
         on_progress: OnProgress | None = None,
+        owner: object = None,
     ) -> dict[str, Any]:
         """Ask the server and wait for its answer. If the caller is cancelled, the server cancels the request, too.
+
+        `owner` is whatever `owner_of` is to find for this request.
 
         Raises:
             MCPError: the server's error; `REQUEST_TIMEOUT`; `CONNECTION_CLOSED`.
@@ -152,7 +164,7 @@ class Conversation(Dispatcher[TransportContext]):
             seconds = await _wait_for_turn(self._ready, method, seconds)
         # Registered before it is sent: a transport in the same process may deliver the answer during `_send`.
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._questions[coerce_request_id(number)] = _Question(answer, on_progress)
+        self._questions[coerce_request_id(number)] = _Question(answer, on_progress, owner)
         try:
             self._hand_over(message, options.get("headers"))
             if seconds is None:  # the usual case, without the cost of a timeout: a tool call has its own further up
@@ -178,6 +190,16 @@ class Conversation(Dispatcher[TransportContext]):
         with contextlib.suppress(MCPError):
             self._hand_over(message, options.get("headers"))
 
+    def origin_of(self, number: RequestId) -> RequestId | None:
+        """Our request during which the server sent its request `number`; None if the transport does not say so."""
+        order = self._orders.get(number)
+        return order.origin if order is not None else None
+
+    def owner_of(self, number: RequestId) -> object:
+        """The owner of our request `number`; None if it has been answered."""
+        question = self._find_question(number)
+        return question.owner if question is not None else None
+
     async def wait_ended(self) -> None:
         """Wait until the connection has ended."""
         await self._ended.wait()
@@ -194,11 +216,15 @@ class Conversation(Dispatcher[TransportContext]):
 
     # ------------------------------------------------------------------------------------------ called by the transport
 
-    def receive(self, message: Any) -> bool:
-        """Take what the server sent; whether it was a message. This never raises, whatever a server sends."""
+    def receive(self, message: Any, origin: RequestId | None = None) -> bool:
+        """Take what the server sent; whether it was a message. This never raises, whatever a server sends.
+
+        `origin` is the number of our request that the transport received it in answer to.
+        """
         if isinstance(message, list):  # a batch, which 2025-03-26 allowed
             # A list, not a generator: `all` would stop at the first invalid part, and lose the answers after it.
-            return all([isinstance(part, dict) and self.receive(part) for part in cast("list[Any]", message)])
+            parts = cast("list[Any]", message)
+            return all([isinstance(part, dict) and self.receive(part, origin) for part in parts])
         if not isinstance(message, dict) or cast("Message", message).get("jsonrpc") != "2.0":
             return False
         message = cast("Message", message)
@@ -208,7 +234,7 @@ class Conversation(Dispatcher[TransportContext]):
             if isinstance(method, str):
                 params: Mapping[str, Any] = message["params"] if isinstance(message.get("params"), dict) else {}
                 if "id" in message:
-                    self._take_order(message["id"], method, params)
+                    self._take_order(message["id"], method, params, origin)
                 else:
                     self._take_notice(method, params)
                 return True
@@ -283,7 +309,7 @@ class Conversation(Dispatcher[TransportContext]):
         elif method == "notifications/cancelled":
             number = params.get("requestId")
             if _is_id(number) and (order := self._orders.get(number)) is not None:
-                order.cancel()
+                order.task.cancel()
         # The session of the library takes the events of its subscriptions here (2026-07-28). All other notifications
         # are ours.
         if not run_notify_intercept(self._intercept, method, params):
@@ -298,13 +324,16 @@ class Conversation(Dispatcher[TransportContext]):
         words = params.get("message")
         question.on_progress(float(progress), whole, words if isinstance(words, str) else None)
 
-    def _take_order(self, number: Any, method: str, params: Mapping[str, Any]) -> None:
+    def _take_order(self, number: Any, method: str, params: Mapping[str, Any], origin: RequestId | None) -> None:
         """The server asks something; a task of our own answers it."""
         # The task is asyncio's, not anyio's. `receive` runs in a callback of the event loop when the transport is a
         # child process, and anyio starts tasks only from inside another task.
-        if self._tasks is not None and _is_id(number) and len(self._orders) < MAX_ORDERS:
-            order = self._orders[number] = self._tasks.create_task(self._answer(number, method, params))
-            order.add_done_callback(lambda _: self._orders.pop(number, None))
+        # A number that is in use gets no second task: the table would hold one for both, and so any number of them.
+        is_free = _is_id(number) and number not in self._orders and len(self._orders) < MAX_ORDERS
+        if self._tasks is not None and is_free:
+            task = self._tasks.create_task(self._answer(number, method, params))
+            self._orders[number] = _Order(task, origin)
+            task.add_done_callback(lambda _: self._orders.pop(number, None))
 
     async def _answer(self, number: RequestId, method: str, params: Mapping[str, Any]) -> None:
         reply: Message = {"jsonrpc": "2.0", "id": number}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import cast
 
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
+from a2c_smcp.computer.config.secrets import Redact
 from a2c_smcp.computer.mcp.link import Link
 from a2c_smcp.computer.mcp.oauth.demand import Demand
+
+MAX_WORDS = 2_000
+"""Characters of an error that are shown."""
 
 
 class CannotStart(Exception):
@@ -28,9 +31,9 @@ class LoginNeeded(Exception):
         self.demand = demand
 
 
-def in_words(error: Exception, redact: Callable[[str], str]) -> str:
+def in_words(error: Exception, redact: Redact) -> str:
     """The error of a server as text without secrets; for a timeout, the text says that there was no answer."""
-    return redact(str(error)) or "no answer in time"
+    return redact(str(error), MAX_WORDS) or "no answer in time"
 
 
 def explain(error: BaseException, link: Link | None = None) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, get_args
@@ -16,6 +16,7 @@ from typing import Any, Final, get_args
 import orjson
 
 from a2c_smcp.computer.config.model import LogLevel
+from a2c_smcp.computer.config.secrets import Redact
 
 LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
 """From the least to the most serious."""
@@ -25,8 +26,6 @@ MOST_BYTES = 64_000
 """Characters of all messages that are kept."""
 WIDTH = 500
 """Characters that are kept of a message."""
-READ_WIDTH = 20_000
-"""Characters of a message in which secrets are looked for. The part that is kept is far from the end of it."""
 A_SECOND = 50
 """Messages that are taken in a second. To search a message for secrets costs time, which a flood must not use up."""
 
@@ -53,7 +52,7 @@ class LogMessage:
 class MessageLog:
     """The last log messages of a server, across its restarts. `level` is the lowest that is kept; None keeps none."""
 
-    def __init__(self, level: LogLevel | None, redact: Callable[[str], str]) -> None:
+    def __init__(self, level: LogLevel | None, redact: Redact) -> None:
         self.level = level
         self._redact = redact
         self._kept: deque[LogMessage] = deque(maxlen=MOST)
@@ -85,8 +84,7 @@ class MessageLog:
         self._keep(level, self._shown(name) if isinstance(name, str) else None, self._shown(_text_of(params)))
 
     def _shown(self, text: str) -> str:
-        # Redacted before it is cut: half of a secret at the cut would not be recognized.
-        return self._redact(text[:READ_WIDTH])[:WIDTH]
+        return self._redact(text, WIDTH)
 
     def _mention_left_out(self) -> None:
         if self._left_out:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from a2c_smcp.computer.mcp.schemas import OutputSchema
+from a2c_smcp.protocol.questions import is_web
 from a2c_smcp.smcp import InputResponse
 
 ELICITATION = "elicitation/create"
@@ -49,12 +50,23 @@ class Asker(Protocol):
         ...
 
     @property
-    def is_waiting(self) -> bool:
-        """Whether a question of this call is open."""
+    def readiness(self) -> int:
+        """2 if the caller waits for the call, 1 if another question has to be answered first, 0 if nobody can be asked
+        any more."""
         ...
 
-    async def ask(self, questions: Questions) -> Answers:
-        """Ask, and wait for the answers, which fit the questions. Without an answer in time, they are declines."""
+    def admit(self, is_sure: bool = True) -> bool:
+        """Count a question, also one that is going to be rejected; False if it is one too many. `is_sure` says that it
+        belongs to this call."""
+        ...
+
+    def end(self) -> None:
+        """End the call, because of one question too many."""
+        ...
+
+    async def ask(self, questions: Questions) -> Answers | None:
+        """Ask, and wait for the answers, which fit the questions. Without an answer in time, they are declines. None
+        if the call ended before the questions were asked."""
         ...
 
     def reject(self, reason: str) -> None:
@@ -86,7 +98,7 @@ class Question:
         """
         given = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
         action = given.get("action")
-        if action not in _ACTIONS:
+        if not isinstance(action, str) or action not in _ACTIONS:
             raise InvalidAnswer("action: accept, decline or cancel is expected")
         if action != "accept" or self.url is not None:
             return {"action": action}
@@ -150,12 +162,18 @@ def whom_to_ask(askers: Sequence[Asker]) -> Asker | None:
     """
     if len({asker.party for asker in askers}) != 1:
         return None
-    return next((asker for asker in reversed(askers) if not asker.is_waiting), askers[-1])
+    asker = max(reversed(askers), key=lambda each: each.readiness)
+    return asker if asker.readiness else None
 
 
 def declined(questions: Iterable[str]) -> Answers:
     """Decline every question."""
     return {key: {"action": "decline"} for key in questions}
+
+
+def cancelled(questions: Iterable[str]) -> Answers:
+    """Close every question without a decision."""
+    return {key: {"action": "cancel"} for key in questions}
 
 
 def _check_form(schema: Any) -> None:
@@ -166,18 +184,12 @@ def _check_form(schema: Any) -> None:
         raise Rejected(f"asks with a form of {len(fields)} fields; at most {MAX_FIELDS} are shown")
     for name, field in fields.items():
         kind = cast("dict[str, Any]", field).get("type") if isinstance(field, dict) else None
-        if kind not in _FIELD_TYPES:
+        if not isinstance(kind, str) or kind not in _FIELD_TYPES:
             raise Rejected(f"asks with a form whose field {str(name)[:40]!r} is not a plain value")
 
 
 def _check_url(url: Any) -> None:
-    # A person is going to open it. Other schemes run code (`javascript:`, `data:`) or start programs.
-    try:
-        parts = urlsplit(url) if isinstance(url, str) and url.isprintable() and " " not in url else None
-        is_web = parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname)
-    except ValueError:
-        is_web = False
-    if not is_web:
+    if not is_web(url):
         scheme = str(url).partition(":")[0][:20] if isinstance(url, str) else ""
         raise Rejected(f"asks to open an address that is not http or https ({scheme!r})")
 

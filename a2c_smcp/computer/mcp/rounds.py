@@ -8,6 +8,7 @@ first (-32042), and then gets the same call again.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias, cast
 
@@ -26,11 +27,12 @@ from a2c_smcp.computer.mcp.questions import (
     read_question,
 )
 from a2c_smcp.errors import ToolFailedError
+from a2c_smcp.protocol.questions import MAX_QUESTIONS, MAX_ROUNDS
+
+logger = logging.getLogger(__name__)
 
 TASKS = "io.modelcontextprotocol/tasks"
 """The extension of MCP 2026-07-28 that has tasks."""
-MAX_QUESTIONS = 10
-"""Questions that are asked together; of more, the rest is declined."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 """Seconds before a call is sent again that a server answers with neither a question nor a result."""
 POLL_SECONDS, SHORTEST_POLL, LONGEST_POLL = 1.0, 0.1, 30.0
@@ -93,6 +95,7 @@ class Rounds:
         wanted = cast("list[Any]", listed) if isinstance(listed, list) else []
         if error.code != URL_ELICITATION_REQUIRED or self._asker is None or not 0 < len(wanted) <= MAX_QUESTIONS:
             raise error
+        _count(self._asker)
         questions: dict[str, Question] = {}
         for number, params in enumerate(wanted, 1):
             try:
@@ -108,13 +111,14 @@ class Rounds:
             raise error
 
     async def _answer(self, requests: Any) -> Answers:
-        """Ask what a server of 2026-07-28 wants to know.
+        """Ask what a server of 2026-07-28 wants to know. Of more than `MAX_QUESTIONS`, the rest is declined.
 
         Raises:
-            ToolFailedError: it asks for something else than a question to a person.
+            ToolFailedError: it asks for something else than a question to a person, or too often.
         """
         if self._asker is None or not isinstance(requests, dict):
             raise ToolFailedError("the tool asks for input from a person, and there is nobody to ask")
+        _count(self._asker)
         questions: dict[str, Question] = {}
         answers: Answers = {}
         for key, wanted in cast("dict[str, Any]", requests).items():
@@ -137,12 +141,14 @@ class Rounds:
     # ------------------------------------------------------------------------------------------------------------ tasks
 
     async def _follow(self, task: dict[str, Any]) -> dict[str, Any]:
-        """Follow a task to its result. If this is cancelled, the task is cancelled, too."""
+        """Follow a task to its result. If this ends before the task, because the call is cancelled or times out, or the
+        task asks for what is not offered, the task is cancelled, too."""
         task_id = task.get("taskId")
         if not isinstance(task_id, str):
             raise MCPError(code=INTERNAL_ERROR, message="the server's answer is a task without an id")
         steps, shown = 0, None
         answered: set[str] = set()
+        has_ended = False
         try:
             while True:
                 status, words = task.get("status"), task.get("statusMessage")
@@ -150,6 +156,7 @@ class Rounds:
                     # Tasks have no number for their progress, so the changes of their status are counted.
                     shown, steps = (status, words), steps + 1
                     self._on_progress(steps, None, words if isinstance(words, str) else str(status))
+                has_ended = status in ("completed", "failed", "cancelled")
                 match status:
                     case "completed":
                         return _result_of(task)
@@ -163,9 +170,16 @@ class Rounds:
                         pass
                 await asyncio.sleep(_interval(task))
                 task = await self._request("tasks/get", {"taskId": task_id}, None)
-        except asyncio.CancelledError:
+        finally:
+            if not has_ended:
+                self._give_up(task_id)
+
+    def _give_up(self, task_id: str) -> None:
+        """Cancel a task. This does not wait for the server, and hides no error that is being raised."""
+        try:
             self._send("tasks/cancel", {"taskId": task_id})
-            raise
+        except Exception:
+            logger.exception("a task of the MCP server could not be cancelled")
 
     async def _update(self, task_id: str, requests: Any, answered: set[str]) -> None:
         """Answer the questions of a task that have not been answered."""
@@ -175,6 +189,11 @@ class Rounds:
             answers = await self._answer(new)
             answered.update(answers)
             await self._request("tasks/update", {"taskId": task_id, "inputResponses": answers}, None)
+
+
+def _count(asker: Asker) -> None:
+    if not asker.admit():
+        raise ToolFailedError(f"the MCP server asks more than {MAX_ROUNDS} times in one call")
 
 
 def _result_of(task: dict[str, Any]) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 In the library, one malformed tool makes the whole `tools/list` fail, and `tools/call` parses every result twice and
 then validates it with the server's schema, however long that takes. This subclass uses three internals of
-`ClientSession` (2.3): how a request is stamped for the negotiated version, which capabilities it declares, and how a
-list of tools is adopted.
+`ClientSession` (2.3): how a request is stamped for the negotiated version, which capabilities it declares, how a list
+of tools is adopted, and how a request of the server is answered.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ from typing import Any, cast
 import anyio
 import mcp_types as types
 from mcp.client.session import ClientRequestContext, ClientSession
-from mcp.shared.dispatcher import CallOptions
+from mcp.shared.dispatcher import CallOptions, DispatchContext
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_NAME_HEADER, encode_header_value
+from mcp.shared.transport_context import TransportContext
 from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from a2c_smcp.computer.config.model import LogLevel
 from a2c_smcp.computer.mcp.conversation import CLOSED, Conversation, OnProgress, is_closed
+from a2c_smcp.computer.mcp.elicitation import Elicitation
 from a2c_smcp.computer.mcp.listing import ListedTool
-from a2c_smcp.computer.mcp.questions import Answers, Asker, Questions, Rejected, read_question, whom_to_ask
+from a2c_smcp.computer.mcp.questions import ELICITATION, Answers, Asker, Questions, Rejected, declined, read_question
 from a2c_smcp.computer.mcp.rounds import TASKS, Rounds
 from a2c_smcp.computer.mcp.schemas import OutputSchema
 from a2c_smcp.errors import ToolFailedError
@@ -40,8 +42,6 @@ MAX_PAGES = 10_000
 MAX_LISTED = 10_000
 """Tools, prompts and resource templates of a server. A server may have any number of resources."""
 MAX_NAME = 256
-DECLINE_PAUSE = 0.2
-"""Seconds after which a question is declined that belongs to no call."""
 
 _tools = TypeAdapter(ListedTool)
 _resources = TypeAdapter(types.Resource)
@@ -56,8 +56,7 @@ class Session(ClientSession):
         # The callback declares the capability, too. Sampling and roots have none: they are not offered.
         super().__init__(dispatcher=conversation, client_info=client_info, elicitation_callback=self._on_elicitation)
         self._conversation = conversation
-        self._askers: list[Asker] = []
-        """Who can be asked during each running call, in the order of the calls."""
+        self._elicitation = Elicitation(conversation)
         self._schemas: dict[str, OutputSchema] = {}
         self._log_level: LogLevel | None = None
         """The level that each request carries (2026-07-28)."""
@@ -117,13 +116,8 @@ class Session(ClientSession):
             MCPError: the server answered with an error, or the connection is closed.
             ToolFailedError: the answer is no tool result, or does not match the output schema of the tool.
         """
-        if asker is not None:
-            self._askers.append(asker)
-        try:
+        with self._elicitation.during_call(asker):
             raw = await self._call({"name": tool, "arguments": arguments}, on_progress, asker)
-        finally:
-            if asker is not None:
-                self._askers.remove(asker)
         # `by_name=False`: only the names of the wire format count. A server that sends `is_error` would otherwise be
         # understood here, and by no other client.
         try:
@@ -336,7 +330,7 @@ class Session(ClientSession):
         while True:
             try:
                 # A copy: it is stamped, and may be sent again.
-                raw = await self._ask("tools/call", dict(params), on_progress)
+                raw = await self._ask("tools/call", dict(params), on_progress, owner=asker)
                 if raw.get("resultType", "complete") == "complete":
                     return raw
                 rounds = rounds or self._rounds(on_progress, asker)
@@ -364,7 +358,8 @@ class Session(ClientSession):
         try:
             await asyncio.wait((asking, ending), return_when=asyncio.FIRST_COMPLETED)
             if asking.done():
-                return asking.result()
+                # None only if the call has been ended, which interrupts this function, too.
+                return asking.result() or declined(questions)
             raise MCPError(code=types.CONNECTION_CLOSED, message=CLOSED)
         finally:
             asking.cancel()
@@ -374,19 +369,22 @@ class Session(ClientSession):
         self, context: ClientRequestContext, params: types.ElicitRequestParams
     ) -> types.ElicitResult | types.ErrorData:
         """A question during a call, as servers before 2026-07-28 send it."""
-        asker = whom_to_ask(self._askers)
-        if asker is None:
-            logger.info("a question of the MCP server outside of a call, or during calls of different callers")
-            # A server that asks again at once would keep this Computer busy.
-            await asyncio.sleep(DECLINE_PAUSE)
-            return types.ElicitResult(action="decline")
         try:
             question = read_question(params.model_dump(by_alias=True, mode="json", exclude_none=True))
         except Rejected as rejection:
-            asker.reject(str(rejection))
-            return types.ErrorData(code=types.INVALID_PARAMS, message=f"rejected: the server {rejection}")
-        answer = (await asker.ask({"question": question}))["question"]
-        return types.ElicitResult(action=answer["action"], content=answer.get("content"))
+            question = rejection
+        return await self._elicitation.answer(context.request_id, question)
+
+    async def _on_request(
+        self, dctx: DispatchContext[TransportContext], method: str, params: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        try:
+            return await super()._on_request(dctx, method, params)
+        except ValidationError:
+            # The library rejects a malformed question itself. It counts, too: a server must not send them without end.
+            if method == ELICITATION and dctx.request_id is not None:
+                await self._elicitation.answer(dctx.request_id, Rejected("asks a malformed question"))
+            raise
 
     async def dispatch_input_request(
         self, ctx: ClientRequestContext, request: types.InputRequest
@@ -405,7 +403,14 @@ class Session(ClientSession):
 
     # -------------------------------------------------------------------------------------------------------- internals
 
-    async def _ask(self, method: str, params: dict[str, Any], on_progress: OnProgress | None = None) -> dict[str, Any]:
+    async def _ask(
+        self,
+        method: str,
+        params: dict[str, Any],
+        on_progress: OnProgress | None = None,
+        *,
+        owner: object = None,
+    ) -> dict[str, Any]:
         if self._log_level is not None:
             meta: dict[str, Any] = params.get("_meta") or {}
             params = {**params, "_meta": {**meta, types.LOG_LEVEL_META_KEY: self._log_level}}
@@ -415,7 +420,7 @@ class Session(ClientSession):
         # with the method and the name of the tool. Earlier versions agree on the capabilities once, in the handshake.
         self._stamp(data, options)
         _name_task(method, params, options)
-        return await self._conversation.ask(method, data["params"], options, on_progress)
+        return await self._conversation.ask(method, data["params"], options, on_progress, owner)
 
     def _ask_in_vain(self, method: str, params: dict[str, Any]) -> None:
         data: dict[str, Any] = {"method": method, "params": params}

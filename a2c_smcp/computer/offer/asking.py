@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from typing import TypeVar
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from a2c_smcp.computer.config.secrets import Redact
 from a2c_smcp.computer.mcp.session import Session
 from a2c_smcp.computer.offer.error_details import presentable, presentable_text
 from a2c_smcp.computer.offer.manager import MCPServerManager
@@ -31,7 +32,7 @@ T = TypeVar("T")
 class Asking:
     """Finds the connection of a server, and reads its answers."""
 
-    def __init__(self, manager: MCPServerManager, redact: Callable[[str], str]) -> None:
+    def __init__(self, manager: MCPServerManager, redact: Redact) -> None:
         self.manager = manager
         self.redact = redact
 

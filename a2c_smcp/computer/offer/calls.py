@@ -2,7 +2,7 @@
 
 Running calls are keyed by their caller and the `req_id`. The caller is part of the key because each Agent chooses its
 own ids: an Agent must not get the result of a call of another Agent, or cancel it, by using the same id. A request that
-repeats a running call joins it, instead of running the tool twice.
+repeats a call which has not ended joins it, instead of running the tool twice.
 """
 
 from __future__ import annotations
@@ -12,29 +12,22 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
-
-from mcp_types import TextContent
+from typing import Any
 
 from a2c_smcp.computer.config.model import A2C_VRL_TRANSFORMED
-from a2c_smcp.computer.mcp.questions import Answers, InvalidAnswer, Questions, declined
-from a2c_smcp.computer.offer.confirmation import (
-    Caller,
-    CallToConfirm,
-    Confirmation,
-    ConfirmCallback,
-)
+from a2c_smcp.computer.config.secrets import Redact
+from a2c_smcp.computer.mcp.questions import Answers, InvalidAnswer, Questions, cancelled, declined
+from a2c_smcp.computer.offer import outcomes
+from a2c_smcp.computer.offer.confirmation import Caller, CallToConfirm, Confirmation, ConfirmCallback
 from a2c_smcp.computer.offer.history import History, ToolCallRecord
 from a2c_smcp.computer.offer.manager import MCPServerManager
 from a2c_smcp.computer.offer.parking import Parked, Parking
 from a2c_smcp.computer.offer.progress import ProgressRate, SendProgress
-from a2c_smcp.computer.offer.running import MAX_ROUNDS, Call, Turn
+from a2c_smcp.computer.offer.running import Call, CancelReason, Turn
 from a2c_smcp.computer.offer.tools import Entry
 from a2c_smcp.computer.offer.vrl import RUN_SECONDS, Transformer
 from a2c_smcp.errors import (
     InternalError,
-    LoginNeededError,
-    LoginRefusedError,
     MalformedRequestError,
     SMCPError,
     ToolDisabledError,
@@ -44,7 +37,7 @@ from a2c_smcp.errors import (
 )
 from a2c_smcp.smcp import TOOL_CALL_EVENT
 from a2c_smcp.utils.failures import log_failure
-from a2c_smcp.utils.results import CallToolResult, from_wire, to_wire
+from a2c_smcp.utils.results import CallToolResult, to_wire
 
 logger = logging.getLogger(__name__)
 
@@ -73,13 +66,16 @@ class ToolCalls:
     """The calls of a Computer."""
 
     def __init__(
-        self, manager: MCPServerManager, history: History, confirm: ConfirmCallback | None, redact: Callable[[str], str]
+        self, manager: MCPServerManager, history: History, confirm: ConfirmCallback | None, redact: Redact
     ) -> None:
         self.confirmation = Confirmation(confirm)
         self._manager = manager
         self._history = history
         self._redact = redact
-        self._running: dict[tuple[Caller, str], Call] = {}
+        self._calls: set[Call] = set()
+        """The calls that run or wait for a person."""
+        self._by_id: dict[tuple[Caller, str], Call] = {}
+        """Those that a request can lead to."""
         self._parking = Parking[Call](self._abandon)
         self._progress = ProgressRate(redact)
         self._transformer = Transformer()
@@ -96,25 +92,27 @@ class ToolCalls:
         continuation: Continuation | None = None,
     ) -> CallToolResult:
         """Run a call to its result, or to a question of its MCP server. A request with the caller, id, tool and
-        parameters of a running call gets the result of that call; with another tool or other parameters it is rejected.
+        parameters of a call that has not ended gets the result or the question of that call; with another tool or other
+        parameters it is rejected.
 
         With a `continuation`, the call that asked the question goes on.
         """
-        call = self._running.get((caller, req_id))
-        if call is not None and (call.tool, call.parameters) != (tool, parameters):
-            return _rejected(req_id, f"req_id: {req_id!r} belongs to another call, which is still running")
+        held = call = self._by_id.get((caller, req_id))
+        if continuation is not None:
+            call = self._parking.find(continuation.request_state, caller, tool, parameters)
+            if call is None:
+                return _rejected(req_id, "request_state: unknown, used or expired; call the tool again without it")
+        if held is not None and (held is not call or (held.tool, held.parameters) != (tool, parameters)):
+            return _rejected(req_id, f"req_id: {req_id!r} belongs to another call, which has not ended")
+        turn = Turn(req_id, send_progress, self._progress)
         if call is None:
-            turn = Turn(req_id, send_progress, self._progress)
-            if continuation is None:
-                call = self._start(turn, tool, parameters, timeout, caller)
-            else:
-                parked = self._parking.find(continuation.request_state, caller, tool, parameters)
-                if parked is None:
-                    problem = "request_state: unknown, used or expired; call the tool again without it"
-                    return _rejected(req_id, problem)
-                call = parked.call
-                if (result := self._continue(parked, turn, timeout, continuation)) is not None:
-                    return result
+            call = self._start(turn, tool, parameters, timeout, caller)
+        elif (parked := self._parking.of(call)) is not None and call.turn.result is not None:
+            given: Mapping[str, Any] | None = None
+            if continuation is not None and continuation.request_state == parked.state:
+                given = continuation.input_responses
+            if (result := self._continue(parked, turn, timeout, given)) is not None:
+                return result
         return await self._wait(call)
 
     def _start(self, turn: Turn, tool: str, parameters: dict[str, Any], timeout: float | None, caller: Caller) -> Call:
@@ -124,7 +122,8 @@ class ToolCalls:
         # A callback of the task, not a `finally` inside of it: a task that is cancelled before its first step never
         # runs its code, and would stay in the table.
         call.task.add_done_callback(lambda _: self._give_up(call))
-        self._running[caller, turn.req_id] = call
+        self._calls.add(call)
+        self._by_id[caller, turn.req_id] = call
         return call
 
     async def _wait(self, call: Call) -> CallToolResult:
@@ -134,94 +133,137 @@ class ToolCalls:
         finally:
             # Several requests may wait for one call. The last one that is cancelled cancels it.
             if not turn.is_wanted:
-                call.task.cancel()
+                self._stop(call, "agent_cancelled")
 
     def cancel(self, req_id: str, caller: Caller | None = None) -> bool:
         """Cancel a call of one caller, or of any, that is running or waits for a person; whether there was one."""
-        return self._cancel(lambda call: call.turn.req_id == req_id and caller in (None, call.caller))
+        return self._cancel(
+            "agent_cancelled", lambda call: call.turn.req_id == req_id and caller in (None, call.caller)
+        )
 
     def cancel_all(self, office_id: str, agent: str | None = None) -> bool:
-        """Cancel every call of an office, or of one Agent in it; whether there was one."""
-        return self._cancel(lambda call: call.caller.office_id == office_id and agent in (None, call.caller.agent))
+        """Cancel every call of an office, because this Computer left it, or of one Agent that left it; whether there
+        was one."""
+        return self._cancel(
+            "computer_left" if agent is None else "agent_left",
+            lambda call: call.caller.office_id == office_id and agent in (None, call.caller.agent),
+        )
 
-    def _cancel(self, is_meant: Callable[[Call], bool]) -> bool:
-        meant = [call for call in self._all() if is_meant(call)]
+    def _cancel(self, reason: CancelReason, is_meant: Callable[[Call], bool]) -> bool:
+        meant = [call for call in self._calls if call.cancel_reason is None and is_meant(call)]
         for call in meant:
-            call.task.cancel()
-            if (parked := self._parking.of(call)) is not None:
-                self._parking.remove(parked)
+            self._stop(call, reason)
         return bool(meant)
 
-    def _all(self) -> list[Call]:
-        return [*self._running.values(), *self._parking.calls]
+    def _stop(self, call: Call, reason: CancelReason) -> None:
+        """Cancel a call. If it asks a question, the MCP server gets the answer that there will be none."""
+        call.cancel(reason)
+        if (parked := self._parking.of(call)) is not None:
+            self._parking.end(parked, cancelled(parked.questions))
+        if call.task.done():  # it waited for the next request of its Agent only
+            self._forget(call)
+        elif call.turn.result is not None:  # its Agent has the question, which nobody can answer any more
+            self._unlist(call)
+
+    def _forget(self, call: Call) -> None:
+        """A call has ended, and its Agent has the result or does not need it."""
+        self._calls.discard(call)
+        self._unlist(call)
+
+    def _unlist(self, call: Call) -> None:
+        """No request leads to this call any more."""
+        self._parking.forget(call)
+        key = call.caller, call.turn.req_id
+        if self._by_id.get(key) is call:  # after a question expired, its Agent may have made another call with this id
+            del self._by_id[key]
 
     # -------------------------------------------------------------------------------------------------------- questions
 
-    async def _ask(self, call: Call, questions: Questions) -> Answers:
+    async def _ask(self, call: Call, questions: Questions) -> Answers | None:
         """Let a call wait until its caller answers; without an answer in time, the questions are declined."""
         async with call.asking:  # a server may ask several questions at once: one is asked after another
-            call.rounds += 1
-            if call.rounds > MAX_ROUNDS:
-                call.end(ToolFailedError(f"MCP server {call.server} asks more than {MAX_ROUNDS} times in one call"))
-            if call.is_abandoned or call.rounds > MAX_ROUNDS:
-                return declined(questions)
+            if not call.readiness:
+                return None
             parked = self._parking.of(call)
+            is_new = parked is None
             if parked is not None:
                 # The server took its question back and asks another, before the Agent answered. No request waits for
                 # the new one: the Agent gets it when it answers the old one.
-                parked.questions, parked.answers = questions, asyncio.Future()
+                self._parking.ask_again(parked, "the question before was taken back; this is another one", questions)
             else:
                 parked = self._parking.park(call, questions)
-                if parked is None:
-                    call.reject("asks a question, and too many calls wait for answers already")
+                if isinstance(parked, str):
+                    call.reject(parked)
                     return declined(questions)
-                await self._pause(call, parked)
-            return await parked.answers
+            # The time that a person needs does not count for the tool.
+            parked.remaining = call.remaining()
+            call.set_timeout(None)
+            try:
+                if is_new:
+                    await self._end_turn(call, parked)
+                return await parked.answers
+            except asyncio.CancelledError:
+                self._take_back(call, parked)
+                raise
 
-    async def _pause(self, call: Call, parked: Parked[Call]) -> None:
-        """End the turn of a call with its question. The time that a person needs does not count for the tool."""
+    async def _end_turn(self, call: Call, parked: Parked[Call]) -> None:
+        """End the turn of a call with its question."""
         logger.info("%s of %s asks a question", call.tool, call.server, extra={"req_id": call.turn.req_id})
-        call.set_timeout(None)
         turn = call.turn
         await turn.finish_progress()
-        self._running.pop((call.caller, turn.req_id), None)
-        turn.settle(parked.result())
+        if self._parking.of(call) is parked:  # the call may have ended meanwhile
+            turn.settle(parked.result())
+
+    def _take_back(self, call: Call, parked: Parked[Call]) -> None:
+        """The MCP server does not wait for the answer any more. The tool goes on, with the time that it had left."""
+        if self._parking.of(call) is not parked:
+            return
+        if call.turn.result is None:  # the Agent has not got the question, and its request waits for the result
+            self._parking.end(parked, None)
+        call.set_timeout(parked.remaining)
 
     def _continue(
-        self, parked: Parked[Call], turn: Turn, timeout: float | None, continuation: Continuation
+        self, parked: Parked[Call], turn: Turn, timeout: float | None, given: Mapping[str, Any] | None
     ) -> CallToolResult | None:
-        """Begin the next turn of a call with the answers; a result if the turn ends at once."""
+        """Begin the next turn of a call with the answers, if any are given; a result if the turn ends at once."""
         call = parked.call
-        if call.task.done():  # the server did not wait for the answer, or is gone
-            self._parking.remove(parked)
+        answers: Answers | None = None
+        if not parked.answers.done():  # otherwise the MCP server took its question back
+            if given is None:
+                # The request is repeated, or answers a question before this one: its ack may have been lost.
+                return parked.result()
+            try:
+                answers = parked.check(given)
+            except InvalidAnswer as problem:
+                if call.admit():
+                    self._parking.ask_again(parked, str(problem))
+                    return parked.result()
+                call.reject("asks a question that gets only answers that do not fit")
+                answers = declined(parked.questions)
+        # Also if the call has ended: the question may be that of another call, which waits for the answer.
+        self._parking.end(parked, answers)
+        if call.task.done():
+            self._forget(call)
             return call.task.result()
-        try:
-            answers = parked.check(continuation.input_responses)
-        except InvalidAnswer as problem:
-            call.rounds += 1
-            if call.rounds <= MAX_ROUNDS:
-                self._parking.renew(parked)
-                return parked.result(str(problem))
-            call.end(ToolFailedError(f"the question of {call.server} got more than {MAX_ROUNDS} invalid answers"))
-            answers = declined(parked.questions)
-        self._parking.remove(parked)
+        self._by_id.pop((call.caller, call.turn.req_id), None)
         call.turn, call.timeout = turn, timeout
         call.set_timeout(timeout)
-        self._running[call.caller, turn.req_id] = call
-        parked.settle(answers)
+        self._by_id[call.caller, turn.req_id] = call
         return None
 
     def _abandon(self, call: Call) -> None:
         """A question expired. The server has got a decline, and some time to finish."""
+        logger.info("nobody answered the question of %s", call.server, extra={"req_id": call.turn.req_id})
         call.is_abandoned = True
         call.set_timeout(ABANDONED_SECONDS)
-        logger.info("nobody answered the question of %s", call.server, extra={"req_id": call.turn.req_id})
+        self._unlist(call)  # its Agent may call the tool again
+        if call.task.done():
+            self._forget(call)
 
     async def aclose(self) -> None:
         """Cancel every call."""
-        tasks = [call.task for call in self._all()]
-        for task in tasks:
-            task.cancel()
+        tasks = [call.task for call in self._calls]
+        self._cancel("computer_stopped", lambda _: True)
         if tasks:
             await asyncio.wait(tasks)
         await self._transformer.aclose()
@@ -234,8 +276,15 @@ class ToolCalls:
             result.meta = {**(result.meta or {}), REJECTED_QUESTIONS: call.rejected}
         # The turn may have changed since the call began, and has none after a question that nobody answered.
         await call.turn.finish_progress()
-        # Before the result is given out: its Agent may use the same id again at once.
-        self._end(call, call.error)
+        parked = self._parking.of(call)
+        if parked is not None and call.turn.result is None:
+            self._parking.end(parked, None)
+            parked = None
+        # Before the result is given out: its Agent may use the same id again at once. If the Agent has a question, the
+        # result is for its next request.
+        if parked is None:
+            self._forget(call)
+        self._record(call, call.error)
         call.turn.settle(result)
         return result
 
@@ -243,26 +292,23 @@ class ToolCalls:
         try:
             result = await self._perform(call)
             if result.is_error:
-                call.error, call.code = _text_of(result), ToolFailedError.code
+                call.error, call.code = outcomes.text_of(result), ToolFailedError.code
             return result
         except SMCPError as refusal:
             return self._refuse(call, refusal)
         except asyncio.CancelledError:
-            if call.failure is None:
+            if call.failure is None or call.cancel_reason is not None:
                 raise
             call.task.uncancel()
             return self._refuse(call, call.failure)
         except Exception as fault:  # the edge of a call: every request gets an answer
             logger.exception("the call of %s broke", call.tool, extra={"req_id": call.turn.req_id})
             call.error, call.code = f"internal fault: {type(fault).__name__}", InternalError.code
-            return _failure(call.error, type(fault).__name__, {"error_code": InternalError.code})
+            return outcomes.failure(call.error, type(fault).__name__, {"error_code": InternalError.code})
 
     def _refuse(self, call: Call, refusal: SMCPError) -> CallToolResult:
         call.error, call.code = refusal.message, refusal.code
-        meta: dict[str, Any] = {"error_code": refusal.code}
-        if isinstance(refusal, LoginNeededError | LoginRefusedError):
-            meta |= refusal.details or {}  # `mcp_server` and `auth_hint`
-        return _failure(refusal.message, type(refusal).__name__, meta)
+        return outcomes.refused(refusal)
 
     async def _perform(self, call: Call) -> CallToolResult:
         entry = await self._find(call)
@@ -280,9 +326,12 @@ class ToolCalls:
                     entry.server, entry.original_name, call.parameters, None, label, call.report, call
                 )
         except TimeoutError:
-            raise ToolTimedOutError(f"the tool {call.tool} did not finish within {call.timeout:g} s") from None
+            limit = f"within {call.timeout:g} s" if call.timeout is not None else "after its question expired"
+            raise ToolTimedOutError(f"the tool {call.tool} did not finish {limit}") from None
+        finally:
+            call.is_over = True  # no question can belong to it any more
         if result.is_error:
-            result = self._failed(result)
+            result = outcomes.failed(result, self._redact)
         script = self._manager.script(entry.server)
         if script is not None:
             await self._transform(script, call, result)
@@ -322,39 +371,18 @@ class ToolCalls:
         if transformed is not None:
             result.meta = {**(result.meta or {}), A2C_VRL_TRANSFORMED: transformed}
 
-    def _failed(self, result: CallToolResult) -> CallToolResult:
-        """The failure that a tool reports, with the protocol's code, and without secrets in its text."""
-        # Only failures are redacted. Their texts are often exceptions with the whole command or address in them; a
-        # successful result is the tool's data, which must arrive as it is.
-        result = from_wire(self._redacted(to_wire(result)))
-        result.meta = {**(result.meta or {}), "error_code": ToolFailedError.code}
-        if result.structured_content is None:
-            result.structured_content = {"error": _text_of(result), "error_type": ToolFailedError.__name__}
-        return result
-
-    def _redacted(self, data: Any) -> Any:
-        if isinstance(data, str):
-            return self._redact(data)
-        if isinstance(data, dict):
-            return {self._redact(key): self._redacted(value) for key, value in cast("dict[str, Any]", data).items()}
-        if isinstance(data, list):
-            return [self._redacted(value) for value in cast("list[Any]", data)]
-        return data
-
     def _give_up(self, call: Call) -> None:
         """End a call that was cancelled."""
         if not call.task.cancelled():
             return
-        if (parked := self._parking.of(call)) is not None:
-            self._parking.remove(parked)
+        reason = call.cancel_reason or "computer_stopped"  # the event loop is being closed
+        self._stop(call, reason)
         call.turn.stop_progress()
-        self._end(call, "cancelled")
-        call.turn.settle(_failure("the call was cancelled", "CancelledError", {"a2c_cancelled": True}))
+        self._record(call, "cancelled")
+        call.turn.settle(outcomes.cancelled(reason))
 
-    def _end(self, call: Call, error: str | None) -> None:
+    def _record(self, call: Call, error: str | None) -> None:
         """Record a call that ended."""
-        # After a question it is in neither table, or waits in the other one: its result is for the next turn then.
-        self._running.pop((call.caller, call.turn.req_id), None)
         record = ToolCallRecord(
             timestamp=call.started,
             req_id=call.turn.req_id,
@@ -375,20 +403,4 @@ class ToolCalls:
 
 def _rejected(req_id: str, problem: str) -> CallToolResult:
     log_failure(logger, TOOL_CALL_EVENT, req_id, MalformedRequestError.code, problem)
-    return _failure(problem, MalformedRequestError.__name__, {"error_code": MalformedRequestError.code})
-
-
-def _failure(message: str, error_type: str, meta: dict[str, Any]) -> CallToolResult:
-    code = meta.get("error_code")
-    text = f"{message} (error {code})" if code is not None else message
-    return CallToolResult(
-        content=[TextContent(type="text", text=text)],
-        structured_content={"error": message, "error_type": error_type},
-        is_error=True,
-        _meta=meta,
-    )
-
-
-def _text_of(result: CallToolResult) -> str:
-    texts = [part.text for part in result.content if isinstance(part, TextContent)]
-    return " ".join(texts) or "the tool failed"
+    return outcomes.refused(MalformedRequestError(problem))

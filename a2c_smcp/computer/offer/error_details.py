@@ -16,6 +16,8 @@ import orjson
 from a2c_smcp.computer.config.secrets import HIDDEN, hide, hide_in_text, looks_secret
 
 MAX_BYTES = 16_384
+MAX_READ = 16 * MAX_BYTES
+"""Size of data that is searched for secrets. It limits the work for data from a server that is not trusted."""
 MAX_DEPTH = 8
 
 _TRACE_NAMES = frozenset(("traceback", "stack", "stacktrace", "stack_trace", "backtrace"))
@@ -44,15 +46,21 @@ _NAME = re.compile(
 def presentable(data: Any, redact: Callable[[str], str]) -> dict[str, Any]:
     """Error data as `details` of an error; `redact` removes the secrets of the Computer. Data that is no object gets
     the key `data`; data that is too large is replaced by a text."""
-    cleaned = _Cleaner(redact).clean(data, 0)
-    if cleaned is None:
-        return {}
-    details = cast("dict[str, Any]", cleaned) if isinstance(cleaned, dict) else {"data": cleaned}
     try:
-        size = len(orjson.dumps(details))
+        size = len(orjson.dumps(data))
+        details = _details(data, redact) if size <= MAX_READ else {}
+        # Measured again: a stack trace that was removed may have been most of it.
+        size = len(orjson.dumps(details)) if size <= MAX_READ else size
     except TypeError:
         return {}
     return details if size <= MAX_BYTES else {"data": f"{size} bytes of details are left out"}
+
+
+def _details(data: Any, redact: Callable[[str], str]) -> dict[str, Any]:
+    cleaned = _Cleaner(redact).clean(data, 0)
+    if cleaned is None:
+        return {}
+    return cast("dict[str, Any]", cleaned) if isinstance(cleaned, dict) else {"data": cleaned}
 
 
 def presentable_text(text: str, redact: Callable[[str], str]) -> str:

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import anyio
 
+from a2c_smcp.computer.config.secrets import Redact
 from a2c_smcp.computer.hosting.watching import Watched
 from a2c_smcp.computer.mcp.failures import in_words
 from a2c_smcp.computer.mcp.session import Session
@@ -96,7 +97,7 @@ class Turn:
 class Reading:
     """Reads resources of one server. A failure is logged and noted at the resource; it does not affect others."""
 
-    def __init__(self, server: str, session: Session, redact: Callable[[str], str], retry_pause: float) -> None:
+    def __init__(self, server: str, session: Session, redact: Redact, retry_pause: float) -> None:
         self.server = server
         self.session = session
         self.redact = redact

@@ -1,7 +1,8 @@
 """Calls that wait for a person: their questions, and the states by which an Agent continues them.
 
 A call that asks a question ends for its Agent, and goes on here. The Agent gets a *state*, a random text that names the
-call in this table. It is valid for the same caller, tool and parameters, for a limited time, and once.
+call in this table. It is valid for the same caller, tool and parameters, for a limited time, and once: a state that was
+used leads to the call, and not to an answer.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from a2c_smcp.utils.text import one_line
 
 QUESTION_SECONDS = 300
 """How long a question waits for its answer; then it is declined."""
+TOTAL_SECONDS = 3 * QUESTION_SECONDS
+"""How long all questions of one call may wait together. A server could otherwise keep a call for almost an hour, with
+ten questions that are each answered late."""
 MAX_PARKED = 64
 """Calls of a Computer that wait for a person. Each holds a request of an MCP server."""
 MAX_PARKED_PER_CALLER = 16
@@ -38,6 +42,10 @@ class Call(Protocol):
     tool: str
     parameters: dict[str, Any]
     server: str
+    waited: float
+    """Seconds that its questions have waited, but for the one that is open."""
+
+    def __hash__(self) -> int: ...
 
 
 CallT = TypeVar("CallT", bound=Call)
@@ -49,9 +57,16 @@ class Parked(Generic[CallT]):
 
     call: CallT
     questions: Questions
-    expires_at: float
+    seconds: float
+    """How long it may wait."""
     state: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
-    answers: asyncio.Future[Answers] = field(default_factory=asyncio.Future[Answers], repr=False)
+    answers: asyncio.Future[Answers | None] = field(default_factory=asyncio.Future["Answers | None"], repr=False)
+    """What the MCP server gets; None if the call ended before it asked. The server may stop to wait for it."""
+    problem: str | None = None
+    """Why it is asked again."""
+    began_at: float = field(default_factory=time.monotonic)
+    remaining: float | None = None
+    """Seconds that the tool had left when it asked."""
     timer: asyncio.TimerHandle | None = field(default=None, repr=False)
 
     def check(self, given: Any) -> Answers:
@@ -67,14 +82,9 @@ class Parked(Generic[CallT]):
             raise InvalidAnswer(f"{sorted(missing)[0][:80]!r}: this question has no answer")
         return {key: question.check(named[key]) for key, question in self.questions.items()}
 
-    def settle(self, answers: Answers) -> None:
-        """Give the MCP server its answers, if it still waits."""
-        if not self.answers.done():
-            self.answers.set_result(answers)
-
-    def result(self, problem: str | None = None) -> CallToolResult:
-        """The result that asks for answers; `problem` says what was wrong with those before."""
-        server = self.call.server
+    def result(self) -> CallToolResult:
+        """The result that asks for answers."""
+        server, problem = self.call.server, self.problem
         requests: dict[str, InputRequest] = {
             key: {"method": "elicitation/create", "params": question.params, "mcp_server": server}
             for key, question in self.questions.items()
@@ -82,7 +92,7 @@ class Parked(Generic[CallT]):
         required = InputRequired(
             requests=requests,
             request_state=self.state,
-            expires_in=max(round(self.expires_at - time.monotonic()), 0),
+            expires_in=max(round(self.began_at + self.seconds - time.monotonic()), 0),
         )
         if problem is not None:
             required["problem"] = problem
@@ -110,49 +120,62 @@ class Parking(Generic[CallT]):
 
     def __init__(self, on_expiry: Callable[[CallT], None]) -> None:
         self._on_expiry = on_expiry
-        self._parked: dict[str, Parked[CallT]] = {}
-
-    @property
-    def calls(self) -> list[CallT]:
-        """The calls that wait."""
-        return [parked.call for parked in self._parked.values()]
+        self._parked: dict[CallT, Parked[CallT]] = {}
+        self._states: dict[str, CallT] = {}
+        """Every state of each call, also those that were used: an Agent whose ack was lost sends one again."""
+        self._states_of: dict[CallT, list[str]] = {}
 
     def of(self, call: CallT) -> Parked[CallT] | None:
         """The entry of a call, if it waits."""
-        return next((parked for parked in self._parked.values() if parked.call is call), None)
+        return self._parked.get(call)
 
-    def park(self, call: CallT, questions: Questions) -> Parked[CallT] | None:
-        """Let a call wait for answers; None if too many wait already."""
-        theirs = sum(other.caller == call.caller for other in self.calls)
+    def park(self, call: CallT, questions: Questions) -> Parked[CallT] | str:
+        """Let a call wait for answers; the reason, if it cannot, in words that follow the name of its MCP server."""
+        theirs = sum(other.caller == call.caller for other in self._parked)
         if len(self._parked) >= MAX_PARKED or theirs >= MAX_PARKED_PER_CALLER:
-            return None
-        parked = Parked(call, questions, time.monotonic() + QUESTION_SECONDS)
-        parked.timer = asyncio.get_running_loop().call_later(QUESTION_SECONDS, self._expire, parked)
-        self._parked[parked.state] = parked
+            return "asks a question, and too many calls wait for answers already"
+        seconds = min(QUESTION_SECONDS, TOTAL_SECONDS - call.waited)
+        if seconds <= 0:
+            return f"asks a question, and those before have waited for {TOTAL_SECONDS} s in all"
+        parked = self._parked[call] = Parked(call, questions, seconds)
+        parked.timer = asyncio.get_running_loop().call_later(seconds, self._expire, parked)
+        self._note_state(parked)
         return parked
 
-    def find(self, state: str, caller: Caller, tool: str, parameters: dict[str, Any]) -> Parked[CallT] | None:
-        """The entry of a state, for the caller, tool and parameters that it was made for."""
-        parked = self._parked.get(state)
-        if parked is None:
+    def find(self, state: str, caller: Caller, tool: str, parameters: dict[str, Any]) -> CallT | None:
+        """The call of a state, for the caller, tool and parameters that it was made for."""
+        call = self._states.get(state)
+        if call is None:
             return None
-        call = parked.call
         is_theirs = (call.caller, call.tool, call.parameters) == (caller, tool, parameters)
-        return parked if is_theirs else None
+        return call if is_theirs else None
 
-    def renew(self, parked: Parked[CallT]) -> None:
-        """Give an entry another state: the one before was used."""
-        del self._parked[parked.state]
-        parked.state = secrets.token_urlsafe(32)
-        self._parked[parked.state] = parked
+    def ask_again(self, parked: Parked[CallT], problem: str, questions: Questions | None = None) -> None:
+        """Ask again, or ask other `questions`, with another state: an answer with the one before is not for them."""
+        parked.state, parked.problem = secrets.token_urlsafe(32), problem
+        self._note_state(parked)
+        if questions is not None:
+            parked.questions, parked.answers = questions, asyncio.Future()
 
-    def remove(self, parked: Parked[CallT]) -> None:
-        """The call does not wait any more."""
+    def end(self, parked: Parked[CallT], answers: Answers | None) -> None:
+        """The call does not wait any more. The MCP server gets the answers, if it still waits for them."""
+        if self._parked.pop(parked.call, None) is None:
+            return
         if parked.timer is not None:
             parked.timer.cancel()
-        self._parked.pop(parked.state, None)
+        parked.call.waited += time.monotonic() - parked.began_at
+        if not parked.answers.done():
+            parked.answers.set_result(answers)
+
+    def forget(self, call: CallT) -> None:
+        """The call has ended for its Agent: its states are unknown from now on."""
+        for state in self._states_of.pop(call, ()):
+            del self._states[state]
+
+    def _note_state(self, parked: Parked[CallT]) -> None:
+        self._states[parked.state] = parked.call
+        self._states_of.setdefault(parked.call, []).append(parked.state)
 
     def _expire(self, parked: Parked[CallT]) -> None:
-        self.remove(parked)
-        parked.settle(declined(parked.questions))
+        self.end(parked, declined(parked.questions))
         self._on_expiry(parked.call)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
+from a2c_smcp.computer.config.secrets import Redact
 from a2c_smcp.protocol.limits import TokenBucket
 
 logger = logging.getLogger(__name__)
@@ -33,7 +34,7 @@ SendProgress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[
 class ProgressRate:
     """What all calls of a Computer share."""
 
-    def __init__(self, redact: Callable[[str], str]) -> None:
+    def __init__(self, redact: Redact) -> None:
         self.redact = redact
         self.bucket = TokenBucket(RATE, RATE)
 
@@ -84,7 +85,7 @@ class CallProgress:
             return
         progress, total, message = latest
         if message is not None:
-            message = self._rate.redact(message)[:MAX_MESSAGE]
+            message = self._rate.redact(message, MAX_MESSAGE)
         try:
             await self._send(progress, total, message)
         except Exception as error:  # the connection broke: the call goes on, or is cancelled elsewhere

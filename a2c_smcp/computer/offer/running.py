@@ -9,19 +9,20 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from a2c_smcp.computer.mcp.questions import Answers, Questions
 from a2c_smcp.computer.offer.confirmation import Caller, seconds_until
 from a2c_smcp.computer.offer.progress import CallProgress, ProgressRate, SendProgress
-from a2c_smcp.errors import SMCPError
+from a2c_smcp.errors import SMCPError, ToolFailedError
+from a2c_smcp.protocol.questions import MAX_ROUNDS
 from a2c_smcp.utils.results import CallToolResult
 from a2c_smcp.utils.text import one_line
 
 logger = logging.getLogger(__name__)
 
-MAX_ROUNDS = 10
-"""Times that a call may ask its caller. A server could otherwise ask for ever."""
+CancelReason: TypeAlias = Literal["agent_cancelled", "agent_left", "computer_left", "computer_stopped"]
+"""Why a call was cancelled: `a2c_cancel_reason` in the `meta` of its result."""
 
 
 class Turn:
@@ -86,7 +87,7 @@ class Turn:
 class Call:
     """One call that is running, or waits for a person. Each time it asks, its turn ends; the answer begins another."""
 
-    asked: Callable[[Call, Questions], Awaitable[Answers]]
+    asked: Callable[[Call, Questions], Awaitable[Answers | None]]
     """Asks the caller."""
     caller: Caller
     tool: str
@@ -103,9 +104,17 @@ class Call:
     """The protocol's code for `error`."""
     failure: SMCPError | None = None
     """Why this Computer ends the call, although nobody cancelled it."""
+    cancel_reason: CancelReason | None = None
+    is_over: bool = False
+    """Whether the tool has ended, or is cancelled."""
     is_abandoned: bool = False
     """Whether a question expired, so that nobody waits for the result."""
     rounds: int = 0
+    """How often it asked, valid questions or not, and how often it asked again because the answer did not fit."""
+    has_doubtful: bool = False
+    """Whether some of its questions may have been those of another call."""
+    waited: float = 0.0
+    """Seconds that its questions have waited, but for the one that is open."""
     rejected: list[str] = field(default_factory=list[str])
     """Why questions of the MCP server were rejected."""
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -122,16 +131,17 @@ class Call:
             if self.clock is not None:
                 self.clock.reschedule(None if seconds is None else asyncio.get_running_loop().time() + seconds)
 
-    def end(self, failure: SMCPError) -> None:
-        """End the call with an error."""
-        self.failure = failure
-        self.task.cancel()
+    def cancel(self, reason: CancelReason) -> None:
+        """End the call: its result is not needed."""
+        if self.cancel_reason is None:
+            self.cancel_reason, self.is_over = reason, True
+            self.task.cancel()
 
     def report(self, progress: float, total: float | None, message: str | None) -> None:
         """The tool reports its progress."""
         self.turn.report(progress, total, message)
 
-    # An `Asker` of the MCP layer, by these four.
+    # An `Asker` of the MCP layer, by these.
 
     @property
     def party(self) -> Caller:
@@ -139,12 +149,28 @@ class Call:
         return self.caller
 
     @property
-    def is_waiting(self) -> bool:
-        """Whether a question is open."""
-        return self.asking.locked()
+    def readiness(self) -> int:
+        """2 if a request waits for the call, 1 if a question is open, 0 if nobody can be asked."""
+        if self.is_over or self.is_abandoned:
+            return 0
+        return 1 if self.asking.locked() or self.turn.result is not None else 2
 
-    async def ask(self, questions: Questions) -> Answers:
-        """Ask the caller."""
+    def admit(self, is_sure: bool = True) -> bool:
+        """Count a question, which may belong to another call unless it `is_sure`; False if it is one too many."""
+        self.rounds += 1
+        self.has_doubtful |= not is_sure
+        return self.rounds <= MAX_ROUNDS
+
+    def end(self) -> None:
+        """End the call, because it asks too often."""
+        # If another call may be the one that asks without end, its timeout has to end it: this one may be innocent.
+        if not self.has_doubtful and not self.is_over:
+            self.failure = ToolFailedError(f"MCP server {self.server} asks more than {MAX_ROUNDS} times in one call")
+            self.is_over = True
+            self.task.cancel()
+
+    async def ask(self, questions: Questions) -> Answers | None:
+        """Ask the caller; None if the call ended before."""
         return await self.asked(self, questions)
 
     def reject(self, reason: str) -> None:

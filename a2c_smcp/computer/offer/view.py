@@ -9,6 +9,7 @@ from itertools import islice
 
 import anyio
 
+from a2c_smcp.computer.config.secrets import Redact
 from a2c_smcp.computer.hosting.templates import Templates
 from a2c_smcp.computer.hosting.watching import ResourceWatch, Watched
 from a2c_smcp.computer.mcp.listing import Listing
@@ -45,7 +46,7 @@ class ResourceView:
         announce: Callable[[Change], None],
         on_list: Callable[[Set[Change]], None],
         watches: Watches,
-        redact: Callable[[str], str],
+        redact: Redact,
         retry_pause: float = RETRY_PAUSE,
     ) -> None:
         self.server = watch.server

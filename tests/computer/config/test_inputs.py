@@ -7,10 +7,13 @@ import base64
 import json
 import logging
 import sys
+import time
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.computer.config.input_sources import InputMissing, Keyring, environment_names
@@ -277,6 +280,35 @@ def test_secrets_are_taken_out_in_their_usual_encodings(written: str) -> None:
     redacted = secrets.redact(written)
     assert HIDDEN in redacted
     assert len(redacted) < len(written) - len(SECRET) + len(HIDDEN) + 4, "but for what it shares with others"
+    secrets.forget()
+
+
+@given(
+    st.lists(st.sampled_from(["hush-hush", "hush-hush-more", "ab", "a", "b", "-", "more ", "x" * 9]), max_size=30),
+    st.integers(0, 40),
+)
+def test_the_beginning_of_a_text_is_that_of_the_whole_text_without_secrets(parts: list[str], width: int) -> None:
+    secrets = Secrets()
+    text = "".join(parts)
+    assert secrets.redact(text, width) == text[:width]
+    for value in ("hush-hush", "hush-hush-more", "ab"):
+        secrets.add(value)
+    assert secrets.redact(text, width) == secrets.redact(text)[:width]
+    secrets.forget()
+
+
+def test_the_rest_of_a_long_text_is_not_searched() -> None:
+    secrets = Secrets()
+    for number in range(20):
+        secrets.add(f"{number}-very-secret-{number}")
+    text = "very secret words, 0-very-secret-0, and more; " * 40_000
+
+    def seconds(width: int | None) -> float:
+        before = time.process_time()
+        secrets.redact(text, width)
+        return time.process_time() - before
+
+    assert min(seconds(500) for _ in range(3)) < seconds(None) / 100
     secrets.forget()
 
 

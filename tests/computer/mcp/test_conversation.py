@@ -155,6 +155,17 @@ async def test_a_flood_of_requests_is_bounded() -> None:
         await session.ping()
 
 
+async def test_a_flood_of_requests_with_one_number_is_bounded() -> None:
+    async with connected() as (memory, session):
+        before = len(asyncio.all_tasks())
+        for _ in range(1_000):
+            memory.conversation.receive({"jsonrpc": "2.0", "id": "same", "method": "ping"})
+        assert len(asyncio.all_tasks()) - before == 1
+        memory.answers["ping"] = lambda _: {}
+        await session.ping()
+        await eventually(lambda: [message.get("id") for message in memory.got].count("same") == 1)
+
+
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -255,6 +266,12 @@ def nested(depth: int) -> dict[str, Any]:
         ({"$ref": "http://127.0.0.1:9/schema"}, {}),
         ({"$ref": "#"}, {}),
         ({"properties": 7}, {}),
+        ({"multipleOf": 0}, 3),
+        ({"multipleOf": 1e-320}, 10**400),
+        ({"minimum": "3"}, 3),
+        ({"$id": 7}, {}),
+        ({"$id": "http://["}, {}),
+        ({"enum": 7}, 7),
         ({"uniqueItems": True}, [[n] for n in range(5_000)]),
         ({"type": "object"}, {"x": "y" * 1_000_000}),
     ],

@@ -83,7 +83,7 @@ async def test_a_time_out_answers_on_time_and_tells_the_server(tmp_path: Path) -
     log = tmp_path / "log"
     async with hosting(raw("raw", "--log", str(log))) as computer:
         result = await computer.call("sleep", limit=0.2, seconds=60)
-        assert code_of(result) == 4004
+        assert result.meta == {"error_code": 4004, "a2c_timeout": True}
         await eventually(lambda: received(log, "notifications/cancelled"))
 
 
@@ -135,7 +135,7 @@ async def test_a_cancelled_call_ends_at_once_and_the_server_is_told(tmp_path: Pa
         assert await computer.acancel_tool("mine")
         result = await call
         assert result.is_error
-        assert (result.meta or {})["a2c_cancelled"] is True
+        assert result.meta == {"a2c_cancelled": True, "a2c_cancel_reason": "agent_cancelled"}
         await eventually(lambda: received(log, "notifications/cancelled"))
         assert not await computer.acancel_tool("mine")
 
@@ -147,6 +147,19 @@ async def test_a_call_cancelled_before_it_began_has_a_result_too() -> None:
         assert await computer.acancel_tool("mine")
         assert ((await call).meta or {})["a2c_cancelled"] is True
         assert (await computer.aget_tool_call_history())[-1]["error"] == "cancelled"
+
+
+@pytest.mark.parametrize(("agent", "reason"), [("me", "agent_left"), (None, "computer_left")])
+async def test_the_end_of_an_agent_or_of_the_stay_in_an_office_is_the_reason(
+    agent: str | None, reason: str, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    async with hosting(raw("raw", "--log", str(log))) as computer:
+        caller = Caller("office", "me")
+        call = asyncio.ensure_future(computer.aexecute_tool("r", "sleep", {"seconds": 60}, PATIENCE, caller=caller))
+        await eventually(lambda: received(log, "tools/call"))
+        assert await computer.acancel_office("office", agent)
+        assert ((await call).meta or {})["a2c_cancel_reason"] == reason
 
 
 async def test_an_unknown_id_cancels_nothing() -> None:
@@ -184,7 +197,9 @@ async def test_shutting_down_ends_running_calls() -> None:
     async with computer:
         call = asyncio.create_task(computer.call("sleep", seconds=60))
         await computer.call("echo", text="under way", req_id="other")
-    assert (await call).is_error
+    result = await call
+    assert result.is_error
+    assert (result.meta or {})["a2c_cancel_reason"] == "computer_stopped"
 
 
 # --------------------------------------------------------------------------------------------------------- confirmation

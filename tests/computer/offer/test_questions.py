@@ -9,49 +9,16 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.offer import parking, running
+from a2c_smcp.computer.offer import parking
 from a2c_smcp.computer.offer.calls import Continuation
 from a2c_smcp.computer.offer.confirmation import Caller
-from a2c_smcp.utils.results import CallToolResult
+from a2c_smcp.protocol.questions import MAX_ROUNDS
 from tests.support.hosting import asking, code_of, hosting, raw, text_of
 from tests.support.mcp_servers import received
+from tests.support.questions import ADA, ERAS, NEW, OLD, accept, answer, ended, required
 from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
-
-OLD, NEW = "2025-11-25", "2026-07-28"
-ERAS = pytest.mark.parametrize("era", [OLD, NEW])
-ADA = {"name": "Ada"}
-
-
-def required(result: CallToolResult) -> dict[str, Any]:
-    """The questions in a result."""
-    assert result.is_error
-    assert result.meta is not None
-    return result.meta["a2c_input_required"]
-
-
-async def answer(
-    computer: Computer, result: CallToolResult, *answers: dict[str, Any], tool: str = "ask", **more: Any
-) -> CallToolResult:
-    """Call again with an answer to each question."""
-    asked = required(result)
-    given = dict(zip(asked["requests"], answers, strict=True))
-    continuation = Continuation(asked["request_state"], given)
-    arguments = more.pop("arguments", {})
-    return await computer.aexecute_tool("r2", tool, arguments, PATIENCE, continuation=continuation, **more)
-
-
-async def ended(computer: Computer) -> None:
-    """Wait for the end of a call that no request waits for."""
-    async with asyncio.timeout(PATIENCE):
-        while not await computer.aget_tool_call_history():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-
-
-def accept(**content: Any) -> dict[str, Any]:
-    return {"action": "accept", "content": content}
 
 
 @ERAS
@@ -150,7 +117,7 @@ async def test_a_server_may_ask_two_questions_at_a_time(era: str) -> None:
 async def test_endless_questions_end_the_call(era: str) -> None:
     async with hosting(asking(era), raw()) as computer:
         result = await computer.call("ask_forever")
-        for _ in range(running.MAX_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             result = await answer(computer, result, accept(**ADA), tool="ask_forever")
         assert code_of(result) == 4003
         assert "asks more than" in text_of(result)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,7 +16,7 @@ from mcp.client.subscriptions import ServerEvent
 
 from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.computer.config.policy import Policy
-from a2c_smcp.computer.config.secrets import Secrets
+from a2c_smcp.computer.config.secrets import HIDDEN, Redact, Secrets
 from a2c_smcp.computer.hosting.connected import ConnectedServer
 from a2c_smcp.computer.hosting.tool_list import ToolList
 from a2c_smcp.computer.hosting.watching import ResourceWatch, Watched
@@ -37,6 +37,7 @@ from a2c_smcp.errors import TooLargeError
 from tests.support.hosting import hosting, shelves
 from tests.support.waiting import PATIENCE, eventually
 
+NO_SECRETS = Secrets()
 HELLO: dict[str, Any] = {
     "protocolVersion": "2025-11-25",
     "capabilities": {"resources": {"subscribe": True, "listChanged": True}},
@@ -131,7 +132,7 @@ async def _send_nothing(uri: str, mcp_server: str) -> bool:
 async def viewing(
     server: MemoryServer,
     budget: int = 1_000_000,
-    redact: Callable[[str], str] = str,
+    redact: Redact = NO_SECRETS.redact,
     room: int = INDEX_BYTES,
     list_pause: float = 0.1,
     retry_pause: float = items.RETRY_PAUSE,
@@ -310,13 +311,16 @@ async def test_a_secret_in_a_servers_error_is_in_no_log_and_no_note(caplog: pyte
     server = MemoryServer()
     server.contents["window://m/a"] = "x"
     server.broken.add("window://m/a")
-    async with viewing(server, redact=lambda text: text.replace("not here", "hidden")) as view:
+    secrets = Secrets()
+    secrets.add("not here")
+    async with viewing(server, redact=secrets.redact) as view:
         await eventually(
             lambda: [item for item in view.windows.items.values() if item.watched is Watched.YES]
         )  # else it is read again
         assert await look(view) == []
-        assert "hidden" in view.problems()[0]
+        assert HIDDEN in view.problems()[0]
     assert "not here" not in caplog.text
+    secrets.forget()
 
 
 @pytest.mark.anyio

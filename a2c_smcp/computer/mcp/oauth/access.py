@@ -349,7 +349,7 @@ class Access:
     def _words(self, error: Exception) -> str:
         if isinstance(error, ValidationError):  # its text quotes the answer, which may have a token
             return "the authorization server gave an invalid answer"
-        return one_line(self._secrets.redact(str(error)), SHOWN)
+        return one_line(self._secrets.redact(str(error), SHOWN))
 
 
 class Bearer(httpx2.Auth):

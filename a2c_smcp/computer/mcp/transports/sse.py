@@ -119,7 +119,7 @@ class SseClient(RemoteClient):
                 except ValueError:
                     message = None
                 if not conversation.receive(message):
-                    self._on_noise(event.data[:4_000])
+                    self._on_noise(event.data)
         except httpx2.HTTPError as error:
             reason = f"lost the connection: {error}" if str(error) else "lost the connection"
         finally:

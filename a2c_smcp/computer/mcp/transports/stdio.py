@@ -117,9 +117,7 @@ class _Reader:
         # Many servers print a banner or a log line to standard output. That is tolerated, but not without end: a server
         # that only prints would keep this Computer busy, and its start would time out with a useless reason.
         if not self._noise:
-            # The cut limits the work of redaction. It is far behind the part that is shown, so half of a secret at the
-            # cut is not seen.
-            self._on_noise(line[:4_000].decode("utf-8", "replace"))
+            self._on_noise(line.decode("utf-8", "replace"))
         self._noise += len(line)
         if self._noise > self._most_noise:
             self._link.lose("floods its standard output with what is no MCP message")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from contextvars import Context, ContextVar
 from datetime import timedelta
 from typing import Any
 
 import anyio
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import RequestId, jsonrpc_message_adapter
 
 from a2c_smcp.computer.config.model import StreamableHttpParameters
 from a2c_smcp.computer.mcp.client import filled
@@ -20,6 +21,12 @@ from a2c_smcp.computer.mcp.failures import CannotStart
 from a2c_smcp.computer.mcp.link import Link
 from a2c_smcp.computer.mcp.transports.remote import RemoteClient
 from a2c_smcp.computer.mcp.transports.watched_http import WatchedClient
+
+# A server answers the POST of a request with a stream, in which it may also send requests of its own: they belong to
+# that request. The transport of the library does not say which stream a message came from. But it runs each POST in the
+# context of its message, and gives this context with everything that it receives.
+_request: ContextVar[RequestId | None] = ContextVar("request", default=None)
+"""The number of the request that is posted."""
 
 
 class HttpClient(RemoteClient):
@@ -45,19 +52,24 @@ class HttpClient(RemoteClient):
         ):
             # `Conversation` hands over messages without waiting, and the transport of the library takes them from a
             # stream of length 0. A task for each message bridges the two.
-            async def post(message: SessionMessage) -> None:
+            async def post(message: SessionMessage, number: RequestId | None) -> None:
+                _request.set(number)
                 with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                     await write.send(message)
 
             def send(message: Message, headers: Mapping[str, str] | None) -> None:
                 metadata = ClientMessageMetadata(headers=dict(headers)) if headers else None
-                tasks.start_soon(post, SessionMessage(jsonrpc_message_adapter.validate_python(message), metadata))
+                number = message.get("id") if "method" in message else None  # the id of an answer is the server's
+                ready = SessionMessage(jsonrpc_message_adapter.validate_python(message), metadata)
+                tasks.start_soon(post, ready, number)
 
             async def read_on() -> None:
                 try:
                     async for item in read:
                         if isinstance(item, SessionMessage):
-                            conversation.receive(item.message.model_dump(by_alias=True, exclude_unset=True))
+                            context: Context | None = getattr(read, "last_context", None)
+                            origin = context.get(_request) if context is not None else None
+                            conversation.receive(item.message.model_dump(by_alias=True, exclude_unset=True), origin)
                 finally:
                     conversation.end()
 

@@ -1,0 +1,76 @@
+"""Questions of a server before 2026-07-28, which sends them as requests during a call: which call asks them.
+
+The request does not name the call. Over streamable HTTP, it arrives in the answer to the call's own request. Over the
+other transports, only the calls that are running can be looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Generator
+
+import mcp_types as types
+
+from a2c_smcp.computer.mcp.conversation import Conversation
+from a2c_smcp.computer.mcp.questions import Asker, Question, Rejected, whom_to_ask
+
+logger = logging.getLogger(__name__)
+
+DECLINE_PAUSE = 0.2
+"""Seconds after which a question is declined that belongs to no call, or is one too many. A server that asks again at
+once would keep this Computer busy."""
+
+
+class Elicitation:
+    """The calls of one connection that can ask a person."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._askers: list[Asker] = []
+        """Who can be asked during each running call, in the order of the calls."""
+
+    @contextlib.contextmanager
+    def during_call(self, asker: Asker | None) -> Generator[None]:
+        """Let a call ask, for as long as it runs."""
+        if asker is None:
+            yield
+            return
+        self._askers.append(asker)
+        try:
+            yield
+        finally:
+            self._askers.remove(asker)
+
+    async def answer(
+        self, number: types.RequestId, question: Question | Rejected
+    ) -> types.ElicitResult | types.ErrorData:
+        """Answer the server's request `number`: let a call ask the question, or report it if it is rejected."""
+        while (found := self._find_asker(number)) is not None:
+            asker, is_sure = found
+            if not asker.admit(is_sure):
+                asker.end()
+                break
+            if isinstance(question, Rejected):
+                asker.reject(str(question))
+                return types.ErrorData(code=types.INVALID_PARAMS, message=f"rejected: the server {question}")
+            answers = await asker.ask({"question": question})
+            if answers is not None:
+                answer = answers["question"]
+                return types.ElicitResult(action=answer["action"], content=answer.get("content"))
+            # The call ended before its turn to ask. If the question was that of another call, that one can ask it.
+        else:
+            logger.info("a question of the MCP server outside of a call, or during calls of different callers")
+        await asyncio.sleep(DECLINE_PAUSE)
+        return types.ElicitResult(action="decline")
+
+    def _find_asker(self, number: types.RequestId) -> tuple[Asker, bool] | None:
+        """The call that is to ask, and whether the question is certainly its own; None if nobody can be asked."""
+        origin = self._conversation.origin_of(number)
+        if origin is not None:
+            owner = self._conversation.owner_of(origin)
+            own = next((asker for asker in self._askers if asker is owner), None)
+            return (own, True) if own is not None and own.readiness else None
+        asker = whom_to_ask(self._askers)
+        return None if asker is None else (asker, len(self._askers) == 1)

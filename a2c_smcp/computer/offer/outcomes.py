@@ -1,0 +1,67 @@
+"""The results of calls that do not succeed: rejected, failed, timed out, cancelled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from mcp_types import TextContent
+
+from a2c_smcp.computer.offer.running import CancelReason
+from a2c_smcp.errors import LoginNeededError, LoginRefusedError, SMCPError, ToolFailedError, ToolTimedOutError
+from a2c_smcp.utils.results import CallToolResult, from_wire, to_wire
+
+
+def refused(refusal: SMCPError) -> CallToolResult:
+    """The result of a call that ends with an error of the protocol."""
+    meta: dict[str, Any] = {"error_code": refusal.code}
+    if isinstance(refusal, LoginNeededError | LoginRefusedError):
+        meta |= refusal.details or {}  # `mcp_server` and `auth_hint`
+    elif isinstance(refusal, ToolTimedOutError):
+        meta["a2c_timeout"] = True
+    return failure(refusal.message, type(refusal).__name__, meta)
+
+
+def cancelled(reason: CancelReason) -> CallToolResult:
+    """The result of a call that was cancelled."""
+    return failure("the call was cancelled", "CancelledError", {"a2c_cancelled": True, "a2c_cancel_reason": reason})
+
+
+def failed(result: CallToolResult, redact: Callable[[str], str]) -> CallToolResult:
+    """The failure that a tool reports, with the protocol's code, and without secrets in its text."""
+    # Only failures are redacted. Their texts are often exceptions with the whole command or address in them; a
+    # successful result is the tool's data, which must arrive as it is.
+    result = from_wire(_redacted(to_wire(result), redact))
+    result.meta = {**(result.meta or {}), "error_code": ToolFailedError.code}
+    if result.structured_content is None:
+        result.structured_content = {"error": text_of(result), "error_type": ToolFailedError.__name__}
+    return result
+
+
+def failure(message: str, error_type: str, meta: dict[str, Any]) -> CallToolResult:
+    """A result with `is_error`, a text and its reason."""
+    code = meta.get("error_code")
+    text = f"{message} (error {code})" if code is not None else message
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)],
+        structured_content={"error": message, "error_type": error_type},
+        is_error=True,
+        _meta=meta,
+    )
+
+
+def text_of(result: CallToolResult) -> str:
+    """What a tool says about its failure."""
+    texts = [part.text for part in result.content if isinstance(part, TextContent)]
+    return " ".join(texts) or "the tool failed"
+
+
+def _redacted(data: Any, redact: Callable[[str], str]) -> Any:
+    if isinstance(data, str):
+        return redact(data)
+    if isinstance(data, dict):
+        named = cast("dict[str, Any]", data)
+        return {redact(key): _redacted(value, redact) for key, value in named.items()}
+    if isinstance(data, list):
+        return [_redacted(value, redact) for value in cast("list[Any]", data)]
+    return data
