@@ -21,9 +21,10 @@ from mcp.shared.exceptions import MCPError
 
 from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.hosting.listening import Wanted, keep_listening
+from a2c_smcp.computer.hosting.notes import Notes
 from a2c_smcp.computer.hosting.templates import Templates
 from a2c_smcp.computer.mcp.failures import in_words
-from a2c_smcp.computer.mcp.listing import Listing
+from a2c_smcp.computer.mcp.listing import Listing, Problems
 from a2c_smcp.computer.mcp.session import Session
 from a2c_smcp.utils.backoff import Backoff
 
@@ -101,8 +102,13 @@ class ResourceWatch:
         self.announces_updates = resources is not None and bool(resources.subscribe)
         """Whether the server offers subscriptions."""
         self.templates = Templates(
-            session, is_offered=self.has_resources, is_told=resources is not None and bool(resources.list_changed)
+            session,
+            Notes(server, redact),
+            is_offered=self.has_resources,
+            is_told=resources is not None and bool(resources.list_changed),
         )
+        self.notes = Notes(server, redact)
+        """What is wrong with the list of resources."""
         self.problem: str | None = None
         """Why the resources cannot be listed."""
         self._stale = asyncio.Event()
@@ -174,10 +180,10 @@ class ResourceWatch:
 
     async def _list(self, audience: Audience) -> bool:
         """Read the list; whether that worked."""
-        listing = Listing()
+        listing, problems = Listing(), Problems("resource")
         try:
             number = 0
-            async with contextlib.aclosing(self.session.resources(LIST_TIMEOUT)) as resources:
+            async with contextlib.aclosing(self.session.resources(LIST_TIMEOUT, problems)) as resources:
                 async for resource in resources:
                     listing.add(resource)
                     # A list may hold hundreds of thousands of resources. Calls to other servers must not wait until the
@@ -192,6 +198,7 @@ class ResourceWatch:
             self.problem = problem
             return False
         self.problem = None
+        self.notes.replace(problems.notes)
         audience.take(listing)
         self._watch(listing)
         return True

@@ -86,7 +86,7 @@ class Question:
         """
         given = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
         action = given.get("action")
-        if action not in _ACTIONS:
+        if not isinstance(action, str) or action not in _ACTIONS:
             raise InvalidAnswer("action: accept, decline or cancel is expected")
         if action != "accept" or self.url is not None:
             return {"action": action}
@@ -166,7 +166,7 @@ def _check_form(schema: Any) -> None:
         raise Rejected(f"asks with a form of {len(fields)} fields; at most {MAX_FIELDS} are shown")
     for name, field in fields.items():
         kind = cast("dict[str, Any]", field).get("type") if isinstance(field, dict) else None
-        if kind not in _FIELD_TYPES:
+        if not isinstance(kind, str) or kind not in _FIELD_TYPES:
             raise Rejected(f"asks with a form whose field {str(name)[:40]!r} is not a plain value")
 
 

@@ -109,6 +109,7 @@ class ResourceView:
                 f"{self.documents.left_out} of its {len(self.documents.items)} documents are not in the Finder, whose "
                 "index is full (index_bytes); they can be read by their addresses"
             )
+        found += [*self._watch.notes, *self.templates.notes]
         if self._watch.problem is not None:
             found.append(f"its resources cannot be listed: {self._watch.problem}")
         if self.gated_count:
