@@ -9,8 +9,9 @@ from itertools import islice
 
 import anyio
 
+from a2c_smcp.computer.hosting.subscriptions import Watched
 from a2c_smcp.computer.hosting.templates import Templates
-from a2c_smcp.computer.hosting.watching import ResourceWatch, Watched
+from a2c_smcp.computer.hosting.watching import ResourceWatch
 from a2c_smcp.computer.mcp.listing import Listing
 from a2c_smcp.computer.offer.announcer import Change
 from a2c_smcp.computer.offer.budget import ByteBudget

@@ -415,9 +415,11 @@ class SMCPComputerClient(AsyncOfficeClient):
     async def _on_left(self, data: Any = None, *_: Any) -> None:
         """Cancel the calls of an Agent that left the office."""
         notice = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
-        # The notice of a Computer that left has `computer` instead of `agent`; no calls depend on it.
-        if self.office_id is not None and isinstance(agent := notice.get("agent"), str):
-            await self.computer.acancel_office(self.office_id, agent)
+        # The notice of a Computer that left has `computer` instead of `agent`; no calls depend on it. The office is the
+        # one in the notice: this Computer may be about to join another, and stay here if it is rejected there.
+        agent, office = notice.get("agent"), notice.get("office_id", self.office_id)
+        if isinstance(agent, str) and isinstance(office, str):
+            await self.computer.acancel_office(office, agent)
 
     async def _on_unknown(self, event: str, *data: Any) -> Any:
         """Reject a request of an unknown kind; ignore an unknown notice."""

@@ -18,8 +18,9 @@ from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.config.secrets import Secrets
 from a2c_smcp.computer.hosting.connected import ConnectedServer
+from a2c_smcp.computer.hosting.subscriptions import Watched
 from a2c_smcp.computer.hosting.tool_list import ToolList
-from a2c_smcp.computer.hosting.watching import ResourceWatch, Watched
+from a2c_smcp.computer.hosting.watching import ResourceWatch
 from a2c_smcp.computer.mcp.client import MCPClient
 from a2c_smcp.computer.mcp.conversation import Conversation
 from a2c_smcp.computer.mcp.link import Link
