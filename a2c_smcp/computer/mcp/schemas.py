@@ -7,16 +7,17 @@ after a time limit. Content that cannot be validated within these bounds is acce
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import orjson
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import UnknownType
 from jsonschema.validators import extend  # pyright: ignore[reportUnknownVariableType]
 from referencing import Registry
-from referencing.exceptions import Unresolvable
+
+logger = logging.getLogger(__name__)
 
 MAX_SECONDS = 0.1
 """Validation runs on the event loop, where every other call waits for it."""
@@ -45,7 +46,11 @@ class OutputSchema:
         keywords |= dict.fromkeys(_LEFT_OUT, _ignore)
         checker: Any = cast("Any", extend(Draft202012Validator, keywords))
         nowhere = cast("Any", Registry)()  # an empty registry: no reference is fetched
-        self._validator: Any = checker(schema, registry=nowhere) if _is_small(schema) else None
+        try:
+            self._validator: Any = checker(schema, registry=nowhere) if _is_small(schema) else None
+        except Exception as error:  # as below: one schema must not cost the list of all tools
+            logger.debug("an output schema cannot be used: %s", type(error).__name__)
+            self._validator = None
 
     def complaint(self, content: Any) -> str | None:
         """What is wrong with the content; None if it is valid, or cannot be validated."""
@@ -54,9 +59,12 @@ class OutputSchema:
         self._deadline = time.perf_counter() + MAX_SECONDS
         try:
             error: Any = next(self._validator.iter_errors(content), None)
-        # A schema that is invalid itself makes jsonschema fail with whatever error its code runs into. The tool worked,
-        # so its result is accepted.
-        except (_Enough, Unresolvable, UnknownType, RecursionError, TypeError, ValueError, AttributeError, KeyError):
+        except _Enough:
+            return None
+        # A schema that is invalid itself makes jsonschema fail with whatever error its code runs into, such as a
+        # division by zero. The tool worked, so its result is accepted.
+        except Exception as fault:
+            logger.debug("an output schema cannot be used: %s", type(fault).__name__)
             return None
         if error is None:
             return None

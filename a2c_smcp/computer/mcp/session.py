@@ -108,6 +108,8 @@ class Session(ClientSession):
         # The library keeps what it needs of the tools, such as the headers that 2026-07-28 wants with a call. With its
         # own `list_tools` that happens by itself; here it is one of the internals that we call.
         listing = self._absorb_tool_listing(types.ListToolsResult(tools=list(tools.values())), complete=True)
+        for name in tools.keys() - {tool.name for tool in listing.tools}:
+            problems.leave_out({"name": name}, "its x-mcp-header annotations are invalid")
         self._schemas = {tool.name: OutputSchema(tool.output_schema) for tool in listing.tools if tool.output_schema}
         return listing.tools, problems.notes
 

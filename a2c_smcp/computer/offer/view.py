@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 MAX_NOTES = 10
 MAX_SKIPPED = 100
+MAX_HOSTS = 10_000
+"""Hosts that are remembered of earlier lists. A server could list documents on other hosts each time."""
 
 
 class ResourceView:
@@ -154,7 +156,9 @@ class ResourceView:
             return
         # Hosts are only added. A document that has just been removed from the list still leads to its server, which
         # then answers that it does not exist.
-        self.hosts |= listing.hosts
+        if listing.hosts - self.hosts:
+            known = self.hosts | listing.hosts
+            self.hosts = known if len(known) <= MAX_HOSTS else frozenset(listing.hosts)
         skips_others = self._skip(listing.skipped)
         taken = {
             Change.WINDOWS: self.windows.take(listing.windows),

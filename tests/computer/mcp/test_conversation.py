@@ -255,6 +255,8 @@ def nested(depth: int) -> dict[str, Any]:
         ({"$ref": "http://127.0.0.1:9/schema"}, {}),
         ({"$ref": "#"}, {}),
         ({"properties": 7}, {}),
+        ({"$id": 5}, {}),
+        ({"multipleOf": 0}, 5),
         ({"uniqueItems": True}, [[n] for n in range(5_000)]),
         ({"type": "object"}, {"x": "y" * 1_000_000}),
     ],
