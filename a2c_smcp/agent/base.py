@@ -23,7 +23,8 @@ from a2c_smcp.protocol.client_effects import ClientBackend
 from a2c_smcp.protocol.flow import Flow
 from a2c_smcp.protocol.questions import Progress, Question
 from a2c_smcp.protocol.resource_requests import watch_resource
-from a2c_smcp.protocol.upkeep import WORTH_RETRYING, Actions, Change, Fetch, Kind, Upkeep, Watched
+from a2c_smcp.protocol.upkeep import WORTH_RETRYING, Actions, Change, Fetch, Kind, Upkeep
+from a2c_smcp.protocol.watched import Watched
 from a2c_smcp.smcp import (
     NOTIFY_PREFIX,
     TOOL_CALL_PROGRESS_NOTIFICATION,
@@ -303,7 +304,9 @@ class AgentBase(OfficeClientBase):
             SMCPError: the Computer did not answer, and may do so later.
         """
         failed: set[Watched] = set()
-        for watched in list(self._upkeep.watched.get(computer, ())):
+        for watched in self._upkeep.watched.at(computer):
+            if watched not in self._upkeep.watched.at(computer):
+                continue  # the program ended this watch while another one was requested
             try:
                 yield from watch_resource(self.name, computer, *watched, True, REQUEST_SECONDS)
             except SMCPError as error:
@@ -317,22 +320,21 @@ class AgentBase(OfficeClientBase):
         self, computer: str, uri: str, mcp_server: str | None, watch: bool, timeout: float
     ) -> Flow[ClientBackend, None]:
         """Watch a resource, or stop watching it."""
-        # Noted before the request is sent: the first notification may precede the answer. If the request fails, what
-        # was watched before stays watched.
-        watched = uri, mcp_server
-        was_watched = watched in self._upkeep.watched.get(computer, ())
+        watched, table = (uri, mcp_server), self._upkeep.watched
+        if not watch:
+            with self._progress:
+                table.remove(computer, uri, mcp_server)
+            yield from watch_resource(self.name, computer, uri, mcp_server, False, timeout)
+            return
         with self._progress:
-            if watch:
-                self._upkeep.watch(computer, watched)
-            else:
-                self._upkeep.unwatch(computer, uri, mcp_server)
+            request = table.begin(computer, watched)
+        agreed = False
         try:
-            yield from watch_resource(self.name, computer, uri, mcp_server, watch, timeout)
-        except BaseException:
-            if watch and not was_watched:
-                with self._progress:
-                    self._upkeep.unwatch(computer, uri, mcp_server)
-            raise
+            yield from watch_resource(self.name, computer, uri, mcp_server, True, timeout)
+            agreed = True
+        finally:
+            with self._progress:
+                table.end(computer, watched, request, agreed=agreed)
 
     def _perform(self, actions: Actions) -> None:
         """Start the fetches and announce the changes. The caller holds `_progress`."""

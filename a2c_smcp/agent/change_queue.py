@@ -9,8 +9,8 @@ from a2c_smcp.protocol.upkeep import Change, Kind
 Key = TypeVar("Key")
 
 _STATES = frozenset(get_args(Kind))
-_State: TypeAlias = tuple[str, ...]
-"""The kind of a state; of a resource, also its address and MCP server."""
+_State: TypeAlias = tuple[str | None, ...]
+"""The kind of a state; of a resource, also the watch that it belongs to."""
 
 
 class ChangeQueue:
@@ -87,8 +87,9 @@ class ChangeQueue:
 
 def _state_of(change: Change) -> _State | None:
     """The state that a change is about; None for an event, such as an arrival."""
+    # By the watch, not by the MCP server in the notification: the Computer could make up a new name each time.
     if change.kind == "resource":
-        return change.kind, change.data["uri"], change.data.get("mcp_server", "")
+        return change.kind, *(change.watched or ())
     return (change.kind,) if change.kind in _STATES else None
 
 

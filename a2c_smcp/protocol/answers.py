@@ -129,7 +129,11 @@ def read_object(ack: Any, req_id: str | None = None) -> dict[str, Any]:
 def read_tools(ack: Any, req_id: str, known_digest: str | None = None) -> smcp.GetToolsRet:
     """The answer to `client:get_tools`. It may leave out the list with the digest `known_digest`."""
     answer = read_object(ack, req_id)
-    if answer.get("unchanged") is True and known_digest is not None:
+    if (
+        answer.get("unchanged") is True
+        and known_digest is not None
+        and answer.get("digest", known_digest) == known_digest
+    ):
         return {"tools": [], "unchanged": True, "digest": known_digest, "req_id": req_id}
     found = smcp.GetToolsRet(tools=_items(answer, "tools", _tool), req_id=req_id)
     if isinstance(digest := answer.get("digest"), str):

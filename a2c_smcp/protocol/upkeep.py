@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 from a2c_smcp import smcp
 from a2c_smcp.errors import SMCPError
+from a2c_smcp.protocol.watched import Watched, WatchedResources
 from a2c_smcp.utils.backoff import Backoff
 
 logger = logging.getLogger(__name__)
@@ -26,8 +27,6 @@ Kind: TypeAlias = Literal["tools", "config", "desktop", "finder"]
 ChangeKind: TypeAlias = Literal[
     "enter", "leave", "tools", "config", "desktop", "finder", "resource", "disconnected", "rejoined"
 ]
-Watched: TypeAlias = tuple[str, str | None]
-"""The address of a resource, and its MCP server if one was named."""
 
 _UPDATES: dict[str, tuple[Kind, ...]] = {
     smcp.UPDATE_CONFIG_NOTIFICATION: ("config", "tools"),
@@ -52,6 +51,8 @@ class Change:
     """The name of the Computer; None for `disconnected` and `rejoined`."""
     data: Any = None
     """The new value, if the Agent keeps this kind; the notification for `enter`, `leave` and `resource`; else None."""
+    watched: Watched | None = field(default=None, repr=False, compare=False)
+    """The watch that a `resource` belongs to: its address, and its MCP server if the program named one."""
 
 
 @dataclass(eq=False, slots=True)
@@ -91,8 +92,9 @@ class Upkeep:
         self.keep: tuple[Kind, ...] = tuple(dict.fromkeys(keep))
         self.offers: dict[str, dict[Kind, Any]] = {}
         """By Computer, in order of arrival."""
-        self.watched: dict[str, set[Watched]] = {}
-        """The resources that the program watches, by Computer."""
+        self.watched = WatchedResources()
+        """The resources that the program watches. They stay watched when the Agent or the Computer comes back to the
+        office."""
         self._unwatched: set[str] = set()
         """The Computers at which some of them could not be watched again."""
         self._office_id: str | None = None
@@ -126,7 +128,7 @@ class Upkeep:
         self.offers = {}
         self._jobs = {}
         self._started = {}
-        self.watched = {}
+        self.watched.clear()
         self._unwatched = set()
         self._heard = None
 
@@ -152,12 +154,14 @@ class Upkeep:
             return self._greet(computer, now, Change("enter", computer, notice))
         if event == smcp.LEAVE_OFFICE_NOTIFICATION:
             self._note(computer, False)
+            self._forget_starts(now)
             return self._dismiss(computer, notice)
         if computer not in self.offers:
             return []  # the roster, which is being fetched, will have it
         if event == smcp.UPDATE_RESOURCE_NOTIFICATION:
             # Only what the program watches: the Computer must not be able to fill its queue with made-up addresses.
-            return [Change("resource", computer, notice)] if self._is_watched(computer, notice) else []
+            watched = self.watched.find(computer, notice)
+            return [Change("resource", computer, notice, watched)] if watched is not None else []
         actions: Actions = []
         # With its tools, an MCP server may have become ready that has a resource to watch.
         if computer in self._unwatched and event in _UPDATES:
@@ -168,18 +172,6 @@ class Upkeep:
             else:
                 actions.append(Change(kind, computer))
         return actions
-
-    def watch(self, computer: str, watched: Watched) -> None:
-        """The program watches a resource. It stays watched when the Agent or the Computer comes back to the office."""
-        self.watched.setdefault(computer, set()).add(watched)
-
-    def unwatch(self, computer: str, uri: str, mcp_server: str | None) -> None:
-        """The program does not watch a resource any more, of one MCP server or of any."""
-        left = {each for each in self.watched.get(computer, ()) if each[0] != uri or mcp_server not in (None, each[1])}
-        if left:
-            self.watched[computer] = left
-        else:
-            self.watched.pop(computer, None)
 
     def begin(self, fetch: Fetch, now: float) -> bool:
         """The delay of a fetch has passed; whether the fetch is still wanted."""
@@ -219,10 +211,6 @@ class Upkeep:
             del self._jobs[fetch.computer, fetch.kind]
 
     # -------------------------------------------------------------------------------------------------------- the rules
-
-    def _is_watched(self, computer: str, notice: Mapping[str, Any]) -> bool:
-        uri, server = notice.get("uri"), notice.get("mcp_server")
-        return any(each[0] == uri and each[1] in (None, server) for each in self.watched.get(computer, ()))
 
     def _want(self, computer: str | None, kind: Kind | Literal["watches"] | None, now: float) -> Actions:
         key = computer, kind
@@ -269,8 +257,8 @@ class Upkeep:
             self._unwatched.discard(computer)
         # What changed while nobody watched was not announced, so the program has to look.
         return [
-            Change("resource", computer, _resource_notice(computer, *each))
-            for each in sorted(self.watched.get(computer, set()) - failed, key=str)
+            Change("resource", computer, _resource_notice(computer, *each), each)
+            for each in sorted(set(self.watched.at(computer)) - failed, key=str)
         ]
 
     def _compare(self, present: list[str], now: float) -> Actions:
@@ -286,6 +274,7 @@ class Upkeep:
             else:
                 here.pop(computer, None)
         actions: Actions = []
+        self._forget_starts(now)
         for computer in [known for known in self.offers if known not in here]:
             actions += self._dismiss(computer, self._notice(computer))
         for computer in here:
@@ -309,9 +298,13 @@ class Upkeep:
         for kind in self.keep:
             actions += self._want(computer, kind, now)
         # The Computer forgot what this Agent watches when either of them left.
-        if self.watched.get(computer):
+        if self.watched.at(computer):
             actions += self._want(computer, "watches", now)
         return actions
+
+    def _forget_starts(self, now: float) -> None:
+        """Forget the fetches that delay nothing any more: Computers may come and go all day, each under a new name."""
+        self._started = {key: started for key, started in self._started.items() if started + INTERVAL > now}
 
     def _dismiss(self, computer: str, notice: Mapping[str, Any]) -> Actions:
         for kind in (*self.keep, "watches"):

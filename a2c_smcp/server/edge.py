@@ -14,7 +14,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 from a2c_smcp import smcp
 from a2c_smcp.errors import (
@@ -185,7 +185,7 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
             handler = self._handlers.get(event)
             try:
                 if handler is not None:
-                    return (yield from CallHandler(handler, sid, *args))
+                    return (yield from self._consult(handler, event, sid, args))
                 return (yield from self._answer(event, sid, args[0] if args else None, text))
             except Exception:
                 logger.exception("%s from %s failed", printable(event, 256), sid)
@@ -193,6 +193,16 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
         request = Request(event, sid, args[0] if args else None, self.limits)
         yield from self._record(request, Answer(None, error), 0.0)
         return refusal(event, error)
+
+    def _consult(self, handler: Callable[..., Any], event: str, sid: str, args: Sequence[Any]) -> EdgeFlow:
+        """Call the handler of a host program."""
+        if event != smcp.GET_TOOLS_EVENT:
+            return (yield from CallHandler(handler, sid, *args))
+        # The handler may change the list of tools, and the digest of the Computer would be that of another list: the
+        # Agent would learn that its list is unchanged when it is not. A handler that knows no digests would also find
+        # no list in an answer that says so.
+        ack = yield from CallHandler(handler, sid, *(_without(arg, "known_digest") for arg in args))
+        return _without(ack, "digest")
 
     def triggered(self, event: Any, sid: str, *args: Any) -> EdgeFlow:
         """An event as python-socketio hands it over. Its own `connect` and `disconnect` come the same way as events of
@@ -414,6 +424,12 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
         if is_logged:
             connection = self.connections.get(request.sid)
             self.journal.answered(request, failure, outcome, seconds, member, connection, is_rejected=is_rejected)
+
+
+def _without(data: Any, field: str) -> Any:
+    if not isinstance(data, dict):
+        return data
+    return {key: value for key, value in cast("dict[str, Any]", data).items() if key != field}
 
 
 def _refused_connection(error: SMCPError) -> socketio.exceptions.ConnectionRefusedError:

@@ -17,15 +17,14 @@ from typing import Any, cast
 import msgspec
 import orjson
 
+from a2c_smcp.nesting import is_deeper
+
 CONNECT, DISCONNECT, EVENT, ACK, CONNECT_ERROR, BINARY_EVENT, BINARY_ACK = "0123456"
 
 # Kind, number of attachments, namespace, ack id. The digits are bounded, because `int` takes quadratic time for long
 # texts and rejects those of more than 4,300 digits. A namespace ends with a comma, or with the packet ("0/smcp").
 _ENVELOPE = re.compile(r"([0-6])(?:([0-9]{1,10})-)?(?:(/[^,]*)(?:,|\Z))?([0-9]{1,18})?", re.ASCII)
-_STRING = re.compile(rb'"[^"]*"?')
-_NO_BRACKETS = bytes(set(range(256)) - set(b'[]{}"'))
 _EVENT_NAME = re.compile(r'\[\s*"([^"\\]{0,200})"')
-_BLOCK = 256
 _items = msgspec.json.Decoder(list[msgspec.Raw])
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -166,41 +165,3 @@ def guess_event(payload: str) -> str:
     """The name of an event whose payload is invalid, if the payload starts with one; else an empty string."""
     found = _EVENT_NAME.match(payload)
     return found[1] if found is not None else ""
-
-
-def is_deeper(text: str, limit: int) -> bool:
-    """Whether the arrays and objects of a JSON text are nested deeper than `limit`, in time linear in its length.
-
-    Deep nesting is an attack: it crashes recursive parsers, perhaps not here but in a Computer or an Agent that gets
-    the text. Almost every text has fewer brackets than the limit, and is done after two counts at the speed of C.
-    """
-    if text.count("[") + text.count("{") <= limit:
-        return False
-    brackets = _brackets(text.encode(errors="replace"))
-    # Block by block: a block can exceed the limit only if its opening brackets would, even if all of them came first.
-    # Only such a block is read bracket by bracket, in Python; the others are counted in C.
-    depth = 0
-    for start in range(0, len(brackets), _BLOCK):
-        block = brackets[start : start + _BLOCK]
-        opened = block.count(b"[") + block.count(b"{")
-        if depth + opened > limit and _peak(block, depth) > limit:
-            return True
-        depth += 2 * opened - len(block)
-    return False
-
-
-def _brackets(data: bytes) -> bytes:
-    """The brackets outside strings, with bytes methods, which run at the speed of C."""
-    # Escaped backslashes first: in the JSON string `"\\"`, the second backslash does not escape the quote.
-    if b"\\" in data:
-        data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
-    data = data.translate(None, _NO_BRACKETS).replace(b'""', b"")  # what is left of a string without brackets
-    return _STRING.sub(b"", data) if b'"' in data else data
-
-
-def _peak(block: bytes, depth: int) -> int:
-    peak = depth
-    for bracket in block:
-        depth += 1 if bracket in b"[{" else -1
-        peak = max(peak, depth)
-    return peak

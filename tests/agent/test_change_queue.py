@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from a2c_smcp.agent.change_queue import ChangeQueue
-from a2c_smcp.protocol.upkeep import Change
+from a2c_smcp.protocol.upkeep import Change, Upkeep
 
 LOST, BACK = Change("disconnected"), Change("rejoined")
 
@@ -37,3 +37,17 @@ def test_a_return_that_was_read_is_followed_by_the_next_loss() -> None:
     assert queue.take() == BACK
     queue.put(LOST)
     assert drained(queue) == [LOST]
+
+
+def test_made_up_servers_in_updates_leave_one_change_for_each_watch() -> None:
+    upkeep, queue = Upkeep(), ChangeQueue()
+    upkeep.join("office", 0.0)
+    upkeep.hear("notify:enter_office", {"computer": "pc"}, 0.0)
+    for server in (None, "s"):
+        upkeep.watched.begin("pc", ("memo://notes", server))
+    for server in (*(f"made-up-{number}" for number in range(1_000)), "s"):
+        notice = {"computer": "pc", "uri": "memo://notes", "mcp_server": server}
+        for change in upkeep.hear("notify:update_resource", notice, 0.0):
+            assert isinstance(change, Change)
+            queue.put(change)
+    assert [change.data["mcp_server"] for change in drained(queue)] == ["made-up-999", "s"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from a2c_smcp import errors
 from a2c_smcp.agent import Change
 from tests.computer.offer.test_prompts_and_resources import NOTES, offering
 from tests.support.agents import Diary, Stage
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.anyio
 
@@ -73,6 +75,53 @@ async def test_updates_of_resources_that_nobody_watches_are_ignored(scene: Stage
     await computer.tell("server:update_resource", {"computer": "pc", "uri": NOTES, "mcp_server": "s"})
     [change] = await agent.each(changes, 1)
     assert change == Change("resource", "pc", {"computer": "pc", "uri": NOTES, "mcp_server": "s"})
+
+
+async def test_updates_that_are_no_updates_are_ignored(scene: Stage) -> None:
+    await scene.fake(answer=lambda event, data: {"tools": [], "req_id": data["req_id"]})
+    agent = await scene.agent()
+    await agent.watch_resource("pc", NOTES)
+    changes = agent.changes()
+    for fields in ({"uri": [NOTES]}, {"uri": NOTES, "mcp_server": ["s"]}, {"mcp_server": "s"}, {"uri": NOTES}):
+        await scene.server_says("notify:update_resource", {"computer": "pc", **fields})
+    [change] = await agent.each(changes, 1)
+    assert change.data == {"computer": "pc", "uri": NOTES}
+
+
+async def test_a_watch_that_fails_leaves_the_other_watches_of_the_address(scene: Stage) -> None:
+    diary = ResourceDiary()
+    await scene.computer(offering("a"), offering("b"))
+    agent = await scene.agent(handler=diary)
+    await agent.watch_resource("pc", NOTES, mcp_server="a")
+    with pytest.raises(errors.MalformedRequestError):
+        await agent.watch_resource("pc", NOTES)  # two servers have it
+    await agent.call_tool("pc", "update", {"uri": NOTES})
+    assert await diary.until_heard("resource") == {"computer": "pc", "uri": NOTES, "mcp_server": "a"}
+
+
+async def test_of_two_requests_for_a_watch_one_is_enough(scene: Stage) -> None:
+    diary = ResourceDiary()
+    asked: list[asyncio.Future[Any]] = []
+
+    def answer(event: str, data: Any) -> Any:
+        if event != "client:watch_resource":
+            return {"tools": [], "req_id": data["req_id"]}
+        asked.append(asyncio.get_running_loop().create_future())
+        return asked[-1]
+
+    computer = await scene.fake(answer=answer)
+    agent = await scene.agent(handler=diary)
+    failing = asyncio.ensure_future(agent.watch_resource("pc", NOTES))
+    await eventually(lambda: len(asked) == 1)
+    succeeding = asyncio.ensure_future(agent.watch_resource("pc", NOTES))
+    await eventually(lambda: len(asked) == 2)
+    asked[1].set_result({})
+    await succeeding
+    asked[0].set_result({"error": {"code": 404, "message": "not here"}})
+    with pytest.raises(errors.NotFoundError):
+        await failing
+    await computer.tell("server:update_resource", {"computer": "pc", "uri": NOTES, "mcp_server": "s"})
+    assert (await diary.until_heard("resource"))["uri"] == NOTES
 
 
 async def test_a_list_that_never_ends_is_an_error(scene: Stage) -> None:

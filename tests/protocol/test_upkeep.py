@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -167,3 +168,22 @@ def test_notices_that_race_with_the_roster_end_in_the_truth(
         player.hear(ENTER if enters else LEAVE, name)
     player.end(roster, sorted(truth) if listed is None else listed)
     assert set(player.upkeep.offers) == truth
+
+
+def test_computers_that_come_and_go_under_new_names_leave_nothing_behind() -> None:
+    player = Player()
+    player.settle("pc")
+    tracemalloc.start()
+    try:
+        sizes: list[int] = []
+        for number in range(4_000):
+            player.hear(ENTER, f"visitor-{number}")
+            player.settle()
+            player.hear(LEAVE, f"visitor-{number}")
+            player.now += 1
+            player.changes.clear()
+            if number in (1_000, 3_999):
+                sizes.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert sizes[1] - sizes[0] < 50_000

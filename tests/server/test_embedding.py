@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 import pytest
@@ -110,6 +110,45 @@ async def test_a_subclass_extends_replaces_and_adds_handlers(kind: Kind) -> None
             assert namespace.seen == ["connect", "join True", "connect", "join True", "disconnect"]
             await people.refused(auth={"banned": True})
             assert len(namespace.connections) == 1
+
+
+class Filtering(a2c.SMCPNamespace):
+    """Hides some tools, and knows nothing about digests."""
+
+    hidden: ClassVar[set[str]] = set()
+
+    async def on_client_get_tools(self, sid: str, data: Any) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        ack = await super().on_client_get_tools(sid, data)
+        ack["tools"] = [tool for tool in ack["tools"] if tool["name"] not in self.hidden]
+        return ack
+
+
+class SyncFiltering(a2c.SyncSMCPNamespace):
+    """The same for threads."""
+
+    def on_client_get_tools(self, sid: str, data: Any) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        ack = super().on_client_get_tools(sid, data)
+        ack["tools"] = [tool for tool in ack["tools"] if tool["name"] not in Filtering.hidden]
+        return ack
+
+
+async def test_a_handler_that_hides_tools_gets_the_list_each_time(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    subclass: Any = Filtering if kind == "async" else SyncFiltering
+
+    def answer(event: str, data: Any) -> Any:
+        if data.get("known_digest") == "d":
+            return {"unchanged": True, "digest": "d", "req_id": data["req_id"]}
+        return {"tools": [{"name": "a"}, {"name": "b"}], "digest": "d", "req_id": data["req_id"]}
+
+    with running(kind, namespace_class=subclass) as server:
+        async with crowd(server) as people:
+            agent, computer = await people.office("o", "pc")
+            computer.answer = answer
+            first = await agent.ask("client:get_tools", request())
+            assert first == {"tools": [{"name": "a"}, {"name": "b"}], "req_id": "r1"}, "not the digest of another list"
+            monkeypatch.setattr(Filtering, "hidden", {"a"})
+            again = await agent.ask("client:get_tools", request(known_digest="d"))
+            assert again == {"tools": [{"name": "b"}], "req_id": "r1"}
 
 
 async def test_the_namespace_registers_on_a_plain_async_server() -> None:

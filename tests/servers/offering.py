@@ -1,7 +1,7 @@
 """A stdio MCP server without an SDK, with prompts, resources of several schemes, templates, subscriptions and a log.
 
 Its tools make it change: `update` announces updates of resources, `log` writes messages, `rename` changes the prompts.
-`--mode` makes it hostile.
+`--mode` makes it hostile. `--hold` names a request that it answers only when the tool `release` is called.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ def main() -> None:
     parser.add_argument("--mode", default="good", choices=("good", "endless", "huge", "no_subscribe", "bare"))
     parser.add_argument("--prefix", default="")
     parser.add_argument("--count", type=int, default=3)
+    parser.add_argument("--hold")
     parser.add_argument("--log")
     Server(parser.parse_args()).run()
 
@@ -30,17 +31,23 @@ class Server:
         self.options = options
         self.prompt = f"{options.prefix}greet"
         self.subscribed: set[str] = set()
+        self.held: list[dict[str, Any]] = []
 
     def run(self) -> None:
         for line in sys.stdin.buffer:
             message = json.loads(line)
             self.record(message)
-            if "id" in message and "method" in message:
-                params: dict[str, Any] = message.get("params") or {}
-                try:
-                    self.send(id=message["id"], result=self.answer(message["method"], params))
-                except LookupError as error:
-                    self.send(id=message["id"], error={"code": error.args[0], "message": str(error.args[1])})
+            if message.get("method") == self.options.hold:
+                self.held.append(message)
+            elif "id" in message and "method" in message:
+                self.reply(message)
+
+    def reply(self, message: dict[str, Any]) -> None:
+        params: dict[str, Any] = message.get("params") or {}
+        try:
+            self.send(id=message["id"], result=self.answer(message["method"], params))
+        except LookupError as error:
+            self.send(id=message["id"], error={"code": error.args[0], "message": str(error.args[1])})
 
     def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         match method:
@@ -106,7 +113,7 @@ class Server:
 
     def tools(self) -> list[dict[str, Any]]:
         schema = {"type": "object"}
-        names = ("update", "log", "rename", "leave")
+        names = ("update", "log", "rename", "leave", "release")
         tools: list[dict[str, Any]] = [
             {"name": f"{self.options.prefix}{name}", "inputSchema": schema} for name in names
         ]
@@ -168,6 +175,11 @@ class Server:
     def rename(self, prompt: str) -> None:
         self.prompt = prompt
         self.send(method="notifications/prompts/list_changed")
+
+    def release(self) -> None:
+        for message in self.held:
+            self.reply(message)
+        self.held.clear()
 
     def leave(self) -> None:
         os._exit(3)

@@ -30,6 +30,12 @@ async def write(text: str, ctx: Context) -> str:
 
 
 @server.tool()
+async def touch(uri: str, ctx: Context) -> str:
+    await ctx.notify_resource_updated(uri)
+    return uri
+
+
+@server.tool()
 async def slow(seconds: float) -> str:
     await anyio.sleep(seconds)
     return f"slept {seconds}"

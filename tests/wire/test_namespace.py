@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from a2c_smcp.nesting import is_deeper
 from a2c_smcp.wire.limits import WireLimits
 from a2c_smcp.wire.namespace import Answer, BadAnswer, BadEvent, Enter, Event, Leave, Namespace, Problem
-from a2c_smcp.wire.packets import UNREAD, is_deeper, read_array
+from a2c_smcp.wire.packets import UNREAD, read_array
 from a2c_smcp.wire.session import Fault
 
 LIMITS = WireLimits(message_bytes=1_000, nesting=50, pending=3, attempts=3, entries=5)

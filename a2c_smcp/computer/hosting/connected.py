@@ -25,8 +25,10 @@ from a2c_smcp.computer.config.secrets import Redact
 from a2c_smcp.computer.hosting.health import Health
 from a2c_smcp.computer.hosting.kept_list import KeptList
 from a2c_smcp.computer.hosting.listening import Wanted, keep_listening
+from a2c_smcp.computer.hosting.notes import Notes
+from a2c_smcp.computer.hosting.subscriptions import Audience
 from a2c_smcp.computer.hosting.tool_list import ToolList
-from a2c_smcp.computer.hosting.watching import Audience, ResourceWatch
+from a2c_smcp.computer.hosting.watching import ResourceWatch
 from a2c_smcp.computer.mcp.client import Connection
 from a2c_smcp.computer.mcp.conversation import OnProgress, is_closed
 from a2c_smcp.computer.mcp.failures import in_words
@@ -81,6 +83,7 @@ class ConnectedServer(Generic[AudienceT]):
         self.prompts = KeptList[dict[str, Any]](
             "prompts",
             self.session.all_prompts,
+            Notes(name, redact),
             is_offered=prompts is not None,
             is_told=prompts is not None and bool(prompts.list_changed),
         )

@@ -10,6 +10,8 @@ from typing import Generic, TypeVar
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from a2c_smcp.computer.hosting.notes import Notes
+
 logger = logging.getLogger(__name__)
 
 SECONDS = 10.0
@@ -21,11 +23,21 @@ T = TypeVar("T")
 
 
 class KeptList(Generic[T]):
-    """Requests at the same time share one reading. `is_told`: the server announces changes of the list."""
+    """`read` gives the list, and what is wrong with it, which becomes `notes`. Requests at the same time share one
+    reading. `is_told`: the server announces changes of the list."""
 
-    def __init__(self, what: str, read: Callable[[], Awaitable[list[T]]], *, is_offered: bool, is_told: bool) -> None:
+    def __init__(
+        self,
+        what: str,
+        read: Callable[[], Awaitable[tuple[list[T], list[str]]]],
+        notes: Notes,
+        *,
+        is_offered: bool,
+        is_told: bool,
+    ) -> None:
         self.is_offered = is_offered
         """Whether the server declares that it has such a list."""
+        self.notes = notes
         self._what = what
         self._ask = read
         self._is_told = is_told
@@ -70,10 +82,12 @@ class KeptList(Generic[T]):
     async def _read(self) -> list[T]:
         try:
             async with asyncio.timeout(SECONDS):
-                return await self._ask()
+                found, problems = await self._ask()
         except MCPError as error:
             # A capability does not tell everything: `resources` stands for resources and templates, and a server
             # without templates may reject the request.
             if error.code == types.METHOD_NOT_FOUND:
                 return []
             raise
+        self.notes.replace(problems)
+        return found

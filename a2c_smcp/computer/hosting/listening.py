@@ -1,11 +1,12 @@
-"""Listening for changes on a connection of MCP 2026-07-28, whose servers announce nothing to a client that does not.
+"""Listening for changes of lists on a connection of MCP 2026-07-28, whose servers announce nothing to a client that
+does not. `streams` does so for resources.
 
 A server of an older version sends notifications instead; `mcp.client` turns them into the same events.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypedDict
 
 import anyio
@@ -23,7 +24,6 @@ class Wanted(TypedDict, total=False):
     tools_list_changed: bool
     prompts_list_changed: bool
     resources_list_changed: bool
-    resource_subscriptions: Sequence[str]
 
 
 async def keep_listening(
@@ -40,8 +40,6 @@ async def keep_listening(
     `on_open` gets what the server agrees to announce, `on_end` why the subscription ended. Between the two ends of a
     gap nothing is announced: a caller that keeps anything must read it again when the next subscription opens.
     """
-    # A subscription has a fixed subject, so a caller whose subject grows opens another one next to it. Reopening one
-    # with everything in it would leave a gap, and with thousands of resources each gap means thousands of reads.
     while (subject := wanted()) is not None:
         problem: Exception | None = None
         try:

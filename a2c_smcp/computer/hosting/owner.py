@@ -162,6 +162,7 @@ class Owner(Generic[AudienceT]):
     def status(self) -> ServerStatus:
         """The state of the server, as far as its owner knows it."""
         session = self._connected.session if self._connected is not None else None
+        prompts = self._connected.prompts.notes if self._connected is not None else ()
         info = session.server_info if session is not None else None
         # Many servers log to standard error. The lines are shown only where they may explain a failure.
         failing = self._state in (ServerState.FAILED, ServerState.RESTARTING)
@@ -178,7 +179,7 @@ class Owner(Generic[AudienceT]):
             pid=self._client.pid,
             stderr=tuple(self._client.stderr) if failing else (),
             log=self._client.log.messages,
-            notes=(*self._tools.notes, *self._login_notes()),
+            notes=(*self._tools.notes, *prompts, *self._login_notes()),
         )
 
     def _login_notes(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 from mcp.shared.exceptions import MCPError
 
 from a2c_smcp.computer.hosting.kept_list import KeptList
+from a2c_smcp.computer.hosting.notes import Notes
 from a2c_smcp.computer.mcp.session import Session
 
 # A template may leave its host open, as `dpe://{host}/…` does. Such a template names no host.
@@ -17,8 +18,8 @@ _HOST = re.compile(r"dpe://([^/?#{}]+)(?=[/?#{]|$)")
 class Templates(KeptList[dict[str, Any]]):
     """The templates as the server wrote them. `is_told`: the server announces changes of the list."""
 
-    def __init__(self, session: Session, *, is_offered: bool, is_told: bool) -> None:
-        super().__init__("resource templates", session.all_templates, is_offered=is_offered, is_told=is_told)
+    def __init__(self, session: Session, notes: Notes, *, is_offered: bool, is_told: bool) -> None:
+        super().__init__("resource templates", session.all_templates, notes, is_offered=is_offered, is_told=is_told)
 
     async def hosts(self) -> frozenset[str]:
         """The hosts of `dpe://` templates, in lower case; none where they cannot be read."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 
 import anyio
@@ -13,21 +12,17 @@ from mcp.shared.exceptions import MCPError
 from a2c_smcp.computer.config.model import BaseServerConfig
 from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.config.secrets import Redact
+from a2c_smcp.computer.hosting.notes import Notes
 from a2c_smcp.computer.mcp.conversation import is_closed
-from a2c_smcp.computer.mcp.failures import MAX_WORDS
 from a2c_smcp.computer.mcp.session import Session
 from a2c_smcp.utils.backoff import Backoff
-
-logger = logging.getLogger(__name__)
 
 
 class ToolList:
     """`on_change` is called when a connected server has other tools than before."""
 
     def __init__(self, config: BaseServerConfig, policy: Policy, redact: Redact, on_change: Callable[[], None]) -> None:
-        self._server = config.name
         self._policy = policy
-        self._redact = redact
         self._on_change = on_change
         self._stale = asyncio.Event()
         self.tools: tuple[types.Tool, ...] = ()
@@ -36,7 +31,7 @@ class ToolList:
         """Whether the newest connection has listed its tools."""
         self.known: frozenset[str] = frozenset((*config.tool_meta, *config.forbidden_tools))
         """The names of the tools that the server last listed; before its first list, of those that are configured."""
-        self.notes: tuple[str, ...] = ()
+        self.notes = Notes(config.name, redact)
         """What is wrong with the list."""
 
     def outdate(self) -> None:
@@ -101,15 +96,7 @@ class ToolList:
             capabilities = session.server_capabilities
             if error.code == types.METHOD_NOT_FOUND and (capabilities is None or capabilities.tools is None):
                 return ()
-            self._note([f"its tools cannot be listed: {error.message}"])
+            self.notes.replace([f"its tools cannot be listed: {error.message}"])
             return None
-        self._note(problems)
+        self.notes.replace(problems)
         return tuple(tools)
-
-    def _note(self, problems: list[str]) -> None:
-        notes = tuple(self._redact(problem, MAX_WORDS) for problem in problems)
-        for note in notes:
-            # The list is read again and again: each problem is logged once.
-            if note not in self.notes:
-                logger.warning("MCP server %s: %s", self._server, note)
-        self.notes = notes

@@ -295,7 +295,9 @@ class Conversation(Dispatcher[TransportContext]):
             error = cast("Message", error)
             code, words = error.get("code"), error.get("message")
             problem = MCPError(
-                code=code if isinstance(code, int) else INTERNAL_ERROR, message=str(words), data=error.get("data")
+                code=code if isinstance(code, int) else INTERNAL_ERROR,
+                message=words if isinstance(words, str) else "an error without a message",
+                data=error.get("data"),
             )
             question.answer.set_exception(problem)
         elif isinstance(result := message.get("result"), dict):

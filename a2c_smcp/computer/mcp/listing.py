@@ -5,13 +5,50 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import mcp_types as types
 from pydantic import PrivateAttr
 
 from a2c_smcp.utils.dpe_uri import parse_dpe_uri
 from a2c_smcp.utils.window_uri import WindowURI
+
+MAX_PROBLEMS = 20
+"""Problems of a list that are told one by one."""
+MAX_SHOWN = 40
+"""Characters of a name that are shown."""
+
+
+class Problems:
+    """What is wrong with a list of one server. `what` is what the list holds, such as "tool"."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._notes: list[str] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def notes(self) -> list[str]:
+        """The first ones, in words for the owner of the server, and the number of the others."""
+        more = self._count - len(self._notes)
+        return [*self._notes, f"{more} more problems with its {self._what}s"] if more else list(self._notes)
+
+    def add(self, note: str) -> None:
+        """Something is wrong."""
+        # A server decides how many there are.
+        self._count += 1
+        if self._count <= MAX_PROBLEMS:
+            self._notes.append(note)
+
+    def leave_out(self, data: Any, reason: str) -> None:
+        """An item is left out."""
+        given = cast("dict[str, Any]", data).get("name") if isinstance(data, dict) else None
+        name = given if isinstance(given, str) and given else "(without a name)"
+        shown = name if name.isprintable() and len(name) <= MAX_SHOWN else repr(name[:MAX_SHOWN])
+        self.add(f"{self._what} {shown} is left out: {reason}")
 
 
 class ListedTool(types.Tool):

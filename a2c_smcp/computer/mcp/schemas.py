@@ -7,7 +7,7 @@ after a time limit. Content that cannot be validated within these bounds is acce
 
 from __future__ import annotations
 
-import contextlib
+import logging
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, cast
@@ -16,6 +16,8 @@ import orjson
 from jsonschema import Draft202012Validator
 from jsonschema.validators import extend  # pyright: ignore[reportUnknownVariableType]
 from referencing import Registry
+
+logger = logging.getLogger(__name__)
 
 MAX_SECONDS = 0.1
 """Validation runs on the event loop, where every other call waits for it."""
@@ -44,10 +46,11 @@ class OutputSchema:
         keywords |= dict.fromkeys(_LEFT_OUT, _ignore)
         checker: Any = cast("Any", extend(Draft202012Validator, keywords))
         nowhere = cast("Any", Registry)()  # an empty registry: no reference is fetched
-        self._validator: Any = None
-        if _is_small(schema):
-            with contextlib.suppress(Exception):  # such as an `$id` that is no text; see `complaint`
-                self._validator = checker(schema, registry=nowhere)
+        try:
+            self._validator: Any = checker(schema, registry=nowhere) if _is_small(schema) else None
+        except Exception as error:  # as below: one schema must not cost the list of all tools
+            logger.debug("an output schema cannot be used: %s", type(error).__name__)
+            self._validator = None
 
     def complaint(self, content: Any) -> str | None:
         """What is wrong with the content; None if it is valid, or cannot be validated."""
@@ -56,9 +59,12 @@ class OutputSchema:
         self._deadline = time.perf_counter() + MAX_SECONDS
         try:
             error: Any = next(self._validator.iter_errors(content), None)
+        except _Enough:
+            return None
         # A schema that is invalid itself makes jsonschema fail with whatever error its code runs into: `multipleOf: 0`
         # divides by zero, a `minimum` that is a text cannot be compared. The tool worked, so its result is accepted.
-        except Exception:
+        except Exception as fault:
+            logger.debug("an output schema cannot be used: %s", type(fault).__name__)
             return None
         if error is None:
             return None

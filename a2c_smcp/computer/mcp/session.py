@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import anyio
 import mcp_types as types
@@ -27,11 +27,12 @@ from pydantic import TypeAdapter, ValidationError
 from a2c_smcp.computer.config.model import LogLevel
 from a2c_smcp.computer.mcp.conversation import CLOSED, Conversation, OnProgress, is_closed
 from a2c_smcp.computer.mcp.elicitation import Elicitation
-from a2c_smcp.computer.mcp.listing import ListedTool
+from a2c_smcp.computer.mcp.listing import ListedTool, Problems
+from a2c_smcp.computer.mcp.parsing import MAX_LEVELS, flaw, is_too_deep
 from a2c_smcp.computer.mcp.questions import ELICITATION, Answers, Asker, Questions, Rejected, declined, read_question
 from a2c_smcp.computer.mcp.rounds import TASKS, Rounds
 from a2c_smcp.computer.mcp.schemas import OutputSchema
-from a2c_smcp.errors import ToolFailedError
+from a2c_smcp.errors import MalformedRequestError, ToolFailedError
 from a2c_smcp.smcp import Completion, CompletionArgument, CompletionReference, ResourceContents
 from a2c_smcp.utils.results import CallToolResult
 
@@ -42,6 +43,8 @@ MAX_PAGES = 10_000
 MAX_LISTED = 10_000
 """Tools, prompts and resource templates of a server. A server may have any number of resources."""
 MAX_NAME = 256
+
+T = TypeVar("T")
 
 _tools = TypeAdapter(ListedTool)
 _resources = TypeAdapter(types.Resource)
@@ -92,20 +95,22 @@ class Session(ClientSession):
             MCPError: the server answered with an error, or the connection is closed.
         """
         tools: dict[str, types.Tool] = {}
-        problems: list[str] = []
+        problems = Problems("tool")
         try:
             async for page in self._pages("tools/list", "tools"):
                 for data in page:
-                    self._take_tool(data, tools, problems)
+                    _take_tool(data, tools, problems)
                 if len(tools) + len(problems) > MAX_LISTED:
                     raise _NoList(f"it lists more than {MAX_LISTED} tools; the others are left out")
         except _NoList as error:
-            problems.append(str(error))
+            problems.add(str(error))
         # The library keeps what it needs of the tools, such as the headers that 2026-07-28 wants with a call. With its
         # own `list_tools` that happens by itself; here it is one of the internals that we call.
         listing = self._absorb_tool_listing(types.ListToolsResult(tools=list(tools.values())), complete=True)
+        for name in tools.keys() - {tool.name for tool in listing.tools}:
+            problems.leave_out({"name": name}, "its x-mcp-header annotations are invalid")
         self._schemas = {tool.name: OutputSchema(tool.output_schema) for tool in listing.tools if tool.output_schema}
-        return listing.tools, problems
+        return listing.tools, problems.notes
 
     async def call(
         self, tool: str, arguments: dict[str, Any], on_progress: OnProgress, asker: Asker | None = None
@@ -115,7 +120,10 @@ class Session(ClientSession):
         Raises:
             MCPError: the server answered with an error, or the connection is closed.
             ToolFailedError: the answer is no tool result, or does not match the output schema of the tool.
+            MalformedRequestError: the arguments cannot be sent.
         """
+        if is_too_deep(arguments):
+            raise MalformedRequestError(f"params: nested more than {MAX_LEVELS} levels deep")
         with self._elicitation.during_call(asker):
             raw = await self._call({"name": tool, "arguments": arguments}, on_progress, asker)
         # `by_name=False`: only the names of the wire format count. A server that sends `is_error` would otherwise be
@@ -132,8 +140,9 @@ class Session(ClientSession):
                 raise ToolFailedError(f"the tool's structured content breaks its own schema: {complaint}")
         return result
 
-    async def resources(self, seconds: float) -> AsyncGenerator[types.Resource]:
-        """The resource list, in which each page may take `seconds`. Malformed resources are left out.
+    async def resources(self, seconds: float, problems: Problems) -> AsyncGenerator[types.Resource]:
+        """The resource list, in which each page may take `seconds`. Malformed resources are left out, and become
+        `problems`.
 
         Raises:
             MCPError: the server answered with an error, or the connection is closed.
@@ -144,8 +153,8 @@ class Session(ClientSession):
         async with contextlib.aclosing(self._pages("resources/list", "resources", seconds)) as pages:
             async for page in pages:
                 for data in page:
-                    with contextlib.suppress(ValidationError):
-                        yield _resources.validate_python(data, by_name=False)
+                    if (resource := _read(_resources, data, problems)) is not None:
+                        yield resource
 
     async def lists_any(self, is_wanted: Callable[[str], bool]) -> bool:
         """Whether the server lists a resource with such an address; no page is read after the first that has one.
@@ -170,24 +179,26 @@ class Session(ClientSession):
         """
         page = await self._ask("resources/list", {"cursor": cursor} if cursor is not None else {})
         after = page.get("nextCursor")
-        found = [data for data in _listed(page, "resources/list", "resources") if _fits(_resources, data)]
+        listed = _listed(page, "resources/list", "resources")
+        found = [data for data in listed if _read(_resources, data, Problems("resource")) is not None]
         return found, after if isinstance(after, str) and after else None
 
-    async def all_templates(self) -> list[dict[str, Any]]:
-        """All pages of the list of resource templates, as the server wrote them. Malformed templates are left out.
+    async def all_templates(self) -> tuple[list[dict[str, Any]], list[str]]:
+        """All pages of the list of resource templates, as the server wrote them, and what is wrong with those that are
+        left out.
 
         Raises:
             MCPError: the server answered with an error, or the connection is closed.
         """
-        return await self._all("resources/templates/list", "resourceTemplates", _templates)
+        return await self._all("resources/templates/list", "resourceTemplates", _templates, "resource template")
 
-    async def all_prompts(self) -> list[dict[str, Any]]:
-        """All pages of the list of prompts, as the server wrote them. Malformed prompts are left out.
+    async def all_prompts(self) -> tuple[list[dict[str, Any]], list[str]]:
+        """All pages of the list of prompts, as the server wrote them, and what is wrong with those that are left out.
 
         Raises:
             MCPError: the server answered with an error, or the connection is closed.
         """
-        return await self._all("prompts/list", "prompts", _prompts)
+        return await self._all("prompts/list", "prompts", _prompts, "prompt")
 
     async def fill_prompt(self, name: str, arguments: Mapping[str, str] | None) -> dict[str, Any]:
         """The messages of a prompt, as the server wrote them.
@@ -198,7 +209,7 @@ class Session(ClientSession):
         params: dict[str, Any] = {"name": name}
         if arguments:
             params["arguments"] = dict(arguments)
-        answer = await self._ask("prompts/get", params)
+        answer = await self._ask_once("prompts/get", params)
         # Checked by hand, not parsed into models: the messages go to the Agent as the server wrote them.
         messages = answer.get("messages")
         if not isinstance(messages, list) or not all(isinstance(each, dict) for each in cast("list[Any]", messages)):
@@ -211,7 +222,7 @@ class Session(ClientSession):
         Raises:
             MCPError: the server answered with an error, or the connection is closed.
         """
-        answer = await self._ask("resources/read", {"uri": uri})
+        answer = await self._ask_once("resources/read", {"uri": uri})
         # Checked by hand, not parsed into models: the contents go to the Agent as the server wrote them, and may be
         # megabytes.
         contents = answer.get("contents")
@@ -230,7 +241,7 @@ class Session(ClientSession):
         params: dict[str, Any] = {"ref": ref, "argument": argument}
         if context:
             params["context"] = {"arguments": dict(context)}
-        completion = (await self._ask("completion/complete", params)).get("completion")
+        completion = (await self._ask_once("completion/complete", params)).get("completion")
         found = cast("dict[str, Any]", completion) if isinstance(completion, dict) else {}
         values = found.get("values")
         if not isinstance(values, list) or not all(isinstance(value, str) for value in cast("list[Any]", values)):
@@ -278,16 +289,19 @@ class Session(ClientSession):
                 answers.append(error.code)
         return answers == [types.INVALID_REQUEST, None]
 
-    async def _all(self, method: str, key: str, shape: TypeAdapter[Any]) -> list[dict[str, Any]]:
-        """The well-formed items of all pages of a list, at most `MAX_LISTED`."""
+    async def _all(
+        self, method: str, key: str, shape: TypeAdapter[Any], what: str
+    ) -> tuple[list[dict[str, Any]], list[str]]:
+        """The well-formed items of all pages of a list, at most `MAX_LISTED`, and what is wrong with the others."""
         found: list[dict[str, Any]] = []
+        problems = Problems(what)
         async with contextlib.aclosing(self._pages(method, key)) as pages:
             async for page in pages:
-                found += [data for data in page if _fits(shape, data)]
+                found += [data for data in page if _read(shape, data, problems) is not None]
                 if len(found) > MAX_LISTED:
-                    logger.warning("an MCP server lists more than %d %s; the others are left out", MAX_LISTED, key)
+                    problems.add(f"it lists more than {MAX_LISTED} {what}s; the others are left out")
                     break
-        return found[:MAX_LISTED]
+        return found[:MAX_LISTED], problems.notes
 
     async def _pages(self, method: str, key: str, seconds: float | None = None) -> AsyncGenerator[list[Any]]:
         """The pages of a list; each may take `seconds`."""
@@ -306,23 +320,6 @@ class Session(ClientSession):
             cursors.add(cursor)
             params = {"cursor": cursor}
 
-    def _take_tool(self, data: Any, tools: dict[str, types.Tool], problems: list[str]) -> None:
-        try:
-            tool = _tools.validate_python(data, by_name=False).as_written(data)
-        except ValidationError as error:
-            name = cast("dict[str, Any]", data).get("name") if isinstance(data, dict) else None
-            problems.append(f"tool {name or '(without a name)'} is left out: it is not well formed ({_places(error)})")
-            return
-        # One bad tool costs only itself. Its problem is shown in the status of the server, where its author looks.
-        if tool.input_schema.get("type") != "object":
-            problems.append(f"tool {tool.name} is left out: its input schema is no object schema")
-        elif not tool.name or len(tool.name) > MAX_NAME or not tool.name.isprintable():
-            problems.append(f"tool {tool.name[:40]!r} is left out: nobody could call it by this name")
-        elif tool.name in tools:
-            problems.append(f"tool {tool.name} is listed twice")
-        else:
-            tools[tool.name] = tool
-
     # -------------------------------------------------------------------------------- questions and tasks during a call
 
     async def _call(self, params: dict[str, Any], on_progress: OnProgress, asker: Asker | None) -> dict[str, Any]:
@@ -330,7 +327,7 @@ class Session(ClientSession):
         while True:
             try:
                 # A copy: it is stamped, and may be sent again.
-                raw = await self._ask("tools/call", dict(params), on_progress, owner=asker)
+                raw = await self._ask_once("tools/call", dict(params), on_progress, owner=asker)
                 if raw.get("resultType", "complete") == "complete":
                     return raw
                 rounds = rounds or self._rounds(on_progress, asker)
@@ -347,7 +344,7 @@ class Session(ClientSession):
             return await self._while_connected(asker, questions)
 
         def request(method: str, params: dict[str, Any], on_progress: OnProgress | None) -> Any:
-            return self._ask(method, params, on_progress)
+            return self._ask_once(method, params, on_progress)
 
         return Rounds(request, self._ask_in_vain, on_progress, asker, consult)
 
@@ -422,6 +419,20 @@ class Session(ClientSession):
         _name_task(method, params, options)
         return await self._conversation.ask(method, data["params"], options, on_progress, owner)
 
+    async def _ask_once(
+        self,
+        method: str,
+        params: dict[str, Any],
+        on_progress: OnProgress | None = None,
+        owner: Asker | None = None,
+    ) -> dict[str, Any]:
+        """Ask for an answer that is passed on as a whole, unlike a list."""
+        answer = await self._ask(method, params, on_progress, owner=owner)
+        if is_too_deep(answer):
+            problem = f"the MCP server's answer to {method} is nested more than {MAX_LEVELS} levels deep"
+            raise MCPError(code=types.INTERNAL_ERROR, message=problem)
+        return answer
+
     def _ask_in_vain(self, method: str, params: dict[str, Any]) -> None:
         data: dict[str, Any] = {"method": method, "params": params}
         options: CallOptions = {}
@@ -444,12 +455,31 @@ def _listed(page: dict[str, Any], method: str, key: str) -> list[Any]:
     return cast("list[Any]", listed)
 
 
-def _fits(shape: TypeAdapter[Any], data: Any) -> bool:
+def _read(shape: TypeAdapter[T], data: Any, problems: Problems) -> T | None:
+    """An item of a list. A bad item costs only itself: its problem is shown in the status of the server, where its
+    author looks."""
+    if (reason := flaw(data)) is not None:
+        problems.leave_out(data, reason)
+        return None
     try:
-        shape.validate_python(data, by_name=False)
-    except ValidationError:
-        return False
-    return True
+        return shape.validate_python(data, by_name=False)
+    except ValidationError as error:
+        problems.leave_out(data, f"it is not well formed ({_places(error)})")
+        return None
+
+
+def _take_tool(data: Any, tools: dict[str, types.Tool], problems: Problems) -> None:
+    tool = _read(_tools, data, problems)
+    if tool is None:
+        return
+    if tool.input_schema.get("type") != "object":
+        problems.leave_out(data, "its input schema is no object schema")
+    elif not tool.name or len(tool.name) > MAX_NAME or not tool.name.isprintable():
+        problems.leave_out(data, "nobody could call it by this name")
+    elif tool.name in tools:
+        problems.add(f"tool {tool.name} is listed twice")
+    else:
+        tools[tool.name] = tool.as_written(data)
 
 
 def _name_task(method: str, params: dict[str, Any], options: CallOptions) -> None:

@@ -11,7 +11,7 @@ from typing import TypeVar
 import anyio
 
 from a2c_smcp.computer.config.secrets import Redact
-from a2c_smcp.computer.hosting.watching import Watched
+from a2c_smcp.computer.hosting.subscriptions import Watched
 from a2c_smcp.computer.mcp.failures import in_words
 from a2c_smcp.computer.mcp.session import Session
 from a2c_smcp.smcp import ResourceContents

@@ -137,28 +137,38 @@ class Reader:
             RateLimitedError: too many resources are watched.
             SMCPError: the server failed.
         """
-        server = await self._find(uri, mcp_server)
-        view = self._asking.view(server)
-        if not view.has_resources:
-            raise incapable(server, "resources")
-        is_new = self._manager.watches.begin(caller, server, uri)
+        watches = self._manager.watches
+        request = watches.request(caller, uri, mcp_server)
+        try:
+            server = await self._find(uri, mcp_server)
+            view = self._asking.view(server)
+            if not view.has_resources:
+                raise incapable(server, "resources")
+            watches.begin(request, server)
+            if not request.is_over:
+                await self._agree(view, uri)
+                request.is_agreed = True
+        except SMCPError:
+            # Nobody waits for the answer of an Agent that left, and who ended the watch knows that there is none.
+            if not request.is_over:
+                raise
+        finally:
+            self._manager.end_watches(watches.settle(request))
+
+    async def _agree(self, view: ResourceView, uri: str) -> None:
+        """Have a server announce the changes of a resource."""
+        server = view.server
         try:
             async with asyncio.timeout(WATCH_SECONDS):
                 await view.want(uri)
-        except BaseException as error:
-            if is_new:
-                self.unwatch(uri, server, caller)
-            match error:
-                case TimeoutError():
-                    raise TimedOutError(f"MCP server {server} did not answer within {WATCH_SECONDS:g} s") from None
-                case MCPError(code=types.METHOD_NOT_FOUND):
-                    raise incapable(server, "resources.subscribe") from None
-                case MCPError():
-                    raise self._read_failure(uri, server, error) from None
-                case SubscriptionLost():
-                    raise InternalError(f"MCP server {server} ended the subscription at once") from None
-                case _:
-                    raise
+        except TimeoutError:
+            raise TimedOutError(f"MCP server {server} did not answer within {WATCH_SECONDS:g} s") from None
+        except MCPError as error:
+            if error.code == types.METHOD_NOT_FOUND:
+                raise incapable(server, "resources.subscribe") from None
+            raise self._read_failure(uri, server, error) from None
+        except SubscriptionLost:
+            raise InternalError(f"MCP server {server} ended the subscription at once") from None
 
     def unwatch(self, uri: str, mcp_server: str | None, caller: Caller) -> None:
         """An Agent does not watch a resource any more; nothing changes if it did not."""

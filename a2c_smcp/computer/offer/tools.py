@@ -91,15 +91,21 @@ class ToolBook:
         return list(self._tools)
 
     @cached_property
-    def digest(self) -> str:
-        """A short text that differs for each list."""
+    def _digest(self) -> str:
         return _digest_of(self._text)
 
-    def written(self, tools: Any) -> Any:
-        """A list of tools for `orjson`: already written, if it is the list of this book."""
+    def written(self, tools: Any) -> tuple[bytes, str]:
+        """A list of tools as JSON, and a short text that differs for each list.
+
+        Raises:
+            TypeError: it cannot be written.
+        """
         # A program may answer with a list of its own. The comparison costs microseconds, because the entries are the
         # same objects; to write 400 tools costs a millisecond.
-        return orjson.Fragment(self._text) if tools == self._tools else tools
+        if tools == self._tools:
+            return self._text, self._digest
+        text = orjson.dumps(tools)
+        return text, _digest_of(text)
 
     def find(self, name: str) -> Entry:
         """The tool of this name.

@@ -10,8 +10,9 @@ from itertools import islice
 import anyio
 
 from a2c_smcp.computer.config.secrets import Redact
+from a2c_smcp.computer.hosting.subscriptions import Watched
 from a2c_smcp.computer.hosting.templates import Templates
-from a2c_smcp.computer.hosting.watching import ResourceWatch, Watched
+from a2c_smcp.computer.hosting.watching import ResourceWatch
 from a2c_smcp.computer.mcp.listing import Listing
 from a2c_smcp.computer.offer.announcer import Change
 from a2c_smcp.computer.offer.budget import ByteBudget
@@ -27,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 MAX_NOTES = 10
 MAX_SKIPPED = 100
+MAX_HOSTS = 10_000
+"""Hosts that are remembered of earlier lists. A server could list documents on other hosts each time."""
 
 
 class ResourceView:
@@ -110,6 +113,7 @@ class ResourceView:
                 f"{self.documents.left_out} of its {len(self.documents.items)} documents are not in the Finder, whose "
                 "index is full (index_bytes); they can be read by their addresses"
             )
+        found += [*self._watch.notes, *self.templates.notes]
         if self._watch.problem is not None:
             found.append(f"its resources cannot be listed: {self._watch.problem}")
         if self.gated_count:
@@ -153,7 +157,9 @@ class ResourceView:
             return
         # Hosts are only added. A document that has just been removed from the list still leads to its server, which
         # then answers that it does not exist.
-        self.hosts |= listing.hosts
+        if listing.hosts - self.hosts:
+            known = self.hosts | listing.hosts
+            self.hosts = known if len(known) <= MAX_HOSTS else frozenset(listing.hosts)
         skips_others = self._skip(listing.skipped)
         taken = {
             Change.WINDOWS: self.windows.take(listing.windows),

@@ -34,9 +34,29 @@ Place: TypeAlias = tuple[str, str]
 """A server, and the address of a resource there."""
 
 
+_AGREED = object()
+"""Holds a watch to which the server has agreed."""
+
+
+@dataclass(eq=False, slots=True)
+class WatchRequest:
+    """A request of an Agent to watch a resource, while it is handled."""
+
+    caller: Caller
+    uri: str
+    server: str | None
+    """The server, once it is known."""
+    is_over: bool = False
+    """Whether the Agent left, or ended the watch, while the request was handled."""
+    is_agreed: bool = False
+    """Whether the server announces the changes."""
+
+
 @dataclass(slots=True)
 class _Watch:
-    callers: set[Caller] = field(default_factory=set[Caller])
+    holders: dict[Caller, set[object]] = field(default_factory=dict[Caller, set[object]])
+    """By Agent: the requests for the watch that are handled, and the agreement of the server. An Agent may send the
+    same request twice at a time; if one fails, the other one counts."""
     was_open: bool = False
     """Whether the server has announced changes before. If it does so again, there was a gap."""
 
@@ -48,36 +68,71 @@ class Watches:
         self._send = send
         self._watches: dict[Place, _Watch] = {}
         self._counts: Counter[Caller] = Counter()
+        self._requests: set[WatchRequest] = set()
+        """The requests that are handled."""
         self._due: dict[Place, None] = {}
         """The resources that changed since their last notice, in order."""
         self._worker: asyncio.Task[None] | None = None
 
     # ----------------------------------------------------------------------------------------------- beginning, ending
 
-    def begin(self, caller: Caller, server: str, uri: str) -> bool:
-        """An Agent watches a resource; False, and nothing changes, if it does so already.
+    # A request takes time: the server has to be found, and to agree. Meanwhile the Agent may leave, or end the watch. A
+    # watch that began afterwards would never end.
+
+    def request(self, caller: Caller, uri: str, server: str | None) -> WatchRequest:
+        """An Agent requests to watch a resource. `settle` ends the request."""
+        request = WatchRequest(caller, uri, server)
+        self._requests.add(request)
+        return request
+
+    def begin(self, request: WatchRequest, server: str) -> None:
+        """The server is known: the Agent watches the resource, for as long as the request is handled.
 
         Raises:
             RateLimitedError: it watches too many, or all Agents together do.
         """
-        watch = self._watches.get((server, uri))
-        if watch is not None and caller in watch.callers:
-            return False
-        if self._counts[caller] >= OF_AN_AGENT or self._counts.total() >= OF_A_COMPUTER:
-            problem = f"{self._counts[caller]} resources are watched, and no more are possible"
-            raise RateLimitedError(f"{problem}; send `watch: false` for one that is not needed")
-        self._watches.setdefault((server, uri), _Watch()).callers.add(caller)
-        self._counts[caller] += 1
-        return True
+        caller, place = request.caller, (server, request.uri)
+        request.server = server
+        if request.is_over:
+            return
+        watch = self._watches.get(place)
+        if watch is None or caller not in watch.holders:
+            if self._counts[caller] >= OF_AN_AGENT or self._counts.total() >= OF_A_COMPUTER:
+                problem = f"{self._counts[caller]} resources are watched, and no more are possible"
+                raise RateLimitedError(f"{problem}; send `watch: false` for one that is not needed")
+            self._counts[caller] += 1
+        self._watches.setdefault(place, _Watch()).holders.setdefault(caller, set()).add(request)
+
+    def settle(self, request: WatchRequest) -> list[Place]:
+        """The request has its answer. The watch goes on if the server agreed. Returns what nobody watches now."""
+        self._requests.discard(request)
+        place = (request.server or "", request.uri)
+        watch = self._watches.get(place)
+        holders = watch.holders.get(request.caller, set()) if watch is not None else set[object]()
+        if request not in holders:
+            return []
+        holders.remove(request)
+        if request.is_agreed:
+            holders.add(_AGREED)
+        return [] if holders else self._end([request.caller], [place])
 
     def end(self, caller: Caller, uri: str, server: str | None = None) -> list[Place]:
         """An Agent does not watch a resource any more, of one server or of any; what nobody watches now."""
+        for request in self._requests:
+            if request.caller == caller and request.uri == uri and (server is None or request.server in (None, server)):
+                request.is_over = True
         return self._end([caller], [place for place in self._watches if place[1] == uri and server in (None, place[0])])
 
     def end_all(self, office_id: str, agent: str | None) -> list[Place]:
         """The Agents of an office, or one of them, watch nothing any more; what nobody watches now."""
-        callers = [each for each in self._counts if each.office_id == office_id and agent in (None, each.agent)]
-        return self._end(callers, list(self._watches))
+
+        def is_meant(caller: Caller) -> bool:
+            return caller.office_id == office_id and agent in (None, caller.agent)
+
+        for request in self._requests:
+            if is_meant(request.caller):
+                request.is_over = True
+        return self._end(list(filter(is_meant, self._counts)), list(self._watches))
 
     def of(self, server: str) -> list[str]:
         """What is watched of a server."""
@@ -94,10 +149,9 @@ class Watches:
         for place in places:
             watch = self._watches[place]
             for caller in callers:
-                if caller in watch.callers:
-                    watch.callers.remove(caller)
+                if watch.holders.pop(caller, None) is not None:
                     self._counts[caller] -= 1
-            if not watch.callers:
+            if not watch.holders:
                 del self._watches[place]
                 self._due.pop(place, None)
                 ended.append(place)

@@ -322,12 +322,8 @@ class SMCPComputerClient(AsyncOfficeClient):
 
     @answers(GET_TOOLS_EVENT)
     async def on_get_tools(self, data: GetToolsReq) -> dict[str, Any]:
-        """Answer `client:get_tools`; with `unchanged`, if the Agent has the current list."""
-        book = self.computer.mcp_manager.book
-        if data.get("known_digest") == book.digest:
-            return {"unchanged": True, "digest": book.digest, "req_id": data["req_id"]}
-        tools = await self.computer.aget_available_tools()
-        return {"tools": tools, "digest": book.digest, "req_id": data["req_id"]}
+        """Answer `client:get_tools`. The digest is added when the answer leaves."""
+        return {"tools": await self.computer.aget_available_tools(), "req_id": data["req_id"]}
 
     @answers(GET_CONFIG_EVENT)
     async def on_get_config(self, data: GetComputerConfigReq) -> Any:
@@ -419,9 +415,11 @@ class SMCPComputerClient(AsyncOfficeClient):
     async def _on_left(self, data: Any = None, *_: Any) -> None:
         """Cancel the calls of an Agent that left the office."""
         notice = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
-        # The notice of a Computer that left has `computer` instead of `agent`; no calls depend on it.
-        if self.office_id is not None and isinstance(agent := notice.get("agent"), str):
-            await self.computer.acancel_office(self.office_id, agent)
+        # The notice of a Computer that left has `computer` instead of `agent`; no calls depend on it. The office is the
+        # one in the notice: this Computer may be about to join another, and stay here if it is rejected there.
+        agent, office = notice.get("agent"), notice.get("office_id", self.office_id)
+        if isinstance(agent, str) and isinstance(office, str):
+            await self.computer.acancel_office(office, agent)
 
     async def _on_unknown(self, event: str, *data: Any) -> Any:
         """Reject a request of an unknown kind; ignore an unknown notice."""
@@ -434,10 +432,9 @@ class SMCPComputerClient(AsyncOfficeClient):
         """Serialize the answer, once, and replace it by an error if it is too large: the Server would disconnect."""
         request = data[0] if data else None
         answer = await handler(request)
-        if event == GET_TOOLS_EVENT and isinstance(answer, dict) and "tools" in answer:
-            given = cast("dict[str, Any]", answer)
-            answer = {**given, "tools": self.computer.mcp_manager.book.written(given["tools"])}
         try:
+            if event == GET_TOOLS_EVENT and isinstance(answer, dict) and "tools" in answer:
+                answer = self._with_digest(cast("dict[str, Any]", answer), cast("GetToolsReq", request))
             written = orjson.dumps(answer)
             # The rest is for the frame around the answer. A Server disconnects a client whose message is too large,
             # which would end every other running call.
@@ -448,6 +445,19 @@ class SMCPComputerClient(AsyncOfficeClient):
             problem = "the answer cannot be written as JSON"
             written = orjson.dumps(_refuse(event, request, InternalError(problem)))
         return orjson.Fragment(written)  # the packet around it takes the bytes as they are
+
+    def _with_digest(self, answer: dict[str, Any], request: GetToolsReq) -> dict[str, Any]:
+        """A list of tools with its digest; without the list, if the Agent has it.
+
+        Raises:
+            TypeError: the list cannot be written.
+        """
+        # Here and not in the handler: a program may override the handler or `aget_available_tools`, and leave out
+        # tools. The digest must be that of the list which the Agent gets.
+        text, digest = self.computer.mcp_manager.book.written(answer["tools"])
+        if request.get("known_digest") != digest:
+            return {**answer, "tools": orjson.Fragment(text), "digest": digest}
+        return {**{key: value for key, value in answer.items() if key != "tools"}, "unchanged": True, "digest": digest}
 
 
 __all__ = ["OfficeRefusedError", "SMCPComputerClient"]

@@ -13,13 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp.client.subscriptions import ServerEvent
+from mcp.shared.exceptions import MCPError
 
 from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.config.secrets import HIDDEN, Redact, Secrets
 from a2c_smcp.computer.hosting.connected import ConnectedServer
+from a2c_smcp.computer.hosting.subscriptions import Watched
 from a2c_smcp.computer.hosting.tool_list import ToolList
-from a2c_smcp.computer.hosting.watching import ResourceWatch, Watched
+from a2c_smcp.computer.hosting.watching import ResourceWatch
 from a2c_smcp.computer.mcp.client import MCPClient
 from a2c_smcp.computer.mcp.conversation import Conversation
 from a2c_smcp.computer.mcp.link import Link
@@ -27,6 +29,7 @@ from a2c_smcp.computer.mcp.oauth.logins import Logins
 from a2c_smcp.computer.mcp.oauth.store import LoginStore
 from a2c_smcp.computer.mcp.processes import Children
 from a2c_smcp.computer.offer import items
+from a2c_smcp.computer.offer import view as view_module
 from a2c_smcp.computer.offer.budget import ByteBudget
 from a2c_smcp.computer.offer.desktop.aggregator import MAX_BYTES, DesktopAggregator
 from a2c_smcp.computer.offer.finder.aggregator import FinderAggregator
@@ -56,6 +59,8 @@ class MemoryServer:
         self.reads: list[str] = []
         self.nulls = False
         self.failing_lists = 0
+        self.refused: dict[str, int] = {}
+        """How often it refuses to announce the changes of a resource."""
         self.lists_nothing = False
         """Whether it does not answer when it is asked what it has."""
         self.held = asyncio.Event()
@@ -79,6 +84,9 @@ class MemoryServer:
                 reply["error"] = {"code": -32000, "message": "try again"}
             case "resources/list":
                 reply["result"] = {"resources": [{"uri": uri, "name": uri} for uri in self.contents]}
+            case "resources/subscribe" if self.refused.get(params["uri"]):
+                self.refused[params["uri"]] -= 1
+                reply["error"] = {"code": -32000, "message": "not yet"}
             case "resources/subscribe":
                 self.subscribed.add(params["uri"])
                 reply["result"] = {}
@@ -293,6 +301,31 @@ async def test_a_list_that_cannot_be_read_is_tried_again_and_harms_nothing() -> 
         await eventually(view.problems)
         await eventually(lambda: view.windows.items)
         assert view.problems() == []
+
+
+@pytest.mark.anyio
+async def test_a_server_that_lists_other_hosts_each_time_fills_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view_module, "MAX_HOSTS", 3)
+    server = MemoryServer()
+    async with viewing(server, list_pause=0) as view:
+        for number in range(20):
+            server.put(f"dpe://host{number}/d", document("d"))
+            await eventually(lambda number=number: f"host{number}" in view.hosts)
+            server.drop(f"dpe://host{number}/d")
+            await eventually(lambda: not view.documents.items)
+            assert f"host{number}" in view.hosts, "it still leads to its server"
+        assert len(view.hosts) <= 4
+
+
+@pytest.mark.anyio
+async def test_a_wanted_resource_is_asked_for_again_until_the_server_agrees() -> None:
+    server = MemoryServer()
+    server.refused = {"note://n": 2}
+    async with viewing(server, list_pause=0.01) as view:
+        with pytest.raises(MCPError):
+            await view.want("note://n")
+        await eventually(lambda: "note://n" in server.subscribed)
+        await view.want("note://n")
 
 
 @pytest.mark.anyio

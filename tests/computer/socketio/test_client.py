@@ -17,11 +17,11 @@ from a2c_smcp.computer import Computer, SMCPComputerClient, server_from
 from a2c_smcp.computer.types import ServerState
 from a2c_smcp.errors import OfficeRefusedError, SMCPError
 from a2c_smcp.server import SMCPNamespace
-from a2c_smcp.smcp import GetComputerConfigRet
+from a2c_smcp.smcp import GetComputerConfigRet, SMCPTool
 from a2c_smcp.utils.results import CallToolResult
 from tests.support.hosting import raw, shelves, text_of
 from tests.support.offices import Office, office
-from tests.support.peer import request, tool_call
+from tests.support.peer import crowd, request, tool_call
 from tests.support.running import running
 from tests.support.waiting import PATIENCE, eventually
 
@@ -279,6 +279,43 @@ async def test_any_exception_under_a_call_becomes_a_result() -> None:
         assert answer["isError"] is True
         assert set(answer["structuredContent"]) == {"error", "error_type"}
         assert "hunter2" not in str(answer)
+
+
+class Choosy(Computer):
+    """A Computer whose program offers some of its tools."""
+
+    hidden: frozenset[str] = frozenset()
+
+    async def aget_available_tools(self) -> list[SMCPTool]:
+        return [tool for tool in await super().aget_available_tools() if tool["name"] not in self.hidden]
+
+
+class ChoosyClient(SMCPComputerClient):
+    """A client whose program does the same for one Agent."""
+
+    hidden: frozenset[str] = frozenset()
+
+    async def on_get_tools(self, data: Any) -> dict[str, Any]:
+        answer = await super().on_get_tools(data)
+        return {**answer, "tools": [tool for tool in answer["tools"] if tool["name"] not in self.hidden]}
+
+
+@pytest.mark.parametrize("place", ["computer", "client"])
+async def test_the_digest_is_that_of_the_list_which_the_agent_gets(place: str) -> None:
+    with running("async") as server:
+        async with Choosy("pc", mcp_servers=[raw()]) as computer, crowd(server) as people:
+            agent = await people.member("agent", "agent", "office")
+            async with ChoosyClient.in_office(computer, server.url, "office") as client:
+                chooser: Any = computer if place == "computer" else client
+                everything = await agent.ask("client:get_tools", request())
+                chooser.hidden = frozenset(("echo",))
+                some = await agent.ask("client:get_tools", request(known_digest=everything["digest"]))
+                assert "echo" not in [tool["name"] for tool in some["tools"]]
+                assert some["digest"] != everything["digest"]
+                unchanged = {"unchanged": True, "digest": some["digest"], "req_id": "r1"}
+                assert await agent.ask("client:get_tools", request(known_digest=some["digest"])) == unchanged
+                chooser.hidden = frozenset()
+                assert await agent.ask("client:get_tools", request(known_digest=some["digest"])) == everything
 
 
 CONFIGS: list[dict[str, Any]] = [

@@ -6,7 +6,6 @@ fails.
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -21,6 +20,7 @@ from a2c_smcp.computer.mcp.client import filled
 from a2c_smcp.computer.mcp.conversation import Conversation, Message
 from a2c_smcp.computer.mcp.failures import CannotStart
 from a2c_smcp.computer.mcp.link import Link
+from a2c_smcp.computer.mcp.parsing import parse
 from a2c_smcp.computer.mcp.transports.remote import RemoteClient
 from a2c_smcp.computer.mcp.transports.watched_http import WatchedClient, demand_in
 
@@ -114,12 +114,8 @@ class SseClient(RemoteClient):
             async for event in events:
                 if event.event != "message" or not event.data:
                     continue
-                try:
-                    message = json.loads(event.data)
-                except ValueError:
-                    message = None
-                if not conversation.receive(message):
-                    self._on_noise(event.data)
+                if not conversation.receive(parse(event.data)):
+                    self._on_noise(event.data[:4_000])
         except httpx2.HTTPError as error:
             reason = f"lost the connection: {error}" if str(error) else "lost the connection"
         finally:

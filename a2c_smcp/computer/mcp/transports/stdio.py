@@ -14,11 +14,11 @@ import anyio
 import orjson
 
 from a2c_smcp.computer.config.model import StdioParameters
-from a2c_smcp.computer.config.placeholders import map_strings
 from a2c_smcp.computer.mcp.client import MCPClient, filled
 from a2c_smcp.computer.mcp.conversation import Conversation, Message
 from a2c_smcp.computer.mcp.failures import CannotStart
 from a2c_smcp.computer.mcp.link import Link
+from a2c_smcp.computer.mcp.parsing import parse
 from a2c_smcp.computer.mcp.processes import default_environment
 from a2c_smcp.utils.system.processes import program
 
@@ -126,19 +126,14 @@ class _Reader:
 
     def _parse(self, line: bytes) -> Any:
         try:
-            return orjson.loads(line if self._encoding is None else line.decode(self._encoding, self._errors))
+            if self._encoding is None:
+                return orjson.loads(line)
         except ValueError:
             pass
-        try:  # orjson is strict; servers send NaN, a byte order mark, or half of a surrogate pair
-            value = json.loads(line.decode(self._encoding or "utf-8-sig", self._errors))
-            return map_strings(value, _without_surrogates)
-        except (ValueError, RecursionError):
+        try:
+            return parse(line.decode(self._encoding or "utf-8-sig", self._errors))
+        except ValueError:
             return None
-
-
-def _without_surrogates(text: str) -> str:
-    # The answer to an Agent is written by orjson, which rejects a text with half of a surrogate pair.
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _is_utf8(parameters: StdioParameters) -> bool:

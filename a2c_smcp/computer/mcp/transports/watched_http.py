@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
@@ -13,10 +15,14 @@ from mcp_types import INTERNAL_ERROR
 from a2c_smcp.computer.mcp.link import Link
 from a2c_smcp.computer.mcp.oauth.access import Access, Bearer
 from a2c_smcp.computer.mcp.oauth.demand import Demand
+from a2c_smcp.computer.mcp.parsing import flattened
 
 SESSION_HEADER = "mcp-session-id"
 _OURS = secrets.token_hex(16)
 """Marks errors of this module: an MCP server cannot imitate it."""
+_ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
+"""What ends an event of a stream."""
+_SEPARATED = re.compile(r"(\n\n|\r\n\r\n|\r\r)")
 
 
 class WatchedClient(httpx2.AsyncClient):
@@ -52,7 +58,7 @@ class WatchedClient(httpx2.AsyncClient):
             # MCP: 404 for a request with a session id means that the session has expired, and a new one is needed.
             if response.status_code == 404 and SESSION_HEADER in request.headers:
                 self._link.lose("ended the session")
-        return response
+        return await _readable(response)
 
     def _demanded(self, request: httpx2.Request, status: int, demand: Demand) -> httpx2.Response:
         """The answer to a request that needs a login: an error of MCP, by which the call recognizes the demand."""
@@ -61,6 +67,59 @@ class WatchedClient(httpx2.AsyncClient):
             self._link.lose(demand.reason)
         error = {"code": INTERNAL_ERROR, "message": demand.reason, "data": _OURS}
         return httpx2.Response(status, json={"jsonrpc": "2.0", "id": None, "error": error}, request=request)
+
+
+async def _readable(response: httpx2.Response) -> httpx2.Response:
+    """A response without the parts of its JSON that are too deep to be read.
+
+    The library parses JSON with a limit on nesting, and gives up a whole message: one tool with a deep schema would
+    cost the list of all tools.
+    """
+    kind = response.headers.get("content-type", "").lower()
+    if kind.startswith("text/event-stream") and response.is_success:
+        return _replaced(response, stream=_Events(response))
+    if not kind.startswith("application/json"):
+        return response
+    shallow = flattened((await response.aread()).decode(errors="replace"))
+    return response if shallow is None else _replaced(response, content=shallow.encode())
+
+
+def _replaced(response: httpx2.Response, **body: Any) -> httpx2.Response:
+    # What these two say is true of the original body only.
+    headers = [each for each in response.headers.multi_items() if each[0] not in ("content-encoding", "content-length")]
+    return httpx2.Response(
+        response.status_code, headers=headers, request=response.request, extensions=response.extensions, **body
+    )
+
+
+class _Events(httpx2.AsyncByteStream):
+    """The events of a response, each as a whole: a part of one is of no use to a reader."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        self._response = response
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        held = bytearray()
+        async for chunk in self._response.aiter_bytes():
+            searched = max(len(held) - 3, 0)  # the end of an event may be in two chunks
+            held += chunk
+            end = max((at + len(mark) for mark in _ENDS if (at := held.rfind(mark, searched)) >= 0), default=0)
+            if end:
+                yield _shallow(bytes(held[:end]))
+                del held[:end]
+        if held:
+            yield _shallow(bytes(held))
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+
+
+def _shallow(events: bytes) -> bytes:
+    text = events.decode(errors="replace")
+    if flattened(text) is None:
+        return events
+    # One by one: an event whose brackets do not match must not concern the next one.
+    return "".join(flattened(each) or each for each in _SEPARATED.split(text)).encode()
 
 
 def demand_in(response: httpx2.Response) -> dict[str, Any] | None:

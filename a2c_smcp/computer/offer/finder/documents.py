@@ -15,7 +15,7 @@ from typing import Any
 
 import anyio
 
-from a2c_smcp.computer.hosting.watching import Watched
+from a2c_smcp.computer.hosting.subscriptions import Watched
 from a2c_smcp.computer.mcp.failures import in_words
 from a2c_smcp.computer.mcp.listing import ListedDocument
 from a2c_smcp.computer.offer.finder.index import DocumentIndex, Filed
