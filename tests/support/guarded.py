@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sys
 from collections.abc import Generator
 from typing import Any
@@ -11,8 +12,12 @@ import httpx2
 
 from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.computer.config.model import MCPServerConfig
+from a2c_smcp.computer.mcp.oauth.store import FILE, LoginStore
+from a2c_smcp.computer.types import ServerState
 from tests.support.mcp_servers import AUTO, SERVERS, HttpServer
 from tests.support.waiting import PATIENCE
+
+WAITING = ServerState.WAITING_FOR_LOGIN
 
 
 class Guarded(HttpServer):
@@ -45,6 +50,19 @@ def guarded(transport: str = "streamable") -> Generator[Guarded]:
     """Run the server."""
     with contextlib.closing(Guarded(transport)) as server:
         yield server
+
+
+def record(store: LoginStore) -> dict[str, Any]:
+    """The one login in a store, as it is on disk."""
+    return json.loads(next(store.folder.glob(f"*/{FILE}")).read_bytes())["login"]
+
+
+def outdate(store: LoginStore, seconds: float = 0) -> None:
+    """Let the token of the one stored login be due for renewal: it expires so many seconds after it was obtained."""
+    file = next(store.folder.glob(f"*/{FILE}"))
+    kept = json.loads(file.read_bytes())
+    kept["login"] |= {"expires_at": kept["login"]["obtained_at"] + seconds}
+    file.write_text(json.dumps(kept), "utf-8")
 
 
 BROWSER = f"{sys.executable} -m tests.support.guarded %s"
