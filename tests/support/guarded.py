@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+import time
 from collections.abc import Generator
 from typing import Any
 
@@ -57,11 +58,12 @@ def record(store: LoginStore) -> dict[str, Any]:
     return json.loads(next(store.folder.glob(f"*/{FILE}")).read_bytes())["login"]
 
 
-def outdate(store: LoginStore, seconds: float = 0) -> None:
-    """Let the token of the one stored login be due for renewal: it expires so many seconds after it was obtained."""
+def outdate(store: LoginStore, seconds_left: float = 0) -> None:
+    """Let the token of the one stored login expire in so many seconds, after an hour."""
     file = next(store.folder.glob(f"*/{FILE}"))
     kept = json.loads(file.read_bytes())
-    kept["login"] |= {"expires_at": kept["login"]["obtained_at"] + seconds}
+    expires_at = time.time() + seconds_left
+    kept["login"] |= {"obtained_at": expires_at - 3600, "expires_at": expires_at}
     file.write_text(json.dumps(kept), "utf-8")
 
 

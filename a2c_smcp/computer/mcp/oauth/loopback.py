@@ -43,7 +43,8 @@ class Listener:
 
     def expect(self, authorization_url: str) -> None:
         """Accept the answer to this authorization request."""
-        self._state = parse_qs(urlsplit(authorization_url).query).get("state", [None])[0]
+        # The last one: the query of the authorization server's own address comes first.
+        self._state = parse_qs(urlsplit(authorization_url).query).get("state", [None])[-1]
 
     async def wait(self) -> AuthorizationCodeResult:
         """The answer of the authorization server.
@@ -75,10 +76,11 @@ class Listener:
 
     def _answer(self, head: bytes) -> bytes:
         method, _, rest = head.decode("latin-1").partition(" ")
-        parts = urlsplit(rest.partition(" ")[0])
-        if method != "GET" or parts.path != self._path:
+        # Not `urlsplit`, which takes `//x` for a host, and rejects some targets.
+        path, _, query_text = rest.partition(" ")[0].partition("?")
+        if method != "GET" or path != self._path:
             return _page("404 Not Found", "Not found", "This is not the address of a login.")
-        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        query = {name: values[0] for name, values in parse_qs(query_text).items()}
         # Every page in the browser can send a request to this address. One without the state must not end the login.
         state = query.get("state", "")
         if self._state is None or not secrets.compare_digest(state.encode(), self._state.encode()):

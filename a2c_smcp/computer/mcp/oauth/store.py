@@ -17,6 +17,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -26,7 +27,7 @@ from pydantic import BaseModel, ConfigDict
 
 from a2c_smcp.computer.config.input_sources import Keyring
 from a2c_smcp.computer.config.secrets import hide, hide_in_text
-from a2c_smcp.utils.system.files import lock_folder, write_private_file
+from a2c_smcp.utils.system.files import belongs_to_another, lock_folder, write_private_file
 from a2c_smcp.utils.system.paths import state_folder
 
 logger = logging.getLogger(__name__)
@@ -103,6 +104,11 @@ class Login(BaseModel):
         return self.renew_at is not None and time.time() >= self.renew_at
 
     @property
+    def is_expired(self) -> bool:
+        """Whether its token has expired."""
+        return self.expires_at is not None and time.time() >= self.expires_at
+
+    @property
     def secrets(self) -> list[str]:
         """What must not appear in any text."""
         found = [self.tokens.access_token, self.tokens.refresh_token] if self.tokens is not None else []
@@ -116,16 +122,22 @@ class Login(BaseModel):
             "issuer": str(self.metadata.issuer) if self.metadata is not None else self.issuer,
             "scope": self.tokens.scope if self.tokens is not None else None,
             "state": self._state(),
-            "since": self.obtained_at,
-            "expires": self.expires_at,
+            "since": _date(self.obtained_at),
+            "expires": _date(self.expires_at),
         }
 
     def _state(self) -> str:
         if self.tokens is None:
             return "login needed"
-        if self.tokens.refresh_token or self.expires_at is None or self.expires_at > time.time():
-            return "logged in"
-        return "expired"
+        return "expired" if self.is_expired and not self.tokens.refresh_token else "logged in"
+
+
+def _date(seconds: float | None) -> str | None:
+    """A time for a program to read; None if there is none, or it is beyond all calendars."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds else None
+    except (ValueError, OverflowError, OSError):  # a lifetime is whatever the authorization server says
+        return None
 
 
 class LoginStore:
@@ -202,7 +214,7 @@ class LoginStore:
 
         Raises:
             StoreBusy: the lock is held for too long.
-            OSError: the folder cannot be created.
+            OSError: the folder cannot be created, or belongs to another user.
         """
         async with self._lock(self.folder / place.name):
             yield
@@ -214,6 +226,8 @@ class LoginStore:
         await asyncio.to_thread(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
         deadline = time.monotonic() + LOCK_SECONDS
         while (handle := lock_folder(folder)) is None:
+            if belongs_to_another(folder):  # as after `sudo a2c …`
+                raise PermissionError(f"{folder} belongs to another user")
             if time.monotonic() > deadline:
                 raise StoreBusy(f"another process keeps {folder} locked")
             await asyncio.sleep(LOCK_PAUSE)
