@@ -61,7 +61,7 @@ else:
         return None
 
     def belongs_to_another(folder: Path) -> bool:
-        """Whether another user owns a folder: `lock_folder` will never succeed."""
+        """Whether another user owns a folder, so that `lock_folder` will never succeed."""
         return folder.lstat().st_uid != os.geteuid()
 
     def others_may_read(path: Path) -> bool:

@@ -38,6 +38,8 @@ KEY = "key"
 LOCK_PAUSE = 0.05
 LOCK_SECONDS = 120.0
 """For other processes to finish with a login: a little longer than two requests to an authorization server may take."""
+KEY_PAUSE = 60.0
+"""Between two looks into a keyring that does not give the key: it may be unlocked later."""
 EARLY = 60.0
 """Seconds before its expiry at which a token is renewed; at most a tenth of its lifetime."""
 
@@ -145,9 +147,8 @@ class LoginStore:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
-        self._keyring = Keyring("logins", "logins are kept in files that only their owner can read", logging.INFO)
         self._key: Fernet | None = None
-        self._has_looked = False
+        self._looked_at: float | None = None
 
     @property
     def folder(self) -> Path:
@@ -224,10 +225,11 @@ class LoginStore:
     @asynccontextmanager
     async def _lock(self, folder: Path) -> AsyncGenerator[None]:
         await asyncio.to_thread(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
+        for each in (self.folder, folder):
+            if belongs_to_another(each):  # as with `sudo --preserve-env a2c …`, or after it
+                raise PermissionError(f"{each} belongs to another user")
         deadline = time.monotonic() + LOCK_SECONDS
         while (handle := lock_folder(folder)) is None:
-            if belongs_to_another(folder):  # as after `sudo a2c …`
-                raise PermissionError(f"{folder} belongs to another user")
             if time.monotonic() > deadline:
                 raise StoreBusy(f"another process keeps {folder} locked")
             await asyncio.sleep(LOCK_PAUSE)
@@ -240,9 +242,9 @@ class LoginStore:
         try:
             kept: dict[str, Any] = json.loads(await asyncio.to_thread(file.read_bytes))
             if "sealed" in kept:
-                key = await self._look_for_key()
+                key = await self._look_for_key(is_needed=True)
                 if key is None:
-                    logger.warning("%s is encrypted, and its key in the keyring cannot be read", file)
+                    logger.warning("%s is encrypted, and the keyring does not give the key: unlock it, or log in", file)
                     return None
                 return Login.model_validate_json(key.decrypt(kept["sealed"]))
             return Login.model_validate(kept["login"])
@@ -253,16 +255,21 @@ class LoginStore:
             logger.warning("%s is not a login that can be read (%s); log in again", file, type(error).__name__)
             return None
 
-    async def _look_for_key(self) -> Fernet | None:
-        """The key in the keyring, created if there is none yet; None without a keyring."""
-        if self._has_looked:
+    async def _look_for_key(self, *, is_needed: bool = False) -> Fernet | None:
+        """The key in the keyring, created if there is none yet; None without a keyring. If it `is_needed`, a keyring
+        that gave no key a while ago is asked again."""
+        if self._looked_at is not None and (
+            self._key is not None or not is_needed or time.monotonic() < self._looked_at + KEY_PAUSE
+        ):
             return self._key
         async with self._lock(self.folder):  # two processes must not create two keys
-            text = await self._keyring.get(KEY)
+            # A new one for each look: it does not ask a keyring again that failed, or did not answer.
+            keyring = Keyring("logins", "logins are kept in files that only their owner can read", logging.INFO)
+            text = await keyring.get(KEY)
             if text is None:
-                await self._keyring.set(KEY, Fernet.generate_key().decode())
-                text = await self._keyring.get(KEY)  # some keyrings accept everything and store nothing
+                await keyring.set(KEY, Fernet.generate_key().decode())
+                text = await keyring.get(KEY)  # some keyrings accept everything and store nothing
         with contextlib.suppress(ValueError):
             self._key = Fernet(text) if text is not None else None
-        self._has_looked = True
+        self._looked_at = time.monotonic()
         return self._key
