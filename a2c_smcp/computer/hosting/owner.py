@@ -303,11 +303,12 @@ class Owner(Generic[AudienceT]):
 
     async def _own(self) -> None:
         """Connect, and connect again, until the server is stopped or is not restarted any more."""
-        restarts = Restarts(self._policy)
+        restarts, is_first = Restarts(self._policy), True
         try:
             with anyio.CancelScope() as self._scope:
                 while not self._stop.is_set():
-                    ending = await self._live(restarts)
+                    ending = await self._live(restarts, is_first=is_first)
+                    is_first = False
                     if self._stop.is_set():
                         break
                     if ending.demand is not None and self._access is not None:
@@ -340,7 +341,7 @@ class Owner(Generic[AudienceT]):
         self._settled.clear()
         self._become(ServerState.STARTING)
 
-    async def _live(self, restarts: Restarts) -> Ending:
+    async def _live(self, restarts: Restarts, *, is_first: bool) -> Ending:
         """One connection, from opening it to its end."""
         started = time.monotonic()
         ending: Ending | None = None
@@ -362,6 +363,8 @@ class Owner(Generic[AudienceT]):
                 )
                 helpers.start_soon(connected.run)
                 self._become(ServerState.READY)
+                if not is_first:  # the log has why it was not
+                    logger.info("MCP server %s is ready", self.name)
                 reason = await self._until_the_end(connection.link)
                 # From here on the server counts as gone: running calls get this reason, and the state changes before
                 # the connection is closed, because closing may take seconds with a server that does not react.

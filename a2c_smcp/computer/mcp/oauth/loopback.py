@@ -92,7 +92,7 @@ class Listener:
             return _page("400 Bad Request", "Not accepted", "The authorization code is missing.")
         if not self._outcome.done():
             self._outcome.set_result(AuthorizationCodeResult(code=query["code"], state=state, iss=query.get("iss")))
-        return _page("200 OK", "Thank you", "The login continues at the Computer. You can close this page.")
+        return _page("200 OK", "Login received", "The Computer completes the login. You can close this window.")
 
     def _fail(self, error: str, description: str) -> None:
         if not self._outcome.done():
