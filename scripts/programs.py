@@ -1,7 +1,7 @@
-"""Bring nginx, Caddy and Redis for the tests with them, into .venv/programs: from Debian's packages, without installing
-them.
+"""Bring nginx, Caddy, Redis and Chromium for the tests with them, from Debian's packages.
 
-Where that does not work, those tests are skipped; not in CI, where it has to.
+The first three are unpacked into .venv/programs, without installing them. Chromium needs many other packages, so it is
+installed, which only root may do. Where that does not work, those tests are skipped; not in CI, where it has to.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 PACKAGES = {
@@ -18,20 +19,28 @@ PACKAGES = {
     "caddy": ["caddy"],
     "redis-server": ["redis-server", "redis-tools", "libjemalloc2", "liblzf1", "libatomic1"],
 }
-"""The programs, and the packages that each of them needs."""
+"""The programs that are unpacked, and the packages that each of them needs."""
+INSTALLED = {"chromium": ["chromium"], "chromedriver": ["chromium-driver"]}
+"""The programs that are installed, and the packages that each of them needs."""
 TARGET = Path(__file__).parent.parent / ".venv" / "programs"
 
 
 def main() -> int:
     """Bring what this machine does not have; the exit code."""
-    missing = [name for name in PACKAGES if find(name) is None]
+    is_complete = all([_bring_missing(PACKAGES, bring), _bring_missing(INSTALLED, install)])
+    return 0 if is_complete or not os.environ.get("CI") else 1
+
+
+def _bring_missing(programs: dict[str, list[str]], method: Callable[[list[str]], None]) -> bool:
+    """Bring those of the programs that this machine does not have; whether it has all of them now."""
+    missing = [name for name in programs if find(name) is None]
     try:
         if missing:
-            bring([package for name in missing for package in PACKAGES[name]])
+            method([package for name in missing for package in programs[name]])
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"{', '.join(missing)} cannot be had here ({error}): the tests with them are skipped")
-        return 1 if os.environ.get("CI") else 0
-    return 0
+        return False
+    return True
 
 
 def find(name: str) -> str | None:
@@ -53,12 +62,29 @@ def bring(packages: list[str]) -> None:
         OSError, CalledProcessError: that is not possible here.
     """
     with tempfile.TemporaryDirectory() as folder:
-        download = ["apt-get", "--quiet", "download", *packages]
-        if subprocess.run(download, cwd=folder, capture_output=True, check=False).returncode:
-            subprocess.run(["apt-get", "--quiet", "update"], capture_output=True, check=True)
-            subprocess.run(download, cwd=folder, capture_output=True, check=True)
+        _apt(["download", *packages], folder)
         for package in Path(folder).glob("*.deb"):
             subprocess.run(["dpkg", "-x", str(package), str(TARGET)], check=True)
+
+
+def install(packages: list[str]) -> None:
+    """Install packages, with what they need.
+
+    Raises:
+        OSError, CalledProcessError: that is not possible here.
+    """
+    if getattr(os, "geteuid", int)() != 0:
+        raise PermissionError(f"as root: apt-get install {' '.join(packages)}")
+    _apt(["install", "--yes", "--no-install-recommends", *packages])
+
+
+def _apt(words: list[str], folder: str | None = None) -> None:
+    """Run apt-get; with new lists of packages, if it does not work with the old ones."""
+    command = ["apt-get", "--quiet", *words]
+    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    if subprocess.run(command, cwd=folder, env=env, capture_output=True, check=False).returncode:
+        subprocess.run(["apt-get", "--quiet", "update"], capture_output=True, check=True)
+        subprocess.run(command, cwd=folder, env=env, capture_output=True, check=True)
 
 
 if __name__ == "__main__":

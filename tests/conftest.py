@@ -19,6 +19,8 @@ from tests.support.running import Kind, Running, running
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
 
+pytest_plugins = ["tests.support.browser"]
+
 GUARD = pytest.StashKey[Guard]()
 
 

@@ -18,6 +18,7 @@ from a2c_smcp.computer.config.model import MCPServerConfig, MCPServerInput, inpu
 from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.hosting.status import ServerStatus
 from a2c_smcp.computer.mcp.oauth.access import LOGIN_SECONDS, OpenUrl
+from a2c_smcp.computer.mcp.oauth.logins import LOGIN_COMMAND
 from a2c_smcp.computer.mcp.oauth.store import LoginStore
 from a2c_smcp.computer.offer.announcer import Announcer, Change
 from a2c_smcp.computer.offer.asking import Asking
@@ -69,7 +70,8 @@ class Computer:
 
     An MCP server is `starting`, `ready`, `stopping` and `stopped`. If it ends by itself, it is `restarting`, or
     `failed` if it is not restarted. A remote server that demands a login is `waiting for login`: `alogin` logs in. Its
-    tools can be called while it is `ready`. Logins are kept for this user; `login_store` keeps them elsewhere.
+    tools can be called while it is `ready`. Logins are kept for this user; `login_store` keeps them elsewhere. The
+    status of such a server names `login_command`, followed by the server.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class Computer:
         index_bytes: int = INDEX_BYTES,
         patience: float = PATIENCE,
         login_store: LoginStore | None = None,
+        login_command: str = LOGIN_COMMAND,
     ) -> None:
         self.name = name
         self._resolver = input_resolver or InputResolver()
@@ -114,6 +117,7 @@ class Computer:
             cache_bytes=cache_bytes,
             index_bytes=index_bytes,
             login_store=login_store,
+            login_command=login_command,
         )
         self._patience = patience
         asking = Asking(self.mcp_manager, self._resolver.secrets.redact)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import signal
 from collections.abc import Generator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from tests.support.guarded import BROWSER, Guarded, guarded
 from tests.support.mcp_servers import AUTO, ROOT, write_config
-from tests.support.process import WarmProcess, a2c, computer_process
+from tests.support.process import WarmProcess, a2c, computer_process, server_process
 from tests.support.systems import posix_only
 
 
@@ -47,8 +50,9 @@ def test_owner_logs_in_and_out(server: Guarded, config: str, env: dict[str, str]
     before = a2c("computer", "--config", config, "status", env=env)
     assert before.returncode == 1
     assert "waiting for login" in before.stdout
-    assert "a2c computer login guarded" in before.stdout
-    login = a2c("computer", "--config", config, "login", "guarded", env=env)
+    shown = re.search(r"log in with: a2c (.*)$", before.stdout.replace("\n", ""))
+    assert shown is not None
+    login = a2c(*shlex.split(shown[1]), env=env)  # the command works as it is shown
     assert (login.returncode, login.stderr) == (0, "")
     assert login.stdout.endswith("logged in to guarded: 2 tools\n")
     assert a2c("computer", "--config", config, "call", "echo", "text=hi", env=env).returncode == 0
@@ -60,6 +64,45 @@ def test_owner_logs_in_and_out(server: Guarded, config: str, env: dict[str, str]
     assert (logout.returncode, logout.stdout) == (0, "logged out of guarded\n")
     assert server.control()["refresh"] == []
     assert a2c("computer", "--config", config, "status", env=env).returncode == 1
+
+
+def test_program_reads_the_outcome_as_json(server: Guarded, config: str, env: dict[str, str]) -> None:
+    login = a2c("computer", "--config", config, "login", "guarded", "--json", env=env)
+    assert login.returncode == 0
+    assert "/authorize?" in login.stderr
+    status = json.loads(login.stdout)
+    assert (status["name"], status["state"], status["tools"]) == ("guarded", "ready", 2)
+    stored = json.loads(a2c("computer", "login", "--list", "--json", env=env).stdout)
+    assert datetime.fromisoformat(stored[0]["since"]) < datetime.fromisoformat(stored[0]["expires"])
+
+
+def test_list_shows_a_login_that_never_ends(server: Guarded, config: str, env: dict[str, str]) -> None:
+    server.behave(lifetime=10**15)
+    assert a2c("computer", "--config", config, "login", "guarded", env=env).returncode == 0
+    assert server.url in a2c("computer", "login", "--list", env=env).stdout
+
+
+def test_call_that_lacks_rights_is_reported_to_the_owner_and_the_agent(
+    server: Guarded, config: str, env: dict[str, str]
+) -> None:
+    a2c("computer", "--config", config, "login", "guarded", env=env)
+    with server_process() as hub:
+        office = ["--url", hub.url, "--office", "o"]
+        with computer_process("--config", config, *office, "--name", "pc", env=env) as service:
+            service.wait_for("1 of 1 MCP servers ready")
+            service.wait_for("in office o as pc")
+            for _ in range(2):
+                outcome = a2c("agent", *office, "call", "pc", "admin")
+                assert outcome.returncode == 1
+                assert "needs a login with further rights" in outcome.stdout
+                assert "a2c computer login guarded" in outcome.stdout
+            service.wait_for(r"further rights \(admin\); log in with: a2c computer --config .* login guarded")
+            assert service.text.count("further rights (admin)") == 1
+            a2c("computer", "--config", config, "login", "guarded", env=env)
+            assert a2c("agent", *office, "call", "pc", "admin").stdout == "done\n"
+            a2c("computer", "--config", config, "logout", "guarded", env=env)
+            assert a2c("agent", *office, "call", "pc", "echo", "text=hi").returncode == 1
+            service.wait_for("requires a login; log in with")
 
 
 def test_address_needs_no_configuration(server: Guarded, env: dict[str, str]) -> None:
@@ -101,6 +144,8 @@ def test_unknown_server_is_named(config: str, env: dict[str, str]) -> None:
     outcome = a2c("computer", "--config", config, "login", "gaurded", env=env)
     assert outcome.returncode == 2
     assert "did you mean guarded?" in outcome.stderr
+    without = a2c("computer", "login", "guarded", env=env)
+    assert (without.returncode, "--config FILE" in without.stderr) == (2, True)
     assert a2c("computer", "--config", config, "login", env=env).returncode == 2
 
 

@@ -43,7 +43,6 @@ class State:
         self.access: dict[str, tuple[float, str]] = {}
         self.refresh: dict[str, str] = {}
         self.counts: dict[str, int] = {}
-        self.revoked: list[str] = []
 
     def count(self, what: str) -> None:
         self.counts[what] = self.counts.get(what, 0) + 1
@@ -110,7 +109,9 @@ async def register(request: Request) -> Response:
 async def authorize(request: Request) -> Response:
     asked = dict(request.query_params)
     state.count("authorizations")
-    answer = {"state": asked["state"], "iss": state.behaviour.get("iss", base(request))}
+    answer = {"state": asked["state"]}
+    if (iss := state.behaviour.get("iss", base(request))) is not None:
+        answer["iss"] = iss
     if state.behaviour.get("deny"):
         answer |= {"error": "access_denied", "error_description": "not today"}
     else:
@@ -132,6 +133,8 @@ async def token(request: Request) -> Response:
             return RedirectResponse("https://untrusted.example/token", 307)
         case "broken":
             return Response("try later", 503)
+        case "answer":
+            return JSONResponse(state.behaviour["answer"])
         case _:
             pass
     match form["grant_type"]:
@@ -156,6 +159,11 @@ async def token(request: Request) -> Response:
 async def _endless() -> AsyncGenerator[bytes]:
     for _ in range(1_000):
         yield b" " * 1_000_000
+
+
+async def _slow() -> AsyncGenerator[bytes]:
+    yield b" " * 1_000_000
+    await asyncio.sleep(3600)
 
 
 def _tokens(scope: str, *, with_refresh: bool = True) -> Response:
@@ -205,7 +213,10 @@ class Guard:
         metadata_url = f"{base(request)}/.well-known/oauth-protected-resource{scope['path']}"
         if not state.is_valid(found):
             challenge = f'Bearer scope="read", resource_metadata="{metadata_url}"'
-            await Response("no", 401, {"WWW-Authenticate": challenge})(scope, receive, send)
+            headers = {"WWW-Authenticate": challenge}
+            is_endless = bool(state.behaviour.get("endless_rejection"))
+            rejection = StreamingResponse(_slow(), 401, headers) if is_endless else Response("no", 401, headers)
+            await rejection(scope, receive, send)
             return
         if b'"admin"' in body and "admin" not in state.access[found][1].split():
             challenge = f'Bearer error="insufficient_scope", scope="admin", resource_metadata="{metadata_url}"'

@@ -195,12 +195,13 @@ lasting: set[int] = set()
 
 
 def descendants() -> set[int]:
-    """The living processes that this one started, directly or not, except those of `tests.support.warm` and `lasting`
-    ones."""
+    """The living processes that this one started, directly or not, except those of `tests.support.warm`, `lasting`
+    ones and what these started."""
     found: set[int] = set()
     for child in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
-            is_kept = child.pid in lasting or any("multiprocessing." in word for word in child.cmdline())
+            line = {child.pid, *(parent.pid for parent in child.parents())} if lasting else set[int]()
+            is_kept = not lasting.isdisjoint(line) or any("multiprocessing." in word for word in child.cmdline())
             if child.status() != psutil.STATUS_ZOMBIE and not is_kept:
                 found.add(child.pid)
     return found

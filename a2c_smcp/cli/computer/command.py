@@ -228,7 +228,7 @@ def login(
     elif server is None:
         fail("name the MCP server, or add --list", 2)
     else:
-        _run(context.obj, lambda host: logins.log_in(host, server), only=server)
+        _run(context.obj, lambda host: logins.log_in(host, server, as_json), only=server)
 
 
 @app.command()

@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Coroutine
 from functools import cached_property
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,9 +16,11 @@ from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config.input_sources import Keyring
 from a2c_smcp.computer.config.inputs import InputResolver
 from a2c_smcp.computer.config.policy import Policy
+from a2c_smcp.computer.mcp.oauth.logins import LOGIN_COMMAND
 from a2c_smcp.errors import ForbiddenError, NotAuthenticatedError, OfficeRefusedError, SMCPError
 from a2c_smcp.utils.backoff import Backoff
 from a2c_smcp.utils.logger import RedactingFormatter
+from a2c_smcp.utils.system.terminals import quote
 
 if TYPE_CHECKING:
     from a2c_smcp.cli.computer.command import Options
@@ -58,6 +61,7 @@ class Host:
             policy=Policy(start_timeout=options.start_timeout),
             on_status_changed=on_status_changed,
             require_subscribe=options.require_subscribe,
+            login_command=login_command(options.config),
         )
         self.reloader = (
             Reloader(options.config, loaded, self.computer)
@@ -162,6 +166,11 @@ class Host:
                 delay = backoff.next()
                 logger.warning("%s; trying again in %.0f s", error, delay)
             await asyncio.sleep(delay)
+
+
+def login_command(config: Path | None) -> str:
+    """What the owner types to log in to an MCP server of a configuration, before its name."""
+    return LOGIN_COMMAND if config is None else f"a2c computer --config {quote(str(config))} login"
 
 
 def allow_everything(req_id: str, server: str, tool: str, parameters: dict[str, Any]) -> bool:

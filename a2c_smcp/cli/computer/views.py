@@ -119,7 +119,7 @@ def logins(stored: Iterable[dict[str, Any]]) -> RenderableType:
     """The stored logins."""
     table = Table(Column("server", overflow="fold"), "state", "rights", "authorization server", "since", box=None)
     for login in stored:
-        since = datetime.fromtimestamp(login["since"]).strftime("%Y-%m-%d %H:%M") if login["since"] else ""
+        since = datetime.fromisoformat(login["since"]).astimezone().strftime("%Y-%m-%d %H:%M") if login["since"] else ""
         words = (login["url"], login["state"], login["scope"] or "", login["issuer"])
         table.add_row(*map(escape, words), since)
     return table if table.row_count else "no logins are stored"

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from a2c_smcp.cli.computer.host import login_command
 from a2c_smcp.cli.doctor.findings import Report, count
 from a2c_smcp.cli.doctor.options import Address, Options, keep_secret
 from a2c_smcp.cli.doctor.programs import check_program
@@ -143,8 +144,9 @@ class _Telling:
         """Report whether the server is ready, what it offers, and why it failed."""
         name = status.name
         if status.state is ServerState.WAITING_FOR_LOGIN:
-            file = f" --config {quote(str(self._options.config))}" if self._options.config is not None else ""
-            self._report.fail(f"{name} waits for a login", f"log in with: a2c computer{file} login {quote(name)}")
+            reason, _, _ = (status.reason or "requires a login").partition("; log in with: ")
+            command = login_command(self._options.config)
+            self._report.fail(f"{name} {reason}", f"log in with: {command} {quote(name)}")
             return
         if status.state is not ServerState.READY:
             reason = status.reason or f"did not start within {self._options.start_timeout:g} s"

@@ -19,7 +19,7 @@ from a2c_smcp.computer.hosting.watching import ResourceWatch
 from a2c_smcp.computer.mcp.client import MCPClient
 from a2c_smcp.computer.mcp.failures import CannotStart
 from a2c_smcp.computer.mcp.oauth.access import OpenUrl
-from a2c_smcp.computer.mcp.oauth.logins import Logins
+from a2c_smcp.computer.mcp.oauth.logins import LOGIN_COMMAND, Logins
 from a2c_smcp.computer.mcp.oauth.store import LoginStore
 from a2c_smcp.computer.mcp.processes import Children
 from a2c_smcp.computer.mcp.session import Session
@@ -49,6 +49,7 @@ class Host(Generic[AudienceT]):
         on_change: Callable[[str], None],
         on_configured: Callable[[], None],
         login_store: LoginStore | None = None,
+        login_command: str = LOGIN_COMMAND,
     ) -> None:
         self._resolver = resolver
         self._policy = policy
@@ -60,7 +61,7 @@ class Host(Generic[AudienceT]):
         # exclude each other.
         self._turns: dict[str, asyncio.Lock] = {}
         self._children = Children()
-        self._logins = Logins(login_store or LoginStore(), resolver.secrets)
+        self._logins = Logins(login_store or LoginStore(), resolver.secrets, login_command)
         self._is_closed = False
 
     # ----------------------------------------------------------------------------------------------------------- asking

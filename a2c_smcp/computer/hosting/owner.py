@@ -36,14 +36,11 @@ from a2c_smcp.computer.mcp.oauth.demand import Demand
 from a2c_smcp.computer.mcp.oauth.logins import Logins
 from a2c_smcp.computer.mcp.processes import Children
 from a2c_smcp.computer.mcp.questions import Asker
-from a2c_smcp.errors import LoginRefusedError
+from a2c_smcp.errors import LoginNeededError, LoginRefusedError
 from a2c_smcp.utils.results import CallToolResult
 from a2c_smcp.utils.system.terminals import quote
 
 logger = logging.getLogger(__name__)
-
-LOGIN_COMMAND = "log in with: a2c computer login {}"
-"""What the owner types."""
 
 Resolve: TypeAlias = Callable[[BaseServerConfig], Awaitable[dict[str, Any]]]
 """Fills the placeholders in a server's parameters."""
@@ -92,7 +89,9 @@ class Owner(Generic[AudienceT]):
             logins=logins,
             log_level=config.kept_level,
         )
+        self._login_command = logins.command
         self._access: Access | None = None
+        self._reported: Demand | None = None
         self._tools = ToolList(config, policy, redact, lambda: self._on_change(self))
         self._connected: ConnectedServer[AudienceT] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -188,7 +187,7 @@ class Owner(Generic[AudienceT]):
         return (f"it {self._asking(demand)}",) if demand is not None else ()
 
     def _asking(self, demand: Demand) -> str:
-        return f"{self._redact(demand.reason)}; {LOGIN_COMMAND.format(quote(self.name))}"
+        return f"{self._redact(demand.reason)}; log in with: {self._login_command} {quote(self.name)}"
 
     async def call_tool(
         self,
@@ -202,11 +201,23 @@ class Owner(Generic[AudienceT]):
 
         Raises:
             ServerGone: the server is not ready, or ended during the call.
+            LoginNeededError, LoginRefusedError: the call needs a login, or another one.
             ToolFailedError: the server rejected the call, or answered something that is no result; its words are kept.
         """
         if self._connected is None:
             raise ServerGone(f"MCP server {self.name} {self.obstacle}")
-        return await self._connected.call_tool(tool, arguments, label, on_progress, asker)
+        try:
+            return await self._connected.call_tool(tool, arguments, label, on_progress, asker)
+        except (LoginNeededError, LoginRefusedError):
+            self._report_demand()
+            raise
+
+    def _report_demand(self) -> None:
+        """Tell the owner once what a call lacks. A server that rejects all requests waits, and reports that itself."""
+        demand = self._access.demand if self._access is not None else None
+        if demand is not None and demand.challenge.status == 403 and demand != self._reported:
+            self._reported = demand
+            logger.warning("MCP server %s %s", self.name, self._asking(demand))
 
     # ----------------------------------------------------------------------------------------------- logging in and out
 
@@ -221,7 +232,8 @@ class Owner(Generic[AudienceT]):
             if self._state is ServerState.WAITING_FOR_LOGIN:
                 self._settled.clear()
             await self._settled.wait()
-        elif self._state is ServerState.FAILED:
+        elif self._state in (ServerState.FAILED, ServerState.RESTARTING):
+            await self.stop()  # a restart may be half a minute away
             self.start()
             await self.wait_settled()
         self._on_change(self)  # a server that is ready may have had a note about its login
@@ -293,11 +305,12 @@ class Owner(Generic[AudienceT]):
 
     async def _own(self) -> None:
         """Connect, and connect again, until the server is stopped or is not restarted any more."""
-        restarts = Restarts(self._policy)
+        restarts, is_first = Restarts(self._policy), True
         try:
             with anyio.CancelScope() as self._scope:
                 while not self._stop.is_set():
-                    ending = await self._live(restarts)
+                    ending = await self._live(restarts, is_first=is_first)
+                    is_first = False
                     if self._stop.is_set():
                         break
                     if ending.demand is not None and self._access is not None:
@@ -325,11 +338,12 @@ class Owner(Generic[AudienceT]):
         self._become(ServerState.WAITING_FOR_LOGIN, ending.reason)
         logger.warning("MCP server %s %s", self.name, ending.reason)
         await access.wait_changed()
-        logger.info("MCP server %s has a new login; connecting", self.name)
+        outcome = "has a new login" if access.has_login else "has no login any more"
+        logger.info("MCP server %s %s; connecting", self.name, outcome)
         self._settled.clear()
         self._become(ServerState.STARTING)
 
-    async def _live(self, restarts: Restarts) -> Ending:
+    async def _live(self, restarts: Restarts, *, is_first: bool) -> Ending:
         """One connection, from opening it to its end."""
         started = time.monotonic()
         ending: Ending | None = None
@@ -351,6 +365,8 @@ class Owner(Generic[AudienceT]):
                 )
                 helpers.start_soon(connected.run)
                 self._become(ServerState.READY)
+                if not is_first:  # the log has why it was not
+                    logger.info("MCP server %s is ready", self.name)
                 reason = await self._until_the_end(connection.link)
                 # From here on the server counts as gone: running calls get this reason, and the state changes before
                 # the connection is closed, because closing may take seconds with a server that does not react.

@@ -24,6 +24,7 @@ from a2c_smcp.computer.hosting.watching import ResourceWatch
 from a2c_smcp.computer.mcp.conversation import OnProgress
 from a2c_smcp.computer.mcp.failures import in_words
 from a2c_smcp.computer.mcp.oauth.access import LOGIN_SECONDS, OpenUrl
+from a2c_smcp.computer.mcp.oauth.logins import LOGIN_COMMAND
 from a2c_smcp.computer.mcp.oauth.store import LoginStore
 from a2c_smcp.computer.mcp.questions import Asker
 from a2c_smcp.computer.mcp.session import Session
@@ -73,6 +74,7 @@ class MCPServerManager:
         cache_bytes: int = CACHE_BYTES,
         index_bytes: int = INDEX_BYTES,
         login_store: LoginStore | None = None,
+        login_command: str = LOGIN_COMMAND,
     ) -> None:
         self.auto_connect = auto_connect
         resolver = resolver or InputResolver()
@@ -90,6 +92,7 @@ class MCPServerManager:
             on_change=self._changed,
             on_configured=self._configured,
             login_store=login_store,
+            login_command=login_command,
         )
         self._change = asyncio.Event()
         self._book = ToolBook()

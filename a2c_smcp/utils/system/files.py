@@ -28,6 +28,10 @@ if sys.platform == "win32":
             return None
         return handle
 
+    def belongs_to_another(folder: Path) -> bool:
+        """Whether another user owns a folder. Windows protects profiles by folder, so this one is ours."""
+        return False
+
     def others_may_read(path: Path) -> bool:
         """Whether the mode of a file lets other users read it. Windows has no modes; it protects profiles by folder."""
         return False
@@ -55,6 +59,10 @@ else:
             pass
         os.close(handle)
         return None
+
+    def belongs_to_another(folder: Path) -> bool:
+        """Whether another user owns a folder, so that `lock_folder` will never succeed."""
+        return folder.lstat().st_uid != os.geteuid()
 
     def others_may_read(path: Path) -> bool:
         """Whether the mode of a file lets other users read it."""

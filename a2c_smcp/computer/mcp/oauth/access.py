@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Callable
+import time
+from collections.abc import Callable
 from inspect import isawaitable
 
 import httpx2
@@ -18,7 +19,7 @@ from mcp.client.auth import OAuthFlowError
 from pydantic import ValidationError
 
 from a2c_smcp.computer.config.oauth import CODE, OAuthParameters
-from a2c_smcp.computer.config.secrets import Secrets
+from a2c_smcp.computer.config.secrets import Secrets, hide, hide_in_text
 from a2c_smcp.computer.mcp.oauth.challenge import Challenge
 from a2c_smcp.computer.mcp.oauth.demand import Demand
 from a2c_smcp.computer.mcp.oauth.endpoints import Endpoints, Unreachable, Untrusted
@@ -36,14 +37,16 @@ RENEW_SECONDS = 100.0
 """For all requests of a login without a person."""
 CLOSE_SECONDS = 5.0
 """For a renewal to finish when its server is stopped."""
+EARLY_PAUSE = 5.0
+"""Between two attempts to renew a token that is still valid."""
 LOOK_SECONDS = 1.0
 """Between two looks at the store while a server waits for a login."""
 MAX_STEP_UPS = 3
 """How often further rights are requested without a person before they count as refused."""
 SHOWN = 300
 
-_FAILURES = (OAuthFlowError, Untrusted, httpx2.InvalidURL, ValueError)
-"""Errors of a login that another attempt would not change. A `ValueError` is an answer that cannot be read."""
+_FAILURES = (OAuthFlowError, Untrusted, httpx2.InvalidURL, ValueError, OverflowError)
+"""Errors of a login that another attempt would not change. The last two are of an answer that cannot be read."""
 OpenUrl = Callable[[str], object]
 """Shows an address to a person; it may be async. The result False means that it cannot be shown."""
 
@@ -62,6 +65,7 @@ class Access:
         self._stamp: Stamp | None = None
         self._is_loaded = False
         self._renewal: asyncio.Task[str | None] | None = None
+        self._next_early_renewal = 0.0
         self._changed = asyncio.Event()
         self._step_ups = 0
 
@@ -83,14 +87,21 @@ class Access:
         Raises:
             httpx2.TransportError: it must be renewed, and the authorization server does not answer.
         """
-        if not self._is_loaded:
+        # A look at the file system for each request: the owner may have logged in or out with another process.
+        if not self._is_loaded or self._stamp != self._store.stamp(self._place):
             await self._load()
         login = self._login
         if login is None or login.tokens is None:
             return None
-        if login.is_due and (login.tokens.refresh_token or not self.needs_person):
-            return await self._renew(login.tokens.access_token, Challenge())
-        return login.tokens.access_token
+        token = login.tokens.access_token
+        if not login.is_due or not (login.tokens.refresh_token or not self.needs_person):
+            return token
+        if login.is_expired:
+            return await self._renew(token, Challenge())
+        # The token still works. The request must not wait for an authorization server, nor fail with it.
+        if time.monotonic() >= self._next_early_renewal:
+            self._start_renewal(token, Challenge())
+        return token
 
     async def after(self, used: str | None, response: httpx2.Response) -> str | None:
         """Another token for a request that was rejected with this one; None, and a `demand`, if there is none.
@@ -102,10 +113,6 @@ class Access:
         if challenge is None:
             return None
         self.demand = None
-        if self._stamp != self._store.stamp(self._place):
-            await self._load()  # another process logged in, or renewed the token
-            if (found := self._access_token) not in (None, used):
-                return found
         if challenge.status == 403:
             return await self._step_up(used, challenge)
         if used is None and self.needs_person:
@@ -162,18 +169,24 @@ class Access:
 
     async def _renew(self, used: str | None, challenge: Challenge) -> str | None:
         """A token other than the used one; None if a login is needed. All requests wait for one renewal."""
-        if self._renewal is None:
-            self._renewal = asyncio.create_task(self._renewed(used, challenge), name="renew a login")
-            self._renewal.add_done_callback(self._renewal_ended)
         try:
-            return await asyncio.shield(self._renewal)
+            return await asyncio.shield(self._start_renewal(used, challenge))
         except (Unreachable, StoreBusy, OSError) as error:
             raise httpx2.ConnectError(self._words(error)) from None
 
+    def _start_renewal(self, used: str | None, challenge: Challenge) -> asyncio.Task[str | None]:
+        """The renewal that is running, or a new one."""
+        if self._renewal is None:
+            self._renewal = asyncio.create_task(self._renewed(used, challenge), name="renew a login")
+            self._renewal.add_done_callback(self._renewal_ended)
+        return self._renewal
+
     def _renewal_ended(self, task: asyncio.Task[str | None]) -> None:
         self._renewal = None
-        if not task.cancelled():
-            task.exception()  # retrieved here: the request that waited for it may have been cancelled
+        # The exception is retrieved here: the request that waited for it may have been cancelled.
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._next_early_renewal = time.monotonic() + EARLY_PAUSE
+            logger.debug("a login at %s was not renewed: %s", self._shown_url, self._words(error))
 
     async def _renewed(self, used: str | None, challenge: Challenge) -> str | None:
         # Imported late: it takes long, and most Computers need no login.
@@ -209,7 +222,15 @@ class Access:
                     await self._keep(login.model_copy(update={"tokens": None, "expires_at": None}))
                 self.demand = Demand(challenge, f"requires a new login: {why}")
                 return None
-            await self._keep(renewed)
+            try:
+                await self._keep(renewed)
+            except (OSError, StoreBusy) as error:
+                # The new token works, and the old one does not: the call must not fail for the sake of the next start.
+                logger.warning(
+                    "the renewed login at %s cannot be stored (%s): the next start needs a new one",
+                    self._shown_url,
+                    self._words(error),
+                )
             return self._access_token
 
     # ----------------------------------------------------------------------------------------------- logging in and out
@@ -223,7 +244,12 @@ class Access:
         from a2c_smcp.computer.mcp.oauth.flows import Flow  # as in `_renewed`
 
         challenge = self.demand.challenge if self.demand is not None else None
-        await self._load()
+        try:
+            # Locked, although it only reads: a person should not log in for a login that cannot be stored.
+            async with self._store.locked(self._place):
+                await self._load()
+        except (OSError, StoreBusy) as error:
+            raise LoginRefusedError(f"no login can be stored: {error}") from None
         login = self._login or self._empty()
         if challenge is None:
             is_step_up = login.tokens is not None and login.demanded_scope is not None
@@ -288,18 +314,18 @@ class Access:
 
     async def _revoke(self, login: Login) -> None:
         """Tell the authorization server that the tokens are not used any more, if it wants to know."""
-        endpoint = login.metadata.revocation_endpoint if login.metadata is not None else None
-        if endpoint is None or login.tokens is None:
-            return
-        client = login.client_info.client_id if login.client_info is not None else self.settings.client_id
-        secret = login.client_info.client_secret if login.client_info is not None else self.settings.client_secret
-        data = {"token": login.tokens.refresh_token or login.tokens.access_token}
-        data |= {"client_id": client} if client else {}
-        data |= {"client_secret": secret} if secret else {}
+        from a2c_smcp.computer.mcp.oauth.flows import Flow  # as in `_renewed`
+
         # The login is forgotten in any case. A server that cannot be reached must not keep the owner from that.
-        with contextlib.suppress(Unreachable, Untrusted):
-            async with Endpoints(self.url) as endpoints:
-                await endpoints.send(httpx2.Request("POST", str(endpoint), data=data))
+        try:
+            async with asyncio.timeout(RENEW_SECONDS), Endpoints(self.url) as endpoints:
+                await Flow(login, self.settings, endpoints).revoke()
+        except (*_FAILURES, Unreachable, TimeoutError) as error:
+            logger.warning(
+                "the login at %s is removed here, but its authorization server did not revoke it (%s)",
+                self._shown_url,
+                self._words(error),
+            )
 
     # ---------------------------------------------------------------------------------------------------------- waiting
 
@@ -320,6 +346,10 @@ class Access:
                 task.cancel()
 
     # -------------------------------------------------------------------------------------------------------- internals
+
+    @property
+    def _shown_url(self) -> str:
+        return hide_in_text(self.url, hide)
 
     def _empty(self) -> Login:
         return Login(url=self._place.url, client=self._place.client, issuer=self._place.issuer)
@@ -346,29 +376,9 @@ class Access:
             self.demand = None
         self._login = login
 
-    def _words(self, error: Exception) -> str:
-        if isinstance(error, ValidationError):  # its text quotes the answer, which may have a token
+    def _words(self, error: BaseException) -> str:
+        # The text of a validation error quotes the answer, which may have a token. The library puts it into its own.
+        cause = error.__cause__ or error.__context__
+        if isinstance(error, ValidationError | OverflowError) or isinstance(cause, ValidationError):
             return "the authorization server gave an invalid answer"
-        return one_line(self._secrets.redact(str(error), SHOWN))
-
-
-class Bearer(httpx2.Auth):
-    """Adds the token to the requests of a transport, and tries again once with another one."""
-
-    requires_response_body = False
-
-    def __init__(self, access: Access) -> None:
-        self._access = access
-
-    async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """Authenticate one request."""
-        token = await self._access.token()
-        if token is not None:
-            request.headers["Authorization"] = f"Bearer {token}"
-        response = yield request
-        if response.status_code not in (401, 403):
-            return
-        other = await self._access.after(token, response)
-        if other is not None:
-            request.headers["Authorization"] = f"Bearer {other}"
-            yield request
+        return one_line(self._secrets.redact(str(error) or type(error).__name__, SHOWN))

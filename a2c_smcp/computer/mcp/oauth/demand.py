@@ -26,6 +26,10 @@ class Demand:
         kind, outcome = LoginNeededError, "needs a login"
         if self.is_refused:
             kind, outcome = LoginRefusedError, "rejects the login"
+        elif self.challenge.status == 403:
+            outcome = "needs a login with further rights"
         message = f"The owner of this Computer must log in to the MCP server {server}: a2c computer login {server}"
         hint = {"action": "login", "message": message}
-        return kind(f"MCP server {server} {outcome}", details={"mcp_server": server, "auth_hint": hint})
+        # An Agent's model sees only the text of a result, and can tell its user.
+        text = f"MCP server {server} {outcome}. {message}"
+        return kind(text, details={"mcp_server": server, "auth_hint": hint})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import socket
 from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
@@ -57,14 +58,26 @@ def check_endpoint(url: str, server: str) -> None:
 
 
 def _is_local(host: str) -> bool:
+    """Whether a host means this machine, its link, or a group of machines."""
+    host = host.rstrip(".")
     if is_loopback(host):
         return True
+    address = _address(host)
+    if address is None:
+        return False
+    # An address of the link serves the credentials of cloud machines, and `0.0.0.0` is this machine.
+    return address.is_loopback or address.is_link_local or address.is_unspecified or address.is_multicast
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
-        return False
-    # An address of the link serves the credentials of cloud machines, and `0.0.0.0` is this machine.
-    return address.is_link_local or address.is_unspecified or address.is_multicast
+        try:
+            return ipaddress.IPv4Address(socket.inet_aton(host))  # `127.1` and `0x7f000001` are 127.0.0.1, too
+        except OSError:
+            return None
+    return (address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None) or address
 
 
 class Endpoints:

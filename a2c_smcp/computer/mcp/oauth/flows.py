@@ -109,6 +109,19 @@ class Flow:
                 await self._advance(flow, await anext(flow))
         return self._result(provider) if self._shelf.tokens is not self._login.tokens else None
 
+    async def revoke(self) -> None:
+        """Revoke the tokens, if the authorization server supports that.
+
+        Raises:
+            Untrusted: an address in the login must not be used.
+            Unreachable: the authorization server does not answer.
+            OAuthFlowError: the authorization server rejects the request.
+        """
+        provider = self._provider(self._login)
+        request = await provider.revocation() if isinstance(provider, Restored) else None
+        if request is not None and (await self._endpoints.send(request)).status_code >= 300:
+            raise OAuthFlowError(f"it answered HTTP {self._endpoints.status}")
+
     async def _advance(self, flow: AsyncGenerator[httpx2.Request, httpx2.Response], outgoing: httpx2.Request) -> None:
         """Send the requests of a provider until it wants to send the one to the MCP server."""
         while outgoing is not self._request:
@@ -198,6 +211,9 @@ class Flow:
         return provider
 
     async def _show(self, url: str) -> None:
+        # The endpoint may have a query of its own (RFC 6749, section 3.1), and the library adds a second one to it.
+        endpoint, _, query = url.rpartition("?")
+        url = f"{endpoint}{'&' if '?' in endpoint else '?'}{query}"
         check_endpoint(url, self._login.url)
         if self._listener is None or self._show_url is None:
             raise OAuthFlowError("a person must log in")
@@ -244,10 +260,10 @@ _is_own: ContextVar[bool] = ContextVar("is_own", default=False)
 
 
 class _Reported(logging.Filter):
-    """Drops tracebacks of flows that run here: their errors reach the owner as one line, without secrets."""
+    """Drops the errors of flows that run here: they reach the owner as one line, without secrets."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        return not (_is_own.get() and record.exc_info)
+        return not (_is_own.get() and record.levelno >= logging.WARNING)
 
 
 logging.getLogger("mcp.client.auth.oauth2").addFilter(_Reported())

@@ -43,7 +43,8 @@ class Listener:
 
     def expect(self, authorization_url: str) -> None:
         """Accept the answer to this authorization request."""
-        self._state = parse_qs(urlsplit(authorization_url).query).get("state", [None])[0]
+        # The last one: the query of the authorization server's own address comes first.
+        self._state = parse_qs(urlsplit(authorization_url).query).get("state", [None])[-1]
 
     async def wait(self) -> AuthorizationCodeResult:
         """The answer of the authorization server.
@@ -75,10 +76,11 @@ class Listener:
 
     def _answer(self, head: bytes) -> bytes:
         method, _, rest = head.decode("latin-1").partition(" ")
-        parts = urlsplit(rest.partition(" ")[0])
-        if method != "GET" or parts.path != self._path:
+        # Not `urlsplit`, which takes `//x` for a host, and rejects some targets.
+        path, _, query_text = rest.partition(" ")[0].partition("?")
+        if method != "GET" or path != self._path:
             return _page("404 Not Found", "Not found", "This is not the address of a login.")
-        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        query = {name: values[0] for name, values in parse_qs(query_text).items()}
         # Every page in the browser can send a request to this address. One without the state must not end the login.
         state = query.get("state", "")
         if self._state is None or not secrets.compare_digest(state.encode(), self._state.encode()):
@@ -90,7 +92,7 @@ class Listener:
             return _page("400 Bad Request", "Not accepted", "The authorization code is missing.")
         if not self._outcome.done():
             self._outcome.set_result(AuthorizationCodeResult(code=query["code"], state=state, iss=query.get("iss")))
-        return _page("200 OK", "Thank you", "The login continues at the Computer. You can close this page.")
+        return _page("200 OK", "Login received", "The Computer completes the login. You can close this window.")
 
     def _fail(self, error: str, description: str) -> None:
         if not self._outcome.done():

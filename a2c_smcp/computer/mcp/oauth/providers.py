@@ -3,6 +3,7 @@ a configured issuer, and a choice of how a client authenticates."""
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
@@ -23,6 +24,9 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from a2c_smcp.computer.config.oauth import OAuthParameters
 from a2c_smcp.computer.mcp.oauth.store import Login
 
+_TOKEN = re.compile(r"[\x21-\x7e]+")
+"""The characters of a token (RFC 6749, appendix A.12), without the space, which would end it in a header."""
+
 
 class Shelf:
     """Gives a provider what is stored, and takes what it obtains."""
@@ -36,7 +40,13 @@ class Shelf:
         return self.tokens
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Take new tokens."""
+        """Take new tokens.
+
+        Raises:
+            OAuthFlowError: the token cannot be used.
+        """
+        if not _TOKEN.fullmatch(tokens.access_token):
+            raise OAuthFlowError("the authorization server gave a token that a request cannot carry")
         self.tokens = tokens
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
@@ -61,6 +71,27 @@ class Restored(OAuthClientProvider):
         context.protected_resource_metadata = self.login.resource
         context.auth_server_url = self.login.authorization_server
         context.token_expiry_time = self.login.expires_at
+
+    async def revocation(self) -> httpx2.Request | None:
+        """The request that revokes the tokens (RFC 7009); None if the authorization server does not support that."""
+        await self._initialize()
+        context = self.context
+        endpoint = context.oauth_metadata.revocation_endpoint if context.oauth_metadata is not None else None
+        if endpoint is None or context.current_tokens is None or context.client_info is None:
+            return None
+        self._choose_method()
+        token = context.current_tokens.refresh_token or context.current_tokens.access_token
+        data = {"token": token, "client_id": context.client_info.client_id}
+        data, headers = context.prepare_token_auth(data)
+        return httpx2.Request("POST", str(endpoint), data=data, headers=headers)
+
+    def _choose_method(self) -> None:
+        """Decide how a client authenticates that has a secret, and no method assigned to it."""
+        metadata, client = self.context.oauth_metadata, self.context.client_info
+        if client is not None and client.client_secret and client.token_endpoint_auth_method is None:
+            supported = metadata.token_endpoint_auth_methods_supported if metadata is not None else None
+            is_post = supported is not None and "client_secret_basic" not in supported
+            client.token_endpoint_auth_method = "client_secret_post" if is_post else "client_secret_basic"
 
     def _select_authorization_server(self, advertised: list[str]) -> str:
         if self.issuer is None:
@@ -108,23 +139,25 @@ class CodeProvider(Restored):
         metadata = self.context.oauth_metadata
         if self.issuer is not None and (metadata is None or not issuers_match(str(metadata.issuer), self.issuer)):
             raise OAuthFlowError(f"no metadata of the authorization server {self.issuer}, which is configured")
-        challenges = metadata.code_challenge_methods_supported if metadata is not None else None
-        if challenges is not None and "S256" not in challenges:
-            raise OAuthFlowError("the authorization server does not support PKCE with S256")
+        if metadata is not None:
+            self._check_pkce(metadata.code_challenge_methods_supported)
         self._choose_method()
         return await super()._perform_authorization()
+
+    def _check_pkce(self, methods: list[str] | None) -> None:
+        # MCP 2025-11-25: a client refuses an authorization server that does not announce PKCE. Some support it and do
+        # not say so; the owner who names the authorization server accepts that.
+        if methods is None and self.issuer is None:
+            raise OAuthFlowError(
+                "the authorization server does not announce PKCE, which MCP requires; "
+                'to accept that, name it as "issuer" in the "oauth" setting of the server'
+            )
+        if methods is not None and "S256" not in methods:
+            raise OAuthFlowError("the authorization server does not support PKCE with S256")
 
     async def _refresh_token(self) -> httpx2.Request:
         self._choose_method()
         return await super()._refresh_token()
-
-    def _choose_method(self) -> None:
-        """Decide how a client authenticates that has a secret, and no method assigned to it."""
-        metadata, client = self.context.oauth_metadata, self.context.client_info
-        if client is not None and client.client_secret and client.token_endpoint_auth_method is None:
-            supported = metadata.token_endpoint_auth_methods_supported if metadata is not None else None
-            is_post = supported is not None and "client_secret_basic" not in supported
-            client.token_endpoint_auth_method = "client_secret_post" if is_post else "client_secret_basic"
 
 
 class SecretProvider(Restored, ClientCredentialsOAuthProvider):

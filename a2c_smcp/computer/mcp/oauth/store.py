@@ -17,6 +17,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -26,7 +27,7 @@ from pydantic import BaseModel, ConfigDict
 
 from a2c_smcp.computer.config.input_sources import Keyring
 from a2c_smcp.computer.config.secrets import hide, hide_in_text
-from a2c_smcp.utils.system.files import lock_folder, write_private_file
+from a2c_smcp.utils.system.files import belongs_to_another, lock_folder, write_private_file
 from a2c_smcp.utils.system.paths import state_folder
 
 logger = logging.getLogger(__name__)
@@ -37,6 +38,8 @@ KEY = "key"
 LOCK_PAUSE = 0.05
 LOCK_SECONDS = 120.0
 """For other processes to finish with a login: a little longer than two requests to an authorization server may take."""
+KEY_PAUSE = 60.0
+"""Between two looks into a keyring that does not give the key: it may be unlocked later."""
 EARLY = 60.0
 """Seconds before its expiry at which a token is renewed; at most a tenth of its lifetime."""
 
@@ -103,6 +106,11 @@ class Login(BaseModel):
         return self.renew_at is not None and time.time() >= self.renew_at
 
     @property
+    def is_expired(self) -> bool:
+        """Whether its token has expired."""
+        return self.expires_at is not None and time.time() >= self.expires_at
+
+    @property
     def secrets(self) -> list[str]:
         """What must not appear in any text."""
         found = [self.tokens.access_token, self.tokens.refresh_token] if self.tokens is not None else []
@@ -116,16 +124,22 @@ class Login(BaseModel):
             "issuer": str(self.metadata.issuer) if self.metadata is not None else self.issuer,
             "scope": self.tokens.scope if self.tokens is not None else None,
             "state": self._state(),
-            "since": self.obtained_at,
-            "expires": self.expires_at,
+            "since": _date(self.obtained_at),
+            "expires": _date(self.expires_at),
         }
 
     def _state(self) -> str:
         if self.tokens is None:
             return "login needed"
-        if self.tokens.refresh_token or self.expires_at is None or self.expires_at > time.time():
-            return "logged in"
-        return "expired"
+        return "expired" if self.is_expired and not self.tokens.refresh_token else "logged in"
+
+
+def _date(seconds: float | None) -> str | None:
+    """A time for a program to read; None if there is none, or it is beyond all calendars."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds else None
+    except (ValueError, OverflowError, OSError):  # a lifetime is whatever the authorization server says
+        return None
 
 
 class LoginStore:
@@ -133,9 +147,8 @@ class LoginStore:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
-        self._keyring = Keyring("logins", "logins are kept in files that only their owner can read", logging.INFO)
         self._key: Fernet | None = None
-        self._has_looked = False
+        self._looked_at: float | None = None
 
     @property
     def folder(self) -> Path:
@@ -202,7 +215,7 @@ class LoginStore:
 
         Raises:
             StoreBusy: the lock is held for too long.
-            OSError: the folder cannot be created.
+            OSError: the folder cannot be created, or belongs to another user.
         """
         async with self._lock(self.folder / place.name):
             yield
@@ -212,6 +225,9 @@ class LoginStore:
     @asynccontextmanager
     async def _lock(self, folder: Path) -> AsyncGenerator[None]:
         await asyncio.to_thread(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
+        for each in (self.folder, folder):
+            if belongs_to_another(each):  # as with `sudo --preserve-env a2c …`, or after it
+                raise PermissionError(f"{each} belongs to another user")
         deadline = time.monotonic() + LOCK_SECONDS
         while (handle := lock_folder(folder)) is None:
             if time.monotonic() > deadline:
@@ -226,9 +242,9 @@ class LoginStore:
         try:
             kept: dict[str, Any] = json.loads(await asyncio.to_thread(file.read_bytes))
             if "sealed" in kept:
-                key = await self._look_for_key()
+                key = await self._look_for_key(is_needed=True)
                 if key is None:
-                    logger.warning("%s is encrypted, and its key in the keyring cannot be read", file)
+                    logger.warning("%s is encrypted, and the keyring does not give the key: unlock it, or log in", file)
                     return None
                 return Login.model_validate_json(key.decrypt(kept["sealed"]))
             return Login.model_validate(kept["login"])
@@ -239,16 +255,21 @@ class LoginStore:
             logger.warning("%s is not a login that can be read (%s); log in again", file, type(error).__name__)
             return None
 
-    async def _look_for_key(self) -> Fernet | None:
-        """The key in the keyring, created if there is none yet; None without a keyring."""
-        if self._has_looked:
+    async def _look_for_key(self, *, is_needed: bool = False) -> Fernet | None:
+        """The key in the keyring, created if there is none yet; None without a keyring. If it `is_needed`, a keyring
+        that gave no key a while ago is asked again."""
+        if self._looked_at is not None and (
+            self._key is not None or not is_needed or time.monotonic() < self._looked_at + KEY_PAUSE
+        ):
             return self._key
         async with self._lock(self.folder):  # two processes must not create two keys
-            text = await self._keyring.get(KEY)
+            # A new one for each look: it does not ask a keyring again that failed, or did not answer.
+            keyring = Keyring("logins", "logins are kept in files that only their owner can read", logging.INFO)
+            text = await keyring.get(KEY)
             if text is None:
-                await self._keyring.set(KEY, Fernet.generate_key().decode())
-                text = await self._keyring.get(KEY)  # some keyrings accept everything and store nothing
+                await keyring.set(KEY, Fernet.generate_key().decode())
+                text = await keyring.get(KEY)  # some keyrings accept everything and store nothing
         with contextlib.suppress(ValueError):
             self._key = Fernet(text) if text is not None else None
-        self._has_looked = True
+        self._looked_at = time.monotonic()
         return self._key

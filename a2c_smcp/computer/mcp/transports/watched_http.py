@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR
 
 from a2c_smcp.computer.mcp.link import Link
-from a2c_smcp.computer.mcp.oauth.access import Access, Bearer
+from a2c_smcp.computer.mcp.oauth.access import Access
 from a2c_smcp.computer.mcp.oauth.demand import Demand
 from a2c_smcp.computer.mcp.parsing import flattened
 
@@ -34,24 +34,30 @@ class WatchedClient(httpx2.AsyncClient):
         super().__init__(
             headers={name: str(value) for name, value in (headers or {}).items()},
             timeout=httpx2.Timeout(timeout, read=read_timeout),
-            auth=Bearer(access) if access is not None else None,
         )
         self._link = link
         self._access = access
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a request."""
+        if request.method == "DELETE" and self._link.demand is not None and self._link.lost.done():
+            # The library ends its session. Without a login, the server would only reject that, too.
+            return httpx2.Response(204, request=request)
+        is_whole = not options.pop("stream", False)
         try:
-            response = await super().send(request, **options)
+            response = await self._send_with_login(request, options)
+            try:
+                if (demand := self._demand_of(response)) is not None:
+                    await response.aclose()  # unread: the body of a rejection may never end
+                    return self._demanded(request, response.status_code, demand)
+                if is_whole:
+                    await response.aread()
+            except BaseException:
+                await response.aclose()
+                raise
         except httpx2.TransportError as error:
             self._link.doubt(f"the connection failed: {error}" if str(error) else "the connection failed")
             raise
-        if self._access is not None:
-            if response.status_code < 300:
-                self._access.accept()
-            elif (demand := self._access.reject(response)) is not None:
-                await response.aclose()
-                return self._demanded(request, response.status_code, demand)
         # 405 for GET is no failure: a server without an event stream of its own answers so.
         if response.status_code >= 400 and (request.method, response.status_code) != ("GET", 405):
             self._link.hint = f"HTTP {response.status_code} {response.reason_phrase}"
@@ -59,6 +65,37 @@ class WatchedClient(httpx2.AsyncClient):
             if response.status_code == 404 and SESSION_HEADER in request.headers:
                 self._link.lose("ended the session")
         return await _readable(response)
+
+    async def _send_with_login(self, request: httpx2.Request, options: dict[str, Any]) -> httpx2.Response:
+        """Send a request with the token of the login, and again with another one if the server rejects it."""
+        # Not as an `httpx2.Auth`: the library would read the whole rejection before the second attempt.
+        token = await self._access.token() if self._access is not None else None
+        response = await self._send_with(token, request, options)
+        if self._access is None or response.status_code not in (401, 403):
+            return response
+        try:
+            other = await self._access.after(token, response)
+        except BaseException:
+            await response.aclose()
+            raise
+        if other is None:
+            return response
+        await response.aclose()
+        return await self._send_with(other, request, options)
+
+    async def _send_with(self, token: str | None, request: httpx2.Request, options: dict[str, Any]) -> httpx2.Response:
+        if token is not None:
+            request.headers["Authorization"] = f"Bearer {token}"
+        return await super().send(request, stream=True, **options)
+
+    def _demand_of(self, response: httpx2.Response) -> Demand | None:
+        """What the server demands if it rejects a request, also with the newest token."""
+        if self._access is None:
+            return None
+        if response.status_code < 300:
+            self._access.accept()
+            return None
+        return self._access.reject(response)
 
     def _demanded(self, request: httpx2.Request, status: int, demand: Demand) -> httpx2.Response:
         """The answer to a request that needs a login: an error of MCP, by which the call recognizes the demand."""
