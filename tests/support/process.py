@@ -26,8 +26,8 @@ Command = list[str]
 _CHANCE = random.SystemRandom()
 """Not the shared one, which hypothesis seeds: two workers would choose the same ports."""
 _TRUSTED = os.environ.get("SSL_CERT_FILE")
-"""aiohttp reads the certificates that it trusts when it is imported, which the fork server has done with this setting: a
-program with another one needs an interpreter of its own. Some machines set it for all programs."""
+"""aiohttp reads the certificates that it trusts when it is imported, which the fork server has done with this setting.
+A program with another one needs an interpreter of its own. Some machines set it for all programs."""
 
 
 def environment(changes: dict[str, str] | None = None) -> dict[str, str]:
