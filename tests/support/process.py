@@ -112,10 +112,15 @@ class WarmProcess(LineProcess):
         _type(self.process, text)
 
 
+def can_be_forked(env: dict[str, str]) -> bool:
+    """Whether a program with this environment can start without repeating the imports."""
+    return sys.platform != "win32" and env.get("SSL_CERT_FILE") == _TRUSTED
+
+
 def _start_warm(command: Command, env: dict[str, str], cwd: Path, *, is_apart: bool = False) -> subprocess.Popen[str]:
     """Start `a2c` and its arguments, or `python`, `-c` and a program; standard error goes to standard output unless it
     `is_apart`."""
-    if sys.platform == "win32" or env.get("SSL_CERT_FILE") != _TRUSTED:
+    if not can_be_forked(env):
         program = A2C if command[0] == "a2c" else [sys.executable]
         return subprocess.Popen(
             [*program, *command[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
