@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import Annotated, Any
@@ -67,7 +68,10 @@ def main() -> None:
         command = get_command(app)
         show_flags_as_flags(command)
         completion.get_ready()
-        command(complete_var=completion.VARIABLE)
+        try:
+            command(complete_var=completion.VARIABLE)
+        finally:
+            _write_the_rest()
     except KeyboardInterrupt:  # during imports; afterwards, commands handle Ctrl-C themselves
         sys.exit(INTERRUPTED)
     except Exception as error:
@@ -75,6 +79,19 @@ def main() -> None:
             raise
         print(f"a2c: {type(error).__name__}: {error} (--debug shows the traceback)", file=sys.stderr)
         sys.exit(1)
+
+
+def _write_the_rest() -> None:
+    """Write the output that is still in the buffer, while a failure can be reported."""
+    # The interpreter would write it after the last line of the program. If it fails then, as it does when the output is
+    # `| head`, the interpreter writes a traceback to standard error, and the exit code is 120.
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the buffer is written again at the end
+        if error.errno == errno.EPIPE:
+            sys.exit(1)  # as for all other output that has no reader
+        raise
 
 
 def show_flags_as_flags(command: Any) -> None:

@@ -1,23 +1,15 @@
-"""The toolkit in agent frameworks, with the real packages."""
+"""The toolkit in agent frameworks, with the real packages.
+
+Each test imports its framework itself: it takes seconds, and each worker of pytest imports every module.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from agents import Agent, FunctionTool, Model, ModelResponse, RunConfig, Runner, Usage
-from langchain_core.messages import ToolMessage
-from openai.types.responses import (
-    ResponseFunctionToolCall,
-    ResponseOutputMessage,
-    ResponseOutputText,
-)
 
-from a2c_smcp.agent.adapters.langchain import langchain_tools
-from a2c_smcp.agent.adapters.openai_agents import openai_agents_tools
 from a2c_smcp.agent.toolkit import SyncToolkit, Toolkit
 from tests.support.agents import Driven, Stage
 from tests.support.hosting import raw
@@ -35,6 +27,10 @@ def call(name: str, **arguments: Any) -> Any:
 
 
 async def test_langchain_calls_tools(scene: Stage) -> None:
+    from langchain_core.messages import ToolMessage
+
+    from a2c_smcp.agent.adapters.langchain import langchain_tools
+
     await scene.computer(raw())
     tools = {tool.name: tool for tool in langchain_tools(toolkit(await scene.agent()))}
     message: Any = await tools["echo"].ainvoke(call("echo", text="hi"))
@@ -52,6 +48,11 @@ async def test_langchain_calls_tools(scene: Stage) -> None:
 
 
 async def test_openai_agents_call_tools(scene: Stage) -> None:
+    from agents import Agent, FunctionTool, RunConfig, Runner
+
+    from a2c_smcp.agent.adapters.openai_agents import openai_agents_tools
+    from tests.support.scripted_model import Scripted
+
     await scene.computer(raw())
     tools: list[Any] = list(openai_agents_tools(toolkit(await scene.agent())))
     assert {type(tool) for tool in tools} == {FunctionTool}
@@ -66,27 +67,3 @@ async def test_openai_agents_call_tools(scene: Stage) -> None:
     assert outputs[0]["output"] == "hi"
     assert "input_image" in [part["type"] for part in outputs[1]["output"]]
     assert "broken" in outputs[2]["output"]
-
-
-class Scripted(Model):
-    """A model that makes these calls, one at a time, and is then done."""
-
-    def __init__(self, *calls: tuple[str, dict[str, Any]]) -> None:
-        self._calls = list(calls)
-        self.offered: list[str] = []
-
-    async def get_response(self, *args: Any, **options: Any) -> ModelResponse:
-        given = options.get("tools") or args[3]
-        self.offered = [tool.name for tool in given]
-        if self._calls:
-            name, arguments = self._calls.pop(0)
-            item: Any = ResponseFunctionToolCall(
-                type="function_call", call_id=f"call-{len(self._calls)}", name=name, arguments=json.dumps(arguments)
-            )
-        else:
-            text = ResponseOutputText(type="output_text", text="done", annotations=[])
-            item = ResponseOutputMessage(id="m1", type="message", role="assistant", status="completed", content=[text])
-        return ModelResponse(output=[item], usage=Usage(), response_id=None)
-
-    def stream_response(self, *args: Any, **options: Any) -> AsyncIterator[Any]:
-        raise NotImplementedError

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from anthropic import AsyncAnthropic
-from openai import AsyncOpenAI
 
 from a2c_smcp.agent import Answer, Answers, Choice, SyncToolkit, Toolkit
 from a2c_smcp.agent.answers import Image, Text
@@ -109,9 +107,12 @@ async def test_pictures_come_as_each_model_takes_them(scene: Stage) -> None:
 
 
 Turn = Callable[[ModelApi, Any, Driven], Awaitable[str]]
+# The packages are imported where they are used: it takes seconds, and each worker of pytest imports every module.
 
 
 async def chat_completions(api: ModelApi, kit: Toolkit | SyncToolkit, driven: Driven) -> str:
+    from openai import AsyncOpenAI
+
     conversation: list[Any] = [{"role": "user", "content": "Show me."}]
     async with AsyncOpenAI(base_url=f"{api.url}/v1", api_key="a-key") as model:
         while True:
@@ -125,6 +126,8 @@ async def chat_completions(api: ModelApi, kit: Toolkit | SyncToolkit, driven: Dr
 
 
 async def responses(api: ModelApi, kit: Toolkit | SyncToolkit, driven: Driven) -> str:
+    from openai import AsyncOpenAI
+
     conversation: list[Any] = [{"role": "user", "content": "Show me."}]
     async with AsyncOpenAI(base_url=f"{api.url}/v1", api_key="a-key") as model:
         while True:
@@ -137,6 +140,8 @@ async def responses(api: ModelApi, kit: Toolkit | SyncToolkit, driven: Driven) -
 
 
 async def messages(api: ModelApi, kit: Toolkit | SyncToolkit, driven: Driven) -> str:
+    from anthropic import AsyncAnthropic
+
     conversation: list[Any] = [{"role": "user", "content": "Show me."}]
     async with AsyncAnthropic(base_url=api.url, api_key="a-key") as model:
         while True:

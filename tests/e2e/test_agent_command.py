@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import io
 import json
+import os
 import re
 import signal
 import subprocess
@@ -30,15 +32,19 @@ from tests.support.process import (
     WarmProcess,
     a2c,
     computer_process,
+    environment,
     free_port,
     server_process,
 )
+from tests.support.systems import linux_only
 from tests.support.terminal import CTRL_C, CTRL_D, CTRL_U, ENTER, TAB, TerminalProcess, terminal
 from tests.support.waiting import PATIENCE, eventually
 
 EXIT_CODES = {"done": 0, "failed": 1, "typed wrong": 2, "not in": 3, "not there": 4, "timed out": 5, "interrupted": 130}
 DOCUMENTS = 30
 W1 = "window://shelf/w0001"
+BUFFERED = {"PYTHONUNBUFFERED": ""}
+"""What is printed is written when the buffer is full, and at the end; in containers it is often written at once."""
 HOSTILE = "\u202eevil"
 """A name that the Server lets pass, and that turns the text after it around."""
 
@@ -606,13 +612,25 @@ def test_the_prompt_outlives_the_server(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [["tools", "--json"], ["call", "laptop", "big", "bytes=3000000"]])
 def test_whoever_reads_only_the_beginning_hears_no_complaint(place: Place, words: list[str]) -> None:
-    with subprocess.Popen([*A2C, *place.flags(*words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    command = [*A2C, *place.flags(*words)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, env=environment(BUFFERED)) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.read(1)
         process.stdout.close()
         assert process.wait(PATIENCE) in (0, 1)
         assert process.stderr.read() == b""
+
+
+@linux_only
+def test_output_that_cannot_be_written_is_one_clear_line(place: Place) -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [*A2C, *place.flags("call", "laptop", "echo", "text=x")]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=environment(BUFFERED), check=False)
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert os.strerror(errno.ENOSPC).encode() in done.stderr
 
 
 @pytest.mark.anyio

@@ -1,18 +1,21 @@
-"""The client that the conformance runner of MCP starts for each of its scenarios: a Computer that hosts one server.
-
-    python -m tests.support.conformance_client URL
+"""The client of the conformance runner of MCP: for each of its scenarios, a Computer that hosts one server.
 
 It does what an owner and an Agent would do: it logs in when a server waits for that, calls each tool that the server
 lists, and accepts each form with its defaults.
+
+The runner starts a program for each scenario. The program is a messenger, which starts in 20 ms. The Computers are in
+the process of the test: it takes more than a second to import what a Computer needs.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sys
 import tempfile
+import traceback
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +33,39 @@ CLIENT_METADATA = "https://conformance-test.local/client-metadata.json"
 """The document that the scenario `auth/basic-cimd` expects."""
 MOST_LOGINS = 3
 ARGUMENTS = {"number": 1, "integer": 1, "boolean": True, "string": "text"}
+MESSENGER = """
+import json, os, socket, sys
+context = os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}")
+task = {"scenario": os.environ["MCP_CONFORMANCE_SCENARIO"], "context": json.loads(context), "url": sys.argv[2]}
+with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as connection, connection.makefile("rw") as lines:
+    print(json.dumps(task), file=lines, flush=True)
+    outcome = json.loads(lines.readline())
+sys.stderr.write(outcome["said"])
+sys.exit(outcome["code"])
+"""
+
+
+@asynccontextmanager
+async def client(folder: Path) -> AsyncGenerator[tuple[str, dict[str, int]]]:
+    """The command of a client, and the exit codes that it had, by the scenario."""
+    codes: dict[str, int] = {}
+
+    async def perform(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = json.loads(await reader.readline())
+        said: list[str] = []
+        try:
+            code = await play(**task, said=said)
+        except Exception:
+            said.append(traceback.format_exc())
+            code = 1
+        codes[task["scenario"]] = code
+        writer.write(json.dumps({"code": code, "said": "".join(said)}).encode() + b"\n")
+        writer.close()
+
+    (folder / "messenger.py").write_text(MESSENGER, "utf-8")
+    async with await asyncio.start_server(perform, "127.0.0.1", 0, limit=1_000_000) as server:
+        port = server.sockets[0].getsockname()[1]
+        yield f"{sys.executable} -I -S {folder / 'messenger.py'} {port}", codes
 
 
 def configured(scenario: str, url: str, context: dict[str, Any]) -> dict[str, Any]:
@@ -60,40 +96,40 @@ def configured(scenario: str, url: str, context: dict[str, Any]) -> dict[str, An
             return {}
 
 
-async def main(url: str) -> int:
-    scenario, context = os.environ["MCP_CONFORMANCE_SCENARIO"], os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}")
-    oauth = await asyncio.to_thread(configured, scenario, url, json.loads(context))
+async def play(scenario: str, url: str, context: dict[str, Any], said: list[str]) -> int:
+    """Be the client of a scenario; the exit code. What happens is added to `said`."""
+    oauth = await asyncio.to_thread(configured, scenario, url, context)
     fields = {"url": url, "default_tool_meta": {"auto_apply": True}, **({"oauth": oauth} if oauth else {})}
     with tempfile.TemporaryDirectory() as folder:
         computer = Computer("pc", mcp_servers=[server_from(fields, NAME)], login_store=LoginStore(Path(folder)))
         async with computer:
-            return await use(computer)
+            return await use(computer, said)
 
 
-async def use(computer: Computer) -> int:
+async def use(computer: Computer, said: list[str]) -> int:
     """Log in while the server demands it, and call its tools; the exit code."""
     for _ in range(MOST_LOGINS):
         if computer.status[0].state is ServerState.WAITING_FOR_LOGIN:
-            sys.stderr.write(f"{computer.status[0].reason}\n")
+            said.append(f"{computer.status[0].reason}\n")
             await computer.alogin(NAME, visit)
         if computer.status[0].state is not ServerState.READY:
             continue
-        codes = [await call(computer, tool) for tool in await computer.aget_available_tools()]
+        codes = [await call(computer, tool, said) for tool in await computer.aget_available_tools()]
         if LoginNeededError.code not in codes:
             return int(any(codes))
         await computer.alogin(NAME, visit)
-    sys.stderr.write(f"{computer.status[0].reason}\n")
+    said.append(f"{computer.status[0].reason}\n")
     return 1
 
 
-async def call(computer: Computer, tool: Any) -> int | None:
+async def call(computer: Computer, tool: Any, said: list[str]) -> int | None:
     """Call a tool with the arguments that it requires; the code of the failure."""
     schema = tool["params_schema"]
     wanted = {name: ARGUMENTS[schema["properties"][name]["type"]] for name in schema.get("required", [])}
     continuation = None
     while True:
         result = await computer.aexecute_tool(tool["name"], tool["name"], wanted, 20, continuation=continuation)
-        sys.stderr.write(f"{result.content}\n")
+        said.append(f"{result.content}\n")
         asked = (result.meta or {}).get("a2c_input_required")
         if asked is None:
             break
@@ -106,7 +142,3 @@ async def visit(url: str) -> None:
     """Follow the address of a login, as a browser does."""
     async with httpx2.AsyncClient(follow_redirects=True) as browser:
         await browser.get(url)
-
-
-if __name__ == "__main__":
-    sys.exit(asyncio.run(main(sys.argv[1])))

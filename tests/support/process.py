@@ -25,6 +25,9 @@ A2C = [sys.executable, "-m", "a2c_smcp.cli"]
 Command = list[str]
 _CHANCE = random.SystemRandom()
 """Not the shared one, which hypothesis seeds: two workers would choose the same ports."""
+_TRUSTED = os.environ.get("SSL_CERT_FILE")
+"""aiohttp reads the certificates that it trusts when it is imported, which the fork server has done with this setting.
+A program with another one needs an interpreter of its own. Some machines set it for all programs."""
 
 
 def environment(changes: dict[str, str] | None = None) -> dict[str, str]:
@@ -109,11 +112,15 @@ class WarmProcess(LineProcess):
         _type(self.process, text)
 
 
+def can_be_forked(env: dict[str, str]) -> bool:
+    """Whether a program with this environment can start without repeating the imports."""
+    return sys.platform != "win32" and env.get("SSL_CERT_FILE") == _TRUSTED
+
+
 def _start_warm(command: Command, env: dict[str, str], cwd: Path, *, is_apart: bool = False) -> subprocess.Popen[str]:
     """Start `a2c` and its arguments, or `python`, `-c` and a program; standard error goes to standard output unless it
     `is_apart`."""
-    # aiohttp reads the certificates that it trusts when it is imported, which the fork server has done.
-    if sys.platform == "win32" or "SSL_CERT_FILE" in env:
+    if not can_be_forked(env):
         program = A2C if command[0] == "a2c" else [sys.executable]
         return subprocess.Popen(
             [*program, *command[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -20,8 +20,9 @@ import threading
 from collections.abc import Generator, Sequence
 from pathlib import Path
 
-from tests.support.process import A2C
+from tests.support.process import A2C, Command, can_be_forked
 from tests.support.waiting import PATIENCE
+from tests.support.warm import Forked
 
 WIDTH, HEIGHT = 100, 60
 TAB, ENTER, CTRL_C, CTRL_D, CTRL_U = "\t", "\r", "\x03", "\x04", "\x15"
@@ -132,6 +133,19 @@ class Screen:
         self._rows[self._row][start:end] = [" "] * (end - start)
 
 
+def _start(command: Command, env: dict[str, str], terminal: int) -> subprocess.Popen[str] | Forked:
+    if command[0] != "a2c":
+        program = command
+    elif can_be_forked(env):
+        return Forked(command, env, Path.cwd(), terminal=terminal)
+    else:
+        program = [*A2C, *command[1:]]
+    return subprocess.Popen(
+        [*IN_THE_TERMINAL, *program],
+        stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True, env=env, text=True,
+    )  # fmt: skip
+
+
 class TerminalProcess:
     """A program in a terminal. What a person types is typed; what they see is in `screen`."""
 
@@ -142,12 +156,8 @@ class TerminalProcess:
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", HEIGHT, width, 0, 0))
         clean = {key: value for key, value in os.environ.items() if not key.startswith("A2C_")}
         settings = {"TERM": "xterm-256color", "XDG_STATE_HOME": str(home), "NO_COLOR": "", "COLUMNS": "", "LINES": ""}
-        environment = {**clean, **settings, **env}
-        self.process = subprocess.Popen(
-            [*IN_THE_TERMINAL, *command],
-            stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
-            env={key: value for key, value in environment.items() if value},
-        )  # fmt: skip
+        environment = {key: value for key, value in {**clean, **settings, **env}.items() if value}
+        self.process = _start(list(command), environment, slave)
         os.close(slave)
         self.screen = Screen(width)
         self.raw = ""
@@ -238,7 +248,7 @@ def terminal(
     prompt: str,
     width: int = WIDTH,
     env: dict[str, str] | None = None,
-    program: Sequence[str] = A2C,
+    program: Sequence[str] = ("a2c",),
 ) -> Generator[TerminalProcess]:
     """A running program, `a2c` if no other, whose prompt is this; what it remembers is in `folder`/state."""
     with contextlib.closing(

@@ -5,19 +5,21 @@ Computer, while most of them work for less than 50 ms. A fork server of `multipr
 process that it forks gets the streams, the environment, the folder and the arguments of a new program. Windows cannot
 fork: there, `tests.support.process` starts a new interpreter instead.
 
-Tests of imports, of `PYTHON…` variables, of terminals and of command lines as other processes see them do not use this:
-they start a new interpreter.
+Tests of imports, of `PYTHON…` variables and of command lines as other processes see them do not use this: they start a
+new interpreter.
 """
 
 from __future__ import annotations
 
 import atexit
+import fcntl
 import multiprocessing
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import termios
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO
@@ -50,20 +52,28 @@ class Forked:
     """A program that runs: as much of a `Popen` as tests need.
 
     `command` is `a2c` and its arguments, or `python`, `-c` and a program. Standard error goes to standard output unless
-    it is `is_apart`.
+    it is `is_apart`. With a `terminal`, which is one end of a pseudo-terminal, all three streams are this terminal.
     """
 
-    def __init__(self, command: list[str], env: dict[str, str], cwd: Path, *, is_apart: bool = False) -> None:
-        given, typed = _FORKS.Pipe(duplex=False)
-        printed, output = _FORKS.Pipe(duplex=False)
-        complained, errors = _FORKS.Pipe(duplex=False) if is_apart else (None, output)
+    def __init__(
+        self, command: list[str], env: dict[str, str], cwd: Path, *, is_apart: bool = False, terminal: int | None = None
+    ) -> None:
+        self.stdin: IO[str] | None = None
+        self.stdout: IO[str] | None = None
+        self.stderr: IO[str] | None = None
+        if terminal is not None:
+            given = output = errors = Connection(os.dup(terminal))
+        else:
+            given, typed = _FORKS.Pipe(duplex=False)
+            printed, output = _FORKS.Pipe(duplex=False)
+            complained, errors = _FORKS.Pipe(duplex=False) if is_apart else (None, output)
+            self.stdin = _opened(typed, "w")
+            self.stdout = _opened(printed)
+            self.stderr = _opened(complained) if complained is not None else None
         self._process = _FORKS.Process(target=_act, args=(command, env, cwd, given, output, errors))
         self._process.start()
         for end in {given, output, errors}:
             end.close()
-        self.stdin = _opened(typed, "w")
-        self.stdout = _opened(printed)
-        self.stderr = _opened(complained) if complained is not None else None
         assert self._process.pid is not None
         self.pid = self._process.pid
 
@@ -103,6 +113,9 @@ def _act(
         os.dup2(end.fileno(), number)
     for end in {given, output, errors}:
         end.close()
+    if os.isatty(0):
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # its Ctrl-C interrupts the program
     # New objects: those of the fork server have its encoding, and are buffered as its own output is. A line is sent
     # when it is printed, because tests wait for it.
     sys.stdin = sys.__stdin__ = os.fdopen(0, encoding="utf-8", closefd=False)
