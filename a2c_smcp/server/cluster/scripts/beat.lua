@@ -24,8 +24,10 @@ if redis.call('EXISTS', key('settling')) == 0 then
   for i = 8, #ARGV, 2 do
     local score = redis.call('ZSCORE', key('nodes'), ARGV[i])
     if score == ARGV[i + 1] then
+      -- One node at a time: Redis does nothing else meanwhile. The node asks again at once while any is left.
       if evict(ARGV[i], most) then
         strike(ARGV[i])
+        more = i + 1 < #ARGV and 1 or 0
       else
         more = 1
       end
