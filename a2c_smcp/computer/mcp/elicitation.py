@@ -7,9 +7,7 @@ other transports, only the calls that are running can be looked at.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-from collections.abc import Generator
 
 import mcp_types as types
 
@@ -31,17 +29,13 @@ class Elicitation:
         self._askers: list[Asker] = []
         """Who can be asked during each running call, in the order of the calls."""
 
-    @contextlib.contextmanager
-    def during_call(self, asker: Asker | None) -> Generator[None]:
-        """Let a call ask, for as long as it runs."""
-        if asker is None:
-            yield
-            return
+    def call_begins(self, asker: Asker) -> None:
+        """Let a call ask, until `call_ends`."""
         self._askers.append(asker)
-        try:
-            yield
-        finally:
-            self._askers.remove(asker)
+
+    def call_ends(self, asker: Asker) -> None:
+        """The call does not ask any more."""
+        self._askers.remove(asker)
 
     async def answer(
         self, number: types.RequestId, question: Question | Rejected

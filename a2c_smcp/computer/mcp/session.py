@@ -124,8 +124,13 @@ class Session(ClientSession):
         """
         if is_too_deep(arguments):
             raise MalformedRequestError(f"params: nested more than {MAX_LEVELS} levels deep")
-        with self._elicitation.during_call(asker):
+        if asker is not None:
+            self._elicitation.call_begins(asker)
+        try:
             raw = await self._call({"name": tool, "arguments": arguments}, on_progress, asker)
+        finally:
+            if asker is not None:
+                self._elicitation.call_ends(asker)
         # `by_name=False`: only the names of the wire format count. A server that sends `is_error` would otherwise be
         # understood here, and by no other client.
         try:
@@ -355,7 +360,7 @@ class Session(ClientSession):
         try:
             await asyncio.wait((asking, ending), return_when=asyncio.FIRST_COMPLETED)
             if asking.done():
-                # None only if the call has been ended, which interrupts this function, too.
+                # None after a question that expired: nobody waits for the call, and its further questions are declined.
                 return asking.result() or declined(questions)
             raise MCPError(code=types.CONNECTION_CLOSED, message=CLOSED)
         finally:
