@@ -219,7 +219,7 @@ class Listener:
         while len(self._streams) > MOST_STREAMS:
             self._streams.pop(0).scope.cancel()
         stream.settled.set()
-        self._on_change(stream.honored - before, (before - stream.honored) & self.target)
+        self._on_change(stream.honored - before, before - stream.honored)
 
     def _end(self, stream: _Stream, tasks: anyio.abc.TaskGroup) -> None:
         """A stream ended. If it is the one that counts, it is opened again."""
