@@ -14,16 +14,19 @@ from typing import Any
 import orjson
 
 from a2c_smcp import smcp
-from benchmarks.agent import Agent, Ask, Pair, take_turns
+from benchmarks.agent import Agent, Ask, Pair, Sample, measure_round, take_turns
 from benchmarks.computers import computing
 from benchmarks.mcp_servers import arguments, received
-from benchmarks.servers import running
+from benchmarks.servers import cpu_seconds, running
 from benchmarks.support import Row
 
 SERVERS, TOOLS = 20, 20
 TARGET = 1.5
 UNCHANGED_TARGET = 0.25
 """Most of what is left is the way of any request through the Server."""
+
+ALONE_TARGET = 0.25
+"""Milliseconds of the Computer for an `unchanged`: a tenth of what the list of 400 tools took by the clock."""
 
 _ROUND = 15
 
@@ -33,7 +36,7 @@ async def measure(rounds: int, floor_kind: str = "floor") -> list[Row]:
     async with contextlib.AsyncExitStack() as stack:
         logs = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         server = stack.enter_context(running("ours"))
-        stack.enter_context(computing("ours", server.port, arguments(SERVERS, TOOLS, logs)))
+        computer = stack.enter_context(computing("ours", server.port, arguments(SERVERS, TOOLS, logs)))
         agent = await stack.enter_async_context(Agent.on(server.port, floor_kind))
 
         listing = await agent.ask(smcp.GET_TOOLS_EVENT)
@@ -59,10 +62,11 @@ async def measure(rounds: int, floor_kind: str = "floor") -> list[Row]:
                 raise RuntimeError(f"not the same list: {str(answer)[:300]}")
 
         both = await take_turns((ways[1], unchanged), rounds, _ROUND)
+        alone = await measure_round(unchanged, rounds * _ROUND, 1, lambda: cpu_seconds(computer.pid))
         heard = Counter(received(logs)) - before
         if set(heard) - {"ping"}:
             raise RuntimeError(f"MCP servers were asked for what is known: {heard}")
-    return [_row(size, samples), _unchanged_row(both)]
+    return [_row(size, samples), _unchanged_row(both), _alone_row(alone)]
 
 
 def _asking(request: Callable[[], Any]) -> Ask:
@@ -91,4 +95,15 @@ def _unchanged_row(pairs: Sequence[Pair]) -> Row:
         f"{median(short.latency for _, short in pairs) * 1e6:,.0f} µs",
         median(short.latency / whole.latency for whole, short in pairs),
         UNCHANGED_TARGET,
+    )
+
+
+def _alone_row(sample: Sample) -> Row:
+    milliseconds = sample.cpu * 1e3
+    return Row(
+        f"get_tools, {SERVERS} × {TOOLS} tools, unchanged, CPU (ratio: ms)",
+        "-",
+        f"{milliseconds:.2f} ms",
+        milliseconds,
+        ALONE_TARGET,
     )

@@ -56,7 +56,7 @@ class Listener:
     """Listens to the changes of a set of resources, which may change, through one stream.
 
     `on_change` is called with the resources whose changes are announced from now on, and with those whose changes are
-    not announced any more. A resource that is in the old and in the new stream is in neither: it has no gap.
+    needed and not announced any more. A resource in the old and in the new stream is in neither: it has no gap.
     """
 
     def __init__(
@@ -89,8 +89,13 @@ class Listener:
         self._tries_failed = False
 
     @property
-    def _stream(self) -> _Stream:
-        return self._streams[-1] if self._streams else _Stream(frozenset())
+    def _asked(self) -> frozenset[str]:
+        """What the current stream is about."""
+        return self._streams[-1].asked if self._streams else frozenset()
+
+    @property
+    def _honored(self) -> frozenset[str]:
+        return self._streams[-1].honored if self._streams else frozenset()
 
     def is_open(self, uri: str) -> bool:
         """Whether the changes of a resource are announced.
@@ -98,12 +103,12 @@ class Listener:
         Raises:
             MCPError, TimeoutError, SubscriptionLost: the server does not agree to that.
         """
-        stream = self._stream
-        if uri in stream.honored and uri not in self._returned:
+        has_returned = uri in self._returned
+        if uri in self._honored and not has_returned:
             return True
         if uri in self.failed:
             raise self.failed[uri]
-        if uri not in self.target or uri in stream.asked - self._returned:
+        if uri not in self.target or (uri in self._asked and not has_returned):
             raise refusal()
         return False
 
@@ -111,7 +116,7 @@ class Listener:
         """The changes of these resources are needed."""
         if target == self.target:
             return
-        self._returned |= (self.target - target) & (self._stream.asked | self._opening)
+        self._returned |= (self.target - target) & (self._asked | self._opening)
         self.target = target
         self.failed = {uri: problem for uri, problem in self.failed.items() if uri in target}
         self._has_work.set()
@@ -136,7 +141,7 @@ class Listener:
         """The connection has ended."""
         self.target, self._streams = frozenset(), []
 
-    # ---------------------------------------------------------------------------------------------------- replacing
+    # -------------------------------------------------------------------------------------------------------- replacing
 
     async def _follow(self, tasks: anyio.abc.TaskGroup) -> None:
         """Have a stream for the target, or for as much of it as the server accepts."""
@@ -156,7 +161,7 @@ class Listener:
             if problem is None:
                 continue
             last = problem
-            new = list((part & self.target) - self._stream.asked)
+            new = list((part & self.target) - self._asked)
             if len(new) > 1 and not _is_final(problem):
                 middle = len(new) // 2
                 parts += frozenset(new[middle:]), frozenset(new[:middle])
@@ -169,11 +174,11 @@ class Listener:
 
     async def _replace(self, part: frozenset[str], tasks: anyio.abc.TaskGroup) -> Exception | None:
         """Open a stream for what the current one is about and for `part`; why that failed."""
-        asked = (self._stream.asked | part) & self.target
+        asked = (self._asked | part) & self.target
         if not asked:
             self._close_streams()
             return None
-        if asked == self._stream.asked and not self._returned & asked:
+        if asked == self._asked and not self._returned & asked:
             return None
         stream = _Stream(asked, frozenset(self._returned))
         self._opening = asked
@@ -204,7 +209,7 @@ class Listener:
         self._end(stream, tasks)
 
     def _open(self, stream: _Stream, honored: frozenset[str]) -> None:
-        before = self._stream.honored - self._returned
+        before = self._honored - self._returned
         stream.honored, stream.is_open = honored & stream.asked, True
         self._returned -= stream.returned
         for uri in stream.asked:
@@ -226,7 +231,7 @@ class Listener:
             return
         self._close_streams()
         self._fail((stream.asked & self.target) - stream.honored, stream.problem or refusal())
-        self._on_change(frozenset(), stream.honored)
+        self._on_change(frozenset(), stream.honored & self.target)
         self._retry_later(tasks)
 
     def _close_streams(self) -> None:
@@ -235,7 +240,7 @@ class Listener:
             stream.scope.cancel()
 
     def _fail(self, uris: Iterable[str], problem: Exception) -> None:
-        self.failed |= {uri: problem for uri in uris if uri in self.target and uri not in self._stream.honored}
+        self.failed |= {uri: problem for uri in uris if uri in self.target and uri not in self._honored}
         self._on_change(frozenset(), frozenset())
 
     def _retry_later(self, tasks: anyio.abc.TaskGroup) -> None:

@@ -283,18 +283,21 @@ async def test_windows_that_come_and_go_share_a_stream_and_returned_ones_are_new
     server = MemoryServer()
     server.listed = ["window://m/0"]
     async with watching(server) as (watch, audience):
+        await watch.want("memo://other")
         await watch.want("window://m/1")  # wanted first, then listed
         for count in range(2, 10):
             server.relist(*(f"window://m/{number}" for number in range(count)))
             await eventually(lambda count=count: audience.states.get(f"window://m/{count - 1}") is Watched.YES)
         assert server.most <= 2 * streams.MOST_STREAMS + 1
+        await eventually(lambda: len(server.streams) == 2)
+        assert audience.states["window://m/1"] is Watched.YES
         audience.opened.clear()
         server.relist(*(f"window://m/{number}" for number in range(3, 9)))  # 0, 1 and 2 are gone; 1 is wanted
         await eventually(lambda: "window://m/1" in audience.opened)
         server.relist(*(f"window://m/{number}" for number in range(9)))
         await eventually(lambda: {"window://m/0", "window://m/2"} <= set(audience.opened))
         assert "window://m/5" not in audience.opened, "it was there all the time"
-        await eventually(lambda: len(server.streams) == 1)
+        await eventually(lambda: len(server.streams) == 2)
 
 
 async def test_watches_leave_connections_for_calls_over_http() -> None:
