@@ -210,6 +210,12 @@ class Guard:
         request = Request(scope, receive)
         found = request.headers.get("authorization", "").removeprefix("Bearer ")
         body = await request.body()
+        if found and (elsewhere := state.behaviour.get("elsewhere")):
+            await RedirectResponse(elsewhere, 307)(scope, receive, send)
+            return
+        if (name := state.behaviour.get("basic")) and found == f"Basic {name}":
+            await Response("let in", 418)(scope, receive, send)
+            return
         metadata_url = f"{base(request)}/.well-known/oauth-protected-resource{scope['path']}"
         if not state.is_valid(found):
             challenge = f'Bearer scope="read", resource_metadata="{metadata_url}"'

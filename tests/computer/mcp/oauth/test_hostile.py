@@ -15,7 +15,7 @@ from a2c_smcp.computer.mcp.oauth import endpoints
 from a2c_smcp.computer.mcp.oauth.store import LoginStore
 from a2c_smcp.computer.types import ServerState
 from a2c_smcp.errors import LoginRefusedError
-from tests.support.guarded import WAITING, Guarded, visit
+from tests.support.guarded import WAITING, Guarded, guarded, visit
 from tests.support.hosting import Watched, code_of, hosting
 from tests.support.waiting import PATIENCE
 
@@ -215,3 +215,21 @@ async def test_nonsense_at_the_loopback_address_does_no_harm(
     await computer.alogin("guarded", disturb)
     assert computer.status_of("guarded").state is ServerState.READY
     assert not [record for record in caplog.records if record.name == "asyncio"]
+
+
+@pytest.mark.parametrize("transport", ["streamable", "sse"])
+async def test_no_token_follows_a_redirect_to_another_host(transport: str, store: LoginStore) -> None:
+    visitors: list[bytes] = []
+
+    async def note(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        visitors.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.close()
+
+    async with await asyncio.start_server(note, "127.0.0.1", 0) as elsewhere:
+        port = elsewhere.sockets[0].getsockname()[1]
+        with guarded(transport) as server:
+            async with hosting(server.config(), login_store=store, auto_reconnect=False) as computer:
+                server.behave(elsewhere=f"http://127.0.0.1:{port}/mcp")
+                await computer.alogin("guarded", visit)
+                assert computer.status_of("guarded").state is ServerState.FAILED
+    assert visitors == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -164,6 +165,15 @@ async def test_rejected_key_in_a_header_is_no_matter_of_a_login(server: Guarded,
         status = computer.status_of("g")
         assert status.state is ServerState.FAILED
         assert "401" in (status.reason or "")
+
+
+async def test_password_in_the_address_is_sent_and_is_no_matter_of_a_login(server: Guarded, store: LoginStore) -> None:
+    server.behave(basic=base64.b64encode(b"ada:s3cret").decode())
+    config = server_from({"url": server.url.replace("://", "://ada:s3cret@")}, "g")
+    async with hosting(config, login_store=store, auto_reconnect=False) as computer:
+        status = computer.status_of("g")
+        assert status.state is ServerState.FAILED
+        assert "418" in (status.reason or "")
 
 
 @pytest.mark.parametrize(
