@@ -120,7 +120,6 @@ def test_programs_pass_a_strict_type_checker(tmp_path: Path) -> None:
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", FOLLOWED, ids=lambda page: page.name)
 def test_a_page_can_be_followed_from_top_to_bottom(
     page: Page, tmp_path: Path, demo_office: str, quiet_server: str

@@ -22,14 +22,15 @@ from a2c_smcp.agent import AsyncSMCPAgentClient
 from a2c_smcp.computer.socketio.client import SMCPComputerClient
 from a2c_smcp.errors import SMCPError
 from tests.support.hosting import hosting, raw
-from tests.support.load import ANSWER_SECONDS, CALL_SECONDS, RECOVERY, eventually
+from tests.support.load import ANSWER_SECONDS, CALL_SECONDS, eventually
 from tests.support.mcp_servers import received
 from tests.support.process import A2C, LineProcess, free_port
 from tests.support.programs import Redis, find, redis_server
 from tests.support.proxy import Network, network
 from tests.support.systems import linux_only
+from tests.support.waiting import PATIENCE
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180), linux_only]
+pytestmark = [pytest.mark.anyio, linux_only]
 
 OFFICE = "acme"
 COMPUTERS = ("pc0", "pc1", "pc2")
@@ -51,7 +52,7 @@ class Nodes:
         return LineProcess([*A2C, "server", *flags], env={"A2C_REDIS": self._urls[number]})
 
     def wait_for(self, number: int, sign: str, after: int = 0) -> None:
-        self.processes[number].wait_for(sign, after, RECOVERY)
+        self.processes[number].wait_for(sign, after)
 
     def restart(self, number: int) -> None:
         self.processes[number].close()
@@ -192,7 +193,7 @@ async def test_whatever_fails_every_call_is_answered_and_none_runs_twice(tmp_pat
                     await load.until_calls_succeed()
 
                     nodes.processes[1].process.terminate()  # a rolling restart
-                    assert await asyncio.to_thread(nodes.processes[1].process.wait, RECOVERY) == 0
+                    assert await asyncio.to_thread(nodes.processes[1].process.wait, PATIENCE) == 0
                     await load.until_calls_succeed()
                     await asyncio.to_thread(nodes.restart, 1)
                     await load.until_calls_succeed()

@@ -24,13 +24,13 @@ import pytest
 from a2c_smcp.agent import AsyncSMCPAgentClient
 from a2c_smcp.agent.auth import DefaultAgentAuthProvider
 from a2c_smcp.errors import DocumentNotFoundError, NotAuthenticatedError, SMCPError
-from tests.support.load import CALL_SECONDS, CALLERS, COMPUTER, KEY, OFFICE, RECOVERY, Load
+from tests.support.load import CALL_SECONDS, CALLERS, COMPUTER, KEY, OFFICE, Load
 from tests.support.mcp_servers import raw, stdio, write_config
 from tests.support.process import A2C, LineProcess, descendants, free_port, server_process, watching
 from tests.support.systems import linux_only
 from tests.support.waiting import PATIENCE
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180), linux_only]
+pytestmark = [pytest.mark.anyio, linux_only]
 
 
 @dataclass
@@ -81,7 +81,7 @@ def day(tmp_path: Path) -> Any:
     port = free_port()
     with contextlib.closing(LineProcess([*A2C, "up", str(files), "--port", str(port), *flags], env=env)) as up:
         for server in ("documents", "machine", "raw"):
-            up.wait_for(rf"MCP server {server} is ready", patience=RECOVERY)
+            up.wait_for(rf"MCP server {server} is ready")
         up.wait_for(rf"{COMPUTER} joined")
         yield Day(up, f"http://127.0.0.1:{port}", files, env)
         with watching(descendants() - {up.process.pid}) as watch:
@@ -103,11 +103,11 @@ async def test_whatever_is_killed_comes_back_and_no_call_stays_without_an_answer
         }.items():
             before = len(day.up.log)
             day.find(victim).kill()
-            await asyncio.to_thread(day.up.wait_for, sign, before, RECOVERY)
+            await asyncio.to_thread(day.up.wait_for, sign, before)
             await load.until_calls_succeed()
         assert not load.unanswered
         changes = load.agent.changes()
-        async with asyncio.timeout(RECOVERY):
+        async with asyncio.timeout(PATIENCE):
             while await titles(load.agent) != {"Alpha"} or not await windows(load.agent):
                 await anext(changes)
         assert any("Recent activity" in shown for shown in await windows(load.agent))
@@ -163,7 +163,7 @@ async def test_nobody_who_reads_its_output_stops_nothing(tmp_path: Path) -> None
             while b"A2C_API_KEY" not in await asyncio.to_thread(up.stdout.readline):
                 pass
             agent = AsyncSMCPAgentClient(DefaultAgentAuthProvider("agent", OFFICE, KEY))
-            async with asyncio.timeout(RECOVERY):
+            async with asyncio.timeout(PATIENCE):
                 await agent.connect_to_server(f"http://127.0.0.1:{port}")
                 await agent.join_office()
                 changes = agent.changes()
@@ -172,12 +172,12 @@ async def test_nobody_who_reads_its_output_stops_nothing(tmp_path: Path) -> None
             nowhere = "dpe://nowhere/" + "x" * 80
             for _ in range(18):  # what is printed of it is more than a pipe holds
                 reads = [agent.read_contents(COMPUTER, nowhere) for _ in range(50)]
-                async with asyncio.timeout(RECOVERY):
+                async with asyncio.timeout(PATIENCE):
                     answers = await asyncio.gather(*reads, return_exceptions=True)
                 assert {type(answer) for answer in answers} == {DocumentNotFoundError}
             await agent.disconnect()
             up.send_signal(signal.SIGINT)
-            assert await asyncio.to_thread(up.wait, RECOVERY) == 0
+            assert await asyncio.to_thread(up.wait, PATIENCE) == 0
         finally:
             up.kill()
 
@@ -191,7 +191,7 @@ async def test_a_cache_that_is_full_costs_nothing_but_time(day: Day) -> None:
         server = day.find("documents")
         resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
         (day.files / "more.md").write_text("# Beta\n\nSecond words.\n")
-        async with asyncio.timeout(RECOVERY):
+        async with asyncio.timeout(PATIENCE):
             while await titles(agent) != {"Alpha", "Beta"}:
                 await anext(changes)
         result = await agent.emit_tool_call(COMPUTER, "read_document", {"document": "more"}, CALL_SECONDS)
@@ -199,7 +199,7 @@ async def test_a_cache_that_is_full_costs_nothing_but_time(day: Day) -> None:
         assert result is not None
         resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         (day.files / "again.md").write_text("# Gamma\n\nThird words.\n")
-        async with asyncio.timeout(RECOVERY):
+        async with asyncio.timeout(PATIENCE):
             while await titles(agent) != {"Alpha", "Beta", "Gamma"}:
                 await anext(changes)
 
@@ -216,7 +216,7 @@ async def test_another_folder_in_its_place_is_another_catalogue(day: Day) -> Non
             day.files.rename(aside)
             other.rename(day.files)
             other = aside
-            async with asyncio.timeout(RECOVERY):
+            async with asyncio.timeout(PATIENCE):
                 while await titles(agent) != {wanted}:
                     await anext(changes)
 
@@ -255,7 +255,7 @@ async def test_a_token_of_a_wrong_clock_is_refused_at_once_and_a_right_one_comes
         with server_process(*flags) as server:
             await asyncio.to_thread(server.wait_for, "rejected: not authenticated")
             skew = 0.0
-            async with asyncio.timeout(RECOVERY):
+            async with asyncio.timeout(PATIENCE):
                 assert (await anext(changes)).kind == "rejoined"
             assert await agent.get_computers_in_office(OFFICE) == []
     finally:

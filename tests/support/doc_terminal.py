@@ -21,7 +21,6 @@ USUAL = "http://127.0.0.1:8000"
 """The address of the Server in the pages."""
 ELSEWHERE = "https://hub.example.com"
 """The address of another Server in the pages."""
-SECONDS = 60
 
 
 class Terminal:
@@ -113,7 +112,7 @@ class Terminal:
         """The output of a command that ends by itself, with exit code 0."""
         with self._started(command) as process:
             process.type(f"{typed}\n" if typed else "")
-            code = process.end(SECONDS)
+            code = process.end()
         assert code == 0, f"{command}\n{process.text}"
         return process.text
 
@@ -126,7 +125,7 @@ class Terminal:
         flags = [flag.replace("~", str(self._folder)) for flag in flags]
         process = self._up.enter_context(self._started(["a2c", "up", *flags, "--port", str(free_port())]))
         self._up.callback(process.stop, signal.SIGTERM)
-        process.wait_for("MCP server documents is ready", patience=SECONDS)
+        process.wait_for("MCP server documents is ready")
         for line in re.findall(r"^ *export (.*)$", process.text, re.MULTILINE):
             self._environment |= dict(word.split("=", 1) for word in shlex.split(line))
         self._url = self._environment["A2C_URL"]
@@ -154,7 +153,7 @@ class Terminal:
                 computer.process.terminate()
             else:
                 computer.type()
-            assert computer.end(SECONDS) == 0, computer.text
+            assert computer.end() == 0, computer.text
 
     def _watch(self, arguments: list[str]) -> None:
         """It sees another Computer come."""
@@ -163,4 +162,4 @@ class Terminal:
             watching.wait_for("watching")
             with self._started(["a2c", "computer", "--no-interactive", *flags]):
                 watching.wait_for("other joined")
-            assert watching.end(SECONDS) == 0
+            assert watching.end() == 0

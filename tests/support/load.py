@@ -15,7 +15,6 @@ from tests.support.waiting import PATIENCE
 CALL_SECONDS = 5
 ANSWER_SECONDS = CALL_SECONDS + PATIENCE
 """No call may take longer to be answered, whatever the answer is."""
-RECOVERY = 30.0
 CALLERS = 4
 OFFICE, KEY, COMPUTER = "acme", "a-key-for-the-day", "my-laptop"
 
@@ -53,7 +52,7 @@ class Load:
 
 async def eventually(condition: Callable[[], bool], news: asyncio.Event, why: Callable[[], str]) -> None:
     try:
-        async with asyncio.timeout(RECOVERY):
+        async with asyncio.timeout(PATIENCE):
             while not condition():
                 news.clear()
                 await news.wait()

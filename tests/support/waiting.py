@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-PATIENCE = 20.0
-"""Seconds after which a test gives up waiting for what should happen at once."""
+PATIENCE = 60.0
+"""Seconds after which a test gives up waiting. What it waits for takes a second, or many when all processors are busy
+with other programs: a wait ends when it happens, so only a test that fails takes this long."""
 
 
 async def eventually(condition: Callable[[], object]) -> None:
