@@ -25,6 +25,7 @@ from a2c_smcp.errors import (
     to_payload,
     type_name,
 )
+from a2c_smcp.utils.result_meta import CANCELLED, ERROR_CODE, TIMEOUT
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +49,7 @@ def refusal(event: object, error: SMCPError) -> Any:
         "content": [{"type": "text", "text": f"{error.message} (error {error.code})"}],
         "structuredContent": {"error": error.message, "error_type": type_name(error)},
         "isError": True,
-        "meta": {"error_code": error.code},
+        "meta": {ERROR_CODE: error.code},
     }
 
 
@@ -58,7 +59,7 @@ def timed_out(seconds: float) -> dict[str, Any]:
         "content": [{"type": "text", "text": "Tool call timeout"}],
         "isError": True,
         "structuredContent": {"error": f"no result within {seconds:g} s", "error_type": "ToolTimedOutError"},
-        "meta": {"timeout": True, "error_code": ToolTimedOutError.code},
+        "meta": {TIMEOUT: True, ERROR_CODE: ToolTimedOutError.code},
     }
 
 
@@ -70,7 +71,7 @@ def failure_in(ack: Any) -> SMCPError | None:
     if answer.get("isError") is not True:
         return _any_error(answer)
     meta, structured = answer.get("meta"), answer.get("structuredContent")
-    code = cast("dict[str, Any]", meta).get("error_code") if isinstance(meta, dict) else None
+    code = cast("dict[str, Any]", meta).get(ERROR_CODE) if isinstance(meta, dict) else None
     reason = cast("dict[str, Any]", structured).get("error") if isinstance(structured, dict) else None
     # `type(…) is int` and not `isinstance`: JSON's `true` is an `int` in Python, and would become the code 1.
     return error_for(code if type(code) is int else ToolFailedError.code, reason if isinstance(reason, str) else None)
@@ -79,7 +80,7 @@ def failure_in(ack: Any) -> SMCPError | None:
 def was_cancelled(ack: Any) -> bool:
     """Whether an ack says that the call was cancelled where it ran."""
     meta: Any = cast("dict[str, Any]", ack).get("meta") if isinstance(ack, dict) else None
-    return isinstance(meta, dict) and cast("dict[str, Any]", meta).get("a2c_cancelled") is True
+    return isinstance(meta, dict) and cast("dict[str, Any]", meta).get(CANCELLED) is True
 
 
 def retry_after(ack: Any) -> float | None:

@@ -12,9 +12,8 @@ from typing import Any, Literal, TypeAlias, cast
 from urllib.parse import urlsplit
 
 from a2c_smcp.smcp import InputResponse
+from a2c_smcp.utils.result_meta import INPUT_REQUIRED
 
-INPUT_REQUIRED = "a2c_input_required"
-"""The key of questions in the `meta` of a result."""
 MAX_ROUNDS = 20
 """Times that a call may ask. A Computer ends such a call earlier."""
 MAX_QUESTIONS = 20

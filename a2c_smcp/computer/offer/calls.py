@@ -16,7 +16,6 @@ from typing import Any, cast
 
 from mcp_types import TextContent
 
-from a2c_smcp.computer.config.model import A2C_VRL_TRANSFORMED
 from a2c_smcp.computer.mcp.questions import Answers, InvalidAnswer, Questions, declined
 from a2c_smcp.computer.offer.confirmation import (
     Caller,
@@ -44,6 +43,7 @@ from a2c_smcp.errors import (
 )
 from a2c_smcp.smcp import TOOL_CALL_EVENT
 from a2c_smcp.utils.failures import log_failure
+from a2c_smcp.utils.result_meta import A2C_VRL_TRANSFORMED, REJECTED_QUESTIONS
 from a2c_smcp.utils.results import CallToolResult, from_wire, to_wire
 
 logger = logging.getLogger(__name__)
@@ -55,8 +55,6 @@ VRL_GRACE = 2.0
 result still arrives."""
 ABANDONED_SECONDS = 10.0
 """Seconds that a tool has to finish after its question expired: nobody waits for its result."""
-REJECTED_QUESTIONS = "a2c_rejected_questions"
-"""The key, in the `meta` of a result, of the reasons why questions were rejected."""
 
 OURSELVES = Caller()
 
