@@ -176,8 +176,9 @@ class AgentBase(OfficeClientBase):
         """Answer the questions of tools with this function, which gets a `Question`; usable as a decorator.
 
         It returns `question.accept(…)`, `question.decline()` or `question.cancel()`; a mapping accepts a form with its
-        values, None declines. It may be plain or async, and may wait for a person. Without such a function, and without
-        a method `on_question(question, client)` of the event handler, the result of the call explains the question.
+        values, None declines. It may be plain or async, and may wait for a person until the question expires and
+        is declined. A plain function runs in a thread of its own. Without such a function, and without a method
+        `on_question(question, client)` of the event handler, every question is declined at once.
         """
         self._question_handler = handler
         return handler
@@ -195,10 +196,10 @@ class AgentBase(OfficeClientBase):
         handler = on_question or self._question_handler
         method = getattr(self.event_handler, "on_question", None)
 
-        def answer(question: Question) -> Any:
+        def answer(question: Question, seconds: float) -> Any:
             if handler is not None:
-                return self._background.consult(handler, question)
-            return self._background.consult(method, question, self)
+                return self._background.consult(seconds, handler, question)
+            return self._background.consult(seconds, method, question, self)
 
         return requests.call_tool(
             self.name,

@@ -190,7 +190,7 @@ class AsyncSMCPAgentClient(AsyncResources):
 
         `on_progress` is called with a `Progress` for reports of the tool, where the connection is read, and must not
         wait. Reports do not extend the timeout. Questions of the tool go to `on_question`, or to the function that is
-        set for all calls; the time that it takes does not count. Without one, the result explains the question.
+        set for all calls; the time that it takes does not count. Without one, they are declined, and the tool goes on.
 
         Raises:
             MalformedRequestError: `params` is not a JSON object, or `timeout` is not a number of seconds.

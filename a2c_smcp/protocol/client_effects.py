@@ -118,13 +118,14 @@ class Pause(Effect[ClientBackend, None]):
 
 @dataclass(frozen=True, slots=True)
 class Consult(Effect[ClientBackend, Any]):
-    """Let the program answer a question of a tool."""
+    """Let the program answer a question of a tool, within some seconds."""
 
-    answer: Callable[[Question], MaybeAwaitable[Any]]
+    answer: Callable[[Question, float], MaybeAwaitable[Any]]
     question: Question
+    seconds: float
 
     def perform(self, backend: ClientBackend) -> MaybeAwaitable[Any]:
-        return self.answer(self.question)
+        return self.answer(self.question, self.seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ import random
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from a2c_smcp import smcp
@@ -35,7 +36,7 @@ from a2c_smcp.protocol.answers import (
 from a2c_smcp.protocol.client_effects import Ask, ClientBackend, Consult, Pause, ReadResult, Tell
 from a2c_smcp.protocol.documents import read_body
 from a2c_smcp.protocol.flow import AnswerT, Flow, MaybeAwaitable
-from a2c_smcp.protocol.questions import MAX_ROUNDS, Asked, Question, read_questions, read_reply
+from a2c_smcp.protocol.questions import MAX_ROUNDS, Asked, Question, Reply, read_questions, read_reply
 from a2c_smcp.protocol.seat import check_seconds
 from a2c_smcp.utils.failures import log_failure
 
@@ -49,10 +50,13 @@ _LONGER = 1.5
 
 _SHORTEST = 1.0
 """The least seconds that a call gets after its question was answered."""
+_AHEAD = 5.0
+"""Seconds before a question expires at which the Agent declines it; of a shorter one, a tenth of its time. The decline
+has to arrive in time, or the Computer drops the result of the tool."""
 _NOTHING = contextlib.nullcontext()
 
-AnswerQuestion: TypeAlias = Callable[[Question], MaybeAwaitable[Any]]
-"""Answers a question: with a `Reply`, with the values of the form, or with None to decline."""
+AnswerQuestion: TypeAlias = Callable[[Question, float], MaybeAwaitable[Any]]
+"""Answers a question within some seconds: with a `Reply`, with the values of the form, or with None to decline."""
 Listen: TypeAlias = Callable[[str], AbstractContextManager[None]]
 """Listens to the reports about the request with this id, for as long as the block runs."""
 
@@ -73,7 +77,7 @@ def call_tool(
     """Call a tool. After `timeout` seconds, or when the caller is interrupted, the Computer gets a cancellation.
 
     `answer` answers the questions of the tool, after which the call goes on; the time that it takes does not count.
-    Without it, the result explains the question. `listen` is entered with the id of each request.
+    Without it, they are declined. `listen` is entered with the id of each request.
 
     Raises:
         MalformedRequestError: `timeout` is not a positive number of seconds.
@@ -96,13 +100,14 @@ def call_tool(
         began = time.monotonic()
         with listen(request["req_id"]) if listen is not None else _NOTHING:
             result, asked = yield from _call_once(request, seconds)
-        if answer is None or asked is None:
+        if asked is None:
             return result
         seconds = max(seconds - (time.monotonic() - began), _SHORTEST)
         replies = yield from _consult(request, asked, answer)
         request = request.copy()
         request["timeout"] = math.ceil(seconds)  # the `req_id` stays: it is the same call
         request["input_responses"], request["request_state"] = replies, asked.request_state
+    yield from _cancel(agent, request["req_id"])
     raise InvalidAnswerError(f"{computer} asks more than {MAX_ROUNDS} times in one call")
 
 
@@ -138,13 +143,25 @@ def _call_once(request: smcp.ToolCallReq, seconds: float) -> Flow[ClientBackend,
 
 
 def _consult(
-    request: smcp.ToolCallReq, asked: Asked, answer: AnswerQuestion
+    request: smcp.ToolCallReq, asked: Asked, answer: AnswerQuestion | None
 ) -> Flow[ClientBackend, dict[str, smcp.InputResponse]]:
     """Let the program answer the questions of a call. If it fails, or is interrupted, the call is cancelled."""
     replies: dict[str, smcp.InputResponse] = {}
+    expires_at = time.monotonic() + asked.expires_in
     try:
         for key, question in asked.questions.items():
-            replies[key] = read_reply((yield from Consult(answer, question))).to_wire()
+            if question is not None and answer is not None:
+                remaining = max(expires_at - time.monotonic(), 0.0)
+                # The program learns of a shorter time than it has: if it keeps to that, its own decision counts.
+                ahead = min(_AHEAD, remaining / 10)
+                question = replace(question, expires_in=remaining - ahead)
+                reply = read_reply((yield from Consult(answer, question, remaining - ahead / 2)))
+            else:
+                reason = "it cannot be shown" if question is None else "this Agent has no on_question"
+                place = f"{request['tool_name']} of {request['computer']}"
+                logger.warning("a question of %s is declined: %s", place, reason, extra={"req_id": request["req_id"]})
+                reply = Reply("decline")
+            replies[key] = reply.to_wire()
     except BaseException:
         yield from _cancel(request["agent"], request["req_id"])
         raise

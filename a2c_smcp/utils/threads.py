@@ -8,6 +8,7 @@ import contextvars
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -47,6 +48,35 @@ async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
     context = contextvars.copy_context()  # as `asyncio.to_thread` does
     threading.Thread(target=context.run, args=(work,), daemon=True).start()
     return await outcome
+
+
+class OutOfTime(Exception):
+    """A function did not return in time."""
+
+
+def within(seconds: float, function: Callable[[], T]) -> T:
+    """Run a function that may never return, in a thread, and wait for it. Ctrl-C ends the wait.
+
+    Raises:
+        OutOfTime: it did not return within `seconds`. The thread goes on, and ends with the process.
+    """
+    outcomes: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+
+    def work() -> None:
+        try:
+            outcomes.put((function(), None))
+        except BaseException as problem:
+            outcomes.put((None, problem))
+
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(work,), daemon=True).start()
+    try:
+        result, error = outcomes.get(timeout=seconds)
+    except Empty:
+        raise OutOfTime from None
+    if error is not None:
+        raise error
+    return result
 
 
 def side_by_side(work: Sequence[Callable[[], T]]) -> list[T]:
