@@ -34,6 +34,7 @@ from a2c_smcp.smcp import (
 )
 from a2c_smcp.transport.base import OfficeClientBase
 from a2c_smcp.types import Role
+from a2c_smcp.utils.tracing import active_traceparent
 
 if TYPE_CHECKING:
     from a2c_smcp.utils.results import CallToolResult
@@ -191,6 +192,7 @@ class AgentBase(OfficeClientBase):
         timeout: float,
         on_progress: OnProgress | None,
         on_question: OnQuestion | None,
+        traceparent: str | None,
     ) -> Flow[ClientBackend, CallToolResult]:
         """Call a tool, with its progress and its questions."""
         handler = on_question or self._question_handler
@@ -209,6 +211,7 @@ class AgentBase(OfficeClientBase):
             timeout,
             answer=answer if handler is not None or method is not None else None,
             listen=partial(self._listening, computer, tool, on_progress) if on_progress is not None else None,
+            traceparent=traceparent if traceparent is not None else active_traceparent(),
         )
 
     @contextlib.contextmanager

@@ -73,11 +73,13 @@ def call_tool(
     *,
     answer: AnswerQuestion | None = None,
     listen: Listen | None = None,
+    traceparent: str | None = None,
 ) -> Flow[ClientBackend, CallToolResult]:
     """Call a tool. After `timeout` seconds, or when the caller is interrupted, the Computer gets a cancellation.
 
     `answer` answers the questions of the tool, after which the call goes on; the time that it takes does not count.
-    Without it, they are declined. `listen` is entered with the id of each request.
+    Without it, they are declined. `listen` is entered with the id of each request. `traceparent` is passed on to the
+    MCP server.
 
     Raises:
         MalformedRequestError: `timeout` is not a positive number of seconds.
@@ -96,6 +98,8 @@ def call_tool(
         # while the caller still waits.
         timeout=math.ceil(seconds),
     )
+    if traceparent is not None:
+        request["traceparent"] = traceparent
     for _ in range(MAX_ROUNDS):
         began = time.monotonic()
         with listen(request["req_id"]) if listen is not None else _NOTHING:

@@ -84,12 +84,14 @@ def side_by_side(work: Sequence[Callable[[], T]]) -> list[T]:
     if len(work) < 2:
         return [each() for each in work]  # in this thread, where Ctrl-C ends it
 
-    def do(each: Callable[[], T]) -> T:
-        return each()
+    def do(each: Callable[[], T], context: contextvars.Context) -> T:
+        return context.run(each)
 
+    # A copy for each: a context can be in one thread only at a time.
+    contexts = [contextvars.copy_context() for _ in work]
     threads = ThreadPoolExecutor(min(len(work), MOST_THREADS))
     try:
-        return list(threads.map(do, work))
+        return list(threads.map(do, work, contexts))
     finally:
         # A `with` block would wait for all of them, also after Ctrl-C.
         threads.shutdown(wait=False, cancel_futures=True)

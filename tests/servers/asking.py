@@ -74,6 +74,7 @@ class Server:
             "task": self.task,
             "answer": lambda params: params["arguments"]["result"],
             "meta": lambda params: text(json.dumps(params.get("_meta"))),
+            "ask_and_tell": self.ask_and_tell,
         }
 
     def run(self) -> None:
@@ -156,6 +157,12 @@ class Server:
             return text(json.dumps(params["inputResponses"]))
         places = {name: self.begin("elicitation/create", question) for name, question in questions.items()}
         return text(json.dumps({name: place.get()["result"] for name, place in places.items()}))
+
+    def ask_and_tell(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Ask, and give the metadata of the last request (2026-07-28)."""
+        if "inputResponses" not in params:
+            return input_required({"q1": FORM}, "state 1")
+        return text(json.dumps(params["_meta"]))
 
     def ask_forever(self, params: dict[str, Any]) -> dict[str, Any]:
         """Ask again after each answer."""

@@ -307,6 +307,7 @@ class SMCPComputerClient(AsyncOfficeClient):
             caller=Caller(self.office_id or "", data["agent"]),
             send_progress=send_progress if self._relays(TOOL_CALL_PROGRESS_EVENT) else None,
             continuation=_continuation(data),
+            traceparent=data.get("traceparent"),
         )
         return to_wire(result)
 
