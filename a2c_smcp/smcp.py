@@ -87,13 +87,17 @@ class InputResponse(TypedDict):
 
 
 class ToolCallReq(AgentCallData):
-    """`input_responses` and `request_state` continue a call that asked for input; without them, a call begins."""
+    """`input_responses` and `request_state` continue a call that asked for input; without them, a call begins.
+
+    `traceparent` (W3C Trace Context) is passed on to the MCP server.
+    """
 
     tool_name: str
     params: dict[str, Any]
     timeout: int
     input_responses: NotRequired[dict[str, InputResponse] | None]
     request_state: NotRequired[str | None]
+    traceparent: NotRequired[str | None]
 
 
 class InputRequest(TypedDict):

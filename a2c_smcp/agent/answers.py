@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from a2c_smcp.protocol.questions import INPUT_REQUIRED
+from a2c_smcp.utils.result_meta import INPUT_REQUIRED
 
 if TYPE_CHECKING:
     from a2c_smcp.smcp import ResourceContents

@@ -16,12 +16,13 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from a2c_smcp.utils.threads import in_thread
+from a2c_smcp.utils.threads import OutOfTime, in_thread, within
 
 logger = logging.getLogger(__name__)
 
 IDLE_SECONDS = 5.0
 """How long a worker thread without a job lives."""
+_NO_REPLY = "on_question did not return within %g s: the question is declined"
 WORKERS = 8
 """How many jobs of a blocking Agent run at the same time."""
 
@@ -47,12 +48,21 @@ class AsyncBackground:
         if inspect.isawaitable(outcome):
             await outcome
 
-    async def consult(self, handler: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a handler that may wait for a person: an async one here, a plain one in a thread."""
-        if inspect.iscoroutinefunction(handler):
-            return await handler(*arguments)
-        outcome = await in_thread(handler, *arguments)
-        return await outcome if inspect.isawaitable(outcome) else outcome
+    async def consult(self, seconds: float, handler: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a handler that may wait for a person: an async one here, a plain one in a thread. It is None after
+        `seconds`."""
+        clock = asyncio.timeout(seconds)
+        try:
+            async with clock:
+                if inspect.iscoroutinefunction(handler):
+                    return await handler(*arguments)
+                outcome = await in_thread(handler, *arguments)
+                return await outcome if inspect.isawaitable(outcome) else outcome
+        except TimeoutError:
+            if not clock.expired():  # the handler's own
+                raise
+            logger.warning(_NO_REPLY, seconds)
+            return None
 
     async def stop(self) -> None:
         """Cancel all tasks but the current one: a handler may disconnect its own client."""
@@ -98,10 +108,19 @@ class SyncBackground:
         if inspect.isawaitable(outcome):
             asyncio.run(_awaiting(outcome))
 
-    def consult(self, handler: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a handler that may wait for a person, and run an async one in a new event loop."""
-        outcome = handler(*arguments)
-        return asyncio.run(_awaiting(outcome)) if inspect.isawaitable(outcome) else outcome
+    def consult(self, seconds: float, handler: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a handler that may wait for a person, in a thread; an async one in a new event loop. It is None after
+        `seconds`; the thread then goes on, and ends with the program."""
+
+        def call() -> Any:
+            outcome = handler(*arguments)
+            return asyncio.run(_awaiting(outcome)) if inspect.isawaitable(outcome) else outcome
+
+        try:
+            return within(seconds, call)
+        except OutOfTime:
+            logger.warning(_NO_REPLY, seconds)
+            return None
 
     def stop(self) -> None:
         """Drop the jobs that have not started. Threads cannot be cancelled: a busy worker ends after its job."""

@@ -28,12 +28,14 @@ from a2c_smcp.protocol.watched import Watched
 from a2c_smcp.smcp import (
     NOTIFY_PREFIX,
     TOOL_CALL_PROGRESS_NOTIFICATION,
+    UPDATE_RESOURCE_EVENT,
     GetComputerConfigRet,
     GetFinderRet,
     SMCPTool,
 )
 from a2c_smcp.transport.base import OfficeClientBase
 from a2c_smcp.types import Role
+from a2c_smcp.utils.tracing import active_traceparent
 
 if TYPE_CHECKING:
     from a2c_smcp.utils.results import CallToolResult
@@ -176,8 +178,9 @@ class AgentBase(OfficeClientBase):
         """Answer the questions of tools with this function, which gets a `Question`; usable as a decorator.
 
         It returns `question.accept(…)`, `question.decline()` or `question.cancel()`; a mapping accepts a form with its
-        values, None declines. It may be plain or async, and may wait for a person. Without such a function, and without
-        a method `on_question(question, client)` of the event handler, the result of the call explains the question.
+        values, None declines. It may be plain or async, and may wait for a person until the question expires and
+        is declined. A plain function runs in a thread of its own. Without such a function, and without a method
+        `on_question(question, client)` of the event handler, every question is declined at once.
         """
         self._question_handler = handler
         return handler
@@ -190,15 +193,16 @@ class AgentBase(OfficeClientBase):
         timeout: float,
         on_progress: OnProgress | None,
         on_question: OnQuestion | None,
+        traceparent: str | None,
     ) -> Flow[ClientBackend, CallToolResult]:
         """Call a tool, with its progress and its questions."""
         handler = on_question or self._question_handler
         method = getattr(self.event_handler, "on_question", None)
 
-        def answer(question: Question) -> Any:
+        def answer(question: Question, seconds: float) -> Any:
             if handler is not None:
-                return self._background.consult(handler, question)
-            return self._background.consult(method, question, self)
+                return self._background.consult(seconds, handler, question)
+            return self._background.consult(seconds, method, question, self)
 
         return requests.call_tool(
             self.name,
@@ -208,6 +212,7 @@ class AgentBase(OfficeClientBase):
             timeout,
             answer=answer if handler is not None or method is not None else None,
             listen=partial(self._listening, computer, tool, on_progress) if on_progress is not None else None,
+            traceparent=traceparent if traceparent is not None else active_traceparent(),
         )
 
     @contextlib.contextmanager
@@ -326,6 +331,8 @@ class AgentBase(OfficeClientBase):
                 table.remove(computer, uri, mcp_server)
             yield from watch_resource(self.name, computer, uri, mcp_server, False, timeout)
             return
+        if UPDATE_RESOURCE_EVENT not in self.server_info.features:
+            logger.warning("this Server does not relay changes of resources: those of %s are not reported", uri)
         with self._progress:
             request = table.begin(computer, watched)
         agreed = False

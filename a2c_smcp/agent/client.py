@@ -181,6 +181,7 @@ class AsyncSMCPAgentClient(AsyncResources):
         *,
         on_progress: OnProgress | None = None,
         on_question: OnQuestion | None = None,
+        traceparent: str | None = None,
     ) -> CallToolResult:
         """Call a tool, and wait at most `timeout` seconds for its result.
 
@@ -190,7 +191,10 @@ class AsyncSMCPAgentClient(AsyncResources):
 
         `on_progress` is called with a `Progress` for reports of the tool, where the connection is read, and must not
         wait. Reports do not extend the timeout. Questions of the tool go to `on_question`, or to the function that is
-        set for all calls; the time that it takes does not count. Without one, the result explains the question.
+        set for all calls; the time that it takes does not count. Without one, they are declined, and the tool goes on.
+
+        `traceparent` (W3C Trace Context) is the trace that the call belongs to; the MCP server gets it. Without it, the
+        span counts that is active in OpenTelemetry.
 
         Raises:
             MalformedRequestError: `params` is not a JSON object, or `timeout` is not a number of seconds.
@@ -199,7 +203,9 @@ class AsyncSMCPAgentClient(AsyncResources):
             TooLargeError, RateLimitedError: the Server does not accept the request.
             SMCPError: the Server rejects the request for another reason, or the answer cannot be read.
         """
-        return await self._run(self._calling(computer, tool_name, params, timeout, on_progress, on_question))
+        return await self._run(
+            self._calling(computer, tool_name, params, timeout, on_progress, on_question, traceparent)
+        )
 
     async def call_tool(
         self,
@@ -210,10 +216,17 @@ class AsyncSMCPAgentClient(AsyncResources):
         *,
         on_progress: OnProgress | None = None,
         on_question: OnQuestion | None = None,
+        traceparent: str | None = None,
     ) -> CallToolResult:
         """Call a tool: `emit_tool_call` with defaults. It returns and raises the same."""
         return await self.emit_tool_call(
-            computer, tool, params or {}, timeout, on_progress=on_progress, on_question=on_question
+            computer,
+            tool,
+            params or {},
+            timeout,
+            on_progress=on_progress,
+            on_question=on_question,
+            traceparent=traceparent,
         )
 
     async def get_tools_from_computer(

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from a2c_smcp.agent.base import REQUEST_SECONDS, AgentBase
-from a2c_smcp.protocol import requests, resource_requests
+from a2c_smcp.protocol import documents, requests, resource_requests
 from a2c_smcp.smcp import (
     CompleteRet,
     DPEDocumentSummary,
@@ -86,7 +86,7 @@ class SyncResources(AgentBase, SyncOfficeClient):
         self, computer: str, uri: str, offset: int = 0, limit: int = 20, timeout: float = REQUEST_SECONDS
     ) -> dict[str, Any]:
         """Read the metadata of a document with a part of its list of pages: `limit` of them from `offset`."""
-        return self.read_resource(computer, requests.pages_uri(uri, offset, limit), timeout)
+        return self.read_resource(computer, documents.pages_uri(uri, offset, limit), timeout)
 
     def read_page(
         self,
@@ -101,13 +101,13 @@ class SyncResources(AgentBase, SyncOfficeClient):
 
         `format` is `json`, `markdown` or `text`; `categories` selects elements of these types.
         """
-        return self.read_resource(computer, requests.page_uri(uri, page_index, format, categories), timeout)
+        return self.read_resource(computer, documents.page_uri(uri, page_index, format, categories), timeout)
 
     def read_element(
         self, computer: str, uri: str, element_id: str, format: str = "json", timeout: float = REQUEST_SECONDS
     ) -> dict[str, Any]:
         """Read one element of a document in full. `format` is `json`, `markdown` or `text`."""
-        return self.read_resource(computer, requests.element_uri(uri, element_id, format), timeout)
+        return self.read_resource(computer, documents.element_uri(uri, element_id, format), timeout)
 
     def iter_documents(
         self, computer: str, keywords: Sequence[str] | None = None, file_type: str | None = None
@@ -128,7 +128,7 @@ class SyncResources(AgentBase, SyncOfficeClient):
     ) -> Iterator[dict[str, Any]]:
         """Iterate over all pages of a document; read each when its turn comes."""
         document = self.read_document_metadata(computer, uri)
-        for index in range(requests.page_count(document)):
+        for index in range(documents.page_count(document)):
             yield self.read_page(computer, uri, index, format, categories)
 
     # -------------------------------------------------------------------------------------------------------- resources

@@ -48,6 +48,7 @@ from a2c_smcp.smcp import (
     SMCPTool,
 )
 from a2c_smcp.utils.results import CallToolResult
+from a2c_smcp.utils.tracing import in_trace
 
 if TYPE_CHECKING:
     from a2c_smcp.computer.socketio.client import SMCPComputerClient
@@ -249,22 +250,25 @@ class Computer:
         caller: Caller = OURSELVES,
         send_progress: SendProgress | None = None,
         continuation: Continuation | None = None,
+        traceparent: str | None = None,
     ) -> CallToolResult:
         """Call a tool, as an Agent does. A failure is a result with `is_error` and `error_code`; nothing is raised.
 
         `req_id` identifies the call: `acancel_tool` cancels it. `send_progress(progress, total, message)` is awaited
         for reports of the tool, at most ten times a second. If the tool asks a question, the result has
-        `meta["a2c_input_required"]`; the same tool and parameters with a `continuation` give it the answer.
+        `meta["a2c_input_required"]`; the same tool and parameters with a `continuation` give it the answer. The MCP
+        server gets `traceparent` (W3C Trace Context), if it is valid.
         """
-        return await self._calls.execute(
-            req_id,
-            tool_name,
-            parameters,
-            timeout,
-            caller,
-            send_progress=send_progress,
-            continuation=continuation,
-        )
+        with in_trace(traceparent):
+            return await self._calls.execute(
+                req_id,
+                tool_name,
+                parameters,
+                timeout,
+                caller,
+                send_progress=send_progress,
+                continuation=continuation,
+            )
 
     async def acancel_tool(self, req_id: str, *, caller: Caller | None = None) -> bool:
         """Cancel a running call, of one caller or of any. Returns whether there was one."""

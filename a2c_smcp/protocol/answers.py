@@ -26,6 +26,7 @@ from a2c_smcp.errors import (
     to_payload,
     type_name,
 )
+from a2c_smcp.utils.result_meta import CANCELLED, ERROR_CODE, TIMED_OUT, TIMEOUT
 
 logger = logging.getLogger(__name__)
 
@@ -42,9 +43,9 @@ def refusal(event: object, error: SMCPError) -> Any:
     payload = to_payload(error)
     if event != smcp.TOOL_CALL_EVENT:
         return payload
-    meta: dict[str, Any] = {"error_code": error.code}
+    meta: dict[str, Any] = {ERROR_CODE: error.code}
     if isinstance(error, TimedOutError):
-        meta["a2c_timeout"] = True
+        meta[TIMED_OUT] = True
     # An error envelope and a valid CallToolResult at once: some clients look for `error`, others read every ack of a
     # tool call as an MCP result.
     return {
@@ -63,7 +64,7 @@ def timed_out(seconds: float) -> dict[str, Any]:
         "isError": True,
         "structuredContent": {"error": f"no result within {seconds:g} s", "error_type": "ToolTimedOutError"},
         # Two marks for the same: `timeout` is that of 0.2.0, `a2c_timeout` that of later versions.
-        "meta": {"timeout": True, "a2c_timeout": True, "error_code": ToolTimedOutError.code},
+        "meta": {TIMEOUT: True, TIMED_OUT: True, ERROR_CODE: ToolTimedOutError.code},
     }
 
 
@@ -75,7 +76,7 @@ def failure_in(ack: Any) -> SMCPError | None:
     if answer.get("isError") is not True:
         return _any_error(answer)
     meta, structured = answer.get("meta"), answer.get("structuredContent")
-    code = cast("dict[str, Any]", meta).get("error_code") if isinstance(meta, dict) else None
+    code = cast("dict[str, Any]", meta).get(ERROR_CODE) if isinstance(meta, dict) else None
     reason = cast("dict[str, Any]", structured).get("error") if isinstance(structured, dict) else None
     # `type(…) is int` and not `isinstance`: JSON's `true` is an `int` in Python, and would become the code 1.
     return error_for(code if type(code) is int else ToolFailedError.code, reason if isinstance(reason, str) else None)
@@ -84,7 +85,7 @@ def failure_in(ack: Any) -> SMCPError | None:
 def was_cancelled(ack: Any) -> bool:
     """Whether an ack says that the call was cancelled where it ran."""
     meta: Any = cast("dict[str, Any]", ack).get("meta") if isinstance(ack, dict) else None
-    return isinstance(meta, dict) and cast("dict[str, Any]", meta).get("a2c_cancelled") is True
+    return isinstance(meta, dict) and cast("dict[str, Any]", meta).get(CANCELLED) is True
 
 
 def retry_after(ack: Any) -> float | None:
@@ -226,7 +227,7 @@ def read_roster(ack: Any, req_id: str) -> list[smcp.SessionInfo]:
 def read_two_values(ack: Any) -> str | None:
     """The reason why a join or leave was rejected; None if it was accepted.
 
-    Servers send two ack arguments, one array of two values, or an error object.
+    Servers send two or three ack arguments, one array of them, or an error object; `read_server_info` reads the third.
 
     Raises:
         NotSupportedError: the answer is null.
@@ -234,7 +235,7 @@ def read_two_values(ack: Any) -> str | None:
     """
     if ack is None:
         raise NotSupportedError
-    # python-socketio hands over two ack arguments as a tuple, and one array as a list.
+    # python-socketio hands over several ack arguments as a tuple, and one array as a list.
     values = tuple(cast("list[Any]", ack)) if isinstance(ack, list | tuple) else (ack,)
     if values and values[0] is True:
         return None

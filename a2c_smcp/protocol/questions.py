@@ -13,13 +13,16 @@ from typing import Any, Literal, TypeAlias, TypeGuard, cast
 from urllib.parse import urlsplit
 
 from a2c_smcp.smcp import InputResponse
+from a2c_smcp.utils.result_meta import INPUT_REQUIRED
 
-INPUT_REQUIRED = "a2c_input_required"
-"""The key of questions in the `meta` of a result."""
 MAX_ROUNDS = 10
 """Times that a call may ask. An MCP server could otherwise ask for ever."""
 MAX_QUESTIONS = 10
-"""Questions that are asked together, in one result."""
+"""Questions that are asked together, in one result; more are declined."""
+QUESTION_SECONDS = 60.0
+"""How long a question waits whose Computer does not say when it expires."""
+MAX_SECONDS = 3_600.0
+"""The longest that a question waits for a person."""
 
 Action: TypeAlias = Literal["accept", "decline", "cancel"]
 FieldType: TypeAlias = Literal["string", "number", "integer", "boolean", "array"]
@@ -86,7 +89,7 @@ class Question:
     message: str
     """What it asks, in its own words."""
     expires_in: float
-    """Seconds until the Computer declines it."""
+    """Seconds until it is declined."""
     url: str | None = None
     """An address that the server asks to visit. Show it; do not open it without being told to."""
     schema: Mapping[str, Any] | None = None
@@ -125,12 +128,15 @@ class Question:
 class Asked:
     """The questions in one result, by their keys, and the state that the answers need."""
 
-    questions: Mapping[str, Question]
+    questions: Mapping[str, Question | None]
+    """None for a question that no person can answer, or should see."""
     request_state: str
+    expires_in: float
+    """Seconds until the Computer declines them."""
 
 
 def read_questions(answer: Mapping[str, Any], computer: str, tool: str) -> Asked | None:
-    """The questions in the result of a tool call; None if there are none, or none that can be answered."""
+    """The questions in the result of a tool call; None if there are none."""
     meta = answer.get("meta")
     required: Any = cast("dict[str, Any]", meta).get(INPUT_REQUIRED) if isinstance(meta, dict) else None
     if not isinstance(required, dict):
@@ -140,14 +146,14 @@ def read_questions(answer: Mapping[str, Any], computer: str, tool: str) -> Asked
     if not isinstance(requests, dict) or not isinstance(state, str):
         return None
     problem = given.get("problem")
-    expires_in = float(seconds) if isinstance(seconds, int | float) else 0.0
-    questions: dict[str, Question] = {}
+    expires_in = min(float(seconds), MAX_SECONDS) if isinstance(seconds, int | float) else QUESTION_SECONDS
+    questions: dict[str, Question | None] = {}
     for key, request in cast("dict[str, Any]", requests).items():
-        question = _question(request, computer, tool, expires_in)
-        if question is None or len(questions) == MAX_QUESTIONS:
-            return None
-        questions[key] = replace(question, problem=problem) if isinstance(problem, str) else question
-    return Asked(questions, state) if questions else None
+        question = _question(request, computer, tool, expires_in) if len(questions) < MAX_QUESTIONS else None
+        if question is not None and isinstance(problem, str):
+            question = replace(question, problem=problem)
+        questions[key] = question
+    return Asked(questions, state, expires_in) if questions else None
 
 
 def is_web(url: Any) -> TypeGuard[str]:

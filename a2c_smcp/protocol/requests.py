@@ -7,7 +7,6 @@ its failure is the result of the call.
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import math
 import os
@@ -15,6 +14,7 @@ import random
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from a2c_smcp import smcp
@@ -34,10 +34,10 @@ from a2c_smcp.protocol.answers import (
     timed_out,
 )
 from a2c_smcp.protocol.client_effects import Ask, ClientBackend, Consult, Pause, ReadResult, Tell
+from a2c_smcp.protocol.documents import read_body
 from a2c_smcp.protocol.flow import AnswerT, Flow, MaybeAwaitable
-from a2c_smcp.protocol.questions import MAX_ROUNDS, Asked, Question, read_questions, read_reply
+from a2c_smcp.protocol.questions import MAX_ROUNDS, Asked, Question, Reply, read_questions, read_reply
 from a2c_smcp.protocol.seat import check_seconds
-from a2c_smcp.utils.dpe_uri import extend_dpe_uri, is_dpe_uri, parse_dpe_uri, without_query
 from a2c_smcp.utils.failures import log_failure
 
 if TYPE_CHECKING:
@@ -50,10 +50,13 @@ _LONGER = 1.5
 
 _SHORTEST = 1.0
 """The least seconds that a call gets after its question was answered."""
+_AHEAD = 5.0
+"""Seconds before a question expires at which the Agent declines it; of a shorter one, a tenth of its time. The decline
+has to arrive in time, or the Computer drops the result of the tool."""
 _NOTHING = contextlib.nullcontext()
 
-AnswerQuestion: TypeAlias = Callable[[Question], MaybeAwaitable[Any]]
-"""Answers a question: with a `Reply`, with the values of the form, or with None to decline."""
+AnswerQuestion: TypeAlias = Callable[[Question, float], MaybeAwaitable[Any]]
+"""Answers a question within some seconds: with a `Reply`, with the values of the form, or with None to decline."""
 Listen: TypeAlias = Callable[[str], AbstractContextManager[None]]
 """Listens to the reports about the request with this id, for as long as the block runs."""
 
@@ -70,11 +73,13 @@ def call_tool(
     *,
     answer: AnswerQuestion | None = None,
     listen: Listen | None = None,
+    traceparent: str | None = None,
 ) -> Flow[ClientBackend, CallToolResult]:
     """Call a tool. After `timeout` seconds, or when the caller is interrupted, the Computer gets a cancellation.
 
     `answer` answers the questions of the tool, after which the call goes on; the time that it takes does not count.
-    Without it, the result explains the question. `listen` is entered with the id of each request.
+    Without it, they are declined. `listen` is entered with the id of each request. `traceparent` is passed on to the
+    MCP server.
 
     Raises:
         MalformedRequestError: `timeout` is not a positive number of seconds.
@@ -93,12 +98,14 @@ def call_tool(
         # while the caller still waits.
         timeout=math.ceil(seconds),
     )
+    if traceparent is not None:
+        request["traceparent"] = traceparent
     rounds = 0
     while True:
         began = time.monotonic()
         with listen(request["req_id"]) if listen is not None else _NOTHING:
             result, asked = yield from _call_once(request, seconds)
-        if answer is None or asked is None:
+        if asked is None:
             return result
         rounds += 1
         if rounds > MAX_ROUNDS:
@@ -143,13 +150,25 @@ def _call_once(request: smcp.ToolCallReq, seconds: float) -> Flow[ClientBackend,
 
 
 def _consult(
-    request: smcp.ToolCallReq, asked: Asked, answer: AnswerQuestion
+    request: smcp.ToolCallReq, asked: Asked, answer: AnswerQuestion | None
 ) -> Flow[ClientBackend, dict[str, smcp.InputResponse]]:
     """Let the program answer the questions of a call. If it fails, or is interrupted, the call is cancelled."""
     replies: dict[str, smcp.InputResponse] = {}
+    expires_at = time.monotonic() + asked.expires_in
     try:
         for key, question in asked.questions.items():
-            replies[key] = read_reply((yield from Consult(answer, question))).to_wire()
+            if question is not None and answer is not None:
+                remaining = max(expires_at - time.monotonic(), 0.0)
+                # The program learns of a shorter time than it has: if it keeps to that, its own decision counts.
+                ahead = min(_AHEAD, remaining / 10)
+                question = replace(question, expires_in=remaining - ahead)
+                reply = read_reply((yield from Consult(answer, question, remaining - ahead / 2)))
+            else:
+                reason = "it cannot be shown" if question is None else "this Agent has no on_question"
+                place = f"{request['tool_name']} of {request['computer']}"
+                logger.warning("a question of %s is declined: %s", place, reason, extra={"req_id": request["req_id"]})
+                reply = Reply("decline")
+            replies[key] = reply.to_wire()
     except BaseException:
         yield from _cancel(request["agent"], request["req_id"])
         raise
@@ -317,70 +336,3 @@ def list_computers(agent: str, office_id: str, timeout: float) -> Flow[ClientBac
 def new_id() -> str:
     """A random id for a request: other members must not be able to guess it, because they could cancel the request."""
     return os.urandom(16).hex()
-
-
-# ------------------------------------------------------------------------------------------------------------ documents
-
-
-def pages_uri(uri: str, offset: int, limit: int) -> str:
-    """The address of a document with its page index."""
-    return extend_dpe_uri(uri, None, {"depth": "pages", "offset": str(offset), "limit": str(limit)})
-
-
-def page_uri(uri: str, page_index: int, format: str, categories: Sequence[str] | None) -> str:
-    """The address of a page."""
-    params = {"format": format} if format != "json" else {}
-    if categories is not None:
-        params["categories"] = ",".join([categories] if isinstance(categories, str) else categories)
-    return extend_dpe_uri(uri, f"pages/{page_index}", params)
-
-
-def element_uri(uri: str, element_id: str, format: str) -> str:
-    """The address of an element."""
-    return extend_dpe_uri(uri, f"elements/{element_id}", {"format": format} if format != "json" else None)
-
-
-def page_count(document: Mapping[str, Any]) -> int:
-    """The number of pages that a document declares.
-
-    Raises:
-        InvalidAnswerError: it declares none.
-    """
-    count = document.get("page_count")
-    if type(count) is not int or count < 0:
-        raise InvalidAnswerError("page_count: a number is expected")
-    return count
-
-
-def read_body(uri: str, answer: smcp.ReadResourceRet) -> dict[str, Any]:
-    """The body of a `dpe://` resource, as an object; for any other resource, the answer as it came.
-
-    Plain markdown or text is put into the envelope of the protocol.
-    """
-    contents = answer["contents"]
-    text = contents[0].get("text") if len(contents) == 1 else None
-    if text is None or not is_dpe_uri(uri):
-        return cast("dict[str, Any]", answer)
-    # Text that is not JSON is no error: it is the markdown of a simple MCP server. Neither is JSON that is not an
-    # object, such as a page that consists of a number.
-    try:
-        body = json.loads(text)
-    except (ValueError, RecursionError):
-        body = None
-    if isinstance(body, dict):
-        return cast("dict[str, Any]", body)
-    return _envelope(uri, text, str(contents[0].get("mimeType")))
-
-
-def _envelope(uri: str, text: str, mime_type: str) -> dict[str, Any]:
-    address = parse_dpe_uri(uri)
-    envelope: dict[str, Any] = {"uri": without_query(uri), "title": address.doc_ref or address.host}
-    if address.doc_ref is not None:
-        envelope["doc_ref"] = address.doc_ref
-    if address.page_index is not None:
-        envelope["page_index"] = address.page_index
-    if address.element_id is not None:
-        envelope["element_id"] = address.element_id
-    is_markdown = address.query_params.get("format") == "markdown" or mime_type.startswith("text/markdown")
-    envelope["content_markdown" if is_markdown else "content_text"] = text
-    return envelope

@@ -19,6 +19,7 @@ import mcp_types
 from pydantic import PrivateAttr, TypeAdapter, ValidationError
 
 from a2c_smcp.errors import InvalidAnswerError, ToolFailedError, error_for
+from a2c_smcp.utils.result_meta import ERROR_CODE
 
 
 class CallToolResult(mcp_types.CallToolResult):
@@ -65,7 +66,7 @@ class CallToolResult(mcp_types.CallToolResult):
         """
         if not self.is_error:
             return None
-        code = (self.meta or {}).get("error_code")
+        code = (self.meta or {}).get(ERROR_CODE)
         return code if type(code) is int else ToolFailedError.code
 
     @property

@@ -8,6 +8,7 @@ import contextvars
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -49,17 +50,48 @@ async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
     return await outcome
 
 
+class OutOfTime(Exception):
+    """A function did not return in time."""
+
+
+def within(seconds: float, function: Callable[[], T]) -> T:
+    """Run a function that may never return, in a thread, and wait for it. Ctrl-C ends the wait.
+
+    Raises:
+        OutOfTime: it did not return within `seconds`. The thread goes on, and ends with the process.
+    """
+    outcomes: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+
+    def work() -> None:
+        try:
+            outcomes.put((function(), None))
+        except BaseException as problem:
+            outcomes.put((None, problem))
+
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(work,), daemon=True).start()
+    try:
+        result, error = outcomes.get(timeout=seconds)
+    except Empty:
+        raise OutOfTime from None
+    if error is not None:
+        raise error
+    return result
+
+
 def side_by_side(work: Sequence[Callable[[], T]]) -> list[T]:
     """Call several functions at the same time; return their results in order. Ctrl-C leaves them running."""
     if len(work) < 2:
         return [each() for each in work]  # in this thread, where Ctrl-C ends it
 
-    def do(each: Callable[[], T]) -> T:
-        return each()
+    def do(each: Callable[[], T], context: contextvars.Context) -> T:
+        return context.run(each)
 
+    # A copy for each: a context can be in one thread only at a time.
+    contexts = [contextvars.copy_context() for _ in work]
     threads = ThreadPoolExecutor(min(len(work), MOST_THREADS))
     try:
-        return list(threads.map(do, work))
+        return list(threads.map(do, work, contexts))
     finally:
         # A `with` block would wait for all of them, also after Ctrl-C.
         threads.shutdown(wait=False, cancel_futures=True)

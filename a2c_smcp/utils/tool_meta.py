@@ -16,7 +16,7 @@ A2C_MCP_TOOL: Final = "a2c_mcp_tool"
 """The key of what an MCP server says about a tool and no other field has, such as its title and icons."""
 A2C_DIGEST: Final = "a2c_digest"
 """The key of a tool's digest."""
-OURS: Final = (A2C_TOOL_META, MCP_TOOL_ANNOTATION, A2C_MCP_TOOL, A2C_DIGEST)
+OURS: Final = frozenset((A2C_TOOL_META, MCP_TOOL_ANNOTATION, A2C_MCP_TOOL, A2C_DIGEST))
 """The keys that a Computer sets. All others are those of the MCP server."""
 
 

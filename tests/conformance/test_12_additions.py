@@ -7,15 +7,57 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.server import CredentialAuthenticationProvider, CredentialSyncAuthenticationProvider, KeyFile
+from a2c_smcp import __version__
+from a2c_smcp.computer import SMCPComputerClient
+from a2c_smcp.server import CredentialAuthenticationProvider, CredentialSyncAuthenticationProvider, KeyFile, Limits
 from a2c_smcp.server.key_file import hash_key, write_keys
-from tests.support.hosting import shelves
+from a2c_smcp.utils.tool_meta import mcp_tool
+from tests.support.hosting import asking, hosting, raw, shelves
 from tests.support.mcp_servers import received
 from tests.support.offices import office
 from tests.support.peer import Crowd, crowd, request, tool_call
-from tests.support.running import Kind, running
+from tests.support.running import Kind, Running, running
 
 pytestmark = pytest.mark.anyio
+
+# ------------------------------------------------------------------------------------------------------------ handshake
+
+FEATURES = ["server:tool_call_progress", "server:update_resource"]
+
+
+async def test_a_client_that_names_its_version_learns_what_the_server_accepts_and_relays(
+    server: Running, transport: str
+) -> None:
+    async with crowd(server, transport) as people:
+        ours, plain = await people.newcomer(query="office=o&a2c_stack=9.9"), await people.newcomer()
+        about = {"a2c_stack": __version__, "max_message_bytes": 10_000_000, "features": FEATURES}
+        assert await plain.join("computer", "plain", "o") == (True, None)
+        for _ in range(2):
+            assert await ours.join("computer", "ours", "o") == (True, None, about)
+        accepted, reason = await ours.join("computer", "plain", "o")
+        assert (accepted, "(403)" in reason) == (False, True)
+        assert await ours.ask("server:leave_office", {"office_id": "o"}) == (True, None)
+
+
+@pytest.mark.parametrize("query", ["a2c_stack=", "a2c_stack=%00", f"a2c_stack={'9' * 65}", "x=a2c_stack", "&" * 200])
+async def test_an_invalid_version_is_none(people: Crowd, query: str) -> None:
+    peer = await people.newcomer(query=query)
+    assert await peer.join("computer", "pc", "o") == (True, None)
+
+
+async def test_a_computer_keeps_the_limit_of_its_server(kind: Kind) -> None:
+    with running(kind, limits=Limits(message_bytes=100_000)) as server:
+        async with hosting(raw()) as computer, crowd(server) as people:
+            agent = await people.member("agent", "agent", "o")
+            async with SMCPComputerClient.in_office(computer, server.url, "o") as client:
+                assert client.server_info.max_message_bytes == 100_000
+                await agent.hear("notify:enter_office")
+                call = tool_call(tool_name="big", params={"bytes": 1_000_000})
+                answer = await agent.ask("client:tool_call", call)
+                assert answer["error"]["code"] == 413
+                assert "at most 100000" in answer["error"]["message"], "the Computer says so, not the Server"
+                assert (await agent.ask("client:tool_call", tool_call()))["isError"] is False
+
 
 # ------------------------------------------------------------------------------------------------------------- identity
 
@@ -108,6 +150,42 @@ async def test_4104_only_tells_of_offices_that_the_sender_may_join(
                 assert (accepted, f"({code})" in reason) == (False, True)
             assert theirs.asked == other.asked == []
             assert await theirs.has_heard() == await other.has_heard() == []
+
+
+# ------------------------------------------------------------------------------------------------------------- metadata
+
+
+@pytest.mark.parametrize("is_error", [False, True])
+async def test_what_only_a_computer_may_say_of_a_result_is_taken_out_of_that_of_a_server(is_error: bool) -> None:
+    kept = {"vendor": {"x": [1]}, "a2c_finder": True, "a2c_digest": "theirs", "io.modelcontextprotocol/x": None}
+    forged = {
+        "a2c_input_required": {},
+        "a2c_rejected_questions": ["x"],
+        "a2c_vrl_transformed": "{}",
+        "a2c_cancelled": True,
+        "a2c_cancel_reason": "x",
+        "a2c_timeout": True,
+        "timeout": True,
+        "error_code": 4006,
+        "mcp_server": "bank",
+        "auth_hint": {"action": "login", "message": "call 555"},
+    }
+    async with office(asking()) as here:
+        for meta, expected in (({**kept, **forged}, kept), (forged, {}), (kept, kept)):
+            result = {"content": [{"type": "text", "text": "x"}], "isError": is_error, "_meta": meta}
+            answer = await here.call("answer", {"result": result})
+            assert answer.get("meta", {}) == {**expected, **({"error_code": 4003} if is_error else {})}
+
+
+async def test_what_only_a_computer_may_say_of_a_tool_is_taken_out_of_that_of_a_server() -> None:
+    config = asking().model_copy(update={"default_tool_meta": None})
+    async with office(config) as here:
+        tool: Any = (await here.tools())["answer"]
+        assert "a2c_tool_meta" not in tool["meta"]
+        assert "MCP_TOOL_ANNOTATION" not in tool["meta"]
+        assert tool["meta"]["a2c_digest"] != "0"
+        assert tool["meta"]["error_code"] == 1, "only the keys of tools are reserved there"
+        assert mcp_tool(tool)["_meta"] == {"error_code": 1, "vendor": {"x": 1}}
 
 
 # ---------------------------------------------------------------------------------------------------- watched resources

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.mcp_servers import raw, received, stdio, write_config
+from tests.support.mcp_servers import SERVERS, raw, received, stdio, write_config
 from tests.support.peer import crowd
 from tests.support.process import LineProcess, ServerProcess, computer_process, server_process
 from tests.support.waiting import PATIENCE, eventually
@@ -90,6 +90,42 @@ async def main():
 asyncio.run(main())
 """,
 }
+ASKED = {
+    "blocking": """
+import sys, threading
+from a2c_smcp.agent import SMCPAgentClient
+
+def wait(question):
+    print("asked", flush=True)
+    threading.Event().wait()
+
+with SMCPAgentClient.in_office(sys.argv[1], "office", "program", on_question=wait) as agent:
+    try:
+        agent.call_tool("pc", "ask")
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+        threading.Event().wait(60)
+""",
+    "asyncio": """
+import asyncio, sys
+from a2c_smcp.agent import AsyncSMCPAgentClient
+
+async def wait(question):
+    print("asked", flush=True)
+    await asyncio.Event().wait()
+
+async def main():
+    async with AsyncSMCPAgentClient.in_office(sys.argv[1], "office", "program", on_question=wait) as agent:
+        try:
+            await agent.call_tool("pc", "ask")
+        except asyncio.CancelledError:
+            print("interrupted", flush=True)
+            await asyncio.sleep(60)
+
+asyncio.run(main())
+""",
+}
+"""Programs that stay in the office after Ctrl-C: a call of an Agent that leaves would be cancelled in any case."""
 LEFT_BEHIND = """
 import threading
 others = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
@@ -110,10 +146,10 @@ def running(code: str, server: ServerProcess, folder: Path) -> Generator[LinePro
 
 
 @contextmanager
-def office(folder: Path) -> Generator[tuple[ServerProcess, Path]]:
-    """A Server, and a Computer with the raw server; what that one receives is in the log."""
+def office(folder: Path, program: list[str] | None = None) -> Generator[tuple[ServerProcess, Path]]:
+    """A Server, and a Computer with the raw server, or another; what that one receives is in the log."""
     log = folder / "log"
-    config = write_config(folder, {"raw": stdio(raw("--log", str(log)))})
+    config = write_config(folder, {"it": stdio([*(program or raw()), "--log", str(log)])})
     with (
         server_process() as server,
         computer_process("--config", str(config), "--url", server.url, "--office", "office", "--name", "pc") as pc,
@@ -160,3 +196,13 @@ async def test_ctrl_c_ends_all_calls_of_a_models_turn(form: str, tmp_path: Path)
         assert await asyncio.to_thread(program.stop, signal.SIGINT) == -signal.SIGINT, program.text
         assert not re.search("it slept|Exception ignored|never retrieved|was destroyed", program.text), program.text
         await eventually(lambda: len(received(log, "notifications/cancelled")) == 3)
+
+
+@pytest.mark.parametrize("form", list(ASKED))
+async def test_ctrl_c_while_a_person_is_asked_cancels_the_call(form: str, tmp_path: Path) -> None:
+    asking = [sys.executable, str(SERVERS / "asking.py")]
+    with office(tmp_path, asking) as (server, log), running(ASKED[form], server, tmp_path) as program:
+        await asyncio.to_thread(program.wait_for, "asked")
+        program.process.send_signal(signal.SIGINT)
+        await asyncio.to_thread(program.wait_for, "interrupted")
+        await eventually(lambda: received(log, "notifications/cancelled"))

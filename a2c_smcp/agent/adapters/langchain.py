@@ -6,17 +6,20 @@ model.bind_tools(tools)                              # or create_agent(model, to
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from langchain_core.tools import BaseTool, ToolException
 
 from a2c_smcp.agent.answers import Answer, Text
 from a2c_smcp.agent.toolkit import SyncToolkit, Toolkit
+from a2c_smcp.utils.threads import in_thread
 
 
 def langchain_tools(toolkit: Toolkit | SyncToolkit) -> list[BaseTool]:
-    """The current tools. Those of a `Toolkit` need `ainvoke`."""
+    """The current tools. Those of a `Toolkit` need `ainvoke`.
+
+    The program hears of their progress and answers their questions with `on_progress` and `on_question` of the toolkit.
+    """
     return [
         _OfficeTool(toolkit=toolkit, name=tool.name, description=tool.description, args_schema=tool.parameters)
         for tool in toolkit.tools.values()
@@ -39,8 +42,9 @@ class _OfficeTool(BaseTool):
     async def _arun(self, **arguments: Any) -> Any:
         if isinstance(self.toolkit, Toolkit):
             return _content(await self.toolkit.call(self.name, arguments))
-        # The blocking Agent waits for the answer. In this thread it would stop the event loop of the program.
-        return _content(await asyncio.to_thread(self.toolkit.call, self.name, arguments))
+        # The blocking Agent waits for the answer, for minutes if a person is asked. In this thread it would stop
+        # the event loop of the program.
+        return _content(await in_thread(self.toolkit.call, self.name, arguments))
 
 
 def _content(answer: Answer) -> tuple[list[dict[str, Any]], Answer]:

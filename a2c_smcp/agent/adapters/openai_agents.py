@@ -5,17 +5,20 @@ agent = Agent(name="helper", tools=openai_agents_tools(toolkit))
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from agents import FunctionTool, Tool, ToolOutputImage, ToolOutputText
 
 from a2c_smcp.agent.answers import Answer, Text
 from a2c_smcp.agent.toolkit import ModelTool, SyncToolkit, Toolkit
+from a2c_smcp.utils.threads import in_thread
 
 
 def openai_agents_tools(toolkit: Toolkit | SyncToolkit) -> list[Tool]:
-    """The current tools. A failure becomes the output of the tool, for the model to read."""
+    """The current tools. A failure becomes the output of the tool, for the model to read.
+
+    The program hears of their progress and answers their questions with `on_progress` and `on_question` of the toolkit.
+    """
     return [_tool(toolkit, tool) for tool in toolkit.tools.values()]
 
 
@@ -23,8 +26,9 @@ def _tool(toolkit: Toolkit | SyncToolkit, tool: ModelTool) -> FunctionTool:
     async def invoke(context: Any, arguments: str) -> Any:
         if isinstance(toolkit, Toolkit):
             return _output(await toolkit.call(tool.name, arguments))
-        # The blocking Agent waits for the answer. In this thread it would stop the event loop of the program.
-        return _output(await asyncio.to_thread(toolkit.call, tool.name, arguments))
+        # The blocking Agent waits for the answer, for minutes if a person is asked. In this thread it would stop
+        # the event loop of the program.
+        return _output(await in_thread(toolkit.call, tool.name, arguments))
 
     return FunctionTool(
         name=tool.name,

@@ -21,7 +21,8 @@ from a2c_smcp.cli.arguments import read_arguments
 from a2c_smcp.cli.progress import call_shown
 from a2c_smcp.cli.views import print_json, show
 from a2c_smcp.errors import InvalidDPEUriError, NotFoundError, SMCPError, error_for
-from a2c_smcp.protocol.requests import DEFAULT_LIMIT, page_count
+from a2c_smcp.protocol.documents import page_count
+from a2c_smcp.protocol.requests import DEFAULT_LIMIT
 from a2c_smcp.smcp import GetFinderRet, ResourceContents
 from a2c_smcp.utils.dpe_uri import parse_dpe_uri
 from a2c_smcp.utils.text import printable

@@ -32,8 +32,6 @@ from a2c_smcp.computer.config.secrets import hide, replace_secrets
 from a2c_smcp.computer.config.source import Origin
 from a2c_smcp.utils.url import OF_MCP_SERVERS, check_url
 
-A2C_VRL_TRANSFORMED = "a2c_vrl_transformed"
-
 READ_ONLY = "read-only"
 """The value of `auto_apply` that trusts the `readOnlyHint` which an MCP server declares for each tool."""
 STREAMABLE_ALIASES = frozenset(("http", "streamable-http", "streamableHttp", "streamable_http"))

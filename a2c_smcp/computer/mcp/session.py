@@ -35,6 +35,7 @@ from a2c_smcp.computer.mcp.schemas import OutputSchema
 from a2c_smcp.errors import MalformedRequestError, ToolFailedError
 from a2c_smcp.smcp import Completion, CompletionArgument, CompletionReference, ResourceContents
 from a2c_smcp.utils.results import CallToolResult
+from a2c_smcp.utils.tracing import TRACEPARENT, traceparent_of_call
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +46,9 @@ MAX_LISTED = 10_000
 MAX_NAME = 256
 
 T = TypeVar("T")
+
+_OF_A_CALL = frozenset(("tools/call", "tasks/get", "tasks/update"))
+"""The requests that a tool call consists of."""
 
 _tools = TypeAdapter(ListedTool)
 _resources = TypeAdapter(types.Resource)
@@ -413,9 +417,10 @@ class Session(ClientSession):
         *,
         owner: object = None,
     ) -> dict[str, Any]:
-        if self._log_level is not None:
-            meta: dict[str, Any] = params.get("_meta") or {}
-            params = {**params, "_meta": {**meta, types.LOG_LEVEL_META_KEY: self._log_level}}
+        params = _with_meta(params, types.LOG_LEVEL_META_KEY, self._log_level)
+        # Not in other requests: a task that starts during a call inherits the trace, and may outlive the call.
+        if method in _OF_A_CALL:
+            params = _with_meta(params, TRACEPARENT, traceparent_of_call())
         data: dict[str, Any] = {"method": method, "params": params}
         options: CallOptions = {}
         # In 2026-07-28 every request carries the version and the capabilities of the client, and over HTTP also headers
@@ -444,6 +449,14 @@ class Session(ClientSession):
         self._stamp(data, options)
         _name_task(method, params, options)
         self._conversation.ask_in_vain(method, data["params"], options)
+
+
+def _with_meta(params: dict[str, Any], key: str, value: str | None) -> dict[str, Any]:
+    """The params of a request with a value in their `_meta`, if there is one."""
+    if value is None:
+        return params
+    meta: dict[str, Any] = params.get("_meta") or {}
+    return {**params, "_meta": {**meta, key: value}}
 
 
 class _NoList(MCPError):

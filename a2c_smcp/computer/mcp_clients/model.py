@@ -1,7 +1,6 @@
 """`a2c_smcp.computer.config.model` under the path that programs import."""
 
 from a2c_smcp.computer.config.model import (
-    A2C_VRL_TRANSFORMED,
     MCPServerCommandInput,
     MCPServerConfig,
     MCPServerInput,
@@ -12,6 +11,7 @@ from a2c_smcp.computer.config.model import (
     StreamableHttpServerConfig,
     ToolMeta,
 )
+from a2c_smcp.utils.result_meta import A2C_VRL_TRANSFORMED
 from a2c_smcp.utils.tool_meta import A2C_TOOL_META
 
 __all__ = [

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from a2c_smcp.computer.config.model import A2C_VRL_TRANSFORMED
 from a2c_smcp.computer.config.secrets import Redact
 from a2c_smcp.computer.mcp.questions import Answers, InvalidAnswer, Questions, cancelled, declined
 from a2c_smcp.computer.offer import outcomes
@@ -37,6 +36,7 @@ from a2c_smcp.errors import (
 )
 from a2c_smcp.smcp import TOOL_CALL_EVENT
 from a2c_smcp.utils.failures import log_failure
+from a2c_smcp.utils.result_meta import A2C_VRL_TRANSFORMED, REJECTED_QUESTIONS
 from a2c_smcp.utils.results import CallToolResult, to_wire
 
 logger = logging.getLogger(__name__)
@@ -48,8 +48,6 @@ VRL_GRACE = 2.0
 result still arrives."""
 ABANDONED_SECONDS = 10.0
 """Seconds that a tool has to finish after its question expired: nobody waits for its result."""
-REJECTED_QUESTIONS = "a2c_rejected_questions"
-"""The key, in the `meta` of a result, of the reasons why questions were rejected."""
 
 OURSELVES = Caller()
 

@@ -34,10 +34,12 @@ from a2c_smcp.computer.offer.desktop.aggregator import DesktopAggregator
 from a2c_smcp.computer.offer.desktop.organize import Window
 from a2c_smcp.computer.offer.finder.aggregator import FinderAggregator
 from a2c_smcp.computer.offer.finder.documents import INDEX_BYTES, Room
+from a2c_smcp.computer.offer.metadata import theirs
 from a2c_smcp.computer.offer.tools import DescribedTools, ServerTools, ToolBook, describe_tools, write_book
 from a2c_smcp.computer.offer.view import ResourceView
 from a2c_smcp.computer.offer.watches import Watches
 from a2c_smcp.errors import ToolTimedOutError
+from a2c_smcp.utils import result_meta
 from a2c_smcp.utils.results import CallToolResult
 
 logger = logging.getLogger(__name__)
@@ -248,14 +250,17 @@ class MCPServerManager:
             LoginNeededError, LoginRefusedError: its server needs a login, or another one.
             ToolFailedError: it failed, or its server is not ready.
         """
-        owner = self._host.find(server)
+        calling = self._host.find(server).call_tool(tool, params, label, on_progress, asker)
         if timeout is None:  # the usual case, without the cost of a timeout: `ToolCalls` has its own
-            return await owner.call_tool(tool, params, label, on_progress, asker)
-        try:
-            async with asyncio.timeout(timeout):
-                return await owner.call_tool(tool, params, label, on_progress, asker)
-        except TimeoutError:
-            raise ToolTimedOutError("the tool did not finish in time") from None
+            result = await calling
+        else:
+            try:
+                async with asyncio.timeout(timeout):
+                    result = await calling
+            except TimeoutError:
+                raise ToolTimedOutError("the tool did not finish in time") from None
+        result.meta = theirs(result.meta, result_meta.OURS)
+        return result
 
     def next_change(self) -> asyncio.Event:
         """An event that is set at the next change of a server's state or tools.

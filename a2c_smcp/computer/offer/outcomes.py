@@ -9,6 +9,7 @@ from mcp_types import TextContent
 
 from a2c_smcp.computer.offer.running import CancelReason
 from a2c_smcp.errors import LoginNeededError, LoginRefusedError, SMCPError, ToolFailedError, ToolTimedOutError
+from a2c_smcp.utils.result_meta import CANCEL_REASON, CANCELLED, TIMED_OUT
 from a2c_smcp.utils.results import CallToolResult, from_wire, to_wire
 
 
@@ -18,13 +19,13 @@ def refused(refusal: SMCPError) -> CallToolResult:
     if isinstance(refusal, LoginNeededError | LoginRefusedError):
         meta |= refusal.details or {}  # `mcp_server` and `auth_hint`
     elif isinstance(refusal, ToolTimedOutError):
-        meta["a2c_timeout"] = True
+        meta[TIMED_OUT] = True
     return failure(refusal.message, type(refusal).__name__, meta)
 
 
 def cancelled(reason: CancelReason) -> CallToolResult:
     """The result of a call that was cancelled."""
-    return failure("the call was cancelled", "CancelledError", {"a2c_cancelled": True, "a2c_cancel_reason": reason})
+    return failure("the call was cancelled", "CancelledError", {CANCELLED: True, CANCEL_REASON: reason})
 
 
 def failed(result: CallToolResult, redact: Callable[[str], str]) -> CallToolResult:

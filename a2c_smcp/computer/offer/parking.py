@@ -18,8 +18,8 @@ from mcp_types import TextContent
 
 from a2c_smcp.computer.mcp.questions import Answers, InvalidAnswer, Questions, declined
 from a2c_smcp.computer.offer.confirmation import Caller
-from a2c_smcp.protocol.questions import INPUT_REQUIRED
 from a2c_smcp.smcp import InputRequest, InputRequired
+from a2c_smcp.utils.result_meta import INPUT_REQUIRED
 from a2c_smcp.utils.results import CallToolResult
 from a2c_smcp.utils.text import one_line
 

@@ -15,6 +15,7 @@ from mcp_types import Tool
 from a2c_smcp.computer.config.model import READ_ONLY, BaseServerConfig, ToolMeta
 from a2c_smcp.computer.mcp.listing import ListedTool
 from a2c_smcp.computer.mcp.oauth.demand import Demand
+from a2c_smcp.computer.offer.metadata import theirs
 from a2c_smcp.errors import SMCPError, ToolDisabledError, ToolFailedError, ToolNotFoundError
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.utils.tool_meta import A2C_DIGEST, A2C_MCP_TOOL, A2C_TOOL_META, MCP_TOOL_ANNOTATION, OURS
@@ -191,10 +192,7 @@ def _describe(tool: Tool, config: BaseServerConfig, meta: ToolMeta) -> SMCPTool:
         params_schema=tool.input_schema,
         return_schema=tool.output_schema,
     )
-    attributes: dict[str, Any] = {key: _attribute(value) for key, value in (tool.meta or {}).items()}
-    # These keys are the Computer's own. A server must not be able to state that its owner allows a tool.
-    for key in OURS:
-        attributes.pop(key, None)
+    attributes: dict[str, Any] = {key: _attribute(value) for key, value in (theirs(tool.meta, OURS) or {}).items()}
     if config.default_tool_meta is not None or tool.name in config.tool_meta:
         attributes[A2C_TOOL_META] = json.dumps(meta.model_dump(mode="json"), ensure_ascii=False)
     written = _written(tool)
@@ -219,7 +217,7 @@ def _written(tool: Tool) -> dict[str, Any]:
 def _further(written: dict[str, Any], attributes: dict[str, Any]) -> dict[str, Any]:
     """What a server says about a tool and an Agent could not restore from the other fields: title, icons and so on."""
     further = {key: value for key, value in written.items() if key not in _ELSEWHERE}
-    meta: Any = written.get("_meta")
+    meta = theirs(written.get("_meta"), OURS)
     if meta is not None and (not meta or meta != {key: attributes[key] for key in attributes if key not in OURS}):
         further["_meta"] = meta  # it has values that `meta` holds as texts
     if not isinstance(written.get("description"), str):
