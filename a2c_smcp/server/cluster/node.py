@@ -287,6 +287,10 @@ class Node:
         event = smcp.ENTER_OFFICE_NOTIFICATION if is_taken else smcp.LEAVE_OFFICE_NOTIFICATION
         self._host.tell(member.office, event, member.to_notice(), skip=member.sid)
 
+    def show_out(self, sid: str) -> None:
+        """Disconnect a client of this node, which connects again."""
+        self._host.show_out(sid)
+
     def _go_on(self) -> None:
         with self._lock:
             self._is_linked = True

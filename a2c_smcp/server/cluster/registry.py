@@ -16,6 +16,7 @@ from typing import Any, Protocol, cast
 
 from a2c_smcp.errors import InternalError
 from a2c_smcp.protocol.office import Member, Move, Office
+from a2c_smcp.server.cluster.link import LinkLost
 from a2c_smcp.server.cluster.messages import Seat, read_seat
 from a2c_smcp.server.reply import Reply
 
@@ -55,6 +56,10 @@ class Node(Protocol):
 
     def announce(self, member: Member, *, is_taken: bool) -> None:
         """Tell the members of an office on this node that a member took its seat, or gave it up."""
+        ...
+
+    def show_out(self, sid: str) -> None:
+        """Disconnect a client of this node, which connects again."""
         ...
 
     def set_timer(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
@@ -202,12 +207,15 @@ class ClusterRegistry:
         if answer == "settling":
             self._node.set_timer(SETTLING_PAUSE, partial(self._try_again, move, done))
         elif answer == "fenced":
-            # If the connection was lost, whether the script ran is not known. A member that goes is forgotten; one that
-            # came has no seat. Either way, the node writes its seats again when it is connected again (`restate`), or
-            # has lost them all.
-            if move.after is None:
+            # If the connection was lost, whether the script ran is not known. A member that goes is gone; one that came
+            # has no seat. One that changed its office may have lost its old seat already, and has to come again. In
+            # any case, the node writes its seats again when it is connected again (`restate`), or has lost them all.
+            before, after = move.before, move.after
+            if after is None or after.office_id is None:
                 done.set_result(self._apply(move, None))
             else:
+                if isinstance(cause, LinkLost) and before is not None and before.office_id is not None:
+                    self._node.show_out(before.sid)
                 done.set_exception(_unavailable(cause))
         elif isinstance(answer, int) and move.after is not None and move.after.office_id not in self._pictures:
             # Redis counts another member of this node in the office, whose seat is about to be given back (`_apply`).
