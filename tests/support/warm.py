@@ -51,8 +51,9 @@ _FORKS.set_forkserver_preload(
 class Forked:
     """A program that runs: as much of a `Popen` as tests need.
 
-    `command` is `a2c` and its arguments, or `python`, `-c` and a program. Standard error goes to standard output unless
-    it is `is_apart`. With a `terminal`, which is one end of a pseudo-terminal, all three streams are this terminal.
+    `command` is `a2c` and its arguments, or `python`, `-c`, a program and its arguments. Standard error goes to
+    standard output unless it is `is_apart`. With a `terminal`, which is one end of a pseudo-terminal, all three streams
+    are this terminal.
     """
 
     def __init__(
@@ -127,11 +128,12 @@ def _act(
     os.environ.clear()
     os.environ.update(env)
     program, *arguments = command
-    sys.argv = [shutil.which(program) or program, *arguments]
     try:
         if program == "a2c":
+            sys.argv = [shutil.which(program) or program, *arguments]
             main()
         else:
+            sys.argv = [arguments[0], *arguments[2:]]
             exec(compile(arguments[1], "<program>", "exec"), {"__name__": "__main__"})
     finally:
         atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]  # `multiprocessing` leaves them out
