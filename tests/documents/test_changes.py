@@ -206,8 +206,8 @@ async def test_memory_does_not_grow_with_edits(files: Path) -> None:
 
     tracemalloc.start()
     try:
-        before = await edit(5)
-        after = await edit(30)
+        before = await edit(3)
+        after = await edit(12)
     finally:
         tracemalloc.stop()
     await library.close()

@@ -9,13 +9,11 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import jwt
 import psutil
@@ -26,7 +24,7 @@ from a2c_smcp.agent.auth import DefaultAgentAuthProvider
 from a2c_smcp.errors import DocumentNotFoundError, NotAuthenticatedError, SMCPError
 from tests.support.load import CALL_SECONDS, CALLERS, COMPUTER, KEY, OFFICE, Load
 from tests.support.mcp_servers import raw, stdio, write_config
-from tests.support.process import A2C, LineProcess, descendants, free_port, server_process, watching
+from tests.support.process import A2C, LineProcess, WarmProcess, descendants, free_port, server_process, watching
 from tests.support.systems import linux_only
 from tests.support.waiting import PATIENCE
 
@@ -67,8 +65,10 @@ class Day:
                 task.cancel()
 
 
-@pytest.fixture
-def day(tmp_path: Path) -> Any:
+@pytest.fixture(scope="module")
+def day(tmp_path_factory: pytest.TempPathFactory) -> Generator[Day]:
+    """One for all tests: what each of them breaks works again at its end. The files are then those of the beginning."""
+    tmp_path = tmp_path_factory.mktemp("day")
     files = tmp_path / "files"
     files.mkdir()
     (files / "notes.md").write_text("# Alpha\n\nFirst words.\n")
@@ -79,7 +79,8 @@ def day(tmp_path: Path) -> Any:
     config = write_config(tmp_path, {"raw": stdio(raw())})
     flags = ["--config", str(config), "--office", OFFICE, "--api-key", KEY, "--name", COMPUTER]
     port = free_port()
-    with contextlib.closing(LineProcess([*A2C, "up", str(files), "--port", str(port), *flags], env=env)) as up:
+    with contextlib.closing(WarmProcess(["a2c", "up", str(files), "--port", str(port), *flags], env=env)) as up:
+        up.type()
         for server in ("documents", "machine", "raw"):
             up.wait_for(rf"MCP server {server} is ready")
         up.wait_for(rf"{COMPUTER} joined")
@@ -129,8 +130,8 @@ asyncio.run(main())
 
 
 async def test_an_agent_that_is_killed_while_it_calls_leaves_its_seat(day: Day) -> None:
-    program = [sys.executable, "-c", CALLING, day.url, OFFICE, KEY, COMPUTER]
-    with contextlib.closing(LineProcess(program)) as doomed:
+    program = ["python", "-c", CALLING, day.url, OFFICE, KEY, COMPUTER]
+    with contextlib.closing(WarmProcess(program)) as doomed:
         await asyncio.to_thread(doomed.wait_for, "answered")
         doomed.process.kill()
         await asyncio.to_thread(day.up.wait_for, "doomed left")
@@ -140,14 +141,15 @@ async def test_an_agent_that_is_killed_while_it_calls_leaves_its_seat(day: Day) 
 
 async def test_what_an_agent_sends_cannot_harm_who_looks_on(day: Day) -> None:
     huge, forged = "é" * 1_000_000, "x\n12:00:00  the Server died"
+    before = len(day.up.log)
     async with day.agent() as agent:
         for tool in (huge, forged):
             with contextlib.suppress(SMCPError):
                 await agent.emit_tool_call(COMPUTER, tool, {}, CALL_SECONDS)
         with contextlib.suppress(SMCPError):
             await agent.get_finder(COMPUTER, [huge] * 3)
-        await agent.emit_tool_call(COMPUTER, "echo", {"text": "hello"}, CALL_SECONDS)
-        await asyncio.to_thread(day.up.wait_for, "agent called echo")
+        await agent.emit_tool_call(COMPUTER, "echo", {"text": "hello"}, PATIENCE)
+        await asyncio.to_thread(day.up.wait_for, "agent called echo", before)
     assert max(map(len, day.up.log)) < 1_000
     assert not [line for line in day.up.log if line.startswith("12:00:00")]
 
@@ -194,13 +196,18 @@ async def test_a_cache_that_is_full_costs_nothing_but_time(day: Day) -> None:
         async with asyncio.timeout(PATIENCE):
             while await titles(agent) != {"Alpha", "Beta"}:
                 await anext(changes)
-        result = await agent.emit_tool_call(COMPUTER, "read_document", {"document": "more"}, CALL_SECONDS)
+        result = await agent.emit_tool_call(COMPUTER, "read_document", {"document": "more"}, PATIENCE)
         assert server.is_running()
         assert result is not None
         resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         (day.files / "again.md").write_text("# Gamma\n\nThird words.\n")
         async with asyncio.timeout(PATIENCE):
             while await titles(agent) != {"Alpha", "Beta", "Gamma"}:
+                await anext(changes)
+        for name in ("more.md", "again.md"):
+            (day.files / name).unlink()
+        async with asyncio.timeout(PATIENCE):
+            while await titles(agent) != {"Alpha"}:
                 await anext(changes)
 
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from tests.support.process import Command, LineProcess, free_port
+from tests.support.process import Command, WarmProcess, free_port
 
 ROOT = Path(__file__).parent.parent.parent
 SERVERS = ROOT / "tests" / "servers"
@@ -83,7 +83,7 @@ def missing(what: str) -> NoReturn:
 # ----------------------------------------------------------------------------------------------------------- over HTTP
 
 
-class HttpServer(LineProcess):
+class HttpServer(WarmProcess):
     """An MCP server that listens at `url`."""
 
     def __init__(self, command: Command, *, path: str = "", port: int = 0, env: dict[str, str] | None = None) -> None:

@@ -102,10 +102,14 @@ class LineProcess:
 
 
 class WarmProcess(LineProcess):
-    """A running `a2c`, or a program in Python, that does not repeat the imports where the system can fork."""
+    """A running `a2c`, or a program in Python, that does not repeat the imports where the system can fork; or any other
+    program."""
 
     def _start(self, command: Command, env: dict[str, str], cwd: Path | None) -> subprocess.Popen[str]:
-        return _start_warm(command, env, cwd or Path.cwd())
+        program, *arguments = command
+        if program not in ("a2c", "python", sys.executable):
+            return super()._start(command, env, cwd)
+        return _start_warm(["a2c" if program == "a2c" else "python", *arguments], env, cwd or Path.cwd())
 
     def type(self, text: str = "") -> None:
         """Give the program the whole of its standard input, which is small."""
@@ -118,7 +122,7 @@ def can_be_forked(env: dict[str, str]) -> bool:
 
 
 def _start_warm(command: Command, env: dict[str, str], cwd: Path, *, is_apart: bool = False) -> subprocess.Popen[str]:
-    """Start `a2c` and its arguments, or `python`, `-c` and a program; standard error goes to standard output unless it
+    """Start `a2c` and its arguments, or `python` and those of Python; standard error goes to standard output unless it
     `is_apart`."""
     if not can_be_forked(env):
         program = A2C if command[0] == "a2c" else [sys.executable]

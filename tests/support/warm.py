@@ -15,6 +15,7 @@ import atexit
 import fcntl
 import multiprocessing
 import os
+import runpy
 import shutil
 import signal
 import subprocess
@@ -43,6 +44,7 @@ _FORKS.set_forkserver_preload(
         "a2c_smcp.computer.socketio.client",
         "a2c_smcp.server.serving",
         "a2c_smcp.utils.results",
+        "mcp.server.mcpserver",
         "uvloop",
     ]
 )
@@ -51,8 +53,9 @@ _FORKS.set_forkserver_preload(
 class Forked:
     """A program that runs: as much of a `Popen` as tests need.
 
-    `command` is `a2c` and its arguments, or `python`, `-c` and a program. Standard error goes to standard output unless
-    it is `is_apart`. With a `terminal`, which is one end of a pseudo-terminal, all three streams are this terminal.
+    `command` is `a2c` and its arguments, or `python`, then a file or `-c` and a program, and its arguments. Standard
+    error goes to standard output unless it is `is_apart`. With a `terminal`, which is one end of a pseudo-terminal, all
+    three streams are this terminal.
     """
 
     def __init__(
@@ -127,11 +130,16 @@ def _act(
     os.environ.clear()
     os.environ.update(env)
     program, *arguments = command
-    sys.argv = [shutil.which(program) or program, *arguments]
     try:
         if program == "a2c":
+            sys.argv = [shutil.which(program) or program, *arguments]
             main()
-        else:
+        elif arguments[0] == "-c":
+            sys.argv = [arguments[0], *arguments[2:]]
             exec(compile(arguments[1], "<program>", "exec"), {"__name__": "__main__"})
+        else:
+            sys.argv = arguments
+            sys.path.insert(0, str(Path(arguments[0]).parent))
+            runpy.run_path(arguments[0], run_name="__main__")
     finally:
         atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]  # `multiprocessing` leaves them out
