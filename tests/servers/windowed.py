@@ -23,16 +23,10 @@ def look() -> str:
 
 
 @server.tool()
-async def write(text: str, ctx: Context) -> str:
+async def write(text: str, ctx: Context, uri: str = WINDOW) -> str:
     board.append(text)
-    await ctx.notify_resource_updated(WINDOW)
-    return text
-
-
-@server.tool()
-async def touch(uri: str, ctx: Context) -> str:
     await ctx.notify_resource_updated(uri)
-    return uri
+    return text
 
 
 @server.tool()

@@ -310,7 +310,7 @@ async def test_watches_leave_connections_for_calls_over_http() -> None:
             answers = await asyncio.gather(*(here.agent.ask("client:watch_resource", each) for each in asked))
             assert not [answer for answer in answers if "error" in answer]
             for uri in ("memo://0", "memo://149"):
-                assert not (await here.call("touch", {"uri": uri}))["isError"]
+                assert not (await here.call("write", {"text": "x", "uri": uri}))["isError"]
                 # The last two streams may both announce it.
                 while (await here.agent.hear("notify:update_resource"))["uri"] != uri:
                     pass

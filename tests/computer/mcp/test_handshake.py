@@ -91,7 +91,7 @@ async def test_its_tools_are_there_only_when_it_has_been_connected_to_for_good(t
     assert starts(log) == 2, "it was connected to twice, and seen between"
     states.append((computer.status_of("windowed").state.value, len(computer.tool_names())))
     await computer.shutdown()
-    assert set(states) == {("starting", 0), ("ready", 4)}
+    assert set(states) == {("starting", 0), ("ready", 3)}
 
 
 @posix_only

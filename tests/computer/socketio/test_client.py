@@ -14,6 +14,7 @@ import socketio
 from pydantic import TypeAdapter
 
 from a2c_smcp.computer import Computer, SMCPComputerClient, server_from
+from a2c_smcp.computer.offer.confirmation import Caller
 from a2c_smcp.computer.types import ServerState
 from a2c_smcp.errors import OfficeRefusedError, SMCPError
 from a2c_smcp.server import SMCPNamespace
@@ -184,6 +185,29 @@ async def test_a_request_that_comes_before_the_answer_to_the_join_is_served() ->
         namespace: Any = server.app.namespace
         async with SMCPComputerClient.in_office(Computer("pc"), server.url, "office"):
             assert (namespace.early["tools"], namespace.early["req_id"]) == ([], "r1")
+
+
+async def test_an_agent_that_leaves_while_the_computer_tries_another_office_ends_its_calls() -> None:
+    class Refusing(SMCPNamespace):
+        async def on_server_join_office(self, sid: str, data: Any) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+            if data["office_id"] == "first":
+                return await super().on_server_join_office(sid, data)
+            left = {"office_id": "first", "agent": "agent"}
+            await self.server.emit("notify:leave_office", left, to=sid, namespace="/smcp")
+            return False, "no"
+
+    with running("async", namespace_class=Refusing) as server:
+        computer = Computer("pc", mcp_servers=[raw()])
+        async with computer, SMCPComputerClient.in_office(computer, server.url, "first") as client:
+            caller = Caller("first", "agent")
+            call = asyncio.ensure_future(
+                computer.aexecute_tool("r1", "sleep", {"seconds": 60}, PATIENCE * 2, caller=caller)
+            )
+            await asyncio.sleep(0)
+            with pytest.raises(RuntimeError, match="no"):
+                await client.join_office("second")
+            async with asyncio.timeout(PATIENCE):
+                assert ((await call).meta or {})["a2c_cancelled"] is True
 
 
 async def test_leaving_an_office_by_a_wrong_id_is_rejected_here_and_changes_nothing() -> None:
