@@ -190,7 +190,8 @@ def _question(request: Any, computer: str, tool: str, expires_in: float) -> Ques
 
 def _is_web(url: Any) -> bool:
     try:
-        return isinstance(url, str) and url.isprintable() and urlsplit(url).scheme in ("http", "https")
+        is_text = isinstance(url, str) and url.isprintable() and " " not in url
+        return is_text and urlsplit(url).scheme in ("http", "https") and bool(urlsplit(url).hostname)
     except ValueError:
         return False
 
