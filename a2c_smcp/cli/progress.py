@@ -20,6 +20,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from a2c_smcp.cli.quoting import BAR
 from a2c_smcp.utils.text import one_line
 
 BAR_WIDTH = 20
@@ -77,8 +78,9 @@ class CallShown:
             self._has_reports = True
         self._show()
         if self._bar is not None and self._task is not None:
-            words = escape(one_line(message, MAX_MESSAGE)) if message else escape(self._what)
-            self._bar.update(self._task, completed=done, total=total, description=words)
+            # The bar marks words of the server, as everywhere.
+            words = f"{BAR}{one_line(message, MAX_MESSAGE)}" if message else self._what
+            self._bar.update(self._task, completed=done, total=total, description=escape(words))
 
     def pause(self) -> None:
         """Hide it: the terminal is needed for something else."""

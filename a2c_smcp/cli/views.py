@@ -13,10 +13,11 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from a2c_smcp.cli.quoting import BAR, quoted, width_of
 from a2c_smcp.errors import InvalidDPEUriError
 from a2c_smcp.smcp import DPEDocumentSummary, ResourceContents
 from a2c_smcp.utils.dpe_uri import parse_dpe_uri
-from a2c_smcp.utils.text import printable
+from a2c_smcp.utils.text import one_line, printable
 
 if TYPE_CHECKING:
     from a2c_smcp.utils.results import CallToolResult
@@ -26,8 +27,15 @@ WIDE = 200
 
 
 def escape(text: str) -> str:
-    """Text from other programs, which rich shows without markup or control characters."""
-    return escape_markup(printable(text))
+    """Text from other programs in one line, which rich shows without markup or control characters."""
+    return escape_markup(one_line(text))
+
+
+def quote(text: str, after: str = "") -> Iterable[Text]:
+    """Words of an MCP server, with a bar before each line; the first line follows on `after`."""
+    for line in quoted(text, after=after, width=width_of(sys.stdout)):
+        head, bar, words = line.partition(BAR)
+        yield Text.assemble((head, "dim"), (bar, "dim"), words)
 
 
 def show(*parts: RenderableType) -> None:
@@ -61,7 +69,7 @@ def documents(
 
 def with_address(title: str, facts: str, uri: str) -> Text:
     """A resource. Its address has a line of its own and is never wrapped, so that it can be copied."""
-    line = Text.assemble((printable(title), "bold"), (f"  {printable(facts)}", "dim"), f"\n  {printable(uri)}")
+    line = Text.assemble((one_line(title), "bold"), (f"  {one_line(facts)}", "dim"), f"\n  {one_line(uri)}")
     line.no_wrap, line.overflow = True, "ignore"
     return line
 
@@ -94,7 +102,7 @@ def document(body: dict[str, Any]) -> Iterable[RenderableType]:
             "",
             [],
         ):
-            facts.add_row(f"[dim]{escape(key)}[/]", escape(_in_words(value)))
+            facts.add_row(Text(one_line(key), "dim"), Text(printable(_in_words(value))))
     yield facts
     listed = body.get("pages")
     if isinstance(listed, list) and listed:

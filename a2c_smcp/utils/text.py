@@ -6,7 +6,9 @@ import re
 
 # Control characters can move the cursor and overwrite what is on the screen. Characters that change the direction of
 # text make it read differently from what it says. Lone surrogates cannot be written as UTF-8 at all.
-_HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_HARMFUL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 def one_line(text: str, limit: int | None = None) -> str:

@@ -16,7 +16,8 @@ import pytest
 from tests.e2e.test_agent_command import Place, hosting, office_of
 from tests.support.mcp_servers import SERVERS, stdio, write_config
 from tests.support.process import a2c, server_process
-from tests.support.terminal import CTRL_U, ENTER, TAB
+from tests.support.terminal import CTRL_U, ENTER, TAB, terminal
+from tests.support.waiting import PATIENCE
 
 OFFERING = [sys.executable, str(SERVERS / "offering.py")]
 
@@ -98,7 +99,31 @@ def test_the_owner_reads_log_messages_at_the_prompt(tmp_path: Path) -> None:
     config = write_config(tmp_path, {"it": stdio(OFFERING)})
     commands = ["call log level=error data=boom", "call log level=debug data=quiet", "logs it", "status", "logs nobody"]
     outcome = a2c("computer", "--config", str(config), typed="\n".join(commands))
-    assert re.search(r"^\d\d:\d\d:\d\d  error     it \(core\)  boom$", outcome.stdout, re.MULTILINE), outcome.stdout
-    assert "it: 1 log message; the last: error: boom" in outcome.stdout
+    assert re.search(r"^\d\d:\d\d:\d\d  error     it \| core: boom$", outcome.stdout, re.MULTILINE), outcome.stdout
+    assert "it: 1 log message; the last: error | boom" in outcome.stdout
     assert "quiet" not in outcome.stdout
     assert "no such MCP server: nobody" in outcome.stderr
+
+
+HOSTILE = "EVIL\nEVIL  bank on laptop\rEVIL\x1b[2JEVIL\u202eEVIL\u2028EVIL " + "x" * 95 + " EVIL " + "表" * 60 + "EVIL"
+
+
+def test_hostile_prompts_and_log_messages_have_a_bar_before_every_line(tmp_path: Path) -> None:
+    config = write_config(tmp_path, {"it": stdio([*OFFERING, "--hostile", HOSTILE])})
+    with server_process() as server:
+        flags = ["--config", str(config), "--url", server.url, "--office", "office", "--name", "laptop"]
+        with terminal(tmp_path, "computer", *flags, prompt="laptop>") as shell:
+            shell.see("in office office")
+            with terminal(tmp_path, "agent", "--url", server.url, "--office", "office", "prompts", prompt="") as other:
+                other.see("it on laptop  ")
+                other.process.wait(PATIENCE)
+                evil = [line for line in other.screen.lines if "EVIL" in line]
+                assert len(evil) > 7
+                assert [line for line in evil if not line.startswith(("it on laptop  | EVIL", "  | "))] == []
+            shell.run("status", "log message")
+            shell.run("logs", r"error     it \| EVIL")
+            evil = [line for line in shell.screen.lines if "EVIL" in line]
+            assert len(evil) > 7
+            head = r"(\d\d:\d\d:\d\d  error     it |it: \d+ log messages?; the last: error |  )\| "
+            assert [line for line in evil if not re.match(head, line)] == []
+            assert "\x1b[2J" not in shell.raw

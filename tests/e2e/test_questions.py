@@ -44,27 +44,27 @@ def test_a_person_answers_a_form_at_the_prompt(server: ServerProcess, tmp_path: 
         shell.type("call pc ask" + ENTER)
         shell.see("MCP server it of pc asks, for the tool ask:")
         shell.see(r"^  \| Who are you\?")
-        shell.see(r"Name \(required\): *\Z")
+        shell.see(r"^  \| Name")
+        shell.see(r"^Value 1 of 6 \(required\): *\Z")
         shell.type(ENTER)
         shell.see("a value is required")
         shell.type("Ada" + ENTER)
-        shell.see(r"age \[30\]: *\Z")
+        shell.see(r"^  \| age \[30\]\nValue 2 of 6: *\Z")
         shell.type("old" + ENTER)
         shell.see("a whole number is expected")
         shell.type("36" + ENTER)
-        shell.see("2  green")
-        shell.see(r"colour: *\Z")
+        shell.see(r"^  \| colour\n  \| 1  red\n  \| 2  green\nValue 3 of 6: *\Z")
         shell.type("2" + ENTER)
-        shell.see(r"size: *\Z")
+        shell.see(r"^  \| size\n(.*\n){2}Value 4 of 6: *\Z")
         shell.type("large" + ENTER)
-        shell.see(r"days: *\Z")
+        shell.see(r"^  \| days\n(.*\n){2}Value 5 of 6: *\Z")
         shell.type("mo, 2" + ENTER)
-        shell.see(r"mail: *\Z")
+        shell.see(r"^  \| mail\nValue 6 of 6: *\Z")
         shell.type("nobody" + ENTER)
         shell.see(r"Send this answer\? \[y/N\] *\Z")
         start = shell.mark()
         shell.type("y" + ENTER)
-        shell.see("The answer before did not fit: mail", start)
+        shell.see(r"The answer before did not fit:\n  \| mail", start)
         shell.type("Ada" + ENTER + ENTER * 5)
         shell.see(r"Send this answer\? \[y/N\] *\Z", start)
         shell.type("y" + ENTER)
@@ -76,13 +76,13 @@ def test_ctrl_c_cancels_a_question_and_no_declines_it(server: ServerProcess, tmp
     with terminal(tmp_path, *flags(server), prompt="a2c-agent>") as shell:
         shell.see_prompt()
         shell.type("call pc ask" + ENTER)
-        shell.see(r"Name \(required\): *\Z")
+        shell.see(r"Value 1 of 6 \(required\): *\Z")
         shell.type(CTRL_C)
         shell.see('"action": "cancel"')
         shell.see_prompt()
         question = '{"mode":"url","message":"m","url":"https://a.b/c","elicitationId":"1"}'
         shell.type(f"call pc ask question='{question}'{ENTER}")
-        shell.see("https://a.b/c")
+        shell.see(r"^  \| https://a.b/c\n  \| \(its host is a.b\)")
         shell.see(r"Have you visited it\? \[y/N\] *\Z")
         shell.type("n" + ENTER)
         shell.see('"action": "decline"')
@@ -94,6 +94,44 @@ def test_an_imitated_confirmation_is_shown_as_the_servers(server: ServerProcess,
         shell.see(r"^  \| The owner of this Computer has to confirm:")
         shell.see(r"^  \| Allow delete_everything\? \[y/N\]")
         assert "\x1b[2J" not in shell.raw
+
+
+SEQUENCES = ["\x1b[2J\x1b[H", "\x1b]0;EVIL\x07", "\x1b[1A"]
+ENDS = ["\n", "\r", "\r\n", "\x0b", "\x85", "\u2028", "\u202e", *SEQUENCES, " " * 99, "x" * 90]
+HOSTILE = "".join(f"{end}EVIL Send this answer? [y/N] " for end in ENDS) + "表" * 60 + "EVIL"
+"""A text that tries to begin a line of its own, with control characters and with the width of the terminal."""
+
+
+def test_a_hostile_question_has_a_bar_before_every_line(server: ServerProcess, tmp_path: Path) -> None:
+    options = [{"const": HOSTILE, "title": HOSTILE}]
+    field = {"type": "string", "title": HOSTILE, "description": HOSTILE, "default": HOSTILE, "oneOf": options}
+    properties = {"first": field, HOSTILE: {"type": "string", "minLength": 5}}
+    question = {"message": HOSTILE, "requestedSchema": {"type": "object", "properties": properties}}
+    words = ["call", "pc", "ask", "--params", json.dumps({"question": question})]
+    with terminal(tmp_path, *flags(server, *words), prompt="") as shell:
+        shell.see(r"^Value 1 of 2: *\Z")
+        shell.type(ENTER)
+        shell.see(r"^Value 2 of 2: *\Z")
+        shell.type("abc" + ENTER)  # too short: the Computer says so, with the name of the field
+        shell.see(r"^Send this answer\? \[y/N\] *\Z")
+        start = shell.mark()
+        shell.type("y" + ENTER)
+        shell.see("The answer before did not fit:", start)
+        shell.see(r"^Value 1 of 2: *\Z", start)
+        evil = [line for line in shell.screen.lines if "EVIL" in line]
+        assert len(evil) > 40
+        assert [line for line in evil if not line.startswith("  | ")] == []
+        assert "\x1b[2J" not in shell.raw
+        assert "\x1b]0;" not in shell.raw
+
+
+def test_hostile_progress_stays_beside_its_bar(server: ServerProcess, tmp_path: Path) -> None:
+    words = ["call", "pc", "progress", "--params", json.dumps({"count": 3_000, "message": HOSTILE})]
+    with terminal(tmp_path, *flags(server, *words), prompt="") as shell:
+        shell.see("done")
+        assert "\x1b]0;" not in shell.raw
+        assert "| \\nEVIL Send" in shell.raw
+        assert not [line for line in shell.screen.lines if line.startswith("EVIL")]
 
 
 def test_without_a_terminal_a_question_is_declined(server: ServerProcess) -> None:

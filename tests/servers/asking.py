@@ -139,8 +139,9 @@ class Server:
     def progress(self, params: dict[str, Any]) -> dict[str, Any]:
         """Report `count` times."""
         token, count = params["_meta"]["progressToken"], params["arguments"].get("count", 3)
+        message = params["arguments"].get("message", "step {}")
         for number in range(1, count + 1):
-            words = params["arguments"].get("words", f"step {number}")
+            words = params["arguments"].get("words", message.replace("{}", str(number)))
             report = {"progressToken": token, "progress": number, "total": count, "message": words}
             self.send(method="notifications/progress", params=report)
         return text("done")

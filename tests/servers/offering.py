@@ -20,6 +20,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--mode", default="good", choices=("good", "endless", "huge", "no_subscribe", "bare"))
     parser.add_argument("--prefix", default="")
+    parser.add_argument("--hostile", help="what it calls its prompt, and writes to its log")
     parser.add_argument("--count", type=int, default=3)
     parser.add_argument("--hold")
     parser.add_argument("--log")
@@ -60,6 +61,9 @@ class Server:
             case "ping" | "logging/setLevel":
                 return {}
             case "tools/list":
+                if (text := self.options.hostile) is not None:
+                    message = {"level": "error", "logger": text, "data": text}
+                    self.send(method="notifications/message", params=message)
                 return {"tools": self.tools()}
             case "tools/call":
                 getattr(self, params["name"].removeprefix(self.options.prefix))(**params["arguments"])
@@ -127,6 +131,8 @@ class Server:
         return tools
 
     def prompts(self) -> list[dict[str, Any]]:
+        if (text := self.options.hostile) is not None:
+            return [{"name": text, "description": text, "arguments": [{"name": text, "required": True}]}]
         argument = {"name": "who", "required": True, "description": "Whom to greet."}
         greet = {
             "name": self.prompt,

@@ -6,13 +6,19 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias, cast
+from urllib.parse import urlsplit
 
 from a2c_smcp.agent.types import FormField, Question, Reply
 from a2c_smcp.cli.errors import Interrupted
-from a2c_smcp.utils.text import one_line, printable
+from a2c_smcp.cli.quoting import BAR, INDENT, quoted, width_of
+from a2c_smcp.utils.text import one_line
 
-MAX_SHOWN = 4_000
-"""Characters of a question."""
+MAX_NAME = 60
+"""Characters of a name in a line of this program."""
+MAX_LABEL = 200
+"""Characters of the title, the default or an option of a field."""
+MAX_OPTIONS = 100
+"""Options of a field that are listed."""
 
 Prompt: TypeAlias = Callable[[str], Awaitable[str]]
 """Shows a text, and reads a line."""
@@ -29,7 +35,7 @@ class Person:
 
     async def answer(self, question: Question) -> Reply:
         """Ask a question, for as long as its answer is useful."""
-        whose = printable(f"MCP server {question.mcp_server} of {question.computer}")
+        whose = f"MCP server {one_line(question.mcp_server, MAX_NAME)} of {one_line(question.computer, MAX_NAME)}"
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             _say(f"a2c: {whose} asks a question, which is declined: standard input is no terminal")
             return question.decline()
@@ -48,35 +54,41 @@ async def _at_once(ask: Callable[[], Awaitable[Reply]]) -> Reply:
 
 
 async def _ask(question: Question, whose: str, prompt: Prompt) -> Reply:
-    # Every line of the server has a bar before it, so that none can pass for a line of this program.
-    _say(f"{whose} asks, for the tool {printable(question.tool)}:")
-    for line in printable(question.message, MAX_SHOWN).splitlines():
-        _say(f"  | {line}")
+    # Every line of the server has a bar before it, so that none can pass for a line of this program. The prompts, at
+    # which a person types, have no words of the server.
+    _say(f"{whose} asks, for the tool {one_line(question.tool, MAX_NAME)}:")
+    _quote(question.message)
     if question.problem is not None:
-        _say(f"The answer before did not fit: {one_line(question.problem)}")
+        _say("The answer before did not fit:")
+        _quote(question.problem)
     if question.url is not None:
-        _say(f"It asks to visit this address, which is not opened for you:\n  {one_line(question.url)}")
+        _say("It asks to visit this address, which is not opened for you:")
+        _show_address(question.url)
         return question.accept() if await _is_yes("Have you visited it? [y/N] ", prompt) else question.decline()
-    if question.fields:
+    fields = question.fields
+    if fields:
         _say("Enter keeps the value in brackets; Ctrl-C cancels.")
     content: dict[str, Any] = {}
-    for field in question.fields:
-        value = await _value(field, prompt)
+    for number, field in enumerate(fields, 1):
+        mark = " (required)" if field.is_required else ""
+        value = await _value(field, f"Value {number} of {len(fields)}{mark}: ", prompt)
         if value is not None:
             content[field.name] = value
     return question.accept(content) if await _is_yes("Send this answer? [y/N] ", prompt) else question.decline()
 
 
-async def _value(field: FormField, prompt: Prompt) -> Any:
+async def _value(field: FormField, words: str, prompt: Prompt) -> Any:
     """A value for a field, asked for until it fits; None if the field is left out."""
+    default = "" if field.default is None else f" [{one_line(_shown(field.default), MAX_LABEL)}]"
+    _quote(f"{one_line(field.title, MAX_LABEL)}{default}")
     if field.description:
-        _say(f"  {one_line(field.description, MAX_SHOWN)}")
-    for number, option in enumerate(field.options, 1):
-        _say(f"  {number}  {one_line(option.title)}")
-    default = "" if field.default is None else f" [{one_line(_shown(field.default))}]"
-    mark = " (required)" if field.is_required else ""
+        _quote(field.description)
+    for number, option in enumerate(field.options[:MAX_OPTIONS], 1):
+        _quote(f"{number}  {one_line(option.title, MAX_LABEL)}")
+    if len(field.options) > MAX_OPTIONS:
+        _say(f"  and {len(field.options) - MAX_OPTIONS} more")
     while True:
-        typed = (await prompt(f"{one_line(field.title)}{mark}{default}: ")).strip()
+        typed = (await prompt(words)).strip()
         if not typed:
             if field.default is not None or not field.is_required:
                 return field.default
@@ -150,6 +162,22 @@ def _reader() -> Prompt:
     from a2c_smcp.cli.console import prompt_session
 
     return prompt_session(output=create_output(sys.stderr)).prompt_async
+
+
+def _show_address(url: str) -> None:
+    # In one line, so that it can be copied. If the terminal wraps it, the rest has no bar, but no spaces either, as all
+    # lines of this program have. Other characters may look like a space.
+    if url.isascii() and " " not in url:
+        _say(f"{INDENT}{BAR}{one_line(url)}")
+    else:
+        _quote(url)
+    # The host is easily overlooked, as in https://bank.example@evil.example/.
+    _quote(f"(its host is {urlsplit(url).hostname})")
+
+
+def _quote(text: str) -> None:
+    for line in quoted(text, width=width_of(sys.stderr)):
+        _say(line)
 
 
 def _say(text: str) -> None:

@@ -8,9 +8,9 @@ from typing import Any, cast
 from rich.console import RenderableType
 from rich.text import Text
 
-from a2c_smcp.cli.views import resource, with_address
+from a2c_smcp.cli.views import quote, resource, with_address
 from a2c_smcp.smcp import GetPromptRet, Prompt, ResourceContents, ResourceInfo, ResourceTemplate
-from a2c_smcp.utils.text import printable
+from a2c_smcp.utils.text import one_line, printable
 
 
 def resources(found: Mapping[str, list[ResourceInfo]]) -> Iterable[RenderableType]:
@@ -38,13 +38,15 @@ def prompts(found: Mapping[str, list[Prompt]]) -> Iterable[RenderableType]:
     """The prompts with their arguments; those that are not required are in brackets."""
     for computer, listed in found.items():
         for entry in listed:
-            line = Text(printable(entry["name"]), "bold")
+            words = [entry["name"]]
             for argument in entry.get("arguments") or ():
                 word = f"{argument.get('name')}=…"
-                line.append(printable(f" {word}" if argument.get("required") is True else f" [{word}]"), "cyan")
-            yield line.append(printable(f"  {entry['mcp_server']} on {computer}"), "dim")
-            if words := entry.get("description") or entry.get("title"):
-                yield Text(f"  {printable(str(words))}")
+                words.append(word if argument.get("required") is True else f"[{word}]")
+            # The owner's name of the server is first: a name that a server chooses could end like one.
+            place = f"{one_line(entry['mcp_server'])} on {one_line(computer)}  "
+            yield from quote(one_line(" ".join(words)), place)
+            if text := entry.get("description") or entry.get("title"):
+                yield from quote(str(text))
     if not any(found.values()):
         yield "no prompts"
 
@@ -54,7 +56,7 @@ def messages(answer: GetPromptRet) -> Iterable[RenderableType]:
     if description := answer.get("description"):
         yield Text(printable(str(description)), "dim")
     for message in answer["messages"]:
-        yield Text(printable(str(message.get("role"))), "bold")
+        yield Text(one_line(str(message.get("role"))), "bold")
         content: Any = message.get("content")
         for part in cast("list[Any]", content) if isinstance(content, list) else [content]:
             yield from _part(cast("dict[str, Any]", part) if isinstance(part, dict) else {})

@@ -29,7 +29,7 @@ from a2c_smcp.errors import (
     ToolTimedOutError,
 )
 from a2c_smcp.smcp import SMCPTool
-from a2c_smcp.utils.text import printable
+from a2c_smcp.utils.text import one_line, printable
 
 logger = logging.getLogger("a2c.agent")
 
@@ -197,7 +197,7 @@ def exit_code(error: SMCPError) -> int:
 
 def complain(message: str) -> None:
     """Print an error."""
-    print(f"a2c: {printable(message)}", file=sys.stderr)
+    print(f"a2c: {one_line(message)}", file=sys.stderr)
 
 
 def _by_name(tools: list[SMCPTool]) -> dict[str, SMCPTool]:

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from a2c_smcp.computer.types import ServerState, ServerStatus
-from a2c_smcp.utils.text import printable
+from a2c_smcp.utils.text import one_line
 
 if TYPE_CHECKING:
     from a2c_smcp.cli.computer.host import Host
@@ -55,7 +55,7 @@ async def boot_with_progress(host: Host, patience: float = 30.0) -> None:
     for status in host.computer.status:
         if status.state is not ServerState.READY:
             why = f": {status.reason}" if status.reason else ""
-            console.print(SYMBOLS.get(status.state, "…"), Text(printable(f"{status.name} is {status.state}{why}")))
+            console.print(SYMBOLS.get(status.state, "…"), Text(one_line(f"{status.name} is {status.state}{why}")))
 
 
 def _table(statuses: list[ServerStatus]) -> Table:
@@ -66,6 +66,6 @@ def _table(statuses: list[ServerStatus]) -> Table:
         if status.state is ServerState.STARTING:
             table.add_row(Spinner("dots"), status.name)
         else:
-            note = f"{status.tools} tools" if status.active else printable(status.reason or status.state)
+            note = f"{status.tools} tools" if status.active else one_line(status.reason or status.state)
             table.add_row(SYMBOLS[status.state], Text.assemble(status.name, " ", (note, "dim")))
     return table

@@ -12,11 +12,11 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from a2c_smcp.cli.computer.progress import SYMBOLS
-from a2c_smcp.cli.views import escape
+from a2c_smcp.cli.views import escape, quote
 from a2c_smcp.computer.config.model import MCPServerInput
 from a2c_smcp.computer.offer.tools import ToolBook
 from a2c_smcp.computer.types import ServerState, ServerStatus, ToolCallRecord
-from a2c_smcp.utils.text import printable
+from a2c_smcp.utils.text import one_line
 
 _SERIOUS = ("error", "critical", "alert", "emergency")
 
@@ -59,25 +59,27 @@ def details(statuses: list[ServerStatus]) -> Iterable[RenderableType]:
     for status in statuses:
         if status.reason and status.state is not ServerState.READY:
             style = "yellow" if status.state is ServerState.WAITING_FOR_LOGIN else "red"
-            yield Text(printable(f"{status.name}: {status.reason}"), style=style)
+            yield Text(one_line(f"{status.name}: {status.reason}"), style=style)
         for line in status.stderr:
-            yield Text(f"    {printable(line)}", style="dim")
+            yield from quote(line)
         for note in status.notes:
-            yield Text(printable(f"{status.name}: {note}"), style="yellow")
+            yield Text(one_line(f"{status.name}: {note}"), style="yellow")
         if status.log:
             count, last = len(status.log), status.log[-1]
-            text = f"{status.name}: {count} log message{'s' if count > 1 else ''}; the last: {last.level}: {last.text}"
-            yield Text(printable(text), style="dim")
+            words = f"{one_line(status.name)}: {count} log message{'s' if count > 1 else ''}; the last: {last.level} "
+            yield from quote(last.text, words)
 
 
 def logs(statuses: list[ServerStatus]) -> Iterable[RenderableType]:
     """The log messages of servers, the oldest first."""
     messages = sorted(((message, status.name) for status in statuses for message in status.log), key=lambda m: m[0].at)
     for message, server in messages:
-        line = Text(f"{message.at.astimezone():%H:%M:%S}  ", "dim")
-        line.append(f"{message.level:<9} ", "red" if message.level in _SERIOUS else "default")
-        line.append(printable(f"{server}{f' ({message.logger})' if message.logger else ''}  "), "cyan")
-        yield line.append(printable(message.text), "default")
+        source = f"{one_line(message.logger)}: " if message.logger else ""
+        head = f"{message.at.astimezone():%H:%M:%S}  {message.level:<9} {one_line(server)} "
+        for line in quote(f"{source}{message.text}", head):
+            if message.level in _SERIOUS:
+                line.stylize("red")
+            yield line
     if not messages:
         yield "no log messages"
 
