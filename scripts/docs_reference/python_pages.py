@@ -47,6 +47,12 @@ AGENT = [
         [Topic(agent.DefaultAgentAuthProvider), Topic(agent.AgentAuthProvider), Topic(agent.AgentConfig)],
     ),
     Section(
+        "The Server",
+        "a2c_smcp.agent",
+        "`agent.server_info` is what the Server said about itself at the last join.",
+        [Topic(agent.ServerInfo)],
+    ),
+    Section(
         "Tools for a model",
         "a2c_smcp.agent",
         "`a2c_smcp.agent.adapters.langchain.langchain_tools(toolkit)` and "
