@@ -384,7 +384,7 @@ def test_status_says_what_is_wrong_and_exits_1(tmp_path: Path) -> None:
     assert "bad: exited with code 3" in outcome.stdout
     assert "raw: giving up" in outcome.stdout
     assert "none: command not found: no-such-command" in outcome.stdout
-    assert "    raw: giving up\n" in outcome.stdout
+    assert "  | raw: giving up\n" in outcome.stdout
     machine = a2c("computer", "--config", str(config), "status", "--json")
     assert machine.returncode == 1
     found = {status["name"]: status for status in json.loads(machine.stdout)}
