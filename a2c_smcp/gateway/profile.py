@@ -1,0 +1,156 @@
+"""Profiles: which part of an office a host sees, and in which form its tools are listed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, cast, get_args
+
+from a2c_smcp.agent.choice import Choice, tags_of
+from a2c_smcp.smcp import SMCPTool
+from a2c_smcp.utils.tool_meta import mcp_tool
+
+Mode: TypeAlias = Literal["auto", "merged", "search", "direct"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+_LISTS = (
+    "computers",
+    "servers",
+    "tags",
+    "tools",
+    "exclude_computers",
+    "exclude_servers",
+    "exclude_tags",
+    "exclude_tools",
+)
+_FLAGS = ("read_only",)
+FIELDS = ("mode", *_FLAGS, *_LISTS)
+
+
+class InvalidProfile(ValueError):
+    """A profile that cannot be used. The message says what to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What a host sees. It is hashable: hosts with equal profiles share one list of tools."""
+
+    mode: Mode = "auto"
+    read_only: bool = False
+    """Only tools whose MCP server says that they change nothing (`readOnlyHint`)."""
+    computers: tuple[str, ...] = ()
+    """The names of Computers; empty for all."""
+    servers: tuple[str, ...] = ()
+    """The names of MCP servers; empty for all."""
+    tags: tuple[str, ...] = ()
+    """Tags, of which a tool needs at least one; empty for all."""
+    tools: tuple[str, ...] = ()
+    """Patterns of tool names, such as `read_*`; empty for all."""
+    exclude_computers: tuple[str, ...] = ()
+    exclude_servers: tuple[str, ...] = ()
+    exclude_tags: tuple[str, ...] = ()
+    exclude_tools: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> Profile:
+        """A profile from settings.
+
+        Raises:
+            InvalidProfile: a field is unknown, or has an invalid value.
+        """
+        known: dict[str, Any] = {}
+        for name, value in fields.items():
+            if name not in FIELDS:
+                raise InvalidProfile(f"{name}: there is no such field; the fields are {', '.join(FIELDS)}")
+            known[name] = _read(name, value)
+        return cls(**known)
+
+    def refined(self, query: Mapping[str, Sequence[str]]) -> Profile:
+        """This profile with the fields of a query string, which can only show less: a profile of the operator's may be
+        all that a host is meant to see.
+
+        Raises:
+            InvalidProfile: a field has an invalid value.
+        """
+        given = {name: values for name, values in query.items() if name in FIELDS}
+        wish = Profile.of(
+            {name: values[-1] if name not in _LISTS else _split(values) for name, values in given.items()}
+        )
+        fields: dict[str, Any] = {"mode": wish.mode if "mode" in given else self.mode}
+        fields["read_only"] = self.read_only or wish.read_only
+        for name in _LISTS:
+            ours, theirs = getattr(self, name), getattr(wish, name)
+            if name.startswith("exclude_"):
+                fields[name] = tuple(dict.fromkeys((*ours, *theirs)))
+            elif not ours or not theirs:
+                fields[name] = ours or theirs
+            elif name == "tools":
+                raise InvalidProfile("tools: this profile has patterns of its own")
+            else:
+                fields[name] = tuple(value for value in theirs if value in ours) or ("",)  # nothing has an empty name
+        return Profile(**fields)
+
+    @property
+    def choice(self) -> Choice:
+        """The part that a `Toolkit` knows, too."""
+        return Choice(
+            self.tools or None,
+            self.tags or None,
+            self.computers or None,
+            self.exclude_tools,
+            self.exclude_tags,
+            self.exclude_computers,
+        )
+
+    def allows_computer(self, computer: str) -> bool:
+        """Whether a Computer is shown."""
+        return computer not in self.exclude_computers and (not self.computers or computer in self.computers)
+
+    def allows_server(self, server: str | None) -> bool:
+        """Whether an MCP server is shown. The name is None where a Computer does not tell it."""
+        return server not in self.exclude_servers and (not self.servers or server in self.servers)
+
+    def allows(self, tool: SMCPTool) -> bool:
+        """Whether a tool is shown."""
+        return (
+            self.choice.allows(tool)
+            and self.allows_server(server_of(tool))
+            and (not self.read_only or is_read_only(tool))
+        )
+
+
+def server_of(tool: SMCPTool) -> str | None:
+    """The MCP server that has a tool, where its Computer tells."""
+    meta = tool.get("meta")
+    server = meta.get("a2c_mcp_server") if isinstance(meta, Mapping) else None
+    return server if isinstance(server, str) else None
+
+
+def is_read_only(tool: SMCPTool) -> bool:
+    """Whether the MCP server says that a tool changes nothing."""
+    annotations: Any = mcp_tool(tool).get("annotations")
+    return isinstance(annotations, Mapping) and cast("Mapping[str, Any]", annotations).get("readOnlyHint") is True
+
+
+def _read(name: str, value: Any) -> Any:
+    if name == "mode":
+        if value not in MODES:
+            raise InvalidProfile(f"mode: {value!r} is none of {', '.join(MODES)}")
+        return value
+    if name in _FLAGS:
+        if isinstance(value, str):
+            value = {"1": True, "true": True, "0": False, "false": False, "": True}.get(value.lower())
+        if not isinstance(value, bool):
+            raise InvalidProfile(f"{name}: true or false is expected")
+        return value
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, list | tuple) or not all(isinstance(each, str) for each in cast("list[Any]", listed)):
+        raise InvalidProfile(f"{name}: a list of texts is expected")
+    return tuple(cast("list[str]", listed))
+
+
+def _split(values: Sequence[str]) -> list[str]:
+    return [part.strip() for value in values for part in value.split(",") if part.strip()]
+
+
+__all__ = ["MODES", "InvalidProfile", "Mode", "Profile", "is_read_only", "server_of", "tags_of"]
