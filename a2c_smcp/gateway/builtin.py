@@ -36,7 +36,7 @@ _FIND = _tool(
     {
         "query": {"type": "string", "description": "What the tool should do, in a few words."},
         "limit": {
-            "type": "integer", "minimum": 1, "maximum": MOST_FOUND, "description": f"At most this many; {DEFAULT_FOUND}.",
+            "type": "integer", "minimum": 1, "maximum": MOST_FOUND, "description": f"How many; {DEFAULT_FOUND}.",
         },
     },
     ["query"],

@@ -46,7 +46,7 @@ def explain(error: SMCPError) -> str:
     """The message, and what to do where that is not obvious."""
     if isinstance(error, OfficeFullError):
         return (
-            f"{error.message}. MCP hosts share one Agent seat, and another Agent has it: disconnect that Agent, or give "
-            "the Computers another office"
+            f"{error.message}. MCP hosts share one Agent seat, and another Agent has it: disconnect that Agent, or "
+            "give the Computers another office"
         )
     return error.message

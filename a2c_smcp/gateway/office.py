@@ -73,7 +73,7 @@ class Office:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(COALESCE):
                     async for further in changes:
-                        collected.append(further)
+                        collected.append(further)  # noqa: PERF401 - what came before the timeout must not be lost
             self.version += 1
             await self._tell(collected)
 

@@ -92,6 +92,8 @@ class Question:
     """The JSON schema of a form, as the server wrote it; None for an address."""
     problem: str | None = None
     """Why the answer before did not fit, if the question is asked again."""
+    elicitation_id: str | None = None
+    """The id that the server gave to a visit of an address."""
 
     @property
     def fields(self) -> tuple[FormField, ...]:
@@ -121,11 +123,27 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class Continuation:
+    """What continues a call that asked: the call, the state that it gave, and the answers."""
+
+    req_id: str
+    request_state: str
+    input_responses: Mapping[str, InputResponse]
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """The questions in one result, by their keys, and the state that the answers need."""
 
     questions: Mapping[str, Question]
     request_state: str
+    req_id: str = ""
+    """The call that asks."""
+
+    def answered(self, replies: Mapping[str, Reply]) -> Continuation:
+        """Continue the call with these replies, one for each question."""
+        responses = {key: reply.to_wire() for key, reply in replies.items()}
+        return Continuation(self.req_id, self.request_state, responses)
 
 
 def read_questions(answer: Mapping[str, Any], computer: str, tool: str) -> Asked | None:
@@ -176,7 +194,12 @@ def _question(request: Any, computer: str, tool: str, expires_in: float) -> Ques
     name = server if isinstance(server, str) else "unknown"
     if asked.get("mode") == "url":
         # The Computer checks it, too. An Agent may be connected to one that does not.
-        return Question(computer, tool, name, message, expires_in, url=url) if _is_web(url) else None
+        if not _is_web(url):
+            return None
+        id = asked.get("elicitationId")
+        return Question(
+            computer, tool, name, message, expires_in, url=url, elicitation_id=id if isinstance(id, str) else None
+        )
     if not isinstance(schema, dict):
         return None
     return Question(computer, tool, name, message, expires_in, schema=cast("dict[str, Any]", schema))
