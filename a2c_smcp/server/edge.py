@@ -276,6 +276,18 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
         self.journal.connected(connection)
         return True
 
+    def admit(self, sid: str, grant: Grant) -> None:
+        """Accept a connection of this process itself. It has no limits: the hosts behind it have theirs.
+
+        Raises:
+            InternalError: the Server is shutting down, or has no connection to its cluster.
+        """
+        if self.draining:
+            raise InternalError("the Server is shutting down")
+        if self._is_away:
+            raise InternalError(_AWAY)
+        self.connections.add(sid, None, grant, self._make_lock(), TokenBucket(0, 0))
+
     def reject_connection(self, error: SMCPError, address: str | None) -> None:
         """Log and count a rejected connection."""
         self.journal.rejected_connection(error, address)

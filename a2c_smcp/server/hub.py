@@ -186,7 +186,7 @@ class Hub(Sender[ClientT]):
         except RateLimitedError as error:
             self.namespace.reject_connection(error, address)
             return TOO_MANY
-        wire = Connection(self._new_sid(), self.namespace.namespace, self.wire_limits, self.now(), carrier)
+        wire = Connection(self.new_sid(), self.namespace.namespace, self.wire_limits, self.now(), carrier)
         client = cast("ClientT", self.client_class(self, wire, environ, address))
         environ[BUCKET] = client.bucket  # see `Edge._bucket`
         with self._lock:
@@ -195,7 +195,8 @@ class Hub(Sender[ClientT]):
         self._schedule(client)
         return client if carrier == "websocket" else Response(body=wire.session.take_payload().encode())
 
-    def _new_sid(self) -> str:
+    def new_sid(self) -> str:
+        """An id for a session or a member."""
         # The id is the only proof that a request belongs to a session: it must not be guessable.
         cluster = self.namespace.cluster
         return cluster.new_sid() if cluster is not None else secrets.token_urlsafe(15)
@@ -267,9 +268,10 @@ class Hub(Sender[ClientT]):
             if client.wire.namespace.sid != sid:
                 return
             fault = client.wire.ack(number, text)
-        self._sent(client, fault)
+        self.sent(client, fault)
 
-    def _sent(self, client: ClientT, fault: Fault | int | None) -> None:
+    def sent(self, client: ClientT, fault: Fault | int | None) -> None:
+        """Have the outbox of a client sent; a `Fault` says that it is full, and ends the session."""
         # Backpressure: a client that does not read fills its outbox. The Server keeps its packets up to a limit, and
         # then ends the session. Waiting for one slow client would stall all clients that send to it.
         if isinstance(fault, Fault):
@@ -286,7 +288,7 @@ class Hub(Sender[ClientT]):
     def _let_in(self, client: ClientT, auth: Any) -> None:
         # Not the id of the session: members of the office see this one (`server:list_room`), and with the other they
         # could send requests as this client.
-        sid = self._new_sid()
+        sid = self.new_sid()
         arguments = (auth,) if auth is not None else ()
         flow = self.namespace.connecting(sid, client.environ, *arguments)
         self.start(flow, partial(self._decided, client, sid))
@@ -306,7 +308,7 @@ class Hub(Sender[ClientT]):
                 fault = client.wire.admit(sid)
         if is_there:
             client.fit()
-            self._sent(client, fault)
+            self.sent(client, fault)
             connection = self.namespace.connections.get(sid)
             if connection is not None and connection.grant.holds is not None:
                 self._watch.begin()
@@ -333,7 +335,7 @@ class Hub(Sender[ClientT]):
                 if client.wire.session.end is not None:
                     return
                 fault = client.wire.reject(str(problem.get("message", "refused")), problem.get("data"))
-            self._sent(client, fault)
+            self.sent(client, fault)
 
         # Clients without an address (loopback, Unix sockets) share one counter: they are on this machine, or behind a
         # proxy that does not forward addresses.
@@ -379,10 +381,12 @@ class Hub(Sender[ClientT]):
 
     def show_out(self, sid: str, namespace: str | None = None, **_: Any) -> None:
         """Disconnect a client from the namespace. Its session stays open for a while, so that it can enter again."""
-        client = self.members.get(sid)
-        if client is None:
-            return
-        # The id is compared again under the lock: the client may have left, and entered again under another one.
+        recipient = self.members.get(sid)
+        if recipient is not None:
+            recipient.show_out(sid)
+
+    def show_out_client(self, client: ClientT, sid: str) -> None:
+        """Disconnect a client, if it still has this id."""
         with client.lock:
             leave = client.wire.disconnect(self.now()) if client.wire.namespace.sid == sid else None
         if leave is not None:
