@@ -9,6 +9,7 @@ from typing import Any
 from a2c_smcp import smcp
 from a2c_smcp.protocol.flow import run
 from a2c_smcp.protocol.grants import EVERYTHING, Grant
+from a2c_smcp.protocol.handshake import Handshake
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.office import Office
 from a2c_smcp.protocol.server import Request, answer
@@ -34,6 +35,9 @@ class SilentWorld:
 
     def grant(self, sid: str) -> Grant:
         return EVERYTHING
+
+    def handshake(self, sid: str) -> Handshake:
+        return Handshake(_LIMITS.message_bytes)
 
     def is_connected(self, sid: str) -> bool:
         return True

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Progress,
         Question,
         Reply,
+        ServerInfo,
     )
     from a2c_smcp.utils.results import CallToolResult
 
@@ -43,6 +44,7 @@ __all__ = [
     "Question",
     "Reply",
     "SMCPAgentClient",
+    "ServerInfo",
     "SyncToolkit",
     "Toolkit",
 ]
@@ -64,6 +66,7 @@ __getattr__ = lazily(
             "Progress",
             "Question",
             "Reply",
+            "ServerInfo",
         ],
         "a2c_smcp.utils.results": ["CallToolResult"],
     },

@@ -27,6 +27,7 @@ from a2c_smcp.protocol.upkeep import WORTH_RETRYING, Actions, Change, Fetch, Kin
 from a2c_smcp.smcp import (
     NOTIFY_PREFIX,
     TOOL_CALL_PROGRESS_NOTIFICATION,
+    UPDATE_RESOURCE_EVENT,
     GetComputerConfigRet,
     GetFinderRet,
     SMCPTool,
@@ -319,6 +320,8 @@ class AgentBase(OfficeClientBase):
         """Watch a resource, or stop watching it."""
         # Noted before the request is sent: the first notification may precede the answer. If the request fails, what
         # was watched before stays watched.
+        if watch and UPDATE_RESOURCE_EVENT not in self.server_info.features:
+            logger.warning("this Server does not relay changes of resources: those of %s are not reported", uri)
         watched = uri, mcp_server
         was_watched = watched in self._upkeep.watched.get(computer, ())
         with self._progress:

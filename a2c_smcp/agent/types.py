@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
+from a2c_smcp.protocol.handshake import ServerInfo
 from a2c_smcp.protocol.questions import FormField, Option, Progress, Question, Reply
 from a2c_smcp.protocol.upkeep import Change, ChangeKind, Kind
 from a2c_smcp.smcp import (
@@ -114,4 +115,5 @@ __all__ = [
     "Progress",
     "Question",
     "Reply",
+    "ServerInfo",
 ]

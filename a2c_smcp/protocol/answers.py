@@ -217,7 +217,7 @@ def read_roster(ack: Any, req_id: str) -> list[smcp.SessionInfo]:
 def read_two_values(ack: Any) -> str | None:
     """The reason why a join or leave was rejected; None if it was accepted.
 
-    Servers send two ack arguments, one array of two values, or an error object.
+    Servers send two or three ack arguments, one array of them, or an error object; `read_server_info` reads the third.
 
     Raises:
         NotSupportedError: the answer is null.
@@ -225,7 +225,7 @@ def read_two_values(ack: Any) -> str | None:
     """
     if ack is None:
         raise NotSupportedError
-    # python-socketio hands over two ack arguments as a tuple, and one array as a list.
+    # python-socketio hands over several ack arguments as a tuple, and one array as a list.
     values = tuple(cast("list[Any]", ack)) if isinstance(ack, list | tuple) else (ack,)
     if values and values[0] is True:
         return None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.protocol.flow import Effect, MaybeAwaitable
+from a2c_smcp.protocol.handshake import ServerInfo
 from a2c_smcp.protocol.questions import Question
 from a2c_smcp.types import Role
 
@@ -34,6 +35,10 @@ class ClientBackend(Protocol):
 
     def occupy(self, office_id: str | None, /) -> str | None:
         """Note which office the client is in; the office that it was in before."""
+        ...
+
+    def learn(self, info: ServerInfo, /) -> None:
+        """Note what the Server says about itself."""
         ...
 
     def ask(self, event: str, data: Any, timeout: float, /) -> MaybeAwaitable[Any]:
@@ -164,6 +169,16 @@ class Occupy(Effect[ClientBackend, str | None]):
 
     def perform(self, backend: ClientBackend) -> str | None:
         return backend.occupy(self.office_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Learn(Effect[ClientBackend, None]):
+    """Note what the Server says about itself."""
+
+    info: ServerInfo
+
+    def perform(self, backend: ClientBackend) -> None:
+        backend.learn(self.info)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from a2c_smcp.protocol.client_effects import (
     Ask,
     ClientBackend,
     GoesOn,
+    Learn,
     Occupy,
     Pause,
     ReadSeat,
@@ -33,6 +34,7 @@ from a2c_smcp.protocol.client_effects import (
     Tell,
 )
 from a2c_smcp.protocol.flow import Flow
+from a2c_smcp.protocol.handshake import read_server_info
 from a2c_smcp.smcp import JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT, EnterOfficeReq, LeaveOfficeReq
 from a2c_smcp.utils.backoff import Backoff
 from a2c_smcp.utils.failures import log_failure
@@ -85,7 +87,7 @@ def enter(seat: Seat) -> Flow[ClientBackend, None]:
     # Noted before the request is sent: the office's notices may arrive before the ack, and they must not be dropped.
     before = yield from Occupy(seat.office_id)
     try:
-        yield from _request(JOIN_OFFICE_EVENT, _entering(seat))
+        ack = yield from _request(JOIN_OFFICE_EVENT, _entering(seat))
     except BaseException as error:
         yield from Occupy(before)
         if not (isinstance(error, OfficeRefusedError) and error.is_answered):
@@ -97,6 +99,8 @@ def enter(seat: Seat) -> Flow[ClientBackend, None]:
                     name = ((yield from ReadSeat()) or seat).name
                     yield from Tell(JOIN_OFFICE_EVENT, _entering(Seat(before, name, seat.role)))
         raise
+    # After each join: the Server may have been replaced by another version since the last one.
+    yield from Learn(read_server_info(ack))
 
 
 def leave(office_id: str) -> Flow[ClientBackend, None]:
@@ -162,9 +166,11 @@ def _entering(seat: Seat) -> EnterOfficeReq:
     return EnterOfficeReq(role=seat.role, name=seat.name, office_id=seat.office_id)
 
 
-def _request(event: str, request: EnterOfficeReq | LeaveOfficeReq) -> Flow[ClientBackend, None]:
+def _request(event: str, request: EnterOfficeReq | LeaveOfficeReq) -> Flow[ClientBackend, Any]:
+    """Send a request, and return its ack if it is a yes."""
     try:
-        reason = read_two_values((yield from Ask(event, request, ASK_SECONDS)))
+        ack = yield from Ask(event, request, ASK_SECONDS)
+        reason = read_two_values(ack)
     # Not answered, also if an answer came that says neither yes nor no: the client cannot know whether it is in, so
     # `enter` has to undo the join.
     except SMCPError as error:
@@ -172,6 +178,7 @@ def _request(event: str, request: EnterOfficeReq | LeaveOfficeReq) -> Flow[Clien
         raise OfficeRefusedError(f"{silence}{error.message}", code=error.code, is_answered=False) from error
     if reason is not None:
         raise _refused(reason)
+    return ack
 
 
 def _refused(reason: str) -> OfficeRefusedError:

@@ -49,6 +49,7 @@ from a2c_smcp.protocol.server_effects import (
     Notify,
     OfficesWith,
     ReadGrant,
+    ReadHandshake,
     ReadMember,
     ReadOffice,
     ReadRoster,
@@ -146,7 +147,7 @@ def join(request: Request) -> ServerFlow:
                 yield from _announce(farewell, smcp.ENTER_OFFICE_NOTIFICATION)
             raise
         if move is None:
-            return True, None
+            return (yield from _welcome(request.sid))
         # A Computer that changes its office. Announced before the commit: after it, the name is free in the old office,
         # and its next owner may be announced there at once.
         if sender is not None and sender.office_id is not None and farewell is None:
@@ -172,7 +173,13 @@ def join(request: Request) -> ServerFlow:
         # nothing: without this, the office would keep a member that is not there.
         yield from _vacate(newcomer, Move(newcomer, None))
         raise CallerGone
-    return True, None
+    return (yield from _welcome(newcomer.sid))
+
+
+def _welcome(sid: str) -> ServerFlow:
+    """The ack of a join. A client of this project also learns what this Server accepts and relays."""
+    handshake = yield from ReadHandshake(sid)
+    return (True, None) if handshake.stack is None else (True, None, handshake.to_wire(FEATURES))
 
 
 def leave(request: Request) -> ServerFlow:
@@ -325,6 +332,9 @@ TO_THE_AGENT = {
     smcp.UPDATE_RESOURCE_EVENT: smcp.UPDATE_RESOURCE_NOTIFICATION,
 }
 """The events of a Computer that are relayed to the Agent of its office alone, and their notifications."""
+
+FEATURES = sorted(TO_THE_AGENT)
+"""The events of Computers that an older Server does not know, or one of another project: it would log each of them."""
 
 FLOWS: dict[str, Callable[[Request], ServerFlow]] = {
     smcp.JOIN_OFFICE_EVENT: join,

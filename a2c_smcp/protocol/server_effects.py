@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from a2c_smcp.errors import InternalError
 from a2c_smcp.protocol.flow import Effect, MaybeAwaitable
 from a2c_smcp.protocol.grants import Grant
+from a2c_smcp.protocol.handshake import Handshake
 from a2c_smcp.protocol.office import Member, Move, Office
 
 
@@ -52,6 +53,10 @@ class ServerBackend(Protocol):
 
     def grant(self, sid: str) -> Grant:
         """The grant of a connection's credential."""
+        ...
+
+    def handshake(self, sid: str) -> Handshake:
+        """What is known of a connection since its handshake."""
         ...
 
     def is_connected(self, sid: str) -> bool:
@@ -162,6 +167,14 @@ class ReadGrant(Effect[ServerBackend, Grant]):
 
     def perform(self, backend: ServerBackend) -> Grant:
         return backend.grant(self.sid)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadHandshake(Effect[ServerBackend, Handshake]):
+    sid: str
+
+    def perform(self, backend: ServerBackend) -> Handshake:
+        return backend.handshake(self.sid)
 
 
 @dataclass(frozen=True, slots=True)

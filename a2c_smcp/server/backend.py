@@ -14,6 +14,7 @@ from typing import Any
 from a2c_smcp.errors import TimedOutError
 from a2c_smcp.protocol.flow import MaybeAwaitable
 from a2c_smcp.protocol.grants import Grant
+from a2c_smcp.protocol.handshake import Handshake
 from a2c_smcp.protocol.office import Office
 from a2c_smcp.protocol.server_effects import Call, Registry
 from a2c_smcp.server.auth import Headers
@@ -38,6 +39,15 @@ class Backend(ABC):
 
     def grant(self, sid: str) -> Grant:
         return self._edge.connections.grant(sid)
+
+    @property
+    def message_bytes(self) -> int:
+        """The largest message that clients may send."""
+        return self._edge.limits.message_bytes
+
+    def handshake(self, sid: str) -> Handshake:
+        connection = self._edge.connections.get(sid)
+        return Handshake(self.message_bytes, connection.stack if connection is not None else None)
 
     def is_connected(self, sid: str) -> bool:
         return sid in self._edge.connections

@@ -26,6 +26,8 @@ class Connection:
     bucket: TokenBucket
     lock: Any
     """Held during a join or a leave: the moves of a connection, and their notifications, come in order."""
+    stack: str | None = None
+    """The version of the client, if it is one of this project."""
 
 
 class AddressCounter:
@@ -117,9 +119,11 @@ class Connections:
         """Undo `reserve`."""
         self._addresses.release(address)
 
-    def add(self, sid: str, address: str | None, grant: Grant, lock: Any, bucket: TokenBucket) -> Connection:
+    def add(
+        self, sid: str, address: str | None, grant: Grant, lock: Any, bucket: TokenBucket, stack: str | None = None
+    ) -> Connection:
         """Keep a connection that was accepted."""
-        connection = self._open[sid] = Connection(address, grant, bucket, lock)
+        connection = self._open[sid] = Connection(address, grant, bucket, lock, stack)
         return connection
 
     def remove(self, sid: str) -> Connection | None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
-from a2c_smcp import smcp
+from a2c_smcp import __version__, smcp
 from a2c_smcp.errors import (
     ForbiddenError,
     InternalError,
@@ -28,13 +28,14 @@ from a2c_smcp.errors import (
 from a2c_smcp.protocol.answers import failure_in, refusal, was_cancelled
 from a2c_smcp.protocol.flow import Flow
 from a2c_smcp.protocol.grants import EVERYTHING, Grant
+from a2c_smcp.protocol.handshake import read_stack
 from a2c_smcp.protocol.limits import Limits, TokenBucket
 from a2c_smcp.protocol.office import Member
 from a2c_smcp.protocol.server import Answer, Request, answer, depart
 from a2c_smcp.protocol.server_effects import ReadMember, Registry, Written
 from a2c_smcp.server.auth import Headers
 from a2c_smcp.server.calls_in_flight import CallsInFlight
-from a2c_smcp.server.connections import Connections, client_of
+from a2c_smcp.server.connections import Connection, Connections, client_of
 from a2c_smcp.server.edge_effects import Authenticate, CallHandler, Disconnect, EdgeBackend, TakeTurn, WaitForReplies
 from a2c_smcp.server.event_methods import EventMethod
 from a2c_smcp.server.journal import CANCELLED, OK, Journal
@@ -171,7 +172,7 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
         # A subclass may also decide on its own, without `super()`. Then no provider gave a grant, and its decision is
         # the only one.
         if accepted is not False and sid not in self.connections:
-            self.connections.add(sid, None, EVERYTHING, self._make_lock(), self._bucket(environ))
+            self._add(sid, None, EVERYTHING, environ)
         return accepted is not False
 
     def dispatch(
@@ -272,8 +273,7 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
         except SMCPError as error:
             self.reject_connection(error, address)
             raise _refused_connection(error) from None
-        connection = self.connections.add(sid, address, grant, self._make_lock(), self._bucket(environ))
-        self.journal.connected(connection)
+        self.journal.connected(self._add(sid, address, grant, environ))
         return True
 
     def admit(self, sid: str, grant: Grant) -> None:
@@ -286,7 +286,11 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
             raise InternalError("the Server is shutting down")
         if self._is_away:
             raise InternalError(_AWAY)
-        self.connections.add(sid, None, grant, self._make_lock(), TokenBucket(0, 0))
+        self.connections.add(sid, None, grant, self._make_lock(), TokenBucket(0, 0), __version__)
+
+    def _add(self, sid: str, address: str | None, grant: Grant, environ: dict[str, Any]) -> Connection:
+        stack = read_stack(environ.get("QUERY_STRING") or "")
+        return self.connections.add(sid, address, grant, self._make_lock(), self._bucket(environ), stack)
 
     def reject_connection(self, error: SMCPError, address: str | None) -> None:
         """Log and count a rejected connection."""

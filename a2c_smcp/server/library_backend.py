@@ -20,6 +20,11 @@ from a2c_smcp.wire.packets import unwrap
 class LibraryBackend(Backend):
     """For clients of a server of python-socketio, whose results, awaitable or not, are passed on to the flow."""
 
+    @property
+    def message_bytes(self) -> int:
+        # The server of the host program has a limit of its own, 1 MB by default: it disconnects the sender of more.
+        return min(super().message_bytes, self._edge.server.eio.max_http_buffer_size)
+
     def enter(self, sid: str, office_id: str) -> MaybeAwaitable[None]:
         return self._edge.server.enter_room(sid, office_id, namespace=self._edge.namespace)
 

@@ -54,7 +54,7 @@ class AsyncConnection(AsyncInternals):
         if ca_file is not None:
             self.ca_file = str(ca_file)
             self.eio.trust = trusting(ca_file)
-        self._initialize()
+        self._initialize(max_message_bytes)
         self._reconnecting: asyncio.Task[None] | None = None
         self._rejoining: asyncio.Task[None] | None = None
 

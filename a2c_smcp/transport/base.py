@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from a2c_smcp import errors
+from a2c_smcp import __version__, errors
 from a2c_smcp.protocol.client_effects import ClientBackend, Seat
 from a2c_smcp.protocol.flow import Flow, MaybeAwaitable
+from a2c_smcp.protocol.handshake import STACK, ServerInfo
 from a2c_smcp.protocol.seat import FIRST_DELAY, LONGEST_DELAY
 from a2c_smcp.smcp import SMCP_NAMESPACE
 from a2c_smcp.transport.connect_errors import NotConnectedError, why_refused
@@ -18,7 +19,7 @@ from a2c_smcp.transport.packet import SMCPPacket
 from a2c_smcp.transport.pending import AsyncPending, SyncPending
 from a2c_smcp.types import Role
 from a2c_smcp.utils.backoff import JITTER
-from a2c_smcp.utils.url import check_url, with_office
+from a2c_smcp.utils.url import OFFICE, check_url, with_parameters
 
 if TYPE_CHECKING:
     from a2c_smcp.utils.results import CallToolResult
@@ -55,12 +56,18 @@ class OfficeClientBase:
     """The office that this client is in, or None."""
     ca_file: str | None = None
     """The certificate authorities to trust (PEM); None for those of the machine."""
+    server_info: ServerInfo
+    """What the Server said about itself at the last join: its version, features and limits. Others say nothing."""
     reconnection: bool
     """Whether to reconnect; an option of the library's client."""
+    packet_class: Any
+    """The class of the packets of this client alone; an attribute of the library's client."""
 
-    def _initialize(self) -> None:
+    def _initialize(self, max_message_bytes: int) -> None:
         """Set the state of a client that has no connection and is in no office."""
         self.office_id = None
+        self.server_info = ServerInfo()
+        self._max_message_bytes = max_message_bytes
         self.namespace = SMCP_NAMESPACE
         self._seat: Seat | None = None
         """The seat that the program asked for. It outlives connections: after each reconnection it is taken again."""
@@ -84,9 +91,21 @@ class OfficeClientBase:
         """The office that this client is in, or joins again as soon as it can."""
         return self._seat.office_id if self._seat is not None else None
 
+    @property
+    def _message_limit(self) -> int:
+        """The bytes of the largest message that the Server accepts: as configured here, or less if the Server says."""
+        return min(self._max_message_bytes, self.server_info.max_message_bytes or self._max_message_bytes)
+
+    def _learn(self, info: ServerInfo) -> None:
+        """Note what the Server says about itself."""
+        self.server_info = info
+        if issubclass(self.packet_class, SMCPPacket):  # a program may have chosen another class
+            self.packet_class.max_sent_bytes = self._message_limit
+
     def _addressed(self, url: str) -> str:
-        """The URL for a handshake. It names the office: a proxy can then send all members to the same Server."""
-        return with_office(url, self.wanted_office or self._destination)
+        """The URL for a handshake. It names the office, so that a proxy can send all members to the same Server, and
+        our version, so that the Server says what it knows."""
+        return with_parameters(url, {OFFICE: self.wanted_office or self._destination, STACK: __version__})
 
     def _office_to_leave(self, office_id: str | None) -> str:
         """Return the office to leave. A wrong id is rejected here, because the Server would keep the seat.
@@ -186,6 +205,7 @@ class Backend:
 
     client: OfficeClientBase
     seat_of: Callable[[], Seat | None]
+    learn: Callable[[ServerInfo], None]
     ask: Callable[[str, Any, float], MaybeAwaitable[Any]]
     tell: Callable[[str, Any], MaybeAwaitable[None]]
     pause: Callable[[float], MaybeAwaitable[None]]
@@ -211,6 +231,7 @@ def backend_of(client: Any) -> Backend:
     return Backend(
         client,
         seat_of=lambda: client._seat,
+        learn=client._learn,
         ask=client._ask,
         tell=client._tell,
         pause=client._pause,

@@ -49,7 +49,7 @@ class SyncConnection(SyncInternals):
         if ca_file is not None:
             trusting(ca_file)  # raises now if the file is invalid, and not at the first connection
             self.ca_file = self.eio.ca_file = str(ca_file)
-        self._initialize()
+        self._initialize(max_message_bytes)
         self._reconnecting: threading.Thread | None = None
         self._is_over = threading.Event()
         self._is_unwanted = threading.Event()

@@ -1,8 +1,8 @@
-"""Addresses to connect to: their check, and the office in their query."""
+"""Addresses to connect to: their check, and what clients add to their query."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import SplitResult, parse_qs, quote, urlsplit
 
 OF_SERVERS = ("http", "https", "ws", "wss")
@@ -38,10 +38,16 @@ def check_url(url: str, schemes: Sequence[str] = OF_SERVERS) -> SplitResult:
     return parts
 
 
-def with_office(url: str, office_id: str | None) -> str:
-    """The URL with the office in its query, where a proxy can read it; a query that names an office stays as it is."""
+def with_parameters(url: str, parameters: Mapping[str, str | None]) -> str:
+    """The URL with these parameters in its query, where a proxy can read them.
+
+    One without a value is left out, and one that the query has already stays as it is.
+    """
     parts = urlsplit(url)
-    if not office_id or OFFICE in parse_qs(parts.query, keep_blank_values=True):
+    present = parse_qs(parts.query, keep_blank_values=True)
+    added = [
+        f"{name}={quote(value, _AS_THEY_ARE)}" for name, value in parameters.items() if value and name not in present
+    ]
+    if not added:
         return url
-    named = f"{OFFICE}={quote(office_id, _AS_THEY_ARE)}"
-    return parts._replace(query=f"{parts.query}&{named}" if parts.query else named).geturl()
+    return parts._replace(query="&".join([parts.query, *added] if parts.query else added)).geturl()

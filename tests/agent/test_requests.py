@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import socketio.exceptions
 
-from a2c_smcp import errors
+from a2c_smcp import __version__, errors
 from a2c_smcp.agent import AsyncSMCPAgentClient, SMCPAgentClient
 from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.errors import (
@@ -503,6 +503,19 @@ async def test_what_the_server_would_not_take_is_not_sent(scene: Stage) -> None:
     with pytest.raises(TooLargeError):
         await agent.emit_tool_call("pc", "echo", {"text": "x" * 10_000_001}, 10)
     assert not (await agent.emit_tool_call("pc", "echo", {"text": "x" * 5_000_000}, 30)).isError
+
+
+async def test_the_limit_of_the_server_counts_where_it_is_smaller(form: Form) -> None:
+    async with stage(form, limits=Limits(message_bytes=100_000)) as scene:
+        await scene.computer(raw())
+        agent = await scene.agent()
+        info = agent.client.server_info
+        assert (info.version, info.max_message_bytes) == (__version__, 100_000)
+        assert "server:tool_call_progress" in info.features
+        # The Server would end the connection: the message is far above its limit.
+        with pytest.raises(TooLargeError):
+            await agent.emit_tool_call("pc", "echo", {"text": "x" * 1_000_000}, 10)
+        assert not (await agent.emit_tool_call("pc", "echo", {"text": "x" * 1_000}, 30)).isError
 
 
 async def test_two_hundred_calls_at_once(scene: Stage, tmp_path: Path) -> None:

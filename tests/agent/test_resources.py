@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from a2c_smcp import errors
-from a2c_smcp.agent import Change
+from a2c_smcp.agent import Change, ServerInfo
+from a2c_smcp.server import SMCPNamespace
 from tests.computer.offer.test_prompts_and_resources import NOTES, offering
-from tests.support.agents import Diary, Stage
+from tests.support.agents import Diary, Form, Stage, stage
 
 pytestmark = pytest.mark.anyio
 
@@ -61,6 +62,25 @@ async def test_a_resource_stays_watched_when_the_agent_or_the_computer_returns(s
     await agent.call_tool("pc", "update", {"uri": NOTES})
     await agent.call_tool("pc", "rename", {"prompt": "x"})
     assert diary.count("resource") == 5
+
+
+class Older(SMCPNamespace):
+    """A Server that says nothing about itself."""
+
+    async def on_server_join_office(self, sid: str, data: Any) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        accepted, reason, *_ = await super().on_server_join_office(sid, data)
+        return accepted, reason
+
+
+async def test_a_server_that_does_not_relay_changes_of_resources_is_reported(
+    form: Form, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with stage(form, namespace_class=Older) as scene:
+        await scene.computer(offering("a"))
+        agent = await scene.agent()
+        assert agent.client.server_info == ServerInfo()
+        await agent.watch_resource("pc", NOTES)
+        assert f"those of {NOTES} are not reported" in caplog.text
 
 
 async def test_updates_of_resources_that_nobody_watches_are_ignored(scene: Stage) -> None:

@@ -7,15 +7,56 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.server import CredentialAuthenticationProvider, CredentialSyncAuthenticationProvider, KeyFile
+from a2c_smcp import __version__
+from a2c_smcp.computer import SMCPComputerClient
+from a2c_smcp.server import CredentialAuthenticationProvider, CredentialSyncAuthenticationProvider, KeyFile, Limits
 from a2c_smcp.server.key_file import hash_key, write_keys
-from tests.support.hosting import shelves
+from tests.support.hosting import hosting, raw, shelves
 from tests.support.mcp_servers import received
 from tests.support.offices import office
 from tests.support.peer import Crowd, crowd, request, tool_call
-from tests.support.running import Kind, running
+from tests.support.running import Kind, Running, running
 
 pytestmark = pytest.mark.anyio
+
+# ------------------------------------------------------------------------------------------------------------ handshake
+
+FEATURES = ["server:tool_call_progress", "server:update_resource"]
+
+
+async def test_a_client_that_names_its_version_learns_what_the_server_accepts_and_relays(
+    server: Running, transport: str
+) -> None:
+    async with crowd(server, transport) as people:
+        ours, plain = await people.newcomer(query="office=o&a2c_stack=9.9"), await people.newcomer()
+        about = {"a2c_stack": __version__, "max_message_bytes": 10_000_000, "features": FEATURES}
+        assert await plain.join("computer", "plain", "o") == (True, None)
+        for _ in range(2):
+            assert await ours.join("computer", "ours", "o") == (True, None, about)
+        accepted, reason = await ours.join("computer", "plain", "o")
+        assert (accepted, "(403)" in reason) == (False, True)
+        assert await ours.ask("server:leave_office", {"office_id": "o"}) == (True, None)
+
+
+@pytest.mark.parametrize("query", ["a2c_stack=", "a2c_stack=%00", f"a2c_stack={'9' * 65}", "x=a2c_stack", "&" * 200])
+async def test_an_invalid_version_is_none(people: Crowd, query: str) -> None:
+    peer = await people.newcomer(query=query)
+    assert await peer.join("computer", "pc", "o") == (True, None)
+
+
+async def test_a_computer_keeps_the_limit_of_its_server(kind: Kind) -> None:
+    with running(kind, limits=Limits(message_bytes=100_000)) as server:
+        async with hosting(raw()) as computer, crowd(server) as people:
+            agent = await people.member("agent", "agent", "o")
+            async with SMCPComputerClient.in_office(computer, server.url, "o") as client:
+                assert client.server_info.max_message_bytes == 100_000
+                await agent.hear("notify:enter_office")
+                call = tool_call(tool_name="big", params={"bytes": 1_000_000})
+                answer = await agent.ask("client:tool_call", call)
+                assert answer["error"]["code"] == 413
+                assert "at most 100000" in answer["error"]["message"], "the Computer says so, not the Server"
+                assert (await agent.ask("client:tool_call", tool_call()))["isError"] is False
+
 
 # ------------------------------------------------------------------------------------------------------------- identity
 

@@ -10,6 +10,7 @@ from a2c_smcp.errors import NotConnectedError, OfficeRefusedError, SMCPError, Ti
 from a2c_smcp.protocol import requests
 from a2c_smcp.protocol.client_effects import Seat
 from a2c_smcp.protocol.flow import run
+from a2c_smcp.protocol.handshake import ServerInfo
 from a2c_smcp.protocol.seat import come_back, enter, rejoin
 from a2c_smcp.utils.results import CallToolResult, read_result
 
@@ -23,6 +24,7 @@ class Answering:
         self.asked: list[tuple[str, Any]] = []
         self.told: list[tuple[str, Any]] = []
         self.rests: list[float] = []
+        self.info: ServerInfo | None = None
         self._answers = list(answers)
 
     def goes_on(self, refusal: SMCPError) -> bool:
@@ -52,6 +54,9 @@ class Answering:
     def occupy(self, office_id: str | None) -> str | None:
         before, self.office_id = self.office_id, office_id
         return before
+
+    def learn(self, info: ServerInfo) -> None:
+        self.info = info
 
     def read_result(self, answer: dict[str, Any]) -> CallToolResult:
         return read_result(answer)
@@ -125,6 +130,26 @@ def test_a_refused_join_leaves_us_where_we_were() -> None:
     assert caught.value.code == 4101
     assert world.office_id == "before"
     assert world.told == []
+
+
+@pytest.mark.parametrize("make", [tuple, list])
+@pytest.mark.parametrize(
+    ("third", "info"),
+    [
+        ([], ServerInfo()),
+        ([None], ServerInfo()),
+        ([{"a2c_stack": "1", "max_message_bytes": 5, "features": ["a"]}], ServerInfo("1", 5, frozenset("a"))),
+        (
+            [{"a2c_stack": 1, "max_message_bytes": True, "features": [1, "a"], "x": 1}, 4],
+            ServerInfo(features=frozenset("a")),
+        ),
+        ([{"max_message_bytes": 0, "features": "a"}], ServerInfo()),
+    ],
+)
+def test_the_third_value_of_a_join_is_optional_and_may_be_anything(make: Any, third: list[Any], info: Any) -> None:
+    world = Answering(make([True, None, *third]))
+    run(enter(Seat("office", "me", "agent")), world)
+    assert (world.office_id, world.info) == ("office", info)
 
 
 def test_a_seat_is_asked_for_until_it_is_free() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
 import httpx
@@ -11,10 +12,15 @@ import socketio
 from fastapi import FastAPI
 from prometheus_client.parser import text_string_to_metric_families
 
+from a2c_smcp import __version__
 from a2c_smcp import server as a2c
+from a2c_smcp.agent import AsyncSMCPAgentClient
+from a2c_smcp.computer import SMCPComputerClient
+from a2c_smcp.errors import TooLargeError
 from a2c_smcp.server.app import SyncSMCPApp
+from tests.support.hosting import hosting, raw
 from tests.support.peer import Peer, crowd, request, tool_call
-from tests.support.running import Kind, Running, running, serving_asgi
+from tests.support.running import Kind, Running, running, serving_asgi, serving_wsgi
 
 pytestmark = pytest.mark.anyio
 
@@ -131,6 +137,29 @@ async def test_the_namespace_registers_on_a_plain_async_server() -> None:
             computers, everybody = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(questions(), loop))
             assert computers == [{"sid": computer.sid, "name": "pc", "role": "computer", "office_id": "o"}]
             assert [session["name"] for session in everybody] == ["agent", "pc"]
+
+
+@pytest.mark.parametrize("form", ["async", "sync"])
+async def test_a_plain_server_says_what_it_accepts(form: str) -> None:
+    with contextlib.ExitStack() as stack:
+        if form == "async":
+            sio = socketio.AsyncServer(async_mode="asgi")
+            sio.register_namespace(a2c.SMCPNamespace())
+            app = a2c.create_app()  # for its serving options alone
+            url, _ = stack.enter_context(serving_asgi(socketio.ASGIApp(sio), app))
+        else:
+            blocking = socketio.Server(async_mode="threading")
+            blocking.register_namespace(a2c.SyncSMCPNamespace())
+            url = stack.enter_context(serving_wsgi(socketio.WSGIApp(blocking)))
+        async with hosting(raw()) as computer, SMCPComputerClient.in_office(computer, url, "o") as client:
+            info = client.server_info
+            assert info.version == __version__
+            assert info.max_message_bytes == 1_000_000, "the limit of python-socketio, which is smaller than ours"
+            async with AsyncSMCPAgentClient.in_office(url, "o", "agent") as agent:
+                await agent.wait_for("pc", "big")
+                with pytest.raises(TooLargeError):
+                    await agent.call_tool("pc", "big", {"bytes": 2_000_000})
+                assert (await agent.call_tool("pc", "echo", {"text": "hi"})).text == "hi"
 
 
 async def test_the_sync_queries_ask_about_offices() -> None:

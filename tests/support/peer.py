@@ -49,12 +49,18 @@ class Peer:
         return sid
 
     async def connect(
-        self, url: str, *, auth: Any = None, headers: dict[str, str] | None = None, transport: str = "websocket"
+        self,
+        url: str,
+        *,
+        auth: Any = None,
+        headers: dict[str, str] | None = None,
+        transport: str = "websocket",
+        query: str = "",
     ) -> bool:
         """Connect; False, with `refusal` set, when the Server rejects the connection."""
         try:
             await self._client.connect(
-                url,
+                f"{url}?{query}" if query else url,
                 headers=headers or {},
                 auth=auth,
                 transports=[transport],
@@ -87,7 +93,7 @@ class Peer:
         """Send an event without asking for an ack."""
         await self._client.emit(event, data, namespace=NAMESPACE)
 
-    async def join(self, role: str, name: str, office_id: str) -> tuple[bool, str | None]:
+    async def join(self, role: str, name: str, office_id: str) -> tuple[Any, ...]:
         return await self.ask("server:join_office", {"role": role, "name": name, "office_id": office_id})
 
     async def hear(self, event: str) -> Any:

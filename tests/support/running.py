@@ -113,7 +113,7 @@ class _QuietHandler(WSGIRequestHandler):
 
 
 @contextlib.contextmanager
-def serving_wsgi(app: SyncSMCPApp) -> Generator[str]:
+def serving_wsgi(app: Any) -> Generator[str]:
     """Serve a WSGI application in threads."""
     behind_proxy = ProxyFix(app)  # like uvicorn, believe what loopback says about the client that it forwards
     server = make_server("127.0.0.1", 0, behind_proxy, threaded=True, request_handler=_QuietHandler)
@@ -123,7 +123,8 @@ def serving_wsgi(app: SyncSMCPApp) -> Generator[str]:
     try:
         yield f"http://127.0.0.1:{server.server_port}"
     finally:
-        app.shutdown(grace=0)
+        if isinstance(app, SyncSMCPApp):
+            app.shutdown(grace=0)
         server.shutdown()
         thread.join(PATIENCE)
         server.server_close()

@@ -7,6 +7,7 @@ from typing import Any
 
 from a2c_smcp.protocol.flow import run
 from a2c_smcp.protocol.grants import EVERYTHING, Grant
+from a2c_smcp.protocol.handshake import Handshake
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.office import Office
 from a2c_smcp.protocol.server import Answer, Request, answer, depart
@@ -26,6 +27,7 @@ class MemoryWorld:
         self.heard: list[Heard] = []
         self.asked: list[Heard] = []
         self.limits = Limits()
+        self.stacks: dict[str, str] = {}
         self.reply: Callable[[Call], Any] = lambda call: {"from": call.target}
 
     # Effects that a flow may request.
@@ -35,6 +37,9 @@ class MemoryWorld:
 
     def grant(self, sid: str) -> Grant:
         return self.grants[sid]
+
+    def handshake(self, sid: str) -> Handshake:
+        return Handshake(self.limits.message_bytes, self.stacks.get(sid))
 
     def is_connected(self, sid: str) -> bool:
         return sid in self.grants

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from a2c_smcp.utils.url import OF_MCP_SERVERS, check_url, with_office
+from a2c_smcp.utils.url import OF_MCP_SERVERS, check_url, with_parameters
 
 
 @pytest.mark.parametrize(
@@ -62,4 +62,4 @@ def test_schemes_can_be_limited() -> None:
     ],
 )
 def test_a_url_names_an_office_once(url: str, office: str | None, expected: str) -> None:
-    assert with_office(url, office) == expected
+    assert with_parameters(url, {"office": office}) == expected

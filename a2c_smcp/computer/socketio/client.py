@@ -150,7 +150,6 @@ class SMCPComputerClient(AsyncOfficeClient):
     ) -> None:
         super().__init__(*args, max_message_bytes=max_message_bytes, **kwargs)
         self.computer = computer
-        self._max_message_bytes = max_message_bytes
         self._on_refused = on_refused
         # The Computer holds this client weakly: it announces changes through the client, and must not keep it alive.
         computer.socketio_client = self
@@ -262,8 +261,9 @@ class SMCPComputerClient(AsyncOfficeClient):
         return True
 
     async def emit_update_resource(self, uri: str, mcp_server: str) -> bool:
-        """Tell the Agent that a resource changed which it watches; False, and nothing is sent, while in no office."""
-        if self.office_id is None or not self.connected:
+        """Tell the Agent that a resource changed which it watches; False, and nothing is sent, in no office, and if the
+        Server does not relay it."""
+        if self.office_id is None or not self.connected or not self._relays(UPDATE_RESOURCE_EVENT):
             return False
         update = UpdateResourceReq(computer=self.computer.name, uri=uri, mcp_server=mcp_server)
         await self.emit(UPDATE_RESOURCE_EVENT, update, namespace=SMCP_NAMESPACE)
@@ -298,16 +298,21 @@ class SMCPComputerClient(AsyncOfficeClient):
         # The Server replaces `agent` by the name of the sender, so one Agent cannot act as another. The office is part
         # of the caller, because this Computer may move to an office whose Agent has the same name and uses the same
         # `req_id`.
+        send_progress = functools.partial(self._send_progress, data["req_id"])
         result = await self.computer.aexecute_tool(
             data["req_id"],
             data["tool_name"],
             data["params"],
             data["timeout"],
             caller=Caller(self.office_id or "", data["agent"]),
-            send_progress=functools.partial(self._send_progress, data["req_id"]),
+            send_progress=send_progress if self._relays(TOOL_CALL_PROGRESS_EVENT) else None,
             continuation=_continuation(data),
         )
         return to_wire(result)
+
+    def _relays(self, event: str) -> bool:
+        """Whether the Server knows an event that the protocol does not have. Another one would log each as unknown."""
+        return event in self.server_info.features
 
     async def _send_progress(self, req_id: str, progress: float, total: float | None, message: str | None) -> None:
         """Send how far a call is; in no office, nothing."""
@@ -338,7 +343,7 @@ class SMCPComputerClient(AsyncOfficeClient):
     async def on_get_desktop(self, data: GetDeskTopReq) -> dict[str, Any]:
         """Answer `client:get_desktop`."""
         desktops = await self.computer.get_desktop(
-            size=data.get("desktop_size"), window_uri=data.get("window"), max_bytes=self._max_message_bytes
+            size=data.get("desktop_size"), window_uri=data.get("window"), max_bytes=self._message_limit
         )
         return {"desktops": desktops, "req_id": data["req_id"]}
 
@@ -441,8 +446,8 @@ class SMCPComputerClient(AsyncOfficeClient):
             written = orjson.dumps(answer)
             # The rest is for the frame around the answer. A Server disconnects a client whose message is too large,
             # which would end every other running call.
-            if len(written) > self._max_message_bytes - 1_000:
-                problem = f"an answer of {len(written)} bytes; at most {self._max_message_bytes} pass"
+            if len(written) > self._message_limit - 1_000:
+                problem = f"an answer of {len(written)} bytes; at most {self._message_limit} pass"
                 written = orjson.dumps(_refuse(event, request, TooLargeError(problem)))
         except (TypeError, RecursionError):  # orjson has a limit on nesting
             problem = "the answer cannot be written as JSON"

@@ -19,7 +19,7 @@ from a2c_smcp.errors import OfficeRefusedError, SMCPError
 from a2c_smcp.server import SMCPNamespace
 from a2c_smcp.smcp import GetComputerConfigRet
 from a2c_smcp.utils.results import CallToolResult
-from tests.support.hosting import raw, shelves, text_of
+from tests.support.hosting import asking, hosting, raw, shelves, text_of
 from tests.support.offices import Office, office
 from tests.support.peer import request, tool_call
 from tests.support.running import running
@@ -28,6 +28,7 @@ from tests.support.waiting import PATIENCE, eventually
 pytestmark = pytest.mark.anyio
 
 Say = Callable[[Any], Any]
+MOVES = ("server:join_office", "server:leave_office")
 
 
 class Scripted(SMCPNamespace):
@@ -102,6 +103,40 @@ async def test_servers_and_inputs_of_a_computer_are_tuples() -> None:
     assert isinstance(computer.inputs, tuple)
     async with computer:
         assert isinstance(computer.mcp_servers, tuple)
+
+
+# --------------------------------------------------------------------------------------------------- older Servers
+
+NEW = {"a2c_stack": "9", "features": ["server:tool_call_progress", "server:update_resource"]}
+
+
+@pytest.mark.parametrize(("ack", "is_told"), [((True, None), False), ((True, None, NEW), True)])
+async def test_progress_and_updates_of_resources_are_sent_only_to_a_server_that_knows_them(
+    ack: tuple[Any, ...], is_told: bool
+) -> None:
+    class Listening(Scripted):
+        async def on_server_tool_call_progress(self, sid: str, data: Any) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+            self.told.append(("server:tool_call_progress", data["progress"]))
+
+        async def on_server_update_resource(self, sid: str, data: Any) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+            self.told.append(("server:update_resource", data["uri"]))
+
+    with running("async", namespace_class=Listening) as server:
+        namespace: Any = server.app.namespace
+        say: Say = lambda data: ack  # noqa: E731
+        namespace.say = say
+        async with hosting(asking()) as computer, SMCPComputerClient.in_office(computer, server.url, "o") as client:
+            computer.name = "pc"
+            calling = namespace.server.call(
+                "client:tool_call", tool_call(tool_name="progress", params={}), to=namespace.connections.sids()[0]
+            )
+            assert server.loop is not None
+            answer = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(calling, server.loop))
+            assert answer["content"][0]["text"] == "done"
+            assert await client.emit_update_resource("memo://x", "asking") is is_told
+            told = [(event, data) for event, data in await told_so_far(namespace, client) if event not in MOVES]
+        sent = [("server:tool_call_progress", 3), ("server:update_resource", "memo://x")]
+        assert told[-2:] == (sent if is_told else [])
 
 
 # ----------------------------------------------------------------------------------------------------- joining, leaving

@@ -1,0 +1,71 @@
+"""What clients and Servers of this project tell each other about themselves.
+
+A client names its version in the query of its handshake. A Server that reads it adds a third value to the ack of
+`server:join_office`. Any other client gets the two values of the protocol, and any other Server sends them, so neither
+learns of this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, cast
+from urllib.parse import parse_qs
+
+from a2c_smcp import __version__
+
+STACK: Final = "a2c_stack"
+"""The parameter of a handshake's query, and the key in the third value of the ack, with the version of this project."""
+MAX_VERSION = 64
+"""Characters of a version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handshake:
+    """What a Server knows of a connection since its handshake."""
+
+    message_bytes: int
+    """The largest message that the Server accepts over it."""
+    stack: str | None = None
+    """The version of the client, if it is one of this project."""
+
+    def to_wire(self, features: list[str]) -> dict[str, Any]:
+        """The third value of the ack of a join."""
+        return {STACK: __version__, "max_message_bytes": self.message_bytes, "features": features}
+
+
+@dataclass(frozen=True, slots=True)
+class ServerInfo:
+    """What a client knows of its Server. Of one that says nothing, nothing is assumed."""
+
+    version: str | None = None
+    """The version of a Server of this project; None for any other, and for older ones."""
+    max_message_bytes: int | None = None
+    """The largest message that it accepts."""
+    features: frozenset[str] = frozenset()
+    """The `server:*` events beyond those of the protocol that it relays."""
+
+
+def read_stack(query: str) -> str | None:
+    """The version that a client names in the query of its handshake."""
+    # Most clients name none, and the search is cheaper than to read the query.
+    if STACK not in query:
+        return None
+    try:
+        (version, *_) = parse_qs(query, max_num_fields=100).get(STACK, [""])
+    except ValueError:
+        return None
+    return version if 0 < len(version) <= MAX_VERSION and version.isprintable() else None
+
+
+def read_server_info(ack: Any) -> ServerInfo:
+    """The third value of the ack of a join; fields that are missing or invalid count as unknown."""
+    # python-socketio hands over several ack arguments as a tuple, and one array as a list.
+    values: list[Any] = list(cast("list[Any]", ack)) if isinstance(ack, list | tuple) else []
+    given = cast("dict[str, Any]", values[2]) if len(values) > 2 and isinstance(values[2], dict) else {}
+    version, most, listed = given.get(STACK), given.get("max_message_bytes"), given.get("features")
+    features = [each for each in cast("list[Any]", listed) if isinstance(each, str)] if isinstance(listed, list) else []
+    return ServerInfo(
+        version if isinstance(version, str) else None,
+        most if type(most) is int and most > 0 else None,
+        frozenset(features),
+    )
