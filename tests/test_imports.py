@@ -27,8 +27,9 @@ ALLOWED = {
     "server": BASE | {"protocol", "wire"},
     "agent": BASE | {"protocol", "transport"},
     "computer": BASE | {"protocol", "transport"},
+    "gateway": BASE | {"protocol", "agent"},
     "": {""},
-    "cli": BASE | {"protocol", "wire", "server", "agent", "computer"},
+    "cli": BASE | {"protocol", "wire", "server", "agent", "computer", "gateway"},
 }
 CORE_REFUSES = {"socketio", "engineio", "mcp", "asyncio", "redis", "uvicorn", "threading"}
 modules = sorted(PACKAGE.rglob("*.py"))

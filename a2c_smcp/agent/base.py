@@ -207,8 +207,12 @@ class AgentBase(OfficeClientBase):
             params,
             timeout,
             answer=answer if handler is not None or method is not None else None,
-            listen=partial(self._listening, computer, tool, on_progress) if on_progress is not None else None,
+            listen=self._listening_to(computer, tool, on_progress),
         )
+
+    def _listening_to(self, computer: str, tool: str, on_progress: OnProgress | None) -> requests.Listen | None:
+        """What receives the progress of a call; None if the program does not want it."""
+        return partial(self._listening, computer, tool, on_progress) if on_progress is not None else None
 
     @contextlib.contextmanager
     def _listening(self, computer: str, tool: str, on_progress: OnProgress, req_id: str) -> Generator[None]:

@@ -18,6 +18,7 @@ from a2c_smcp.agent.types import AgentEventHandler, AsyncAgentEventHandler
 from a2c_smcp.agent.waiting import AsyncCondition
 from a2c_smcp.errors import OfficeRefusedError, TimedOutError
 from a2c_smcp.protocol import requests
+from a2c_smcp.protocol.questions import Asked, Continuation
 from a2c_smcp.protocol.seat import check_seconds
 from a2c_smcp.protocol.upkeep import Change, Kind
 from a2c_smcp.smcp import (
@@ -215,6 +216,28 @@ class AsyncSMCPAgentClient(AsyncResources):
         return await self.emit_tool_call(
             computer, tool, params or {}, timeout, on_progress=on_progress, on_question=on_question
         )
+
+    async def call_tool_once(
+        self,
+        computer: str,
+        tool: str,
+        params: Mapping[str, Any],
+        timeout: float = CALL_SECONDS,
+        *,
+        on_progress: OnProgress | None = None,
+        continuation: Continuation | None = None,
+    ) -> CallToolResult | Asked:
+        """Call a tool, and return its questions instead of waiting for the answers.
+
+        If the outcome is `Asked`, call again with the same arguments and `continuation=asked.answered(replies)`. This
+        is for programs that have their own way to ask, at another time or in another process. It raises what
+        `emit_tool_call` raises.
+        """
+        listen = self._listening_to(computer, tool, on_progress)
+        flow = requests.call_tool_once(
+            self.name, computer, tool, params, timeout, continuation=continuation, listen=listen
+        )
+        return await self._run(flow)
 
     async def get_tools_from_computer(
         self, computer: str, timeout: float = REQUEST_SECONDS, *, known_digest: str | None = None

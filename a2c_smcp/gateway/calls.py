@@ -11,7 +11,7 @@ import contextlib
 import uuid
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any
 
 import mcp_types as types
 import orjson
@@ -50,7 +50,6 @@ async def call(
         SMCPError: the call fails before it reaches the tool, or the Computer is gone.
     """
     continuation = _continuation(params, computer, tool)
-    trace = _traceparent(ctx)
     async with _progress(ctx) as on_progress:
         while True:
             outcome = await agent.call_tool_once(
@@ -60,7 +59,6 @@ async def call(
                 CALL_SECONDS,
                 on_progress=on_progress,
                 continuation=continuation,
-                traceparent=trace,
             )
             if isinstance(outcome, CallToolResult):
                 return _shown(outcome)
@@ -185,7 +183,7 @@ def _continuation(params: types.CallToolRequestParams, computer: str, tool: str)
     match found:
         case [str(their_computer), str(their_tool), str(req_id), str(state)]:
             if (their_computer, their_tool) == (computer, tool):
-                responses = {
+                responses: Any = {
                     key: answer.model_dump(mode="json", by_alias=True, exclude_none=True)
                     for key, answer in (params.input_responses or {}).items()
                 }
@@ -193,8 +191,3 @@ def _continuation(params: types.CallToolRequestParams, computer: str, tool: str)
         case _:
             pass
     raise MalformedRequestError("requestState: unknown; call the tool again without it")
-
-
-def _traceparent(ctx: Context) -> str | None:
-    trace = cast("Mapping[str, Any]", ctx.meta).get("traceparent") if ctx.meta is not None else None
-    return trace if isinstance(trace, str) else None

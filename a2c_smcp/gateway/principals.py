@@ -13,7 +13,7 @@ from collections.abc import Generator
 from a2c_smcp.errors import RateLimitedError
 from a2c_smcp.protocol.limits import TokenBucket
 
-RATE, BURST = 100.0, 1_000.0
+RATE, BURST = 100.0, 1_000
 """Requests a second, and at once."""
 AT_ONCE = 256
 """Requests that run at the same time, streams included."""
@@ -23,7 +23,7 @@ MOST_KEPT = 10_000
 class Principals:
     """The buckets and counters of all principals."""
 
-    def __init__(self, rate: float = RATE, burst: float = BURST, at_once: int = AT_ONCE) -> None:
+    def __init__(self, rate: float = RATE, burst: int = BURST, at_once: int = AT_ONCE) -> None:
         self._rate, self._burst, self._at_once = rate, burst, at_once
         self._buckets: dict[str, TokenBucket] = {}
         self._running: Counter[str] = Counter()

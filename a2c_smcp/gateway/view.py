@@ -5,8 +5,8 @@ Everything that a host gets is made from what the shared Agent knows, or asked f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias, cast
 
 import mcp_types as types
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -21,6 +21,7 @@ from mcp.server.subscriptions import (
     ResourceUpdated,
     ToolsListChanged,
 )
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from a2c_smcp import __version__
 from a2c_smcp.agent.client import AsyncSMCPAgentClient
@@ -38,15 +39,37 @@ from a2c_smcp.gateway.prompts import OfferedPrompt, PromptList, list_prompts
 from a2c_smcp.gateway.resources import Resources
 
 Context = ServerRequestContext[Any, Any]
+Handler: TypeAlias = Callable[[Context, Any], Awaitable[Any]]
 
-TTL_MS = 60_000
-"""How long a host of 2026-07-28 may use a list without asking again. It is notified of changes before."""
+_LIFETIMES = {
+    "tools/list": 60.0,
+    "prompts/list": 60.0,
+    "resources/list": 60.0,
+    "resources/templates/list": 60.0,
+    "resources/read": 0.0,
+}
+"""Seconds that a host of 2026-07-28 may use an answer without asking again. It is notified of changes of a list before;
+a resource may change at any moment."""
 _EVERYTHING = frozenset(("enter", "leave", "rejoined", "config"))
 """Changes after which anything may be different."""
 _INSTRUCTIONS = (
     "The tools, windows and documents of the computers in an office. Computers come and go, and what they offer "
     "changes: list again after a notification."
 )
+
+
+def _in_era(handler: Handler) -> Handler:
+    """A handler whose plain answers get what 2026-07-28 requires of every result."""
+
+    async def answer(ctx: Context, params: Any) -> Any:
+        result: Any = await handler(ctx, params)
+        if not isinstance(result, dict) or ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            return cast("Any", result)
+        seconds = _LIFETIMES.get(ctx.method)
+        lasting = {} if seconds is None else {"ttlMs": round(seconds * 1000), "cacheScope": "private"}
+        return {"resultType": "complete", **lasting, **cast("dict[str, Any]", result)}
+
+    return answer
 
 
 class OfficeServer(Server[Any]):
@@ -87,17 +110,17 @@ class View:
             version=__version__,
             title=f"Office {self.office.id}",
             instructions=_INSTRUCTIONS,
-            on_list_tools=self._list_tools,
-            on_call_tool=self._call_tool,
-            on_list_resources=self._list_resources,
-            on_list_resource_templates=self._list_templates,
-            on_read_resource=self._read_resource,
+            on_list_tools=_in_era(self._list_tools),
+            on_call_tool=_in_era(self._call_tool),
+            on_list_resources=_in_era(self._list_resources),
+            on_list_resource_templates=_in_era(self._list_templates),
+            on_read_resource=_in_era(self._read_resource),
             on_subscribe_resource=self._subscribe,
             on_unsubscribe_resource=self._unsubscribe,
             on_subscriptions_listen=self._listen,
-            on_list_prompts=self._list_prompts,
-            on_get_prompt=self._get_prompt,
-            on_completion=self._complete,
+            on_list_prompts=_in_era(self._list_prompts),
+            on_get_prompt=_in_era(self._get_prompt),
+            on_completion=_in_era(self._complete),
             get_tool_input_schema=lambda _: None,  # the MCP server that has the tool checks its arguments
         )
         server.add_notification_handler("notifications/initialized", types.NotificationParams, self._initialized)
@@ -132,7 +155,7 @@ class View:
     async def _list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
         catalogue = self.catalogue(await self._agent())
         self._shown = catalogue.digest
-        return {"tools": catalogue.listed, "ttlMs": TTL_MS, "cacheScope": "private"}
+        return {"tools": catalogue.listed}
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         agent = await self._agent()

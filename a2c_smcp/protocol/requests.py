@@ -15,6 +15,7 @@ import random
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from a2c_smcp import smcp
@@ -35,7 +36,7 @@ from a2c_smcp.protocol.answers import (
 )
 from a2c_smcp.protocol.client_effects import Ask, ClientBackend, Consult, Pause, ReadResult, Tell
 from a2c_smcp.protocol.flow import AnswerT, Flow, MaybeAwaitable
-from a2c_smcp.protocol.questions import MAX_ROUNDS, Asked, Question, read_questions, read_reply
+from a2c_smcp.protocol.questions import MAX_ROUNDS, Asked, Continuation, Question, read_questions, read_reply
 from a2c_smcp.protocol.seat import check_seconds
 from a2c_smcp.utils.dpe_uri import extend_dpe_uri, is_dpe_uri, parse_dpe_uri, without_query
 from a2c_smcp.utils.failures import log_failure
@@ -105,6 +106,39 @@ def call_tool(
         request["timeout"] = math.ceil(seconds)  # the `req_id` stays: it is the same call
         request["input_responses"], request["request_state"] = replies, asked.request_state
     raise InvalidAnswerError(f"{computer} asks more than {MAX_ROUNDS} times in one call")
+
+
+def call_tool_once(
+    agent: str,
+    computer: str,
+    tool_name: str,
+    params: Mapping[str, Any],
+    timeout: float,
+    *,
+    continuation: Continuation | None = None,
+    listen: Listen | None = None,
+) -> Flow[ClientBackend, CallToolResult | Asked]:
+    """Call a tool, or continue a call that asked: its result, or the questions that it asks now.
+
+    Raises:
+        MalformedRequestError: `timeout` is not a positive number of seconds.
+        SMCPError: the Server or the Computer rejects the request.
+    """
+    seconds = check_seconds(timeout)
+    request = smcp.ToolCallReq(
+        agent=agent,
+        req_id=new_id() if continuation is None else continuation.req_id,
+        computer=computer,
+        tool_name=tool_name,
+        params=dict(params),
+        timeout=math.ceil(seconds),
+    )
+    if continuation is not None:
+        request["input_responses"] = dict(continuation.input_responses)
+        request["request_state"] = continuation.request_state
+    with listen(request["req_id"]) if listen is not None else _NOTHING:
+        result, asked = yield from _call_once(request, seconds)
+    return result if asked is None else replace(asked, req_id=request["req_id"])
 
 
 def _call_once(request: smcp.ToolCallReq, seconds: float) -> Flow[ClientBackend, tuple[CallToolResult, Asked | None]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -20,6 +20,7 @@ from a2c_smcp.server.asgi import AsyncHub, Receive, Scope, Send, respond
 from a2c_smcp.server.auth import AuthenticationProvider, SyncAuthenticationProvider
 from a2c_smcp.server.http import Origins, Response
 from a2c_smcp.server.metrics import CONTENT_TYPE, Metrics
+from a2c_smcp.server.mounting import Host, Mount
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.setting_definitions import SettingDefinitions
 from a2c_smcp.server.sync_namespace import SyncSMCPNamespace
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from a2c_smcp.server.cluster.service import ClusterService
 
 DEFAULT_PATH = SettingDefinitions.socketio_path
+DEFAULT_MCP_PATH = "/mcp"
+GATEWAY = "a2c_smcp.gateway.mounting"
+"""The module that shows offices to MCP hosts."""
 GRACE = SettingDefinitions.grace
 """Seconds that running calls get to end at shutdown."""
 CLOSE_TIMEOUT = 1.0
@@ -54,6 +58,8 @@ def create_app(
     redis: str | None = None,
     redis_prefix: str = SettingDefinitions.redis_prefix,
     lease: float = SettingDefinitions.lease,
+    mcp_path: str | None = DEFAULT_MCP_PATH,
+    mcp_options: Mapping[str, Any] | None = None,
 ) -> SMCPApp:
     """Make the Server as an ASGI application. Without an `auth_provider`, every client may connect.
 
@@ -68,6 +74,9 @@ def create_app(
     At shutdown, running calls get `grace` seconds to end. With the URL of a `redis`, the Server shares its offices with
     every other that has the same `redis_prefix` there. A Server that loses Redis stops before its `lease` ends.
 
+    MCP hosts use an office as an MCP server at `mcp_path/OFFICE`; None turns this off. `mcp_options` are fields of
+    `GatewaySettings`.
+
     Raises:
         ValueError: `redis` is not the URL of a Redis.
     """
@@ -81,7 +90,10 @@ def create_app(
         from a2c_smcp.server.cluster.service import ClusterService
 
         cluster = ClusterService(namespace, sio, redis, redis_prefix, lease)
-    return SMCPApp(sio, namespace, observer, socketio_path, grace, cluster)
+    app = SMCPApp(sio, namespace, observer, socketio_path, grace, cluster)
+    if mcp_path is not None:
+        app.mount(mcp_path, GATEWAY, settings=dict(mcp_options or {}))
+    return app
 
 
 def create_wsgi_app(
@@ -182,6 +194,12 @@ class SMCPApp(_Application[SMCPNamespace]):
         self._carried = 0
         self._is_quiet = asyncio.Event()
         self._ending: asyncio.Future[None] | None = None
+        self._mounts: list[Mount] = []
+
+    def mount(self, path: str, module: str, **options: Any) -> None:
+        """Serve an application below a path. Its module is loaded by the first request, and its function `mount` is
+        called with a `Host` and the options."""
+        self._mounts.append(Mount(path, module, options, Host(self.sio, self.namespace)))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a connection, a page, or the lifespan of the application."""
@@ -199,6 +217,8 @@ class SMCPApp(_Application[SMCPNamespace]):
                 self._carried -= 1
                 if not self._carried:
                     self._is_quiet.set()
+        elif scope["type"] == "http" and (mount := next((each for each in self._mounts if each.covers(path)), None)):
+            await mount.serve(scope, receive, send, path)
         # A WebSocket that is closed before it is accepted is answered with 403.
         elif scope["type"] == "websocket":
             await receive()
@@ -247,6 +267,8 @@ class SMCPApp(_Application[SMCPNamespace]):
 
     async def _end(self, grace: float) -> None:
         await self.namespace.shutdown(grace)
+        for mount in self._mounts:
+            await mount.aclose()
         if self.cluster is not None:
             self.cluster.release()
         # Clients close their connections when they read that they are disconnected. Closing first could cut off what

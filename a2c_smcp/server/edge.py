@@ -266,7 +266,7 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
             # The place is released on any error, also a cancellation: otherwise an address would lose one for good.
             self.connections.reserve(address)
             try:
-                grant = yield from self._authenticate(environ, auth, headers)
+                grant = yield from self.authenticating(environ, auth, headers)
             except BaseException:
                 self.connections.release(address)
                 raise
@@ -327,7 +327,12 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
         for sid in self.connections.sids():
             yield from Disconnect(sid)
 
-    def _authenticate(self, environ: dict[str, Any], auth: Any, headers: Headers) -> Flow[EdgeBackend, Grant]:
+    def authenticating(self, environ: dict[str, Any], auth: Any, headers: Headers) -> Flow[EdgeBackend, Grant]:
+        """What a credential allows.
+
+        Raises:
+            SMCPError: it is rejected, or could not be checked.
+        """
         try:
             grant = yield from Authenticate(environ, auth, headers)
         except (NotAuthenticatedError, ForbiddenError):

@@ -337,13 +337,17 @@ class Hub(Sender[ClientT]):
                 fault = client.wire.reject(str(problem.get("message", "refused")), problem.get("data"))
             self.sent(client, fault)
 
-        # Clients without an address (loopback, Unix sockets) share one counter: they are on this machine, or behind a
-        # proxy that does not forward addresses.
-        delay = self._guesses.delay(client.address or "", self.now())
+        delay = self.delay_of_guess(client.address)
         if delay:
             self.set_timer(delay, reject)
         else:
             reject()
+
+    def delay_of_guess(self, address: str | None) -> float:
+        """Count one more rejected credential of an address; the seconds by which to delay its answer."""
+        # Clients without an address (loopback, Unix sockets) share one counter: they are on this machine, or behind a
+        # proxy that does not forward addresses.
+        return self._guesses.delay(address or "", self.now())
 
     def _leave(self, leave: Leave, reason: str) -> None:
         # At once: the flow may have to wait, and a client that has left must receive nothing more of its office.

@@ -1,0 +1,57 @@
+"""The gateway inside a Server: `mount` is called with the first request of an MCP host."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Protocol
+
+from a2c_smcp.agent.base import SETTLE_SECONDS
+from a2c_smcp.agent.client import AsyncSMCPAgentClient
+from a2c_smcp.agent.local import Link, LocalAgentClient
+from a2c_smcp.errors import TimedOutError
+from a2c_smcp.gateway.http import Gateway, GatewaySettings, Scope
+from a2c_smcp.gateway.seat import Connect
+from a2c_smcp.protocol.grants import Grant
+
+AGENT_NAME = "mcp-gateway"
+"""The name of the shared Agent in an office."""
+
+
+class ServerHost(Protocol):
+    """What the Server offers."""
+
+    async def authenticate(self, scope: Scope, /) -> Grant:
+        """What the credential of a request allows."""
+        ...
+
+    def enter(self, grant: Grant, on_event: Callable[[str, list[Any]], None], on_closed: Callable[[], None], /) -> Link:
+        """Connect to the Server without a socket."""
+        ...
+
+
+def mount(host: ServerHost, settings: GatewaySettings | Mapping[str, Any] | None = None) -> Gateway:
+    """The gateway for the offices of a Server."""
+
+    def connect(office_id: str) -> Connect:
+        # The seat is the Server's own. What each host may do is decided by the credential of its requests.
+        grant = Grant(offices=(office_id,), roles=frozenset(("agent",)), subject=AGENT_NAME)
+
+        async def take() -> AsyncSMCPAgentClient:
+            agent = LocalAgentClient(partial(host.enter, grant), office_id, AGENT_NAME)
+            try:
+                await agent.connect_to_server()
+                await agent.join_office()
+                # A Computer that does not answer must not keep hosts from all others.
+                with contextlib.suppress(TimedOutError):
+                    await agent.wait_for(timeout=SETTLE_SECONDS)
+            except BaseException:
+                await agent.disconnect()
+                raise
+            return agent
+
+        return take
+
+    chosen = settings if isinstance(settings, GatewaySettings | None) else GatewaySettings(**settings)
+    return Gateway(connect, host.authenticate, chosen)
