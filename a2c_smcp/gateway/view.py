@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias, cast
 
 import mcp_types as types
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.session import ServerSession
@@ -21,6 +21,7 @@ from mcp.server.subscriptions import (
     ResourceUpdated,
     ToolsListChanged,
 )
+from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from a2c_smcp import __version__
@@ -59,10 +60,16 @@ _INSTRUCTIONS = (
 
 
 def _in_era(handler: Handler) -> Handler:
-    """A handler whose plain answers get what 2026-07-28 requires of every result."""
+    """A handler whose plain answers get what 2026-07-28 requires of every result, and whose errors are those of MCP."""
 
     async def answer(ctx: Context, params: Any) -> Any:
-        result: Any = await handler(ctx, params)
+        try:
+            result: Any = await handler(ctx, params)
+        except SMCPError as error:
+            # The failure of a tool is a result, which the model reads.
+            if ctx.method != "tools/call":
+                raise as_mcp_error(error, ctx.protocol_version) from None
+            result = as_result(error)
         if not isinstance(result, dict) or ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             return cast("Any", result)
         seconds = _LIFETIMES.get(ctx.method)
@@ -115,25 +122,16 @@ class View:
             on_list_resources=_in_era(self._list_resources),
             on_list_resource_templates=_in_era(self._list_templates),
             on_read_resource=_in_era(self._read_resource),
-            on_subscribe_resource=self._subscribe,
-            on_unsubscribe_resource=self._unsubscribe,
-            on_subscriptions_listen=self._listen,
+            on_subscribe_resource=_in_era(self._subscribe),
+            on_unsubscribe_resource=_in_era(self._unsubscribe),
+            on_subscriptions_listen=_in_era(self._listen),
             on_list_prompts=_in_era(self._list_prompts),
             on_get_prompt=_in_era(self._get_prompt),
             on_completion=_in_era(self._complete),
             get_tool_input_schema=lambda _: None,  # the MCP server that has the tool checks its arguments
         )
         server.add_notification_handler("notifications/initialized", types.NotificationParams, self._initialized)
-        server.middleware.append(self._translate_errors)
         return server
-
-    async def _translate_errors(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        try:
-            return await call_next(ctx)
-        except SMCPError as error:
-            if ctx.method == "tools/call":
-                return as_result(error)
-            raise as_mcp_error(error, ctx.protocol_version) from None
 
     async def _agent(self) -> AsyncSMCPAgentClient:
         return await self.office.seat.agent()
@@ -167,7 +165,7 @@ class View:
             return await self._call_found(ctx, agent, catalogue, params, arguments, must_read=name == builtin.READ)
         tool = catalogue.find(name)
         if tool is None:
-            raise MalformedRequestError(f"there is no tool {name}")
+            raise MCPError(code=types.INVALID_PARAMS, message=f"there is no tool {name}")
         chosen = arguments.pop(tool.choice, None) if tool.choice is not None else None
         return await self._call(ctx, agent, tool, chosen, arguments, params)
 
