@@ -40,6 +40,8 @@ UPDATE_CONFIG_EVENT: Final = "server:update_config"
 UPDATE_TOOL_LIST_EVENT: Final = "server:update_tool_list"
 UPDATE_DESKTOP_EVENT: Final = "server:update_desktop"
 UPDATE_FINDER_EVENT: Final = "server:update_finder"
+UPDATE_RESOURCES_EVENT: Final = "server:update_resources"
+UPDATE_PROMPTS_EVENT: Final = "server:update_prompts"
 UPDATE_RESOURCE_EVENT: Final = "server:update_resource"
 CANCEL_TOOL_CALL_EVENT: Final = "server:tool_call_cancel"
 TOOL_CALL_PROGRESS_EVENT: Final = "server:tool_call_progress"
@@ -52,6 +54,8 @@ UPDATE_CONFIG_NOTIFICATION: Final = "notify:update_config"
 UPDATE_TOOL_LIST_NOTIFICATION: Final = "notify:update_tool_list"
 UPDATE_DESKTOP_NOTIFICATION: Final = "notify:update_desktop"
 UPDATE_FINDER_NOTIFICATION: Final = "notify:update_finder"
+UPDATE_RESOURCES_NOTIFICATION: Final = "notify:update_resources"
+UPDATE_PROMPTS_NOTIFICATION: Final = "notify:update_prompts"
 UPDATE_RESOURCE_NOTIFICATION: Final = "notify:update_resource"
 CANCEL_TOOL_CALL_NOTIFICATION: Final = "notify:tool_call_cancel"
 
@@ -87,13 +91,18 @@ class InputResponse(TypedDict):
 
 
 class ToolCallReq(AgentCallData):
-    """`input_responses` and `request_state` continue a call that asked for input; without them, a call begins."""
+    """`input_responses` and `request_state` continue a call that asked for input; without them, a call begins.
+
+    An Agent that makes calls for several users names the user as `principal`, for logs, and so that the question of a
+    call does not reach another user.
+    """
 
     tool_name: str
     params: dict[str, Any]
     timeout: int
     input_responses: NotRequired[dict[str, InputResponse] | None]
     request_state: NotRequired[str | None]
+    principal: NotRequired[str | None]
 
 
 class InputRequest(TypedDict):

@@ -60,6 +60,8 @@ _HANDLERS = {
     "tools": "on_tools_received",
     "desktop": "on_desktop_updated",
     "finder": "on_finder_updated",
+    "resources": "on_update_resources",
+    "prompts": "on_update_prompts",
     "resource": "on_update_resource",
     "disconnected": "on_disconnected",
     "rejoined": "on_rejoined",
@@ -109,6 +111,12 @@ class AgentBase(OfficeClientBase):
         self._reports: dict[str, Callable[[dict[str, Any]], None]] = {}
         """What takes the progress of each running call, by its `req_id`."""
         self._question_handler = on_question
+        self._has_ended = False
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether this Agent was connected, is not any more, and does not reconnect."""
+        return self._has_ended
 
     # -------------------------------------------------------------------------------------------------- what is offered
 
@@ -381,6 +389,7 @@ class AgentBase(OfficeClientBase):
             self._perform(self._upkeep.lose())
 
     def _on_given_up(self) -> None:
+        self._has_ended = True
         with self._progress:
             self._progress.notify_all()
             listeners = list(self._listeners)  # a listener that is garbage-collected leaves the set at any moment
@@ -397,7 +406,7 @@ class AgentBase(OfficeClientBase):
         match change.kind:
             case "enter" | "leave" | "resource":
                 return method(change.data, self)
-            case "config":
+            case "config" | "resources" | "prompts":
                 return method({"computer": change.computer}, self)
             case "disconnected" | "rejoined":
                 return method(self)

@@ -226,18 +226,32 @@ class AsyncSMCPAgentClient(AsyncResources):
         *,
         on_progress: OnProgress | None = None,
         continuation: Continuation | None = None,
+        principal: str | None = None,
     ) -> CallToolResult | Asked:
         """Call a tool, and return its questions instead of waiting for the answers.
 
-        If the outcome is `Asked`, call again with the same arguments and `continuation=asked.answered(replies)`. This
-        is for programs that have their own way to ask, at another time or in another process. It raises what
-        `emit_tool_call` raises.
+        If the outcome is `Asked`, call again with the same arguments and `continuation=asked.answered(replies)`, or
+        give it up with `cancel_call`. This is for programs that have their own way to ask, at another time or in
+        another process. `principal` names the user that the call is made for, if the program makes calls for several:
+        it is logged, and keeps the questions of one user's calls from another user. It raises what `emit_tool_call`
+        raises.
         """
         listen = self._listening_to(computer, tool, on_progress)
         flow = requests.call_tool_once(
-            self.name, computer, tool, params, timeout, continuation=continuation, listen=listen
+            self.name,
+            computer,
+            tool,
+            params,
+            timeout,
+            continuation=continuation,
+            principal=principal,
+            listen=listen,
         )
         return await self._run(flow)
+
+    async def cancel_call(self, asked: Asked) -> None:
+        """Cancel a call that waits for the answers to its questions."""
+        await self._run(requests.cancel_call(self.name, asked.req_id))
 
     async def get_tools_from_computer(
         self, computer: str, timeout: float = REQUEST_SECONDS, *, known_digest: str | None = None
@@ -305,6 +319,7 @@ class AsyncSMCPAgentClient(AsyncResources):
                 logger.exception("the event handler failed at %s", change.kind)
 
     def _on_admitted(self) -> None:
+        self._has_ended = False
         # Started here, and not by the constructor, which may run before there is an event loop. A client that has
         # disconnected and connects again needs a new iterator. It exists before the seat is taken: the first
         # notifications may precede the ack of the join.

@@ -52,6 +52,12 @@ class AgentEventHandler(Protocol):
     def on_finder_updated(self, computer: str, finder: GetFinderRet, client: SMCPAgentClient) -> Any:
         """Documents of a Computer changed: the first 20. They are fetched because the handler has this method."""
 
+    def on_update_resources(self, data: UpdateMCPConfigNotification, client: SMCPAgentClient) -> Any:
+        """The list of resources or templates of a Computer changed."""
+
+    def on_update_prompts(self, data: UpdateMCPConfigNotification, client: SMCPAgentClient) -> Any:
+        """The list of prompts of a Computer changed."""
+
     def on_update_resource(self, data: UpdateResourceNotification, client: SMCPAgentClient) -> Any:
         """A resource that the program watches (`watch_resource`) changed."""
 
@@ -89,6 +95,12 @@ class AsyncAgentEventHandler(Protocol):
 
     async def on_finder_updated(self, computer: str, finder: GetFinderRet, client: AsyncSMCPAgentClient) -> Any:
         """Documents of a Computer changed: the first 20. They are fetched because the handler has this method."""
+
+    async def on_update_resources(self, data: UpdateMCPConfigNotification, client: AsyncSMCPAgentClient) -> Any:
+        """The list of resources or templates of a Computer changed."""
+
+    async def on_update_prompts(self, data: UpdateMCPConfigNotification, client: AsyncSMCPAgentClient) -> Any:
+        """The list of prompts of a Computer changed."""
 
     async def on_update_resource(self, data: UpdateResourceNotification, client: AsyncSMCPAgentClient) -> Any:
         """A resource that the program watches (`watch_resource`) changed."""

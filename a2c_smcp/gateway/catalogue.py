@@ -17,12 +17,13 @@ import orjson
 
 from a2c_smcp.agent.schemas import object_schema, with_choice
 from a2c_smcp.gateway import builtin
-from a2c_smcp.gateway.naming import Names, fitted, is_valid
-from a2c_smcp.gateway.profile import Profile, is_read_only, server_of, tags_of
+from a2c_smcp.gateway.described import Described, Offers
+from a2c_smcp.gateway.naming import NameBook, Names, fitted, is_valid
+from a2c_smcp.gateway.profile import Profile
 from a2c_smcp.gateway.search import NAME, PARAMETER, TEXT, TITLE, Index
-from a2c_smcp.smcp import SMCPTool
-from a2c_smcp.utils.tool_meta import mcp_tool
 
+PAGE_BYTES = 900_000
+"""The size of a page. Clients of MCP's library accept events of 1 MiB."""
 SEARCH_FROM = 40
 """Distinct tools from which the mode `auto` is *search*."""
 
@@ -30,7 +31,7 @@ Form: TypeAlias = Literal["merged", "search", "direct"]
 """A mode without `auto`."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class OfferedTool:
     """A tool under the name that hosts use, and the Computers that it can run on."""
 
@@ -61,23 +62,39 @@ class OfferedTool:
                     yield str(cast("Mapping[str, Any]", schema).get("description") or ""), TEXT
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A part of a list of tools."""
+
+    tools: list[dict[str, Any]]
+    text: bytes
+    """The part as JSON: to write hundreds of tools takes milliseconds."""
+
+
 class Catalogue:
     """The tools of an office for one profile, at one moment."""
 
-    def __init__(self, profile: Profile, offered: Mapping[str, Sequence[SMCPTool]], names: Names) -> None:
-        self.computers = tuple(sorted(computer for computer in offered if profile.allows_computer(computer)))
-        groups = _groups(profile, offered, self.computers)
-        self.form: Form = _form(profile, len({fingerprint for _, fingerprint in groups}))
+    def __init__(self, profile: Profile, offers: Offers, names: NameBook) -> None:
+        self.computers = tuple(sorted(computer for computer in offers if profile.allows_computer(computer)))
+        groups = _groups(profile, offers, self.computers)
+        self.form: Form = _form(profile, len(groups))
         if self.form == "direct":
-            tools = _apart(groups, names)
+            tools = _apart(groups, names.direct)
+            names.direct.trim({_key(computer, tool) for where in groups for computer, tool in where.items()})
         else:
-            tools = [_merged(name, fingerprint, where, names) for (name, fingerprint), where in _ordered(groups)]
+            tools = [_merged(where, names.merged) for where in groups]
+            names.merged.trim({_first(where).fingerprint for where in groups})
         self._tools = {tool.name: tool for tool in tools}
-        builtins = builtin.listed(self.form, self.computers)
-        self.listed: list[dict[str, Any]] = builtins
+        self.listed: list[dict[str, Any]] = builtin.listed(self.form, self.computers)
         if self.form != "search":
-            self.listed = [*builtins, *(tool.listed for tool in tools)]
-        self.digest = sha256(orjson.dumps(self.listed)).hexdigest()
+            self.listed += [tool.listed for tool in tools]
+        self.pages = _pages(self.listed)
+        """The list, written as JSON."""
+        self.old_pages = self.pages
+        """The same for hosts before 2026-07-28, for which every result of a tool is an object."""
+        if not all(map(_gives_object, self.listed)):
+            self.old_pages = _pages([_without_output(tool) for tool in self.listed])
+        self.digest = sha256(b"".join(page.text for page in self.pages)).hexdigest()
         """Two catalogues with the same digest look the same to a host."""
 
     def __len__(self) -> int:
@@ -87,21 +104,21 @@ class Catalogue:
         """The tool of this name."""
         return self._tools.get(name)
 
-    def search(self, query: str, most: int, computer: str | None = None) -> list[OfferedTool]:
+    def search(self, query: str, most: int) -> list[OfferedTool]:
         """The tools that match best; without words in the query, the first ones."""
         tools = list(self._tools.values())
         if not query.strip():
-            found = tools
-        else:
-            found = [tools[number] for number in self._index.search(query, len(tools) if computer else most)]
-        return [tool for tool in found if computer is None or computer in tool.computers][:most]
+            return tools[:most]
+        return [tools[number] for number in self.index.search(query, most)]
 
     @cached_property
-    def _index(self) -> Index:
+    def index(self) -> Index:
+        """The words of all tools."""
         return Index([tool.texts() for tool in self._tools.values()])
 
 
-_Groups: TypeAlias = dict[tuple[str, str], dict[str, SMCPTool]]
+_Group: TypeAlias = dict[str, Described]
+"""The same tool on several Computers, by their names."""
 
 
 def _form(profile: Profile, distinct: int) -> Form:
@@ -110,65 +127,83 @@ def _form(profile: Profile, distinct: int) -> Form:
     return profile.mode
 
 
-def _groups(profile: Profile, offered: Mapping[str, Sequence[SMCPTool]], computers: Sequence[str]) -> _Groups:
-    """The tools, each with the Computers that have it."""
-    groups: _Groups = {}
+def _groups(profile: Profile, offers: Offers, computers: Sequence[str]) -> list[_Group]:
+    """The distinct tools, by name; of different ones with one name, that of the alphabetically first Computer first."""
+    groups: dict[str, _Group] = {}
     for computer in computers:
-        for tool in offered[computer]:
+        for tool in offers[computer]:
             # The document server marks its own tools that do what `find_documents` and `read_document` do. With both, a
             # model would have to choose between two ways to the same documents.
-            if profile.allows(tool) and (profile.mode == "direct" or not _is_in_finder(tool)):
-                groups.setdefault((tool["name"], _fingerprint(tool)), {})[computer] = tool
-    return groups
+            if profile.allows(tool) and (profile.mode == "direct" or not tool.is_in_finder):
+                groups.setdefault(tool.fingerprint, {})[computer] = tool
+    return sorted(groups.values(), key=lambda where: (_first(where).name, next(iter(where)), _first(where).fingerprint))
 
 
-def _ordered(groups: _Groups) -> list[tuple[tuple[str, str], dict[str, SMCPTool]]]:
-    """By name; of different tools with one name, that of the alphabetically first Computer first."""
-    return sorted(groups.items(), key=lambda group: (group[0][0], next(iter(group[1])), group[0][1]))
+def _key(computer: str, tool: Described) -> str:
+    return f"{computer}\0{tool.name}"
 
 
-def _merged(name: str, fingerprint: str, where: dict[str, SMCPTool], names: Names) -> OfferedTool:
-    computers, tool = tuple(where), next(iter(where.values()))
-    given = names.give(f"merged {fingerprint}", (fitted(name),))
-    listed = mcp_tool(tool)
-    schema, key = listed["inputSchema"], None
+def _first(where: _Group) -> Described:
+    return next(iter(where.values()))
+
+
+def _merged(where: _Group, names: Names) -> OfferedTool:
+    computers, tool = tuple(where), _first(where)
+    given = names.give(tool.fingerprint, (fitted(tool.name),))
+    schema, key = tool.listed["inputSchema"], None
     if len(computers) > 1:
         schema, key = with_choice(object_schema(schema), computers)
-    description = str(listed.get("description") or "").rstrip()
-    place = f"Runs on {', '.join(computers)}." if key is None else f"Runs on the {key} you choose."
-    shown = {**listed, "name": given, "inputSchema": schema, "description": f"{description}\n\n{place}".strip()}
+    description = str(tool.listed.get("description") or "").rstrip()
+    place = f"Runs on {next(iter(where))}." if key is None else f"Runs on the {key} you choose."
+    shown = {**tool.listed, "name": given, "description": f"{description}\n\n{place}".strip(), "inputSchema": schema}
     return _offered(given, where, key, shown)
 
 
-def _apart(groups: _Groups, names: Names) -> list[OfferedTool]:
+def _apart(groups: Sequence[_Group], names: Names) -> list[OfferedTool]:
     """Each tool of each Computer by itself."""
     counted: dict[str, int] = {}
-    for (name, _), where in groups.items():
+    for where in groups:
+        name = _first(where).name
         counted[name] = counted.get(name, 0) + len(where)
     tools: list[OfferedTool] = []
-    for (name, _), where in _ordered(groups):
+    for where in groups:
         for computer, tool in where.items():
+            name = tool.name
             # A name that several Computers have would lead to one of them by chance, so each gets another one.
             wishes = [name] if is_valid(name) and counted[name] == 1 else []
             wishes.append(fitted(f"{name}_{computer}") if counted[name] > 1 else fitted(name))
-            given = names.give(f"direct {computer} {name}", tuple(wishes))
-            tools.append(_offered(given, {computer: tool}, None, {**mcp_tool(tool), "name": given}))
+            given = names.give(_key(computer, tool), tuple(wishes))
+            tools.append(_offered(given, {computer: tool}, None, {**tool.listed, "name": given}))
     return tools
 
 
-def _offered(name: str, where: dict[str, SMCPTool], choice: str | None, listed: dict[str, Any]) -> OfferedTool:
-    tool = next(iter(where.values()))
-    servers = tuple(dict.fromkeys(server for each in where.values() if (server := server_of(each)) is not None))
-    return OfferedTool(name, tool["name"], tuple(where), choice, is_read_only(tool), tags_of(tool), servers, listed)
+def _offered(name: str, where: _Group, choice: str | None, listed: dict[str, Any]) -> OfferedTool:
+    tool = _first(where)
+    servers = tuple(dict.fromkeys(each.server for each in where.values() if each.server is not None))
+    return OfferedTool(name, tool.name, tuple(where), choice, tool.is_read_only, tool.tags, servers, listed)
 
 
-def _fingerprint(tool: SMCPTool) -> str:
-    """A hash of the name, the parameters and the results. It is the same on all Computers and in all processes."""
-    # With sorted keys: MCP servers write the same schema in any order.
-    parts = tool["name"], tool["params_schema"], tool["return_schema"], is_read_only(tool)
-    return sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
+def _pages(listed: Sequence[dict[str, Any]]) -> list[Page]:
+    """A list of tools in pages; at least one."""
+    pages: list[Page] = []
+    tools: list[dict[str, Any]] = []
+    texts: list[bytes] = []
+    size = 0
+    for tool in listed:
+        text = orjson.dumps(tool)
+        if tools and size + len(text) > PAGE_BYTES:
+            pages.append(Page(tools, b"[%b]" % b",".join(texts)))
+            tools, texts, size = [], [], 0
+        tools.append(tool)
+        texts.append(text)
+        size += len(text) + 1
+    return [*pages, Page(tools, b"[%b]" % b",".join(texts))]
 
 
-def _is_in_finder(tool: SMCPTool) -> bool:
-    meta = tool.get("meta")
-    return isinstance(meta, Mapping) and meta.get("a2c_finder") is True
+def _gives_object(tool: Mapping[str, Any]) -> bool:
+    schema: Any = tool.get("outputSchema")
+    return schema is None or (isinstance(schema, Mapping) and cast("Mapping[str, Any]", schema).get("type") == "object")
+
+
+def _without_output(tool: dict[str, Any]) -> dict[str, Any]:
+    return tool if _gives_object(tool) else {key: value for key, value in tool.items() if key != "outputSchema"}

@@ -7,11 +7,17 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import TypeAlias
 
 MOST_LOOKS = 256
-"""Looks that are remembered in an office; older cursors are unknown."""
+"""Looks that are remembered in a view of an office; older cursors are unknown."""
+MOST_LINES = 100
+"""Windows that a list names; of more, it says how many."""
 CHARACTERS = 4
 """Characters that are counted as a token. Models differ, and a budget is an estimate."""
+
+Key: TypeAlias = tuple[str, str]
+"""A Computer, and the address of a window there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +26,11 @@ class Window:
 
     computer: str
     text: str
+
+    @property
+    def key(self) -> Key:
+        """What tells it from other windows."""
+        return self.computer, self.uri
 
     @property
     def uri(self) -> str:
@@ -41,38 +52,55 @@ class Looks:
     """What hosts saw at their last looks, by the cursor that each look was given."""
 
     def __init__(self) -> None:
-        self._seen: OrderedDict[str, dict[tuple[str, str], bytes]] = OrderedDict()
+        self._seen: OrderedDict[str, dict[Key, bytes]] = OrderedDict()
 
     def show(
-        self, desktops: Mapping[str, Sequence[str]], max_tokens: int, since: str | None, failures: Mapping[str, str]
+        self,
+        desktops: Mapping[str, Sequence[str]],
+        max_tokens: int,
+        since: str | None = None,
+        failures: Mapping[str, str] | None = None,
+        window: str | None = None,
     ) -> str:
-        """The windows as a text: as many as fit, the rest as a list, and the cursor of this look."""
+        """The windows as a text: as many as fit, the rest as a list, and the cursor of this look.
+
+        `desktops` has the windows of the Computers that were asked and answered, `failures` why the others did not. If
+        only one window was asked for, it is `window`; it is cut off if it does not fit.
+        """
+        failures = failures or {}
         windows = [Window(computer, text) for computer, texts in desktops.items() for text in texts]
         before = self._seen.get(since) if since is not None else None
         notes = [f"{computer} did not answer: {problem}" for computer, problem in failures.items()]
         if since is not None and before is None:
             notes.append("The cursor is unknown or too old: everything is shown.")
-        changed, same = windows, list[Window]()
-        if before is not None:
-            changed = [window for window in windows if before.get((window.computer, window.uri)) != window.digest]
-            same = [window for window in windows if before.get((window.computer, window.uri)) == window.digest]
-            there = {(window.computer, window.uri) for window in windows}
-            notes += [f"Closed: {uri} of {computer}" for computer, uri in before if (computer, uri) not in there]
+        known = before or {}
+        # What was not looked at now is neither open nor closed.
+        looked_at = {key for key in known if key[0] in desktops and window in (None, key[1])}
+        changed = [each for each in windows if known.get(each.key) != each.digest]
+        same = [each for each in windows if known.get(each.key) == each.digest]
+        closed = looked_at - {each.key for each in windows}
         shown, left = _fitting(changed, max_tokens)
-        parts = [_part(window, is_named=len(desktops) > 1) for window in shown]
-        if left:
-            parts.append("\n".join(["Not shown, for lack of room:", *map(_line, left)]))
+        is_named = len(desktops) + len(failures) > 1
+        parts = [_part(each.computer, each.text, is_named=is_named) for each in shown]
+        if window is not None and left and not shown:
+            parts += [_part(each.computer, _cut(each, max_tokens), is_named=is_named) for each in left[:1]]
+        elif left:
+            parts.append(_list("Not shown, for lack of room (look at one with window, or raise max_tokens):", left))
         if same:
-            parts.append("\n".join(["Unchanged:", *map(_line, same)]))
-        if not windows and not failures:
-            parts.append("There are no windows.")
+            parts.append(_list("Unchanged:", same))
+        if not windows and desktops:
+            parts.append("There are no windows." if window is None else "There is no such window.")
         elif before is not None and not changed:
             parts.append("Nothing changed.")
+        if closed:
+            lines = [f"- {uri} of {computer}" for computer, uri in sorted(closed)]
+            parts.append("\n".join(["Closed:", *_most(lines)]))
         # Only what was shown counts as seen: a window without room is shown when there is room, changed or not.
-        seen = {(window.computer, window.uri): window.digest for window in (*shown, *same)}
+        unseen = {key: seen for key, seen in known.items() if key not in looked_at}
+        seen = unseen | {each.key: each.digest for each in (*shown, *same)}
         return "\n\n---\n\n".join([*parts, *notes, f"Cursor: {self._remember(seen)}"])
 
-    def _remember(self, seen: dict[tuple[str, str], bytes]) -> str:
+    def _remember(self, seen: dict[Key, bytes]) -> str:
         cursor = secrets.token_hex(4)
         self._seen[cursor] = seen
         while len(self._seen) > MOST_LOOKS:
@@ -94,9 +122,20 @@ def _fitting(windows: Sequence[Window], max_tokens: int) -> tuple[list[Window], 
     return shown, left
 
 
-def _part(window: Window, *, is_named: bool) -> str:
-    return f"[{window.computer}] {window.text}" if is_named else window.text
+def _cut(window: Window, max_tokens: int) -> str:
+    """As much of a window as fits."""
+    most = max_tokens * CHARACTERS
+    return f"{window.text[:most]}\n\n[{len(window.text) - most} more characters: raise max_tokens]"
 
 
-def _line(window: Window) -> str:
-    return f"- {window.uri} of {window.computer}, about {window.tokens} tokens"
+def _part(computer: str, text: str, *, is_named: bool) -> str:
+    return f"[{computer}] {text}" if is_named else text
+
+
+def _list(heading: str, windows: Sequence[Window]) -> str:
+    lines = [f"- {each.uri} of {each.computer}, about {each.tokens} tokens" for each in windows]
+    return "\n".join([heading, *_most(lines)])
+
+
+def _most(lines: list[str]) -> list[str]:
+    return lines if len(lines) <= MOST_LINES else [*lines[:MOST_LINES], f"- and {len(lines) - MOST_LINES} more"]

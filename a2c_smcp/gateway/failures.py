@@ -17,10 +17,11 @@ _INVALID = frozenset((400, 4204))
 _MISSING = frozenset((404, 4201, 4202, 4203))
 
 
-def as_mcp_error(error: SMCPError, protocol_version: str) -> MCPError:
+def as_mcp_error(error: SMCPError, method: str, protocol_version: str) -> MCPError:
     """The JSON-RPC error for an error of the office; `data` has the protocol's code."""
     data: dict[str, Any] = {**(error.details or {}), "code": error.code}
-    if error.code in _MISSING and protocol_version not in MODERN_PROTOCOL_VERSIONS:
+    is_resource = method.startswith("resources/")
+    if error.code in _MISSING and is_resource and protocol_version not in MODERN_PROTOCOL_VERSIONS:
         code = RESOURCE_NOT_FOUND
     elif error.code in _INVALID or error.code in _MISSING:
         code = types.INVALID_PARAMS

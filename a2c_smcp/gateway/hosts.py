@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from mcp.server.connection import Connection
 from mcp.server.session import ServerSession
@@ -20,64 +20,120 @@ logger = logging.getLogger(__name__)
 MAX_WATCHES = 100
 """Resources that one host may watch."""
 NOTIFY_SECONDS = 10.0
-"""How long a notification may take. A host that does not read must not keep the others waiting."""
+"""How long a notification may take. After that, the host does not read."""
+
+ListName: TypeAlias = Literal["tools", "resources", "prompts"]
+LISTS: tuple[ListName, ...] = ("tools", "resources", "prompts")
+_SENDERS: dict[str, Callable[[ServerSession], Awaitable[None]]] = {
+    "tools": ServerSession.send_tool_list_changed,
+    "resources": ServerSession.send_resource_list_changed,
+    "prompts": ServerSession.send_prompt_list_changed,
+}
 
 
 class HostSession:
     """A host with a session, and the resources that it watches, by the address that it used."""
 
-    def __init__(self, session: ServerSession) -> None:
-        self.session = session
+    def __init__(self, session: ServerSession, principal: str) -> None:
+        self.principal = principal
+        self.is_ready = False
+        """Whether the host has said so: until then, it gets no notifications."""
         self.watched: dict[str, Address] = {}
+        self._session = session
+        self._due: dict[tuple[str, str], None] = {}
+        """What the host has to hear. The same news twice are one, so a host that does not read takes no memory."""
+        self._sender: asyncio.Task[None] | None = None
+
+    def tell_changed(self, name: ListName) -> None:
+        """Tell the host that a list changed."""
+        self._tell((name, ""))
+
+    def tell_updated(self, uri: str) -> None:
+        """Tell the host that a resource changed."""
+        self._tell(("updated", uri))
+
+    def close(self) -> None:
+        """The session has ended."""
+        self._due.clear()
+        if self._sender is not None:
+            self._sender.cancel()
+
+    def _tell(self, news: tuple[str, str]) -> None:
+        if not self.is_ready:
+            return
+        self._due[news] = None
+        if self._sender is None or self._sender.done():
+            # A task for each host: one that does not read must not keep the others waiting.
+            self._sender = asyncio.create_task(self._send_all(), name="notify a host")
+
+    async def _send_all(self) -> None:
+        while self._due:
+            what, uri = next(iter(self._due))
+            del self._due[what, uri]
+            send = _SENDERS.get(what) or partial(ServerSession.send_resource_updated, uri=uri)
+            try:
+                async with asyncio.timeout(NOTIFY_SECONDS):
+                    await send(self._session)
+            except Exception as error:  # it is gone, or does not read
+                logger.debug("a host was not notified: %s", error)
 
 
 class HostSessions:
     """All sessions of a view."""
 
-    def __init__(self, unwatch: Callable[[list[Address]], Awaitable[None]]) -> None:
+    def __init__(self, unwatch: Callable[[Iterable[Address]], Awaitable[None]]) -> None:
         self._unwatch = unwatch
         self._hosts: dict[Connection, HostSession] = {}
 
-    def of(self, session: ServerSession) -> HostSession:
-        """The session that a request belongs to."""
+    def __len__(self) -> int:
+        return len(self._hosts)
+
+    def count(self, principal: str) -> int:
+        """The sessions of a principal."""
+        return sum(host.principal == principal for host in self._hosts.values())
+
+    def open(self, session: ServerSession, principal: str) -> None:
+        """A host opened a session."""
         connection = connection_of(session)
-        host = self._hosts.get(connection)
-        if host is None:
-            host = self._hosts[connection] = HostSession(session)
+        if connection not in self._hosts:
+            self._hosts[connection] = HostSession(session, principal)
             connection.exit_stack.push_async_callback(self._end, connection)
-        return host
+
+    def get(self, session: ServerSession) -> HostSession | None:
+        """The host that a request belongs to, if it has a session."""
+        return self._hosts.get(connection_of(session))
 
     async def _end(self, connection: Connection) -> None:
         host = self._hosts.pop(connection, None)
         if host is not None:
-            await self._unwatch(list(host.watched.values()))
+            host.close()
+            await self._unwatch(host.watched.values())
 
-    def check_room(self, session: ServerSession) -> None:
-        """Raise `RateLimitedError` if the host watches too many resources."""
-        if len(self.of(session).watched) >= MAX_WATCHES:
-            raise RateLimitedError(f"{MAX_WATCHES} resources are watched already")
+    def tell_changed(self, name: ListName) -> None:
+        """Tell every host that a list changed."""
+        for host in self._hosts.values():
+            host.tell_changed(name)
 
-    async def tell(self, send: Callable[[ServerSession], Awaitable[None]]) -> None:
-        """Send a notification to every host."""
-        await self._tell(list(self._hosts.values()), send)
+    def tell_updated(self, computer: str, uri: str, server: str | None) -> None:
+        """Tell the hosts that watch a resource."""
+        for host in self._hosts.values():
+            for theirs in addresses_of(host.watched.items(), computer, uri, server):
+                host.tell_updated(theirs)
 
-    async def tell_updated(self, computer: str, uri: str, server: str | None) -> None:
-        """Tell the hosts that watch a resource. The MCP server is None where the Computer does not name it."""
-        for host in list(self._hosts.values()):
-            for theirs, address in list(host.watched.items()):
-                is_meant = address.computer == computer and address.uri == uri
-                if is_meant and (server is None or address.server in ("", server)):
-                    await self._tell([host], partial(_send_updated, uri=theirs))
 
-    async def _tell(self, hosts: list[HostSession], send: Callable[[ServerSession], Awaitable[None]]) -> None:
-        async def tell_one(host: HostSession) -> None:
-            try:
-                async with asyncio.timeout(NOTIFY_SECONDS):
-                    await send(host.session)
-            except Exception as error:  # it is gone, or does not read
-                logger.debug("a host was not notified: %s", error)
+def addresses_of(watched: Iterable[tuple[str, Address]], computer: str, uri: str, server: str | None) -> Iterable[str]:
+    """The addresses under which a resource is watched. The MCP server is None where the Computer does not name it."""
+    return [
+        theirs
+        for theirs, address in watched
+        if (address.computer, address.uri) == (computer, uri) and (server is None or address.server in ("", server))
+    ]
 
-        await asyncio.gather(*map(tell_one, hosts))
+
+def check_room(watched: int) -> None:
+    """Raise `RateLimitedError` if a host watches too many resources."""
+    if watched >= MAX_WATCHES:
+        raise RateLimitedError(f"{MAX_WATCHES} resources are watched already")
 
 
 def connection_of(session: ServerSession) -> Connection:
@@ -86,7 +142,3 @@ def connection_of(session: ServerSession) -> Connection:
     # `tests/gateway/test_contract.py` checks that it is there.
     connection: Any = session._connection  # pyright: ignore[reportPrivateUsage]
     return connection
-
-
-async def _send_updated(session: ServerSession, uri: str) -> None:
-    await session.send_resource_updated(uri)

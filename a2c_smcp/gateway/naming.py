@@ -1,13 +1,14 @@
 """Names for tools and prompts that every host and every model accepts: short, of letters, digits and underscores.
 
 A name is given once and kept for as long as the office is known: a model refers to the names of earlier turns. The
-same offers get the same names in every process, because the order in which they are named does not depend on the order
-in which Computers arrive.
+things that are there at the same time get the same names in every process, because the order in which they are named
+does not depend on the order in which Computers arrive.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 from hashlib import sha256
 
 LONGEST = 40
@@ -42,34 +43,50 @@ def digest(text: str) -> str:
 
 
 class Names:
-    """The names that the things of one office have been given, by their keys."""
+    """The names that the things of one list have been given, by their keys."""
 
-    def __init__(self) -> None:
+    def __init__(self, reserved: Set[str] = frozenset(), most_kept: int = MOST_KEPT) -> None:
+        self._reserved = reserved
+        self._most_kept = most_kept
         self._given: dict[str, str] = {}
-        self._keys: dict[str, str] = {}
+        self._taken: set[str] = set(reserved)
+
+    def __len__(self) -> int:
+        return len(self._given)
 
     def give(self, key: str, wishes: tuple[str, ...]) -> str:
         """The name of a thing: the one that it has, else the first wish that is free."""
         known = self._given.get(key)
         if known is not None:
             return known
-        name = next((wish for wish in wishes if wish not in self._keys), None)
+        name = next((wish for wish in wishes if wish not in self._taken), None)
         if name is None:
             # The key makes it unique, and the same in every process.
             stem = fitted(wishes[-1], LONGEST - 7)
             name = f"{stem}_{digest(key)}"
             number = 2
-            while name in self._keys:
+            while name in self._taken:
                 name, number = f"{stem}_{digest(f'{key} {number}')}", number + 1
         self._given[key] = name
-        self._keys[name] = key
+        self._taken.add(name)
         return name
 
-    def reserve(self, name: str) -> None:
-        """Keep a name from being given."""
-        self._keys.setdefault(name, "")
-
-    def trim(self, present: set[str]) -> None:
+    def trim(self, present: Set[str]) -> None:
         """Forget the oldest names of things that are gone, if there are too many."""
-        for key in [key for key in self._given if key not in present][: max(0, len(self._given) - MOST_KEPT)]:
-            del self._keys[self._given.pop(key)]
+        if len(self._given) <= self._most_kept:
+            return
+        gone = [key for key in self._given if key not in present]
+        for key in gone[: max(0, len(gone) - self._most_kept)]:
+            self._taken.discard(self._given.pop(key))
+
+
+class NameBook:
+    """The names in one view of an office. Each kind of list has names of its own."""
+
+    def __init__(self, reserved: Set[str] = frozenset()) -> None:
+        self.merged = Names(reserved)
+        self.direct = Names()
+        self.prompts = Names()
+
+    def __len__(self) -> int:
+        return len(self.merged) + len(self.direct) + len(self.prompts)

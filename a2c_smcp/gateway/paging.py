@@ -8,7 +8,10 @@ from typing import Any, TypeVar
 
 import orjson
 
-from a2c_smcp.errors import MalformedRequestError, NotFoundError, SMCPError
+from a2c_smcp.errors import MalformedRequestError, NotFoundError, NotSupportedError, SMCPError
+
+MOST_EMPTY = 50
+"""Pages without items that are passed over for one request."""
 
 T = TypeVar("T")
 
@@ -26,19 +29,34 @@ async def page(computers: Sequence[str], cursor: str | None, fetch: Fetch[T]) ->
     current, theirs = _read(cursor) if cursor is not None else ("", None)
     # By name, and not by place: a Computer may have left since the last page.
     rest = [computer for computer in sorted(computers) if computer >= current]
+    empty = 0
     for number, computer in enumerate(rest):
-        try:
-            items, following = await fetch(computer, theirs if computer == current else None)
-        except SMCPError as error:
-            # A Computer that left, or does not answer, must not hide the others.
-            if len(computers) == 1 and not isinstance(error, NotFoundError):
-                raise
-            continue
-        if following is not None:
-            return items, _write(computer, following)
-        if items:
-            return items, _write(rest[number + 1], None) if number + 1 < len(rest) else None
+        begin = theirs if computer == current else None
+        while True:
+            try:
+                items, following = await fetch(computer, begin)
+            except SMCPError as error:
+                if isinstance(error, MalformedRequestError) and begin is not None:
+                    raise MalformedRequestError("cursor: invalid; list again from the start") from None
+                # A Computer that left, does not answer, or has no such lists must not hide the others.
+                if len(computers) == 1 and not isinstance(error, NotFoundError | NotSupportedError):
+                    raise
+                break
+            empty += not items
+            # A page may have nothing for this profile. The bound is for a Computer whose list never ends.
+            if items or empty == MOST_EMPTY:
+                return items, _following(rest[number:], following)
+            if following is None or following == begin:
+                break
+            begin = following
     return [], None
+
+
+def _following(rest: Sequence[str], cursor: str | None) -> str | None:
+    """The cursor of the page after one of the first Computer, whose own cursor is given."""
+    if cursor is not None:
+        return _write(rest[0], cursor)
+    return _write(rest[1], None) if len(rest) > 1 else None
 
 
 def _write(computer: str, cursor: str | None) -> str:

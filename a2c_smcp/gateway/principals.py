@@ -13,40 +13,40 @@ from collections.abc import Generator
 from a2c_smcp.errors import RateLimitedError
 from a2c_smcp.protocol.limits import TokenBucket
 
-RATE, BURST = 100.0, 1_000
-"""Requests a second, and at once."""
-AT_ONCE = 256
-"""Requests that run at the same time, streams included."""
 MOST_KEPT = 10_000
 
 
 class Principals:
-    """The buckets and counters of all principals."""
+    """The buckets and counters of all principals: `rate` requests a second, `burst` at once, of which `at_once` may run
+    at the same time, beside `streams` of notifications."""
 
-    def __init__(self, rate: float = RATE, burst: int = BURST, at_once: int = AT_ONCE) -> None:
-        self._rate, self._burst, self._at_once = rate, burst, at_once
+    def __init__(self, rate: float, burst: int, at_once: int, streams: int) -> None:
+        self._rate, self._burst = rate, burst
+        self._most = {False: at_once, True: streams}
         self._buckets: dict[str, TokenBucket] = {}
-        self._running: Counter[str] = Counter()
+        self._running: Counter[tuple[str, bool]] = Counter()
 
     @contextlib.contextmanager
-    def serving(self, subject: str) -> Generator[None]:
+    def serving(self, principal: str, *, is_stream: bool = False) -> Generator[None]:
         """Count a request of a principal while it runs.
 
         Raises:
             RateLimitedError: there are too many.
         """
-        bucket = self._buckets.pop(subject, None) or TokenBucket(self._rate, self._burst)
-        self._buckets[subject] = bucket  # the latest last
+        bucket = self._buckets.pop(principal, None) or TokenBucket(self._rate, self._burst)
+        self._buckets[principal] = bucket  # the latest last
         while len(self._buckets) > MOST_KEPT:
             del self._buckets[next(iter(self._buckets))]
         if not bucket.take(time.monotonic()):
             raise RateLimitedError(f"more than {self._rate:g} requests a second", details={"retry_after": bucket.wait})
-        if self._running[subject] >= self._at_once:
-            raise RateLimitedError(f"more than {self._at_once} requests at the same time")
-        self._running[subject] += 1
+        key = principal, is_stream
+        if self._running[key] >= self._most[is_stream]:
+            what = "streams" if is_stream else "requests"
+            raise RateLimitedError(f"more than {self._most[is_stream]} {what} at the same time")
+        self._running[key] += 1
         try:
             yield
         finally:
-            self._running[subject] -= 1
-            if not self._running[subject]:
-                del self._running[subject]
+            self._running[key] -= 1
+            if not self._running[key]:
+                del self._running[key]

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast, get_args
 
-from a2c_smcp.agent.choice import Choice, tags_of
-from a2c_smcp.smcp import SMCPTool
-from a2c_smcp.utils.tool_meta import mcp_tool
+from a2c_smcp.agent.choice import Choice
+from a2c_smcp.gateway.described import Described
 
 Mode: TypeAlias = Literal["auto", "merged", "search", "direct"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -25,6 +24,8 @@ _LISTS = (
 )
 _FLAGS = ("read_only",)
 FIELDS = ("mode", *_FLAGS, *_LISTS)
+_NONE = ("\0",)
+"""A list that allows nothing: no name has this character. An empty list allows everything."""
 
 
 class InvalidProfile(ValueError):
@@ -81,13 +82,13 @@ class Profile:
         for name in _LISTS:
             ours, theirs = getattr(self, name), getattr(wish, name)
             if name.startswith("exclude_"):
-                fields[name] = tuple(dict.fromkeys((*ours, *theirs)))
+                fields[name] = tuple(sorted({*ours, *theirs}))
             elif not ours or not theirs:
                 fields[name] = ours or theirs
             elif name == "tools":
                 raise InvalidProfile("tools: this profile has patterns of its own")
             else:
-                fields[name] = tuple(value for value in theirs if value in ours) or ("",)  # nothing has an empty name
+                fields[name] = tuple(value for value in theirs if value in ours) or _NONE
         return Profile(**fields)
 
     @property
@@ -108,28 +109,22 @@ class Profile:
 
     def allows_server(self, server: str | None) -> bool:
         """Whether an MCP server is shown. The name is None where a Computer does not tell it."""
+        if server is None:  # it may be one that must not be shown
+            return not self.names_servers
         return server not in self.exclude_servers and (not self.servers or server in self.servers)
 
-    def allows(self, tool: SMCPTool) -> bool:
+    @property
+    def names_servers(self) -> bool:
+        """Whether some MCP servers are shown, and others are not."""
+        return bool(self.servers or self.exclude_servers)
+
+    def allows(self, tool: Described) -> bool:
         """Whether a tool is shown."""
         return (
-            self.choice.allows(tool)
-            and self.allows_server(server_of(tool))
-            and (not self.read_only or is_read_only(tool))
+            self.choice.allows_tool(tool.name, tool.tags)
+            and self.allows_server(tool.server)
+            and (not self.read_only or tool.is_read_only)
         )
-
-
-def server_of(tool: SMCPTool) -> str | None:
-    """The MCP server that has a tool, where its Computer tells."""
-    meta = tool.get("meta")
-    server = meta.get("a2c_mcp_server") if isinstance(meta, Mapping) else None
-    return server if isinstance(server, str) else None
-
-
-def is_read_only(tool: SMCPTool) -> bool:
-    """Whether the MCP server says that a tool changes nothing."""
-    annotations: Any = mcp_tool(tool).get("annotations")
-    return isinstance(annotations, Mapping) and cast("Mapping[str, Any]", annotations).get("readOnlyHint") is True
 
 
 def _read(name: str, value: Any) -> Any:
@@ -146,11 +141,9 @@ def _read(name: str, value: Any) -> Any:
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list | tuple) or not all(isinstance(each, str) for each in cast("list[Any]", listed)):
         raise InvalidProfile(f"{name}: a list of texts is expected")
-    return tuple(cast("list[str]", listed))
+    # In one order: hosts that mean the same share one list of tools.
+    return tuple(sorted(set(cast("list[str]", listed))))
 
 
 def _split(values: Sequence[str]) -> list[str]:
     return [part.strip() for value in values for part in value.split(",") if part.strip()]
-
-
-__all__ = ["MODES", "InvalidProfile", "Mode", "Profile", "is_read_only", "server_of", "tags_of"]

@@ -1,83 +1,118 @@
 """Finds tools by words: an inverted index with weights, made once for each list of tools.
 
-The score of a tool is BM25's, over words of its name, title, description, parameters and tags. A word of the query
-also matches longer words that begin with it.
+A tool scores for each word of the query that it has: more for a rare word, and more where the word is in its name than
+in its title, tags or description. A word of the query also matches longer words that begin with it.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-NAME, TITLE, TEXT, PARAMETER = 8.0, 4.0, 1.0, 1.5
+NAME, TITLE, PARAMETER, TEXT = 8.0, 4.0, 1.5, 1.0
 """The weights of words, by where they are."""
-_SATURATION = 1.2
+_AGAIN = 0.4
+"""The further weight of a word that a tool has more than once. It is small: however often a word is in a description, a
+tool that has it in its title or name must be found first."""
+_WHOLE = 1.5
+"""The factor for a tool of which the query has every word of the name."""
 _PREFIX = 0.6
 """The weight of a word that only begins with a word of the query."""
 _SHORTEST_PREFIX = 3
 _MOST_PREFIXED = 50
 """Longer words that a word of the query stands for."""
 
-_WORDS = re.compile(r"[^\W_]+", re.UNICODE)
-_CJK = "\u2e80"
-"""The first of the characters that are written without spaces between words."""
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+# Scripts that write no spaces between words: Chinese, Japanese, Thai and their neighbours.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_WORDS = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+")
+_IS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _STOP = frozenset(
     ("a", "an", "and", "as", "at", "by", "for", "from", "in", "into", "of", "on", "or", "the", "this", "to", "with")
 )
+_VOWELS = frozenset("aeiouy")
 
 
-def words_of(text: str) -> list[str]:
+def words_of(text: str, *, is_query: bool = False) -> list[str]:
     """The words of a text, in their simple form."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
     found: list[str] = []
     for word in _WORDS.findall(_CAMEL.sub(" ", text)):
         lower = word.lower()
-        if not lower.isascii() and len(lower) > 1 and any(char >= _CJK for char in lower):
-            # Scripts without spaces: every two characters that follow each other.
+        if _IS_UNSPACED.match(lower):
+            # Every two characters that follow each other. A query of one character finds it anywhere.
+            if len(lower) == 1 or not is_query:
+                found += lower
             found += [lower[place : place + 2] for place in range(len(lower) - 1)]
         elif lower not in _STOP:
-            found.append(_simple(lower))
+            found.append(simple(lower))
     return found
 
 
-def _simple(word: str) -> str:
-    """A word without the endings of plurals and verbs, so that `issues` finds `issue`."""
+def simple(word: str) -> str:
+    """A word without the endings of plurals and verbs, so that `issues` finds `issue`, and `query` finds `queries`."""
     if not word.isascii() or len(word) < 4:
         return word
-    for ending, instead in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("s", "")):
-        if word.endswith(ending) and not word.endswith("ss") and len(word) - len(ending) >= 3:
-            return word[: -len(ending)] + instead
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-2] if word.endswith(("sses", "xes", "ches", "shes", "zzes", "uses")) else word[:-1]
+    for ending in ("ing", "ed"):
+        stem = word.removesuffix(ending)
+        # `string` and `speed` have no ending: nothing with a vowel is left of them.
+        if stem != word and len(stem) >= 3 and not _VOWELS.isdisjoint(stem):
+            # `running` is of `run`, but `calling` of `call`.
+            is_doubled = len(stem) > 3 and stem[-1] == stem[-2] and stem[-1] not in "lsz"
+            word = stem[:-1] if is_doubled else stem
+            break
+    if len(word) >= 4 and word.endswith(("e", "y")):
+        word = word[:-1] + ("i" if word[-1] == "y" else "")
     return word
 
 
 class Index:
-    """The words of things, each a sequence of texts with weights."""
+    """The words of things, each a sequence of texts with weights. The first text of a thing is its name."""
 
     def __init__(self, things: Sequence[Iterable[tuple[str, float]]]) -> None:
         self._found: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        self._names: list[frozenset[str]] = []
         for number, texts in enumerate(things):
-            counted: defaultdict[str, float] = defaultdict(float)
+            weights: dict[str, float] = {}
+            again: set[str] = set()
+            name: list[str] | None = None
             for text, weight in texts:
-                for word in words_of(text):
-                    counted[word] += weight
-            for word, weight in counted.items():
-                # Saturates: a word that is in a description ten times is not ten times as important.
-                self._found[word].append((number, weight / (weight + _SATURATION)))
+                words = words_of(text)
+                name = words if name is None else name
+                for word in words:
+                    if word in weights:
+                        again.add(word)
+                    weights[word] = max(weight, weights.get(word, 0.0))
+            self._names.append(frozenset(name or ()))
+            for word, weight in weights.items():
+                self._found[word].append((number, weight + _AGAIN if word in again else weight))
         self._sorted = sorted(self._found)
         self._size = len(things)
 
     def search(self, query: str, most: int) -> list[int]:
         """The numbers of the things that match, best first."""
         scores: dict[int, float] = defaultdict(float)
-        for word in dict.fromkeys(words_of(query)):
+        wanted = dict.fromkeys(words_of(query, is_query=True))
+        for word in wanted:
+            # Of several longer words in one thing, the best counts: `read` must not find `reader_readers` first.
+            best: dict[int, float] = {}
             for match, factor in self._matches(word):
                 places = self._found[match]
                 rarity = factor * math.log(1 + self._size / len(places))
                 for number, weight in places:
-                    scores[number] += rarity * weight
+                    best[number] = max(best.get(number, 0.0), rarity * weight)
+            for number, score in best.items():
+                scores[number] += score
+        for number in scores:
+            if self._names[number] and self._names[number] <= wanted.keys():
+                scores[number] *= _WHOLE
         # Ties in the order of the list, so that the answer is the same every time.
         return sorted(scores, key=lambda number: (-scores[number], number))[:most]
 

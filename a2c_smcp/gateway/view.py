@@ -1,27 +1,23 @@
-"""An office as an MCP server for the hosts of one profile: the handlers of its requests, and its notifications.
+"""An office as an MCP server for the hosts of one profile: the handlers of its requests.
 
-Everything that a host gets is made from what the shared Agent knows, or asked from a Computer at that moment.
+Everything that a host gets is made from what the shared Agent knows, or asked from a Computer at that moment. Results
+reach hosts as MCP servers write them, with fields that MCP's library does not know.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 import mcp_types as types
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import CallNext, ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
-from mcp.server.session import ServerSession
-from mcp.server.subscriptions import (
-    InMemorySubscriptionBus,
-    ListenHandler,
-    PromptsListChanged,
-    ResourcesListChanged,
-    ResourceUpdated,
-    ToolsListChanged,
-)
 from mcp.shared.exceptions import MCPError
+from mcp_types import SERVER_INFO_META_KEY
+from mcp_types.methods import validate_client_request
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from a2c_smcp import __version__
@@ -32,51 +28,29 @@ from a2c_smcp.gateway import builtin, calls
 from a2c_smcp.gateway.addresses import Address
 from a2c_smcp.gateway.catalogue import Catalogue, OfferedTool
 from a2c_smcp.gateway.failures import as_mcp_error, as_result, failed
-from a2c_smcp.gateway.hosts import MAX_WATCHES, HostSessions
+from a2c_smcp.gateway.hosts import check_room, connection_of
+from a2c_smcp.gateway.naming import NameBook
+from a2c_smcp.gateway.news import News
 from a2c_smcp.gateway.office import Office
 from a2c_smcp.gateway.own_tools import OwnTools
 from a2c_smcp.gateway.profile import Profile
 from a2c_smcp.gateway.prompts import OfferedPrompt, PromptList, list_prompts
-from a2c_smcp.gateway.resources import Resources
+from a2c_smcp.gateway.request_scope import gone_of, principal_of, ready
+from a2c_smcp.gateway.resources import Resources, further
 
 Context = ServerRequestContext[Any, Any]
 Handler: TypeAlias = Callable[[Context, Any], Awaitable[Any]]
 
-_LIFETIMES = {
-    "tools/list": 60.0,
-    "prompts/list": 60.0,
-    "resources/list": 60.0,
-    "resources/templates/list": 60.0,
-    "resources/read": 0.0,
-}
-"""Seconds that a host of 2026-07-28 may use an answer without asking again. It is notified of changes of a list before;
-a resource may change at any moment."""
-_EVERYTHING = frozenset(("enter", "leave", "rejoined", "config"))
-"""Changes after which anything may be different."""
+LIFETIME = 60.0
+"""Seconds that a host of 2026-07-28 may use a list without asking again. It is notified of changes before, if it
+listens."""
+THREAD_FROM = 200
+"""Tools from which their list is made in a thread: of thousands, it takes a tenth of a second."""
+_LASTING = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
 _INSTRUCTIONS = (
     "The tools, windows and documents of the computers in an office. Computers come and go, and what they offer "
     "changes: list again after a notification."
 )
-
-
-def _in_era(handler: Handler) -> Handler:
-    """A handler whose plain answers get what 2026-07-28 requires of every result, and whose errors are those of MCP."""
-
-    async def answer(ctx: Context, params: Any) -> Any:
-        try:
-            result: Any = await handler(ctx, params)
-        except SMCPError as error:
-            # The failure of a tool is a result, which the model reads.
-            if ctx.method != "tools/call":
-                raise as_mcp_error(error, ctx.protocol_version) from None
-            result = as_result(error)
-        if not isinstance(result, dict) or ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            return cast("Any", result)
-        seconds = _LIFETIMES.get(ctx.method)
-        lasting = {} if seconds is None else {"ttlMs": round(seconds * 1000), "cacheScope": "private"}
-        return {"resultType": "complete", **lasting, **cast("dict[str, Any]", result)}
-
-    return answer
 
 
 class OfficeServer(Server[Any]):
@@ -96,68 +70,111 @@ class OfficeServer(Server[Any]):
 class View:
     """The MCP server of an office for one profile. It lives on one event loop."""
 
-    def __init__(self, office: Office, profile: Profile) -> None:
+    def __init__(self, office: Office, profile: Profile, names: NameBook | None = None) -> None:
         self.office = office
         self.profile = profile
-        self._own = OwnTools(profile)
+        self.names = new_names() if names is None else names
         self._resources = Resources(profile, keeps_addresses=profile.mode == "direct")
+        self._own = OwnTools(profile, self._resources)
         self._catalogue: tuple[int, Catalogue] | None = None
         self._prompts: tuple[int, PromptList] | None = None
-        self._shown = ""
-        """The digest of the list of tools that hosts know."""
-        self._bus = InMemorySubscriptionBus()
-        self._listening = ListenHandler(self._bus)
-        self._sessions = HostSessions(office.unwatch)
+        self.news = News(office, self._digest)
         self.server = self._make_server()
         office.hear(self)
 
     def _make_server(self) -> OfficeServer:
+        handlers: dict[str, tuple[type[Any], Handler]] = {
+            "tools/list": (types.PaginatedRequestParams, self._list_tools),
+            "tools/call": (types.CallToolRequestParams, self._call_tool),
+            "resources/list": (types.PaginatedRequestParams, self._list_resources),
+            "resources/templates/list": (types.PaginatedRequestParams, self._list_templates),
+            "resources/read": (types.ReadResourceRequestParams, self._read_resource),
+            "resources/subscribe": (types.SubscribeRequestParams, self._subscribe),
+            "resources/unsubscribe": (types.UnsubscribeRequestParams, self._unsubscribe),
+            "prompts/list": (types.PaginatedRequestParams, self._list_prompts),
+            "prompts/get": (types.GetPromptRequestParams, self._get_prompt),
+            "completion/complete": (types.CompleteRequestParams, self._complete),
+        }
         server = OfficeServer(
             "a2c-office",
             version=__version__,
             title=f"Office {self.office.id}",
             instructions=_INSTRUCTIONS,
-            on_list_tools=_in_era(self._list_tools),
-            on_call_tool=_in_era(self._call_tool),
-            on_list_resources=_in_era(self._list_resources),
-            on_list_resource_templates=_in_era(self._list_templates),
-            on_read_resource=_in_era(self._read_resource),
-            on_subscribe_resource=_in_era(self._subscribe),
-            on_unsubscribe_resource=_in_era(self._unsubscribe),
-            on_subscriptions_listen=_in_era(self._listen),
-            on_list_prompts=_in_era(self._list_prompts),
-            on_get_prompt=_in_era(self._get_prompt),
-            on_completion=_in_era(self._complete),
+            on_subscriptions_listen=self._listen,
             get_tool_input_schema=lambda _: None,  # the MCP server that has the tool checks its arguments
         )
+        # The library announces what it has handlers for. They are called by `_answer`.
+        for method, (params_type, handler) in handlers.items():
+            server.add_request_handler(method, params_type, handler)
         server.add_notification_handler("notifications/initialized", types.NotificationParams, self._initialized)
+        server.middleware.append(partial(self._answer, server))
         return server
+
+    async def _answer(self, server: OfficeServer, ctx: Context, call_next: CallNext) -> Any:
+        """Answer a request without the library's validation of the result, which costs milliseconds for a long list,
+        and drops every field that it does not know."""
+        if ctx.method == "initialize":
+            result = await call_next(ctx)
+            self.news.sessions.open(ctx.session, principal_of(ctx) or "")
+            return result
+        entry = server.get_request_handler(ctx.method)
+        if entry is None or ctx.request_id is None or ctx.method in ("ping", "server/discover", "subscriptions/listen"):
+            return await call_next(ctx)
+        try:
+            validate_client_request(ctx.method, ctx.protocol_version, ctx.params)
+        except KeyError:
+            raise MCPError(types.METHOD_NOT_FOUND, "Method not found", ctx.method) from None
+        if not connection_of(ctx.session).initialize_accepted:
+            raise MCPError(types.INVALID_REQUEST, "initialize first")
+        params = entry.params_type.model_validate(ctx.params or {}, by_name=False)
+        try:
+            result: Any = await entry.handler(ctx, params)
+        except SMCPError as error:
+            # The failure of a tool is a result, which the model reads.
+            if ctx.method != "tools/call":
+                raise as_mcp_error(error, ctx.method, ctx.protocol_version) from None
+            result = as_result(error)
+        return result if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS else _modern(server, ctx.method, result)
 
     async def _agent(self) -> AsyncSMCPAgentClient:
         return await self.office.seat.agent()
 
     def close(self) -> None:
         """End the streams of hosts that listen: the gateway stops."""
-        self._listening.close()
+        self.news.close()
 
     # ------------------------------------------------------------------------------------------------------------ tools
 
-    def catalogue(self, agent: AsyncSMCPAgentClient) -> Catalogue:
+    async def catalogue(self, agent: AsyncSMCPAgentClient) -> Catalogue:
         """The tools at this moment."""
-        version = self.office.version
-        if self._catalogue is None or self._catalogue[0] != version:
-            catalogue = Catalogue(self.profile, agent.tools, self.office.names)
-            self._catalogue = version, catalogue
+        while self._catalogue is None or self._catalogue[0] != self.office.version:
+            async with self.office.building:
+                version, offered = self.office.version, agent.tools
+                if self._catalogue is not None and self._catalogue[0] == version:
+                    break  # another request has made it meanwhile
+                make = partial(self._make_catalogue, offered)
+                is_long = sum(map(len, offered.values())) >= THREAD_FROM
+                self._catalogue = version, await asyncio.to_thread(make) if is_long else make()
         return self._catalogue[1]
 
-    async def _list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
-        catalogue = self.catalogue(await self._agent())
-        self._shown = catalogue.digest
-        return {"tools": catalogue.listed}
+    def _make_catalogue(self, offered: Any) -> Catalogue:
+        made = Catalogue(self.profile, self.office.describe(offered), self.names)
+        if made.form == "search":
+            _ = made.index  # made here, and not by the first search
+        return made
+
+    async def _list_tools(self, ctx: Context, params: types.PaginatedRequestParams) -> Any:
+        catalogue = await self.catalogue(await self._agent())
+        self.news.knows("tools", catalogue.digest)
+        pages = catalogue.pages if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else catalogue.old_pages
+        number = _page_number(params.cursor, catalogue.digest, len(pages))
+        result = {"tools": ready(ctx, pages[number].text, pages[number].tools)}
+        is_last = number + 1 == len(pages)
+        return result if is_last else {**result, "nextCursor": f"{number + 1}.{catalogue.digest[:16]}"}
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         agent = await self._agent()
-        catalogue = self.catalogue(agent)
+        catalogue = await self.catalogue(agent)
         name, arguments = params.name, dict(params.arguments or {})
         if catalogue.form != "direct" and name in builtin.NAMES:
             if name not in (builtin.CALL, builtin.READ):
@@ -191,10 +208,8 @@ class View:
             return failed(f"{name} is not read-only: call it with {builtin.CALL}")
         inner = dict(cast("dict[str, Any]", arguments))
         # A model may put the computer where the schema of the tool has it, or where this tool has it.
-        chosen = given.get("computer") or (inner.get(tool.choice) if tool.choice is not None else None)
-        if tool.choice is not None:
-            inner.pop(tool.choice, None)
-        return await self._call(ctx, agent, tool, chosen, inner, params)
+        theirs = inner.pop(tool.choice, None) if tool.choice is not None else None
+        return await self._call(ctx, agent, tool, given.get("computer") or theirs, inner, params)
 
     async def _call(
         self,
@@ -210,51 +225,53 @@ class View:
         if not isinstance(computer, str) or computer not in tool.computers:
             return failed(f"choose a computer for {tool.name}: {', '.join(tool.computers)}")
         names_server = self.profile.mode != "direct"
-        return await calls.call(ctx, agent, computer, tool.tool, arguments, params, names_server=names_server)
+        target = calls.Target(computer, tool.tool, arguments, principal_of(ctx), names_server)
+        with gone_of(ctx).cancelling():
+            return await calls.call(ctx, agent, target, params)
 
     # -------------------------------------------------------------------------------------------------------- resources
 
-    async def _list_resources(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
-        return await self._resources.list(await self._agent(), params.cursor if params is not None else None)
+    async def _list_resources(self, ctx: Context, params: types.PaginatedRequestParams) -> Any:
+        agent = await self._agent()
+        await self.news.learn("resources")
+        return await self._resources.list(agent, params.cursor)
 
-    async def _list_templates(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
-        return await self._resources.templates(await self._agent(), params.cursor if params is not None else None)
+    async def _list_templates(self, ctx: Context, params: types.PaginatedRequestParams) -> Any:
+        agent = await self._agent()
+        await self.news.learn("resources")
+        return await self._resources.templates(agent, params.cursor)
 
     async def _read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
         return await self._resources.read(await self._agent(), params.uri)
 
-    async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
-        host = self._sessions.of(ctx.session)
-        if params.uri not in host.watched:
-            self._sessions.check_room(ctx.session)
+    async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:
+        host = self.news.sessions.get(ctx.session)
+        if host is not None and params.uri not in host.watched:
+            check_room(len(host.watched))
             address = await self._resources.find(await self._agent(), params.uri)
-            await self.office.watch(address)
-            host.watched[params.uri] = address
-        return types.EmptyResult()
+            host.watched[params.uri] = address  # first: the host may send the same request again meanwhile
+            try:
+                await self.office.watch(address)
+            except BaseException:
+                host.watched.pop(params.uri, None)
+                raise
+        return {}
 
-    async def _unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
-        address = self._sessions.of(ctx.session).watched.pop(params.uri, None)
+    async def _unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> Any:
+        host = self.news.sessions.get(ctx.session)
+        address = host.watched.pop(params.uri, None) if host is not None else None
         if address is not None:
             await self.office.unwatch([address])
-        return types.EmptyResult()
+        return {}
 
     async def _listen(
         self, ctx: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         """A stream of notifications, for a host of 2026-07-28."""
-        agent = await self._agent()
-        wanted = dict.fromkeys(params.notifications.resource_subscriptions or ())
-        if len(wanted) > MAX_WATCHES:
-            raise MalformedRequestError(f"at most {MAX_WATCHES} resources can be watched")
-        watched: list[Address] = []
         try:
-            for uri in wanted:
-                address = await self._resources.find(agent, uri)
-                await self.office.watch(address)
-                watched.append(address)
-            return await self._listening(ctx, params)
-        finally:
-            await self.office.unwatch(watched)
+            return await self.news.listen(ctx, params, partial(self._resources.find, await self._agent()))
+        except SMCPError as error:
+            raise as_mcp_error(error, ctx.method, ctx.protocol_version) from None
 
     # ---------------------------------------------------------------------------------------------------------- prompts
 
@@ -262,17 +279,19 @@ class View:
         """The prompts at this moment."""
         version = self.office.version
         if self._prompts is None or self._prompts[0] != version:
-            self._prompts = version, await list_prompts(agent, self.profile, self.office.prompt_names)
+            self._prompts = version, await list_prompts(agent, self.profile, self.names.prompts)
         return self._prompts[1]
 
-    async def _list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
-        return {"prompts": (await self.prompts(await self._agent())).listed}
+    async def _list_prompts(self, ctx: Context, params: types.PaginatedRequestParams) -> Any:
+        prompts = await self.prompts(await self._agent())
+        self.news.knows("prompts", prompts.digest)
+        return {"prompts": prompts.listed}
 
     async def _get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
         agent = await self._agent()
         prompt = await self._prompt(agent, params.name)
         answer = await agent.prompt(prompt.computer, prompt.name, params.arguments, mcp_server=prompt.server)
-        return {key: value for key, value in answer.items() if key != "req_id"}
+        return further(cast("dict[str, Any]", answer))
 
     async def _prompt(self, agent: AsyncSMCPAgentClient, name: str) -> OfferedPrompt:
         prompt = (await self.prompts(agent)).prompts.get(name)
@@ -285,7 +304,7 @@ class View:
         ref = params.ref
         if isinstance(ref, types.PromptReference):
             prompt = await self._prompt(agent, ref.name)
-            address = Address(prompt.computer, prompt.server or "", "")
+            address = Address(prompt.computer, prompt.server, "")
             written: dict[str, Any] = {"type": "ref/prompt", "name": prompt.name}
         else:
             address = await self._resources.find(agent, ref.uri)
@@ -297,30 +316,52 @@ class View:
     # ---------------------------------------------------------------------------------------------------------- changes
 
     async def _initialized(self, ctx: Context, params: types.NotificationParams) -> None:
-        self._sessions.of(ctx.session)  # from now on it is notified
+        host = self.news.sessions.get(ctx.session)
+        if host is not None:
+            host.is_ready = True  # from now on it is notified
 
-    async def on_changes(self, changes: list[Change]) -> None:
+    def on_changes(self, changes: list[Change]) -> None:
         """Tell the hosts what changed in the office."""
-        kinds = {change.kind for change in changes}
-        agent = self.office.seat.current
-        is_anything = bool(kinds & _EVERYTHING)
-        if agent is not None and (is_anything or "tools" in kinds) and self.catalogue(agent).digest != self._shown:
-            self._shown = self.catalogue(agent).digest
-            await self._bus.publish(ToolsListChanged())
-            await self._sessions.tell(ServerSession.send_tool_list_changed)
-        if is_anything or kinds & {"desktop", "finder", "resources"}:
-            await self._bus.publish(ResourcesListChanged())
-            await self._sessions.tell(ServerSession.send_resource_list_changed)
-        if is_anything or "prompts" in kinds:
-            await self._bus.publish(PromptsListChanged())
-            await self._sessions.tell(ServerSession.send_prompt_list_changed)
-        for change in changes:
-            if change.kind == "resource" and change.computer is not None:
-                await self._tell_updated(change.computer, cast("Mapping[str, Any]", change.data))
+        self.news.hear(changes)
 
-    async def _tell_updated(self, computer: str, notice: Mapping[str, Any]) -> None:
-        uri, server = str(notice.get("uri", "")), notice.get("mcp_server")
-        # Hosts that listen may have used either form of the address.
-        for form in (uri, str(Address(computer, str(server or ""), uri))):
-            await self._bus.publish(ResourceUpdated(uri=form))
-        await self._sessions.tell_updated(computer, uri, server)
+    async def _digest(self, name: str, agent: AsyncSMCPAgentClient) -> str | None:
+        """A hash of a list as it is now; None if it cannot be compared."""
+        match name:
+            case "tools":
+                return (await self.catalogue(agent)).digest
+            case "prompts":
+                return (await self.prompts(agent)).digest
+            case _:
+                return await self._resources.digest(agent)
+
+
+def new_names() -> NameBook:
+    """The names of a view that nobody has used before."""
+    return NameBook(frozenset(builtin.NAMES))
+
+
+def _page_number(cursor: str | None, digest: str, pages: int) -> int:
+    """The page that a cursor stands for.
+
+    Raises:
+        MalformedRequestError: the list has changed since, or there is no such cursor.
+    """
+    if cursor is None:
+        return 0
+    number, _, version = cursor.partition(".")
+    if not (number.isascii() and number.isdigit() and len(number) < 9) or int(number) >= pages:
+        raise MalformedRequestError("cursor: invalid; list again from the start")
+    if version != digest[:16]:
+        raise MalformedRequestError("cursor: the list has changed; list again from the start")
+    return int(number)
+
+
+def _modern(server: OfficeServer, method: str, result: dict[str, Any]) -> dict[str, Any]:
+    """A result with what 2026-07-28 requires of every one."""
+    lasting: dict[str, Any] = {}
+    if method in _LASTING:
+        lasting = {"ttlMs": round(LIFETIME * 1000), "cacheScope": "private"}
+    elif method == "resources/read":
+        lasting = {"ttlMs": 0, "cacheScope": "private"}  # a resource may change at any moment
+    meta: dict[str, Any] = {SERVER_INFO_META_KEY: server.server_info_stamp, **(result.get("_meta") or {})}
+    return {"resultType": "complete", **lasting, **result, "_meta": meta}

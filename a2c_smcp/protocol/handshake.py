@@ -25,12 +25,19 @@ class Handshake:
 
     message_bytes: int
     """The largest message that the Server accepts over it."""
+    tool_timeout: int
+    """The longest tool call, in seconds."""
     stack: str | None = None
     """The version of the client, if it is one of this project."""
 
     def to_wire(self, features: list[str]) -> dict[str, Any]:
         """The third value of the ack of a join."""
-        return {STACK: __version__, "max_message_bytes": self.message_bytes, "features": features}
+        return {
+            STACK: __version__,
+            "max_message_bytes": self.message_bytes,
+            "max_tool_timeout": self.tool_timeout,
+            "features": features,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +50,8 @@ class ServerInfo:
     """The largest message that it accepts."""
     features: frozenset[str] = frozenset()
     """The `server:*` events beyond those of the protocol that it relays."""
+    max_tool_timeout: int | None = None
+    """The longest tool call that it accepts, in seconds."""
 
 
 def read_stack(query: str) -> str | None:
@@ -62,10 +71,15 @@ def read_server_info(ack: Any) -> ServerInfo:
     # python-socketio hands over several ack arguments as a tuple, and one array as a list.
     values: list[Any] = list(cast("list[Any]", ack)) if isinstance(ack, list | tuple) else []
     given = cast("dict[str, Any]", values[2]) if len(values) > 2 and isinstance(values[2], dict) else {}
-    version, most, listed = given.get(STACK), given.get("max_message_bytes"), given.get("features")
+    version, listed = given.get(STACK), given.get("features")
     features = [each for each in cast("list[Any]", listed) if isinstance(each, str)] if isinstance(listed, list) else []
     return ServerInfo(
         version if isinstance(version, str) else None,
-        most if type(most) is int and most > 0 else None,
+        _positive(given.get("max_message_bytes")),
         frozenset(features),
+        _positive(given.get("max_tool_timeout")),
     )
+
+
+def _positive(value: Any) -> int | None:
+    return value if type(value) is int and value > 0 else None

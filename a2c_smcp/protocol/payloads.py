@@ -34,6 +34,8 @@ _SHAPES: dict[str, Any] = {
     smcp.UPDATE_TOOL_LIST_EVENT: smcp.UpdateComputerConfigReq,
     smcp.UPDATE_DESKTOP_EVENT: smcp.UpdateComputerConfigReq,
     smcp.UPDATE_FINDER_EVENT: smcp.UpdateComputerConfigReq,
+    smcp.UPDATE_RESOURCES_EVENT: smcp.UpdateComputerConfigReq,
+    smcp.UPDATE_PROMPTS_EVENT: smcp.UpdateComputerConfigReq,
     smcp.UPDATE_RESOURCE_EVENT: smcp.UpdateResourceReq,
     smcp.CANCEL_TOOL_CALL_EVENT: smcp.CancelToolCallReq,
     smcp.TOOL_CALL_PROGRESS_EVENT: smcp.ToolCallProgress,
@@ -44,6 +46,8 @@ _validators = {event: TypeAdapter[Any](shape).validator for event, shape in _SHA
 # The Server relays `client:*` events that it does not know, so that Agents and Computers can add events without it. It
 # needs the three routing fields for that.
 _any_client_event = TypeAdapter(smcp.AgentCallData).validator
+_any_update = TypeAdapter(smcp.UpdateComputerConfigReq).validator
+_UPDATE = re.compile("server:update_[a-z_]{1,64}")
 
 _ROUTING = ("agent", "computer", "req_id")
 _IDENTIFIERS = {
@@ -56,20 +60,29 @@ _FIELDS = {event: tuple(shape.__annotations__) for event, shape in _SHAPES.items
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
+def is_update(event: str) -> bool:
+    """Whether an event announces a change of the Computer that sends it. The Server need not know of what."""
+    return _UPDATE.fullmatch(event) is not None
+
+
 def check_payload(event: str, data: Any, limits: Limits) -> dict[str, Any]:
-    """Check a payload against the shape of its event; an unknown `client:*` event needs only the routing fields.
+    """Check a payload against the shape of its event; an unknown event needs only the routing fields.
 
     Raises:
         MalformedRequestError: naming each field that is wrong, never its value.
     """
     # Strict: otherwise pydantic accepts "5" for a number and returns 5 in a copy. The copy is not used, since the
     # request is forwarded as it came, and the Computer would get the string.
+    validator = _validators.get(event)
+    fields = _IDENTIFIERS.get(event)
+    if validator is None or fields is None:
+        validator, fields = (_any_update, ("computer",)) if is_update(event) else (_any_client_event, _ROUTING)
     try:
-        _validators.get(event, _any_client_event).validate_python(data, strict=True)
+        validator.validate_python(data, strict=True)
     except ValidationError as error:
         raise MalformedRequestError("; ".join(_explain(error))) from None
     payload = cast("dict[str, Any]", data)
-    for field in _IDENTIFIERS.get(event, _ROUTING):
+    for field in fields:
         _check_identifier(field, payload[field], limits.name_length)
     return payload
 

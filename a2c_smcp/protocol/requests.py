@@ -116,9 +116,12 @@ def call_tool_once(
     timeout: float,
     *,
     continuation: Continuation | None = None,
+    principal: str | None = None,
     listen: Listen | None = None,
 ) -> Flow[ClientBackend, CallToolResult | Asked]:
     """Call a tool, or continue a call that asked: its result, or the questions that it asks now.
+
+    `principal` names the user that the call is made for.
 
     Raises:
         MalformedRequestError: `timeout` is not a positive number of seconds.
@@ -136,6 +139,8 @@ def call_tool_once(
     if continuation is not None:
         request["input_responses"] = dict(continuation.input_responses)
         request["request_state"] = continuation.request_state
+    if principal is not None:
+        request["principal"] = principal
     with listen(request["req_id"]) if listen is not None else _NOTHING:
         result, asked = yield from _call_once(request, seconds)
     return result if asked is None else replace(asked, req_id=request["req_id"])
@@ -152,13 +157,13 @@ def _call_once(request: smcp.ToolCallReq, seconds: float) -> Flow[ClientBackend,
         except TimedOutError as error:
             place = f"{tool_name} of {computer}"
             log_failure(logger, smcp.TOOL_CALL_EVENT, req_id, error.code, f"{place}: {error.message}; it is cancelled")
-            yield from _cancel(agent, req_id)
+            yield from cancel_call(agent, req_id)
             return (yield from ReadResult(timed_out(seconds))), None
         except BaseException as error:
             # Only KeyboardInterrupt, CancelledError and their like: the caller does not wait any more. After any other
             # error the Server has answered, or has cancelled the call because the connection broke.
             if not isinstance(error, Exception):
-                yield from _cancel(agent, req_id)
+                yield from cancel_call(agent, req_id)
             raise
         answer = read_object(ack)
         result = yield from ReadResult(answer)
@@ -181,12 +186,13 @@ def _consult(
         for key, question in asked.questions.items():
             replies[key] = read_reply((yield from Consult(answer, question))).to_wire()
     except BaseException:
-        yield from _cancel(request["agent"], request["req_id"])
+        yield from cancel_call(request["agent"], request["req_id"])
         raise
     return replies
 
 
-def _cancel(agent: str, req_id: str) -> Flow[ClientBackend, None]:
+def cancel_call(agent: str, req_id: str) -> Flow[ClientBackend, None]:
+    """Cancel a call that runs, or waits for an answer."""
     with contextlib.suppress(ConnectionError):  # the Server cancels the calls of a connection that breaks
         yield from Tell(smcp.CANCEL_TOOL_CALL_EVENT, smcp.CancelToolCallReq(agent=agent, req_id=req_id))
 

@@ -35,7 +35,7 @@ from a2c_smcp.protocol.answers import refusal
 from a2c_smcp.protocol.flow import Flow
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.office import Member, Move, admit, dismiss
-from a2c_smcp.protocol.payloads import check_payload, check_timeout, known_fields
+from a2c_smcp.protocol.payloads import check_payload, check_timeout, is_update, known_fields
 from a2c_smcp.protocol.server_effects import (
     Call,
     CallerGone,
@@ -55,7 +55,7 @@ from a2c_smcp.protocol.server_effects import (
     ReadRoster,
     ServerBackend,
 )
-from a2c_smcp.smcp import CLIENT_PREFIX, NOTIFY_PREFIX
+from a2c_smcp.smcp import CLIENT_PREFIX, NOTIFY_PREFIX, SERVER_PREFIX
 from a2c_smcp.types import Role
 
 ServerFlow: TypeAlias = Flow[ServerBackend, Any]
@@ -109,7 +109,9 @@ def _flow_for(event: str) -> Callable[[Request], ServerFlow]:
     flow = FLOWS.get(event)
     if flow is not None:
         return flow
-    return forward if event.startswith(CLIENT_PREFIX) else _refuse_event
+    if event.startswith(CLIENT_PREFIX):
+        return forward
+    return announce_update if is_update(event) else _refuse_event
 
 
 def _refuse_event(request: Request) -> ServerFlow:
@@ -226,15 +228,12 @@ def _announce(member: Member, event: str) -> Flow[ServerBackend, None]:
 # -------------------------------------------------------------------------------------------------------------- notices
 
 
-def _relay_notice(notification: str) -> Callable[[Request], ServerFlow]:
-    """The flow of a Computer's `server:update_*` event, which sends a notification to its office."""
-
-    def announce(request: Request) -> ServerFlow:
-        sender = yield from _sender(request, "computer")
-        check_payload(request.event, request.data, request.limits)
-        yield from Notify(sender.office, notification, {"computer": sender.name}, skip=sender.sid)
-
-    return announce
+def announce_update(request: Request) -> ServerFlow:
+    """Relay any `server:update_*` event of a Computer to its office."""
+    sender = yield from _sender(request, "computer")
+    check_payload(request.event, request.data, request.limits)
+    notification = NOTIFY_PREFIX + request.event.removeprefix(SERVER_PREFIX)
+    yield from Notify(sender.office, notification, {"computer": sender.name}, skip=sender.sid)
 
 
 def _relay_to_agent(notification: str) -> Callable[[Request], ServerFlow]:
@@ -333,7 +332,7 @@ TO_THE_AGENT = {
 }
 """The events of a Computer that are relayed to the Agent of its office alone, and their notifications."""
 
-FEATURES = sorted(TO_THE_AGENT)
+FEATURES = sorted((*TO_THE_AGENT, smcp.UPDATE_RESOURCES_EVENT, smcp.UPDATE_PROMPTS_EVENT))
 """The events of Computers that an older Server does not know, or one of another project: it would log each of them."""
 
 FLOWS: dict[str, Callable[[Request], ServerFlow]] = {
@@ -341,10 +340,7 @@ FLOWS: dict[str, Callable[[Request], ServerFlow]] = {
     smcp.LEAVE_OFFICE_EVENT: leave,
     smcp.LIST_ROOM_EVENT: list_room,
     smcp.CANCEL_TOOL_CALL_EVENT: cancel,
-    smcp.UPDATE_CONFIG_EVENT: _relay_notice(smcp.UPDATE_CONFIG_NOTIFICATION),
-    smcp.UPDATE_TOOL_LIST_EVENT: _relay_notice(smcp.UPDATE_TOOL_LIST_NOTIFICATION),
-    smcp.UPDATE_DESKTOP_EVENT: _relay_notice(smcp.UPDATE_DESKTOP_NOTIFICATION),
-    smcp.UPDATE_FINDER_EVENT: _relay_notice(smcp.UPDATE_FINDER_NOTIFICATION),
     **{event: _relay_to_agent(notification) for event, notification in TO_THE_AGENT.items()},
 }
-"""The flow of each `server:*` event. Every `client:*` event uses `forward`."""
+"""The flow of each `server:*` event. Every `client:*` event uses `forward`, every other `server:update_*` event
+`announce_update`."""

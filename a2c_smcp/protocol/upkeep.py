@@ -24,16 +24,28 @@ _RETRIES = Backoff(0.5, 30.0)
 
 Kind: TypeAlias = Literal["tools", "config", "desktop", "finder"]
 ChangeKind: TypeAlias = Literal[
-    "enter", "leave", "tools", "config", "desktop", "finder", "resource", "disconnected", "rejoined"
+    "enter",
+    "leave",
+    "tools",
+    "config",
+    "desktop",
+    "finder",
+    "resources",
+    "prompts",
+    "resource",
+    "disconnected",
+    "rejoined",
 ]
 Watched: TypeAlias = tuple[str, str | None]
 """The address of a resource, and its MCP server if one was named."""
 
-_UPDATES: dict[str, tuple[Kind, ...]] = {
+_UPDATES: dict[str, tuple[Kind | Literal["resources", "prompts"], ...]] = {
     smcp.UPDATE_CONFIG_NOTIFICATION: ("config", "tools"),
     smcp.UPDATE_TOOL_LIST_NOTIFICATION: ("tools",),
     smcp.UPDATE_DESKTOP_NOTIFICATION: ("desktop",),
     smcp.UPDATE_FINDER_NOTIFICATION: ("finder",),
+    smcp.UPDATE_RESOURCES_NOTIFICATION: ("resources",),
+    smcp.UPDATE_PROMPTS_NOTIFICATION: ("prompts",),
 }
 # A timeout, the rate limit, a fault inside the Computer: all of these pass. Any other error is the answer to this
 # request and would come again; the next notification of a change starts a new fetch anyway.
@@ -47,7 +59,8 @@ class Change:
     """Something that changed in the office of an Agent."""
 
     kind: ChangeKind
-    """`enter`, `leave`, `tools`, `config`, `desktop`, `finder`, `resource`, `disconnected` or `rejoined`."""
+    """`enter`, `leave`, `tools`, `config`, `desktop`, `finder`, `resources` and `prompts` (their lists), `resource`,
+    `disconnected` or `rejoined`."""
     computer: str | None = None
     """The name of the Computer; None for `disconnected` and `rejoined`."""
     data: Any = None

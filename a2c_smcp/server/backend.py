@@ -47,7 +47,8 @@ class Backend(ABC):
 
     def handshake(self, sid: str) -> Handshake:
         connection = self._edge.connections.get(sid)
-        return Handshake(self.message_bytes, connection.stack if connection is not None else None)
+        stack = connection.stack if connection is not None else None
+        return Handshake(self.message_bytes, self._edge.limits.tool_timeout, stack)
 
     def is_connected(self, sid: str) -> bool:
         return sid in self._edge.connections

@@ -38,6 +38,8 @@ class EventMethods:
     on_server_update_tool_list = EventMethod(smcp.UPDATE_TOOL_LIST_EVENT)
     on_server_update_desktop = EventMethod(smcp.UPDATE_DESKTOP_EVENT)
     on_server_update_finder = EventMethod(smcp.UPDATE_FINDER_EVENT)
+    on_server_update_resources = EventMethod(smcp.UPDATE_RESOURCES_EVENT)
+    on_server_update_prompts = EventMethod(smcp.UPDATE_PROMPTS_EVENT)
     on_server_update_resource = EventMethod(smcp.UPDATE_RESOURCE_EVENT)
     on_server_tool_call_cancel = EventMethod(smcp.CANCEL_TOOL_CALL_EVENT)
     on_server_tool_call_progress = EventMethod(smcp.TOOL_CALL_PROGRESS_EVENT)

@@ -130,6 +130,7 @@ class Journal:
             fields |= {field: _text(data.get(key)) for key, field in _ASKED.items()}
         if request.event.startswith(smcp.CLIENT_PREFIX):
             fields |= {"computer": _text(data.get("computer")), "tool": _text(data.get("tool_name"))}
+            fields |= {"principal": _text(data.get("principal"))}
         sender, req_id = _sender(fields) + _target(fields), data.get("req_id")
         if failure is not None:
             level, reason = _level(failure, is_rejected), failure.message + _more(left_out)
@@ -175,6 +176,7 @@ def _sender(fields: dict[str, Any]) -> str:
     details = [
         *([f"office {fields['office']!r}"] if fields.get("office") else []),
         *([f"key {fields['key']!r}"] if fields.get("key") else []),
+        *([f"for {fields['principal']!r}"] if fields.get("principal") else []),
         *([fields["address"]] if fields.get("address") else []),
     ]
     return f"{who} ({', '.join(details)})" if details else who

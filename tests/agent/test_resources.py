@@ -9,13 +9,20 @@ import pytest
 from a2c_smcp import errors
 from a2c_smcp.agent import Change, ServerInfo
 from a2c_smcp.server import SMCPNamespace
-from tests.computer.offer.test_prompts_and_resources import NOTES, offering
+from tests.computer.offer.test_prompts_and_resources import NOTES
 from tests.support.agents import Diary, Form, Stage, stage
+from tests.support.hosting import offering
 
 pytestmark = pytest.mark.anyio
 
 
 class ResourceDiary(Diary):
+    def on_update_resources(self, data: Any, client: Any) -> None:
+        self.note("resources", data)
+
+    def on_update_prompts(self, data: Any, client: Any) -> None:
+        self.note("prompts", data)
+
     def on_update_resource(self, data: Any, client: Any) -> None:
         self.note("resource", data)
 
@@ -62,6 +69,19 @@ async def test_a_resource_stays_watched_when_the_agent_or_the_computer_returns(s
     await agent.call_tool("pc", "update", {"uri": NOTES})
     await agent.call_tool("pc", "rename", {"prompt": "x"})
     assert diary.count("resource") == 5
+
+
+async def test_lists_of_resources_and_prompts_that_change_are_reported(scene: Stage) -> None:
+    diary = ResourceDiary()
+    computer = await scene.fake(answer=lambda event, data: {"tools": [], "req_id": data["req_id"]})
+    agent = await scene.agent(handler=diary)
+    changes = agent.changes()
+    for _ in range(100):
+        await computer.tell("server:update_resources", {"computer": "pc"})
+    await computer.ask("server:update_prompts", {"computer": "pc"})
+    assert await diary.until_heard("prompts") == await diary.until_heard("resources") == {"computer": "pc"}
+    found = await agent.each(changes, 2)
+    assert found == [Change("resources", "pc"), Change("prompts", "pc")], "one change stands for all that are unread"
 
 
 class Older(SMCPNamespace):

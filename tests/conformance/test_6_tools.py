@@ -29,7 +29,7 @@ async def test_a_tool_has_name_description_schemas_and_meta() -> None:
             "description": "The tool echo.",
             "params_schema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
             "return_schema": None,
-            "meta": {},
+            "meta": {"a2c_mcp_server": "raw"},
         }
         assert tools["add"]["return_schema"]["properties"]["result"]
         meta = tools["describe"]["meta"]

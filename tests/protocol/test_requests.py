@@ -138,12 +138,15 @@ def test_a_refused_join_leaves_us_where_we_were() -> None:
     [
         ([], ServerInfo()),
         ([None], ServerInfo()),
-        ([{"a2c_stack": "1", "max_message_bytes": 5, "features": ["a"]}], ServerInfo("1", 5, frozenset("a"))),
+        (
+            [{"a2c_stack": "1", "max_message_bytes": 5, "features": ["a"], "max_tool_timeout": 9}],
+            ServerInfo("1", 5, frozenset("a"), 9),
+        ),
         (
             [{"a2c_stack": 1, "max_message_bytes": True, "features": [1, "a"], "x": 1}, 4],
             ServerInfo(features=frozenset("a")),
         ),
-        ([{"max_message_bytes": 0, "features": "a"}], ServerInfo()),
+        ([{"max_message_bytes": 0, "features": "a", "max_tool_timeout": "9"}], ServerInfo()),
     ],
 )
 def test_the_third_value_of_a_join_is_optional_and_may_be_anything(make: Any, third: list[Any], info: Any) -> None:

@@ -1,6 +1,7 @@
 """A stdio MCP server without an SDK, with prompts, resources of several schemes, templates, subscriptions and a log.
 
-Its tools make it change: `update` announces updates of resources, `log` writes messages, `rename` changes the prompts.
+Its tools make it change: `update` announces updates of resources, `log` writes messages, `rename` changes the prompts,
+`add` the resources; `announce` says that a list changed.
 `--mode` makes it hostile.
 """
 
@@ -30,6 +31,7 @@ class Server:
         self.options = options
         self.prompt = f"{options.prefix}greet"
         self.subscribed: set[str] = set()
+        self.added: list[str] = []
 
     def run(self) -> None:
         for line in sys.stdin.buffer:
@@ -106,7 +108,7 @@ class Server:
 
     def tools(self) -> list[dict[str, Any]]:
         schema = {"type": "object"}
-        names = ("update", "log", "rename", "leave")
+        names = ("update", "log", "rename", "add", "announce", "leave")
         tools: list[dict[str, Any]] = [
             {"name": f"{self.options.prefix}{name}", "inputSchema": schema} for name in names
         ]
@@ -147,7 +149,8 @@ class Server:
             "_meta": {"k": [1]},
         }
         listed = [{**notes, "annotations": annotations, "title": "Notes", "icons": [ICON]}]
-        return listed + [{"uri": f"{prefix}memo://{n}", "name": str(n)} for n in range(self.options.count)]
+        listed += [{"uri": f"{prefix}memo://{n}", "name": str(n)} for n in range(self.options.count)]
+        return listed + [{"uri": uri, "name": uri} for uri in self.added]
 
     def read(self, uri: str) -> dict[str, Any]:
         if uri.endswith("missing"):
@@ -168,6 +171,13 @@ class Server:
     def rename(self, prompt: str) -> None:
         self.prompt = prompt
         self.send(method="notifications/prompts/list_changed")
+
+    def add(self, resource: str) -> None:
+        self.added.append(resource)
+        self.announce("resources")
+
+    def announce(self, what: str) -> None:
+        self.send(method=f"notifications/{what}/list_changed")
 
     def leave(self) -> None:
         os._exit(3)

@@ -39,7 +39,7 @@ class MemoryWorld:
         return self.grants[sid]
 
     def handshake(self, sid: str) -> Handshake:
-        return Handshake(self.limits.message_bytes, self.stacks.get(sid))
+        return Handshake(self.limits.message_bytes, self.limits.tool_timeout, self.stacks.get(sid))
 
     def is_connected(self, sid: str) -> bool:
         return sid in self.grants

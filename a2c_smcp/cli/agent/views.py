@@ -151,6 +151,11 @@ def _told(heard: News) -> Iterable[str]:
         server = f" of {heard.data['mcp_server']}" if "mcp_server" in heard.data else ""
         yield f": resource {heard.data['uri']}{server} changed"
         return
+    if heard.kind == "resources":  # windows and documents that come and go have lines of their own
+        return
+    if heard.kind == "prompts":
+        yield ": the list of prompts changed"
+        return
     things = _THINGS[heard.kind]
     if heard.failure is not None:
         yield f": {things} changed; cannot read the changes: {heard.failure}"

@@ -87,6 +87,8 @@ class ConnectedServer(Generic[AudienceT]):
 
     async def run(self) -> None:
         """Keep tools and resources current and check that the server lives, until this is cancelled."""
+        if self.prompts.is_offered:
+            self.view.prompts_changed()
         async with anyio.create_task_group() as tasks:
             # Siblings in one group: if one of them breaks, all end, and with them the connection. A server whose tools
             # are not kept current, or whose health is not checked, must not look ready.
@@ -103,7 +105,7 @@ class ConnectedServer(Generic[AudienceT]):
             case ToolsListChanged():
                 self._tools.outdate()
             case PromptsListChanged():
-                self.prompts.outdate()
+                self._outdate_prompts()
             case ResourcesListChanged():
                 self._watch.outdate()
             case ResourceUpdated(uri):
@@ -120,6 +122,8 @@ class ConnectedServer(Generic[AudienceT]):
         """The connection has ended."""
         self._watch.close()
         self.view.close()
+        if self.prompts.is_offered:
+            self.view.prompts_changed()
 
     async def call_tool(
         self,
@@ -163,6 +167,10 @@ class ConnectedServer(Generic[AudienceT]):
 
     # -------------------------------------------------------------------------------------------------------- internals
 
+    def _outdate_prompts(self) -> None:
+        if self.prompts.outdate():
+            self.view.prompts_changed()
+
     async def _listen(self) -> None:
         """Listen for changes of the lists, as of 2026-07-28, unless the server does not know that."""
         is_rejected = False
@@ -175,7 +183,7 @@ class ConnectedServer(Generic[AudienceT]):
         # What changed before the subscription was open, or in a gap, was not announced: read the lists again.
         def on_open(_: types.SubscriptionFilter) -> None:
             self._tools.outdate()
-            self.prompts.outdate()
+            self._outdate_prompts()
             self._watch.outdate()
 
         def on_end(problem: Exception | None) -> None:

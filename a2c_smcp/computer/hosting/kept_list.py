@@ -56,11 +56,13 @@ class KeptList(Generic[T]):
             self._read_at = now
         return await asyncio.shield(reading)  # a request that is cancelled must not cancel it for the others
 
-    def outdate(self) -> None:
-        """The list may have changed: the next request reads it again."""
+    def outdate(self) -> bool:
+        """The list may have changed: the next request reads it again. Returns whether it was read since the last
+        change."""
         # A reading that still runs is not cancelled: the requests that wait for it get its list. `_readings` keeps the
         # task alive.
-        self._reading = None
+        was_read, self._reading = self._reading is not None, None
+        return was_read
 
     def _end(self, reading: asyncio.Task[list[T]]) -> None:
         self._readings.discard(reading)

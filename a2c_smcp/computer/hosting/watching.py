@@ -58,6 +58,15 @@ class Audience(Protocol):
         """The content of a resource changed."""
         ...
 
+    def templates_changed(self) -> None:
+        """The list of templates may have changed since it was read."""
+        ...
+
+    def prompts_changed(self) -> None:
+        """The list of prompts may have changed since it was read; also called when the server begins or ends to offer
+        prompts."""
+        ...
+
     def watch(self, uris: Iterable[str], state: Watched) -> None:
         """Changes of these resources are announced from now on, will be soon, or are not."""
         ...
@@ -121,8 +130,10 @@ class ResourceWatch:
         self._tasks: anyio.abc.TaskGroup | None = None
 
     def outdate(self) -> None:
-        """The list of resources may have changed."""
-        self.templates.outdate()
+        """The lists of resources and templates may have changed."""
+        # MCP has one notification for both.
+        if self.templates.outdate() and self._audience is not None:
+            self._audience.templates_changed()
         self._stale.set()
 
     def want_again(self, uris: Iterable[str]) -> None:

@@ -45,6 +45,7 @@ from a2c_smcp.errors import (
 from a2c_smcp.smcp import TOOL_CALL_EVENT
 from a2c_smcp.utils.failures import log_failure
 from a2c_smcp.utils.results import CallToolResult, from_wire, to_wire
+from a2c_smcp.utils.text import one_line
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +56,8 @@ VRL_GRACE = 2.0
 result still arrives."""
 ABANDONED_SECONDS = 10.0
 """Seconds that a tool has to finish after its question expired: nobody waits for its result."""
+LONGEST_PRINCIPAL = 100
+"""Characters of the name of a user in the log."""
 REJECTED_QUESTIONS = "a2c_rejected_questions"
 """The key, in the `meta` of a result, of the reasons why questions were rejected."""
 
@@ -366,10 +369,12 @@ class ToolCalls:
             error=error,
         )
         self._history.add(record)
+        principal = call.caller.principal
+        user = f" for {one_line(principal, LONGEST_PRINCIPAL)}" if principal is not None else ""
         if error is None:
-            logger.info("%s of %s: ok", call.tool, call.server, extra={"req_id": call.turn.req_id})
+            logger.info("%s of %s%s: ok", call.tool, call.server, user, extra={"req_id": call.turn.req_id})
         else:
-            place = f"{call.tool} of {call.server}" if call.server else call.tool
+            place = (f"{call.tool} of {call.server}" if call.server else call.tool) + user
             log_failure(logger, TOOL_CALL_EVENT, call.turn.req_id, call.code, f"{place}: {error}")
 
 

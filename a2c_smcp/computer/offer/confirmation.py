@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from a2c_smcp.computer.offer.tools import Entry
@@ -31,6 +31,8 @@ class Caller:
 
     office_id: str = ""
     agent: str = ""
+    principal: str | None = field(default=None, compare=False)
+    """The user that the Agent makes this call for, if it says so. Its calls belong to the Agent all the same."""
 
 
 @dataclass(frozen=True, slots=True)

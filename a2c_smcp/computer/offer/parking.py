@@ -137,8 +137,8 @@ class Parking(Generic[CallT]):
         if parked is None:
             return None
         call = parked.call
-        is_theirs = (call.caller, call.tool, call.parameters) == (caller, tool, parameters)
-        return parked if is_theirs else None
+        is_theirs = (call.caller, call.caller.principal) == (caller, caller.principal)
+        return parked if is_theirs and (call.tool, call.parameters) == (tool, parameters) else None
 
     def renew(self, parked: Parked[CallT]) -> None:
         """Give an entry another state: the one before was used."""

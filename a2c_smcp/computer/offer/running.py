@@ -134,9 +134,9 @@ class Call:
     # An `Asker` of the MCP layer, by these four.
 
     @property
-    def party(self) -> Caller:
-        """Who is asked."""
-        return self.caller
+    def party(self) -> tuple[Caller, str | None]:
+        """Who is asked: an Agent may ask several users."""
+        return self.caller, self.caller.principal
 
     @property
     def is_waiting(self) -> bool:

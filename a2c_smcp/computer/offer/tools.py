@@ -17,7 +17,14 @@ from a2c_smcp.computer.mcp.listing import ListedTool
 from a2c_smcp.computer.mcp.oauth.demand import Demand
 from a2c_smcp.errors import SMCPError, ToolDisabledError, ToolFailedError, ToolNotFoundError
 from a2c_smcp.smcp import SMCPTool
-from a2c_smcp.utils.tool_meta import A2C_DIGEST, A2C_MCP_TOOL, A2C_TOOL_META, MCP_TOOL_ANNOTATION, OURS
+from a2c_smcp.utils.tool_meta import (
+    A2C_DIGEST,
+    A2C_MCP_SERVER,
+    A2C_MCP_TOOL,
+    A2C_TOOL_META,
+    MCP_TOOL_ANNOTATION,
+    OURS,
+)
 
 _ELSEWHERE = frozenset(("name", "description", "inputSchema", "outputSchema", "annotations", "_meta"))
 """What MCP says about a tool and other fields hold."""
@@ -199,6 +206,7 @@ def _describe(tool: Tool, config: BaseServerConfig, meta: ToolMeta) -> SMCPTool:
     parts = described["name"], described["description"], tool.input_schema, tool.output_schema, annotations
     # With sorted keys: a server may write the same schema in another order after each start.
     attributes[A2C_DIGEST] = _digest_of(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS))
+    attributes[A2C_MCP_SERVER] = config.name
     described["meta"] = attributes
     return described
 

@@ -67,6 +67,8 @@ class ResourceView:
         """The hosts in its addresses and templates, in lower case, kept while the server is connected."""
         self._skipped: dict[str, str] = {}
         """Listed windows and documents with invalid addresses, and what is wrong with them."""
+        self._listed: int | None = None
+        """A hash of everything in the newest list, for comparison with the next; None before the first."""
         self.gated_count = 0
         """The number of windows and documents that are not shown, because the server lacks `resources.subscribe`."""
 
@@ -145,6 +147,7 @@ class ResourceView:
         """The server lists these resources."""
         self.resource_pages.forget()
         self.others = frozenset(listing.others)
+        self._compare(listing)
         if self.is_gated:
             gated_count, self.gated_count = self.gated_count, len(listing.windows) + len(listing.documents)
             if self.gated_count != gated_count:
@@ -189,6 +192,14 @@ class ResourceView:
             self._outdate_documents(uri)
             self._announce(Change.DOCUMENTS)
 
+    def templates_changed(self) -> None:
+        """The list of templates may have changed since it was read."""
+        self._announce(Change.RESOURCES)
+
+    def prompts_changed(self) -> None:
+        """The list of prompts may have changed."""
+        self._announce(Change.PROMPTS)
+
     def watch(self, uris: Iterable[str], state: Watched) -> None:
         """Changes of these resources are announced from now on, will be soon, or are not. When that begins or ends,
         what was read before may have changed without a notification."""
@@ -214,8 +225,19 @@ class ResourceView:
         self.documents.close()
         self.resource_pages.forget()
         self.others, self.hosts = frozenset(), frozenset()
+        if self._listed is not None:
+            self._announce(Change.RESOURCES)
         if any(had.values()):
             self._on_list({change for change, has in had.items() if has})
+
+    def _compare(self, listing: Listing) -> None:
+        """Announce a list that differs from the one before."""
+        # The first one is always announced, also if it is empty: the server has templates, too, which nobody has read.
+        windows, documents = frozenset(listing.windows.items()), frozenset(listing.documents.items())
+        listed = hash((windows, documents, self.others))
+        if listed != self._listed:
+            self._listed = listed
+            self._announce(Change.RESOURCES)
 
     # A server may announce a change of a document, of a page or element of it, or of a whole host. The index has only
     # documents, so a page leads to its document, and a host to all documents there.

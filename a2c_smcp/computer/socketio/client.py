@@ -46,7 +46,9 @@ from a2c_smcp.smcp import (
     UPDATE_CONFIG_EVENT,
     UPDATE_DESKTOP_EVENT,
     UPDATE_FINDER_EVENT,
+    UPDATE_PROMPTS_EVENT,
     UPDATE_RESOURCE_EVENT,
+    UPDATE_RESOURCES_EVENT,
     UPDATE_TOOL_LIST_EVENT,
     WATCH_RESOURCE_EVENT,
     CompleteReq,
@@ -77,6 +79,8 @@ logger = logging.getLogger(__name__)
 
 # The defaults of the Server: this end does not know how its Server is configured.
 _LIMITS = Limits()
+_ADDED = frozenset((UPDATE_RESOURCES_EVENT, UPDATE_PROMPTS_EVENT))
+"""The updates that the protocol does not have."""
 _Handler = Callable[["SMCPComputerClient", Any], Awaitable[Any]]
 
 
@@ -254,8 +258,9 @@ class SMCPComputerClient(AsyncOfficeClient):
     # ---------------------------------------------------------------------------------------------------------- notices
 
     async def emit_update(self, event: str) -> bool:
-        """Send an update of this Computer; False, and nothing is sent, while it is in no office."""
-        if self.office_id is None or not self.connected:
+        """Send an update of this Computer; False, and nothing is sent, while it is in no office, and if the Server does
+        not relay it."""
+        if self.office_id is None or not self.connected or (event in _ADDED and not self._relays(event)):
             return False
         await self.emit(event, UpdateComputerConfigReq(computer=self.computer.name), namespace=SMCP_NAMESPACE)
         return True
@@ -304,7 +309,7 @@ class SMCPComputerClient(AsyncOfficeClient):
             data["tool_name"],
             data["params"],
             data["timeout"],
-            caller=Caller(self.office_id or "", data["agent"]),
+            caller=Caller(self.office_id or "", data["agent"], data.get("principal")),
             send_progress=send_progress if self._relays(TOOL_CALL_PROGRESS_EVENT) else None,
             continuation=_continuation(data),
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +10,15 @@ import pytest
 
 from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.computer.config.inputs import InputResolver
-from a2c_smcp.computer.config.model import MCPServerConfig, MCPServerPromptStringInput
+from a2c_smcp.computer.config.model import MCPServerPromptStringInput
 from a2c_smcp.computer.mcp import messages
 from a2c_smcp.computer.mcp.session import MAX_LISTED
 from a2c_smcp.computer.offer import watches
 from a2c_smcp.computer.types import ServerState
 from a2c_smcp.utils.tool_meta import mcp_tool
 from tests.servers.offering import ICON, UI
-from tests.support.hosting import hosting
-from tests.support.mcp_servers import AUTO, SERVERS, modern, read_log, received
+from tests.support.hosting import hosting, offering
+from tests.support.mcp_servers import AUTO, modern, read_log, received
 from tests.support.offices import Office, office
 from tests.support.peer import request
 from tests.support.waiting import eventually
@@ -27,11 +26,6 @@ from tests.support.waiting import eventually
 pytestmark = pytest.mark.anyio
 
 NOTES = "memo://notes"
-
-
-def offering(name: str = "a", *flags: str, **fields: Any) -> MCPServerConfig:
-    fields.setdefault("default_tool_meta", AUTO)
-    return server_from({"command": sys.executable, "args": [str(SERVERS / "offering.py"), *flags], **fields}, name)
 
 
 async def every(here: Office, event: str, key: str, **fields: Any) -> list[Any]:
