@@ -12,6 +12,7 @@ from a2c_smcp.agent.client import AsyncSMCPAgentClient
 from a2c_smcp.agent.local import Link, LocalAgentClient
 from a2c_smcp.errors import TimedOutError
 from a2c_smcp.gateway.http import Gateway, GatewaySettings, Scope
+from a2c_smcp.gateway.profile import Profile
 from a2c_smcp.gateway.seat import Connect
 from a2c_smcp.protocol.grants import Grant
 
@@ -53,5 +54,18 @@ def mount(host: ServerHost, settings: GatewaySettings | Mapping[str, Any] | None
 
         return take
 
-    chosen = settings if isinstance(settings, GatewaySettings | None) else GatewaySettings(**settings)
+    chosen = settings if isinstance(settings, GatewaySettings | None) else read_settings(settings)
     return Gateway(connect, host.authenticate, chosen)
+
+
+def read_settings(given: Mapping[str, Any]) -> GatewaySettings:
+    """The settings from a mapping, in which profiles may be mappings, too.
+
+    Raises:
+        InvalidProfile: a profile cannot be used.
+    """
+    profiles = {
+        name: fields if isinstance(fields, Profile) else Profile.of(fields)
+        for name, fields in given.get("profiles", {}).items()
+    }
+    return GatewaySettings(**{**given, "profiles": profiles})

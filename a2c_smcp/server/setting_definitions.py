@@ -15,6 +15,7 @@ from annotated_types import Ge, Le
 from a2c_smcp.protocol.limits import Limits
 
 _CLUSTER = "Cluster"
+_MCP = "MCP hosts"
 _ACCESS = "Authentication and TLS"
 _LIMITS = "Limits"
 _OUTPUT = "Output"
@@ -55,6 +56,23 @@ class SettingDefinitions:
     )
     grace: Annotated[float, Ge(0), Flag("Seconds that running calls have to finish at shutdown.")] = 10.0
     """After that, calls that still run get an error, every member leaves its office, and the Server exits."""
+
+    mcp: Annotated[bool, Flag("Serve offices to MCP hosts at /mcp/OFFICE.", _MCP)] = True
+    """The gateway is on the same port as the Server, and checks the same keys."""
+    mcp_allowed_hosts: Annotated[
+        str | None, Flag("Host headers that MCP hosts may send, without the port, comma separated.", _MCP)
+    ] = None
+    """By default, a Server on loopback without authentication accepts only localhost, 127.0.0.1 and ::1; any other
+    accepts all."""
+    mcp_allowed_origins: Annotated[
+        str | None, Flag("Web origins whose pages may be MCP hosts, comma separated, or *.", _MCP)
+    ] = None
+    """By default, only pages of the Server's own origin."""
+    mcp_profiles: Annotated[
+        Path | dict[str, Any] | None,
+        Flag("File of profiles, in TOML or JSON: /mcp/OFFICE/PROFILE shows a part of an office.", _MCP),
+    ] = None
+    """The TOML file of settings may also have the profiles themselves, as tables: `[mcp_profiles.NAME]`."""
 
     redis: Annotated[Any, Flag("URL of a Redis that several Servers share. Prefer the variable A2C_REDIS.", _CLUSTER)]
     """The URL of a Redis that several Servers share, such as redis://127.0.0.1:6379/0. It may contain a password."""

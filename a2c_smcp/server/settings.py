@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
+import tomllib
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from pydantic import SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
@@ -15,6 +16,7 @@ from a2c_smcp.server.cluster.address import RedisAddress
 from a2c_smcp.server.credentials import JWTVerifier, SharedSecret, Verifier
 from a2c_smcp.server.key_file import KeyFile
 from a2c_smcp.server.setting_definitions import SettingDefinitions, limits
+from a2c_smcp.utils import jsonc
 
 LIMITS = limits()
 """Settings, and the limits that they set."""
@@ -84,6 +86,25 @@ class ServerSettings(SettingDefinitions, BaseSettings):
             RedisAddress.parse(self.redis.get_secret_value())
         elif self.workers > 1:
             raise ValueError(f"--workers {self.workers} requires --redis: workers share their offices through it")
+
+    def profiles(self) -> dict[str, Any]:
+        """The profiles of MCP hosts by name, not checked.
+
+        Raises:
+            ValueError: their file is not TOML or JSON.
+            OSError: it cannot be read.
+        """
+        if not isinstance(self.mcp_profiles, Path):
+            return dict(self.mcp_profiles or {})
+        file = self.mcp_profiles
+        text = file.read_text("utf-8")
+        try:
+            read: Any = jsonc.parse(text)[0] if file.suffix == ".json" else tomllib.loads(text)
+        except ValueError as error:
+            raise ValueError(f"{file}: {error}") from None
+        if not isinstance(read, dict):
+            raise ValueError(f"{file}: an object is expected, with a profile for each name")
+        return cast("dict[str, Any]", read)
 
     @property
     def limits(self) -> Limits:

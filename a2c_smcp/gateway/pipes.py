@@ -1,0 +1,103 @@
+"""Standard input and output as the transport of a host that started this process.
+
+MCP's library has one, too. Its threads hold the process until the host closes standard input, so that a signal could
+not end it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Generator
+from contextlib import asynccontextmanager
+from typing import TypeAlias
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+from a2c_smcp.utils.threads import in_thread
+
+CHUNK = 65_536
+
+FromHost: TypeAlias = MemoryObjectReceiveStream[SessionMessage | Exception]
+ToHost: TypeAlias = MemoryObjectSendStream[SessionMessage]
+
+
+@asynccontextmanager
+async def host_streams() -> AsyncGenerator[tuple[FromHost, ToHost]]:
+    """The messages of the host, which end when it closes standard input or stops to read, and a stream for answers."""
+    put, from_host = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    to_host, answers = anyio.create_memory_object_stream[SessionMessage](0)
+    with _own_output() as output:
+        tasks = [
+            asyncio.create_task(_read(put), name="read the host"),
+            asyncio.create_task(_write(answers, output, put), name="write to the host"),
+        ]
+        try:
+            yield from_host, to_host
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for stream in (put, from_host, to_host, answers):
+                stream.close()
+
+
+@contextlib.contextmanager
+def _own_output() -> Generator[int]:
+    """Standard output, which only MCP may use. What others print goes to standard error meanwhile."""
+    output = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield output
+    finally:
+        os.dup2(output, 1)
+        os.close(output)
+
+
+async def _read(put: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+    with put:
+        async for line in _lines():
+            try:
+                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+            except ValueError as error:
+                await put.send(error)
+            else:
+                await put.send(SessionMessage(message))
+
+
+async def _lines() -> AsyncIterator[bytes]:
+    begun: list[bytes] = []
+    # Not `sys.stdin`: its buffer has a lock, which a thread that reads still holds when the process ends.
+    while chunk := await in_thread(os.read, 0, CHUNK):
+        *ended, rest = chunk.split(b"\n")
+        for end in ended:
+            line = b"".join((*begun, end))
+            begun.clear()
+            if line.strip():
+                yield line
+        begun.append(rest)
+
+
+async def _write(
+    answers: MemoryObjectReceiveStream[SessionMessage],
+    output: int,
+    put: MemoryObjectSendStream[SessionMessage | Exception],
+) -> None:
+    with answers:
+        async for answer in answers:
+            text = answer.message.model_dump_json(by_alias=True, exclude_unset=True)
+            try:
+                await in_thread(_write_all, output, text.encode() + b"\n")
+            except OSError:  # the host is gone
+                put.close()
+                return
+
+
+def _write_all(output: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(output, left) :]
