@@ -118,7 +118,7 @@ class Bridge:
                 task.result()
             return False
 
-    # ---------------------------------------------------------------------------------------------------------- sessions
+    # --------------------------------------------------------------------------------------------------------- sessions
 
     async def _give_up_calls(self, to_host: ToHost) -> None:
         """Answer the requests that the old session may have executed, and withdraw its questions."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -64,8 +65,7 @@ def read_settings(given: Mapping[str, Any]) -> GatewaySettings:
     Raises:
         InvalidProfile: a profile cannot be used.
     """
-    profiles = {
-        name: fields if isinstance(fields, Profile) else Profile.of(fields)
-        for name, fields in given.get("profiles", {}).items()
-    }
-    return GatewaySettings(**{**given, "profiles": profiles})
+    settings = GatewaySettings(**given)
+    profiles: Mapping[str, Any] = settings.profiles
+    made = {name: each if isinstance(each, Profile) else Profile.of(each) for name, each in profiles.items()}
+    return replace(settings, profiles=made)

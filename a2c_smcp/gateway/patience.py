@@ -19,6 +19,7 @@ from mcp.client.streamable_http import MCP_SESSION_ID
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, RequestId
 
 from a2c_smcp.utils.backoff import Backoff
+from a2c_smcp.utils.unreachable import why_unreachable
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +71,8 @@ class PatientClient(httpx2.AsyncClient):
                 response = await super().send(request, **options)
             except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
                 if time.monotonic() > until:
-                    return _failed(request, INTERNAL_ERROR, f"cannot reach {_place(request)}: {error}")
+                    reason = why_unreachable([error], None)[0]
+                    return _failed(request, INTERNAL_ERROR, f"cannot reach {_place(request)}: {reason}")
                 self._note(request_id, is_unserved=True)
                 await asyncio.sleep(backoff.next())
                 continue

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Generator
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Generator
 from contextlib import asynccontextmanager
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -44,6 +44,20 @@ async def host_streams() -> AsyncGenerator[tuple[FromHost, ToHost]]:
             await asyncio.gather(*tasks, return_exceptions=True)
             for stream in (put, from_host, to_host, answers):
                 stream.close()
+
+
+async def until(stopped: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
+    """Do work until it ends, or until `stopped` is set."""
+    working = asyncio.ensure_future(work)
+    stopping = asyncio.ensure_future(stopped.wait())
+    try:
+        await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (working, stopping):
+            task.cancel()
+        results = await asyncio.gather(working, stopping, return_exceptions=True)
+    if isinstance(results[0], Exception):
+        raise results[0]
 
 
 @contextlib.contextmanager

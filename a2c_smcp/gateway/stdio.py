@@ -4,37 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import urlsplit
 
 import httpx2
 
-from a2c_smcp.agent.auth import DefaultAgentAuthProvider
-from a2c_smcp.agent.base import SETTLE_SECONDS
-from a2c_smcp.agent.client import AsyncSMCPAgentClient
 from a2c_smcp.errors import (
     ForbiddenError,
     MalformedRequestError,
     NotAuthenticatedError,
     NotConnectedError,
     NotFoundError,
-    OfficeFullError,
-    TimedOutError,
 )
 from a2c_smcp.gateway.bridge import Bridge
-from a2c_smcp.gateway.mounting import AGENT_NAME
-from a2c_smcp.gateway.office import Office
 from a2c_smcp.gateway.patience import PatientClient
-from a2c_smcp.gateway.pipes import host_streams
-from a2c_smcp.gateway.profile import Profile
-from a2c_smcp.gateway.view import View
+from a2c_smcp.gateway.pipes import host_streams, until
 from a2c_smcp.utils.trust import trusting
-
-logger = logging.getLogger(__name__)
+from a2c_smcp.utils.unreachable import why_unreachable
+from a2c_smcp.utils.url import gateway_url
 
 PROBE_SECONDS = 10.0
 
@@ -52,23 +42,11 @@ class Destination:
     api_key: str | None = field(default=None, repr=False)
     api_key_header: str = "x-api-key"
     ca_file: Path | None = None
-    agent_name: str = AGENT_NAME
 
     @property
     def gateway_url(self) -> str:
         """Where the Server serves the office to hosts."""
         return gateway_url(self.url, self.office, self.profile, self.query)
-
-
-def gateway_url(
-    url: str, office: str, profile: str | None = None, query: Mapping[str, str | Sequence[str]] | None = None
-) -> str:
-    """Where a Server serves an office to hosts."""
-    parts = urlsplit(url)
-    scheme = {"ws": "http", "wss": "https"}.get(parts.scheme, parts.scheme)
-    path = "/".join(quote(part, safe="") for part in (office, profile) if part)
-    base = parts._replace(scheme=scheme, query="", fragment="").geturl()
-    return f"{base.rstrip('/')}/mcp/{path}{f'?{urlencode(query, doseq=True)}' if query else ''}"
 
 
 async def serve(to: Destination, stopped: asyncio.Event) -> None:
@@ -81,30 +59,16 @@ async def serve(to: Destination, stopped: asyncio.Event) -> None:
         NotFoundError, MalformedRequestError: there is no such profile, or it cannot be combined with the query.
     """
     async with _http_client(to) as client:
-        if await has_gateway(client, to.gateway_url):
+        if await has_gateway(client, to.gateway_url, to.ca_file):
             async with host_streams() as (from_host, to_host):
-                await _until(stopped, Bridge(to.gateway_url, client).run(from_host, to_host))
+                await until(stopped, Bridge(to.gateway_url, client).run(from_host, to_host))
             return
-    if to.profile is not None:
-        raise NotFoundError(f"{to.url} does not serve MCP hosts, so it has no profile {to.profile!r}")
-    # This process takes the seat itself, and no other host can use the office meanwhile.
-    logger.info("%s does not serve MCP hosts: taking the Agent's seat of %s", to.url, to.office)
-    office = Office(to.office, lambda: _take_seat(to))
-    view = View(office, Profile.of(to.query))
-    try:
-        async with office.seat.used():
-            # Now, so that a wrong key is reported before the host waits for answers. A seat that another Agent has may
-            # be free at the next request; until then, every answer says so.
-            with contextlib.suppress(OfficeFullError):
-                await office.seat.agent()
-            async with host_streams() as (from_host, to_host):
-                options = view.server.create_initialization_options()
-                await _until(stopped, view.server.run(from_host, to_host, options))
-    finally:
-        await office.aclose()
+    from a2c_smcp.gateway.own_seat import serve_from_own_seat  # most Servers have a gateway
+
+    await serve_from_own_seat(to, stopped)
 
 
-async def has_gateway(client: httpx2.AsyncClient, url: str) -> bool:
+async def has_gateway(client: httpx2.AsyncClient, url: str, ca_file: Path | None = None) -> bool:
     """Whether the Server serves offices to hosts.
 
     Raises:
@@ -117,7 +81,7 @@ async def has_gateway(client: httpx2.AsyncClient, url: str) -> bool:
         # A gateway answers that it needs another type: that of a stream.
         answer = await client.get(url, headers={"accept": "application/json"}, timeout=PROBE_SECONDS)
     except httpx2.HTTPError as error:
-        raise NotConnectedError(f"cannot reach {_origin(url)}: {error or type(error).__name__}") from None
+        raise NotConnectedError(f"cannot reach {_origin(url)}: {why_unreachable([error], ca_file)[0]}") from None
     status = answer.status_code
     if status == 401:
         raise NotAuthenticatedError(_reason(answer) or "it requires a key")
@@ -148,36 +112,8 @@ def _origin(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
-async def _take_seat(to: Destination) -> AsyncSMCPAgentClient:
-    auth = DefaultAgentAuthProvider(to.agent_name, to.office, to.api_key, to.api_key_header)
-    agent = AsyncSMCPAgentClient(auth, ca_file=to.ca_file)
-    try:
-        await agent.connect_to_server(to.url)
-        await agent.join_office()
-        with contextlib.suppress(TimedOutError):
-            await agent.wait_for(timeout=SETTLE_SECONDS)
-    except BaseException:
-        await agent.disconnect()
-        raise
-    return agent
-
-
 def _http_client(to: Destination) -> PatientClient:
     headers = {to.api_key_header: to.api_key} if to.api_key else {}
     # A proxy of the environment cannot reach this machine.
     is_here = urlsplit(to.url).hostname in ("localhost", "127.0.0.1", "::1")
     return PatientClient(headers=headers, verify=trusting(to.ca_file), trust_env=not is_here)
-
-
-async def _until(stopped: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
-    """Do work until it ends, or until `stopped` is set."""
-    working = asyncio.ensure_future(work)
-    stopping = asyncio.ensure_future(stopped.wait())
-    try:
-        await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in (working, stopping):
-            task.cancel()
-        results = await asyncio.gather(working, stopping, return_exceptions=True)
-    if isinstance(results[0], Exception):
-        raise results[0]

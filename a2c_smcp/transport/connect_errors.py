@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import socket
-import ssl
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn, cast
 
 import engineio.exceptions
 from socketio.exceptions import ConnectionError as SocketIOConnectionError
 
 from a2c_smcp import errors
-from a2c_smcp.utils.trust import why_untrusted
+from a2c_smcp.utils.unreachable import REFUSED, UNKNOWN_HOST, why_unreachable
 
 # A failed connection raises an error that is both ours and the library's: programs written for python-socketio catch
 # `socketio.exceptions.ConnectionError`. The classes have the names of `a2c_smcp.errors`, so that tracebacks show those.
@@ -79,32 +78,16 @@ def _read_refusal(data: Any) -> tuple[str, int | None] | None:
 
 def explain(problems: Sequence[BaseException], ca_file: str | None) -> str:
     """Why all attempts failed, in words for a person."""
-    # The types of the errors and of their causes decide, because each library wraps them in messages of its own.
-    chain = [error for problem in problems for error in _causes(problem)]
-    # aiohttp wraps the error in one of the same type, which does not have the reason.
-    rejected = [error for error in chain if isinstance(error, ssl.SSLCertVerificationError)]
-    untrusted = next((error for error in rejected if hasattr(error, "verify_code")), None)
-    if untrusted is not None:
-        return why_untrusted(untrusted, ca_file)
-    for kind, words in _IN_PLAIN_WORDS.items():
-        found = next((error for error in chain if isinstance(error, kind)), None)
-        if found is not None:
-            told = found.args[1] if isinstance(found, NoServerError) and len(found.args) > 1 else None
-            reason = cast("dict[str, Any]", told).get("message") if isinstance(told, dict) else None
-            return f"{words}; its answer: {reason}" if isinstance(reason, str) else words
-    return str(problems[-1])
+    words, found = why_unreachable(problems, ca_file, _IN_PLAIN_WORDS)
+    told = found.args[1] if isinstance(found, NoServerError) and len(found.args) > 1 else None
+    reason = cast("dict[str, Any]", told).get("message") if isinstance(told, dict) else None
+    return f"{words}; its answer: {reason}" if isinstance(reason, str) else words
 
 
-def _causes(error: BaseException | None) -> Generator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
-
-
-# The first that occurs in any attempt is reported. An answer precedes a refused connection: where one attempt was
-# answered, it would be wrong to say that nothing is listening.
+# An answer precedes a refused connection: where one attempt was answered, it would be wrong to say that nothing is
+# listening.
 _IN_PLAIN_WORDS: dict[type[BaseException], str] = {
-    socket.gaierror: "unknown host",
+    socket.gaierror: UNKNOWN_HOST,
     NoServerError: NOT_A_SERVER,
-    ConnectionRefusedError: "connection refused: nothing is listening there",
+    ConnectionRefusedError: REFUSED,
 }

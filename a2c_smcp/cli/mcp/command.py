@@ -1,4 +1,4 @@
-"""`a2c mcp`: the options, and `a2c mcp install`."""
+"""`a2c mcp`: serves an office to the host that started it; `a2c mcp install` configures such a host."""
 
 from __future__ import annotations
 
@@ -6,68 +6,36 @@ from typing import Annotated
 
 import typer
 
-from a2c_smcp.cli.mcp.options import (
-    ApiKeyHeader,
-    Computers,
-    Mode,
-    OfficeId,
-    ProfileName,
-    ReadOnly,
-    Servers,
-    Tags,
-    Target,
-    Url,
-)
-from a2c_smcp.cli.options import OUTPUT, ApiKey, CaFile, Json, check_log_level
+from a2c_smcp.cli.mcp.options import Target, takes_target
+from a2c_smcp.cli.options import OUTPUT, Json, check_log_level
 
 app = typer.Typer(invoke_without_command=True)
 
 
 @app.callback()
+@takes_target
 def mcp(
     context: typer.Context,
-    url: Url = None,
-    office: OfficeId = None,
-    api_key: ApiKey = None,
-    api_key_header: ApiKeyHeader = None,
-    ca_file: CaFile = None,
-    profile: ProfileName = None,
-    mode: Mode = None,
-    computers: Computers = None,
-    servers: Servers = None,
-    tags: Tags = None,
-    read_only: ReadOnly = False,
+    *,
+    target: Target,
     log_level: Annotated[
         str, typer.Option(help="debug, info, warning or error, on standard error.", rich_help_panel=OUTPUT)
     ] = "warning",
 ) -> None:
-    """Serve an office as an MCP server to a host that starts commands, such as Claude Desktop.
+    """Serve an office to an MCP host that starts commands, such as Claude Desktop.
 
         a2c mcp --url https://hub.example.com --office acme
 
-    The host starts this command and uses its standard input and output. Hosts that take a URL
-    can use https://hub.example.com/mcp/acme instead. `a2c mcp install` writes the configuration
-    of a host.
+    The host starts this command, and uses its standard input and output. A host
+    that takes a URL can use https://hub.example.com/mcp/acme instead. To write
+    the configuration of a host, use `a2c mcp install`.
 
-    All hosts of an office share one Agent seat. If the Server does not serve MCP hosts, this
-    command takes the seat for its own host.
+    All hosts of an office share one Agent seat. If the Server does not serve
+    MCP hosts, this command takes the seat for its own host.
 
-    Exit codes: 0 the host closed standard input, or a signal; 2 invalid usage; 3 cannot connect
-    to the Server, or the key is not accepted.
+    Exit codes: 0 the host closed standard input, or a signal; 2 invalid usage;
+    3 cannot connect to the Server, or the key is not accepted.
     """
-    target = Target(
-        url=url,
-        office=office,
-        profile=profile,
-        mode=mode,
-        computers=tuple(computers or ()),
-        servers=tuple(servers or ()),
-        tags=tuple(tags or ()),
-        read_only=read_only,
-        api_key=api_key,
-        api_key_header=api_key_header,
-        ca_file=ca_file,
-    )
     if context.invoked_subcommand is not None:
         context.obj = target
         return
@@ -82,22 +50,12 @@ def mcp(
 
 
 @app.command()
+@takes_target
 def install(
     context: typer.Context,
-    host: Annotated[
-        str, typer.Argument(help="claude-desktop, claude-code, cursor, vscode or codex.", metavar="HOST")
-    ],
-    url: Url = None,
-    office: OfficeId = None,
-    api_key: ApiKey = None,
-    api_key_header: ApiKeyHeader = None,
-    ca_file: CaFile = None,
-    profile: ProfileName = None,
-    mode: Mode = None,
-    computers: Computers = None,
-    servers: Servers = None,
-    tags: Tags = None,
-    read_only: ReadOnly = False,
+    host: Annotated[str, typer.Argument(help="claude-desktop, claude-code, cursor, vscode or codex.", metavar="HOST")],
+    *,
+    target: Target,
     name: Annotated[str, typer.Option(help="Name of the MCP server in the host.")] = "a2c",
     http: Annotated[
         bool, typer.Option("--http", help="Let the host connect to the URL itself, instead of starting `a2c mcp`.")
@@ -109,24 +67,14 @@ def install(
 
         a2c mcp install cursor --url https://hub.example.com --office acme
 
-    Everything else in the host's file stays as it is, and the first change keeps a copy beside it.
-    A key (A2C_API_KEY) is stored in the file. If the file cannot be changed without losing
-    something, the command prints what to add to it, and exits with code 1.
+    Everything else in the host's file stays as it is. The first change keeps a
+    copy of the file beside it. A key (A2C_API_KEY) is stored in the file.
+
+    If the file cannot be changed without losing something, this command prints
+    what to add to it, and exits with code 1.
     """
     from a2c_smcp.cli.mcp.install import install as write
 
-    own = Target(
-        url=url,
-        office=office,
-        profile=profile,
-        mode=mode,
-        computers=tuple(computers or ()),
-        servers=tuple(servers or ()),
-        tags=tuple(tags or ()),
-        read_only=read_only,
-        api_key=api_key,
-        api_key_header=api_key_header,
-        ca_file=ca_file,
-    )
-    target = own.or_else(context.obj) if isinstance(context.obj, Target) else own
-    write(host, target.checked(), name, http=http, only_print=only_print, as_json=as_json)
+    # Options may also be given before `install`.
+    target = target.or_else(context.obj).checked()
+    write(host, target, name, http=http, only_print=only_print, as_json=as_json)
