@@ -102,16 +102,19 @@ class WarmProcess(LineProcess):
     """A running `a2c`, or a program in Python, that does not repeat the imports where the system can fork."""
 
     def _start(self, command: Command, env: dict[str, str], cwd: Path | None) -> subprocess.Popen[str]:
-        return _start_warm(command, env, cwd or Path.cwd())
+        return start_warm(command, env, cwd)
 
     def type(self, text: str = "") -> None:
         """Give the program the whole of its standard input, which is small."""
         _type(self.process, text)
 
 
-def _start_warm(command: Command, env: dict[str, str], cwd: Path, *, is_apart: bool = False) -> subprocess.Popen[str]:
+def start_warm(
+    command: Command, env: dict[str, str], cwd: Path | None = None, *, is_apart: bool = False
+) -> subprocess.Popen[str]:
     """Start `a2c` and its arguments, or `python`, `-c` and a program; standard error goes to standard output unless it
     `is_apart`."""
+    cwd = cwd or Path.cwd()
     # aiohttp reads the certificates that it trusts when it is imported, which the fork server has done.
     if sys.platform == "win32" or "SSL_CERT_FILE" in env:
         program = A2C if command[0] == "a2c" else [sys.executable]
@@ -165,7 +168,7 @@ def a2c(
 ) -> subprocess.CompletedProcess[str]:
     """Run a command that ends by itself."""
     command = ["a2c", *arguments]
-    process = _start_warm(command, environment(env), cwd or Path.cwd(), is_apart=True)
+    process = start_warm(command, environment(env), cwd, is_apart=True)
     assert process.stdout is not None
     assert process.stderr is not None
     with process.stdout, process.stderr, ThreadPoolExecutor(1) as reader:
