@@ -147,11 +147,26 @@ async def test_where_all_is_well_it_says_so_and_leaves_nothing_behind(tmp_path: 
     assert said.find("^Python 3")
     assert said.find("WebSocket works")
     assert said.find("clocks .* agree")
+    assert said.find("^MCP hosts can use an office at http://.*/mcp/office$")
     assert said.find("raw is ready, MCP 2025-11-25, 15 tools; it took")
     assert said.find("shelf is ready, .* 2 windows, 1 document")
     assert came["computer"].startswith("a2c-doctor-")
     assert went == came
     assert [member["name"] for member in room["sessions"]] == ["agent"]
+
+
+def test_the_gateway_for_mcp_hosts_is_checked_with_the_key(open_server: str, tmp_path: Path) -> None:
+    assert doctor(url=open_server).find("^MCP hosts can use an office at .*/mcp/OFFICE$")["level"] == "ok"
+    made = a2c("keys", "add", "pc", "--office", "office", "--role", "computer", "--file", "keys.toml", cwd=tmp_path)
+    with server_process("--keys-file", str(tmp_path / "keys.toml")) as server:
+        said = doctor(url=server.url, api_key=made.stdout.split()[0], office="office")
+        assert said.find("^MCP hosts cannot use .* does not allow an Agent")["level"] == "note"
+        assert not [found for found in doctor(url=server.url, api_key="wrong").findings if "MCP hosts" in found["text"]]
+    with server_process("--no-mcp") as server:
+        assert doctor(url=server.url).find("^the Server does not serve MCP hosts")["level"] == "note"
+    with server_process("--mcp-allowed-hosts", "hub.example.com") as server:
+        told = doctor(url=server.url).find("^MCP hosts cannot use")
+        assert (told["level"], told["advice"]) == ("note", "start the Server with --mcp-allowed-hosts")
 
 
 def test_a_person_reads_problems_first_with_advice_and_a_count(tmp_path: Path) -> None:

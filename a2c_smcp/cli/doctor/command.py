@@ -88,7 +88,7 @@ def doctor(
 
         a2c doctor --url https://hub.example.com --office acme --config mcp.json
 
-    Checks this machine, the Server at --url, the MCP servers of --config, and
+    Checks this machine, the Server at --url and its gateway for MCP hosts, the MCP servers of --config, and
     the cluster in --redis. Changes nothing and prints no secrets. With --office, it joins the office as
     a Computer without tools, then leaves.
 

@@ -118,17 +118,19 @@ class _Visitor(Computer):
         return []
 
 
-async def check_admission(options: Options, report: Report, transports: list[str], *, is_clock_wrong: bool) -> None:
-    """Connect with the key, and join the office if one is given."""
+async def check_admission(options: Options, report: Report, transports: list[str], *, is_clock_wrong: bool) -> bool:
+    """Connect with the key, and join the office if one is given; whether the Server accepts the key."""
     # Real clients, not a copy of their handshake: what works here works for a Computer and an Agent. Without
     # reconnection, so that the first answer of the Server is the finding.
     visitor = _Visitor(options.name or _any_name())
     client = SMCPComputerClient(computer=visitor, ca_file=options.ca_file, reconnection=False)
     try:
-        if await _enter(client, options, report, transports, is_clock_wrong) and options.office is not None:
+        is_accepted = await _enter(client, options, report, transports, is_clock_wrong)
+        if is_accepted and options.office is not None:
             refusal = await _visit(client, visitor, options.office, report)
             if refusal is not None:
                 await _look_closer(options, report, transports, visitor.name, options.office, refusal)
+        return is_accepted
     finally:
         await client.disconnect()
         await visitor.shutdown()

@@ -10,6 +10,7 @@ import aiohttp
 from a2c_smcp.cli.doctor.credentials import check_admission
 from a2c_smcp.cli.doctor.engineio_client import PATH, Answer, Line, session
 from a2c_smcp.cli.doctor.findings import Report
+from a2c_smcp.cli.doctor.gateway import check_gateway
 from a2c_smcp.cli.doctor.options import Address, Options
 from a2c_smcp.cli.doctor.reachability import Trust, dial
 from a2c_smcp.utils.text import printable
@@ -56,7 +57,10 @@ async def check_server(options: Options, report: Report) -> None:
         return
     if passes is not None:
         report.now("checking the key")
-        await check_admission(options, report, passes, is_clock_wrong=clock is not None and abs(clock) > LEEWAY)
+        is_clock_wrong = clock is not None and abs(clock) > LEEWAY
+        if await check_admission(options, report, passes, is_clock_wrong=is_clock_wrong):
+            report.now("checking the gateway for MCP hosts")
+            await check_gateway(options, report)
 
 
 def _look_at(url: str, place: Address, options: Options, report: Report) -> None:
