@@ -17,7 +17,7 @@ help:  ## Show this.
 run: .venv/.runtime  ## Start everything on this machine, and have an Agent show you around.
 	$(BIN)/a2c up --tour $(ARGS)
 
-test: check .venv/.javascript .venv/.old-mcp .venv/.programs  ## Check the code, then run every test.
+test: check .venv/.javascript .venv/.environments .venv/.programs  ## Check the code, then run every test.
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 quick: lint types-Linux quick-tests  ## Lint, types, and the tests without processes and network, in less than a minute.
@@ -85,6 +85,6 @@ clean:  ## Remove what the other commands made.
 	$(BIN)/python scripts/programs.py
 	@touch $@
 
-.venv/.old-mcp: .venv/.development scripts/old_mcp.py
-	$(BIN)/python scripts/old_mcp.py
+.venv/.environments: .venv/.development scripts/environments.py
+	$(BIN)/python scripts/environments.py
 	@touch $@

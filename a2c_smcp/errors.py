@@ -120,12 +120,33 @@ class LoginRefusedError(SMCPError, code=4007, summary="login refused"):
     `auth_hint`."""
 
 
-class MCPServerNotFoundError(NotFoundError, code=4014, summary="MCP server unknown"):
-    """The Computer has no MCP server of this name, or the server is not ready."""
+class VersionRefusedError(SMCPError, code=4008, summary="A2C-SMCP version not supported"):
+    """The Server does not accept the client's version of the protocol. `details` has the versions of both."""
+
+
+class MCPServerNotFoundError(NotFoundError, code=4014, summary="MCP server or skill unknown"):
+    """The Computer has no MCP server of this name, or the server is not ready; or it has no such skill."""
 
 
 class CapabilityMissingError(SMCPError, code=4015, summary="not offered by the MCP server"):
     """The MCP server does not offer what was requested; `details.capability` names it."""
+
+
+class SkillNameError(SMCPError, code=4016, summary="bad skill name"):
+    """The name of a skill is not valid; `details.name` repeats it."""
+
+
+class SkillFileError(SMCPError, code=4017, summary="skill file unavailable"):
+    """A file of a skill cannot be read; `details.reason` is `traversal`, `forbidden`, `not_found` or `too_large`."""
+
+
+class BlobUnavailableError(SMCPError, code=4018, summary="binary unavailable"):
+    """A binary cannot be fetched; `details.reason` is `invalid_handle`, `forbidden`, `gone` or `range`."""
+
+
+class UploadRefusedError(SMCPError, code=4019, summary="upload refused"):
+    """An upload is rejected; `details.reason` is `invalid_upload`, `invalid_declaration`, `range`, `too_large`, `busy`,
+    `forbidden`, `integrity` or `io_error`."""
 
 
 class OfficeFullError(SMCPError, code=4101, summary="office already has an Agent"):
@@ -142,6 +163,14 @@ class NotInOfficeError(SMCPError, code=4103, summary="sender not in an office"):
 
 class CrossOfficeError(SMCPError, code=4104, summary="cross-office access refused"):
     """The target is in another office."""
+
+
+class InAnotherOfficeError(ForbiddenError):
+    """An Agent is in one office at a time. Dialects that have a code of its own for this send 4106."""
+
+
+class NameTakenError(ForbiddenError):
+    """Another member of the office has this name."""
 
 
 class HiddenOfficeError(NotFoundError):

@@ -32,6 +32,10 @@ LIST_PROMPTS_EVENT: Final = "client:list_prompts"
 GET_PROMPT_EVENT: Final = "client:get_prompt"
 GET_RESOURCES_EVENT: Final = "client:get_resources"
 WATCH_RESOURCE_EVENT: Final = "client:watch_resource"
+GET_BLOB_EVENT: Final = "client:get_blob"
+PUT_BLOB_EVENT: Final = "client:put_blob"
+GET_SKILLS_EVENT: Final = "client:get_skills"
+GET_SKILL_EVENT: Final = "client:get_skill"
 
 # ----------------------------------------------------------------------------------------- events: any client -> Server
 JOIN_OFFICE_EVENT: Final = "server:join_office"
@@ -40,9 +44,13 @@ UPDATE_CONFIG_EVENT: Final = "server:update_config"
 UPDATE_TOOL_LIST_EVENT: Final = "server:update_tool_list"
 UPDATE_DESKTOP_EVENT: Final = "server:update_desktop"
 UPDATE_FINDER_EVENT: Final = "server:update_finder"
+UPDATE_RESOURCES_EVENT: Final = "server:update_resources"
+UPDATE_PROMPTS_EVENT: Final = "server:update_prompts"
+UPDATE_SKILLS_EVENT: Final = "server:update_skills"
 UPDATE_RESOURCE_EVENT: Final = "server:update_resource"
 CANCEL_TOOL_CALL_EVENT: Final = "server:tool_call_cancel"
 TOOL_CALL_PROGRESS_EVENT: Final = "server:tool_call_progress"
+TOOL_CALL_LOG_EVENT: Final = "server:tool_call_log"
 LIST_ROOM_EVENT: Final = "server:list_room"
 
 # -------------------------------------------------------------------------------------- notifications: Server -> office
@@ -52,11 +60,15 @@ UPDATE_CONFIG_NOTIFICATION: Final = "notify:update_config"
 UPDATE_TOOL_LIST_NOTIFICATION: Final = "notify:update_tool_list"
 UPDATE_DESKTOP_NOTIFICATION: Final = "notify:update_desktop"
 UPDATE_FINDER_NOTIFICATION: Final = "notify:update_finder"
+UPDATE_RESOURCES_NOTIFICATION: Final = "notify:update_resources"
+UPDATE_PROMPTS_NOTIFICATION: Final = "notify:update_prompts"
+UPDATE_SKILLS_NOTIFICATION: Final = "notify:update_skills"
 UPDATE_RESOURCE_NOTIFICATION: Final = "notify:update_resource"
 CANCEL_TOOL_CALL_NOTIFICATION: Final = "notify:tool_call_cancel"
 
 # -------------------------------------------------------------------------- notifications: Server -> the office's Agent
 TOOL_CALL_PROGRESS_NOTIFICATION: Final = "notify:tool_call_progress"
+TOOL_CALL_LOG_NOTIFICATION: Final = "notify:tool_call_log"
 
 
 # --------------------------------------------------------------------------------------------------------------- errors
@@ -89,7 +101,12 @@ class InputResponse(TypedDict):
 class ToolCallReq(AgentCallData):
     """`input_responses` and `request_state` continue a call that asked for input; without them, a call begins.
 
-    `traceparent` (W3C Trace Context) is passed on to the MCP server.
+    `traceparent` (W3C Trace Context) is passed on to the MCP server. An Agent that makes calls for several users names
+    the user as `principal`, for logs, and so that the question of a call does not reach another user. With a
+    `log_level`, it gets the log messages of this level and above that the MCP server writes during the call.
+
+    With `max_inline_bytes`, the Computer replaces each binary that is larger by a handle, and the Agent fetches it with
+    `client:get_blob`. Without it, the result contains every binary.
     """
 
     tool_name: str
@@ -98,6 +115,9 @@ class ToolCallReq(AgentCallData):
     input_responses: NotRequired[dict[str, InputResponse] | None]
     request_state: NotRequired[str | None]
     traceparent: NotRequired[str | None]
+    principal: NotRequired[str | None]
+    log_level: NotRequired[str | None]
+    max_inline_bytes: NotRequired[int | None]
 
 
 class InputRequest(TypedDict):
@@ -140,6 +160,8 @@ class SMCPTool(TypedDict):
     description: str
     params_schema: dict[str, Any]
     return_schema: dict[str, Any] | None
+    bundle_id: NotRequired[str]
+    """The identity of its MCP server, which the configuration has, too; Computers before A2C-SMCP 0.3 send none."""
     meta: NotRequired[Attributes]
 
 
@@ -216,10 +238,12 @@ class GetFinderRet(TypedDict):
 
 
 class ReadResourceReq(AgentCallData):
-    """`mcp_server` may be left out where only one MCP server has the resource."""
+    """`mcp_server` may be left out where only one MCP server has the resource. `max_inline_bytes` is that of
+    `ToolCallReq`."""
 
     uri: str
     mcp_server: NotRequired[str | None]
+    max_inline_bytes: NotRequired[int | None]
 
 
 # The keys in camel case are those of MCP: the Computer passes such objects on as the MCP server wrote them.
@@ -325,11 +349,17 @@ class ListPromptsRet(TypedDict):
 
 
 class GetPromptReq(AgentCallData):
-    """`mcp_server` may be left out where only one MCP server has a prompt of this name."""
+    """`mcp_server` may be left out where only one MCP server has a prompt of this name.
+
+    An Agent that can answer questions sends `input_responses`: none at first. The answer may then have no messages and
+    `meta.a2c_input_required`. The same request with the answers and the `request_state` continues.
+    """
 
     name: str
     arguments: NotRequired[dict[str, str] | None]
     mcp_server: NotRequired[str | None]
+    input_responses: NotRequired[dict[str, InputResponse] | None]
+    request_state: NotRequired[str | None]
 
 
 class GetPromptRet(TypedDict):
@@ -382,6 +412,95 @@ class CompleteRet(TypedDict):
     req_id: str
 
 
+class GetBlobReq(AgentCallData):
+    """A part of a binary, from `chunk_offset` on. Any part can be requested, also several at once."""
+
+    blob_handle: str
+    chunk_offset: NotRequired[int | None]
+    max_chunk_bytes: NotRequired[int | None]
+
+
+class GetBlobRet(TypedDict):
+    """`blob` is the part in base64; `total_size` and `sha256` describe the whole binary."""
+
+    blob_handle: str
+    mime_type: str
+    total_size: int
+    sha256: str
+    chunk_offset: int
+    eof: bool
+    blob: str
+    req_id: str
+
+
+class PutBlobReq(AgentCallData):
+    """A part of an upload. The first part declares `total_size` and `sha256`; all others name the `upload_id`."""
+
+    chunk_offset: int
+    eof: bool
+    blob: str
+    upload_id: NotRequired[str | None]
+    total_size: NotRequired[int | None]
+    sha256: NotRequired[str | None]
+    name_hint: NotRequired[str | None]
+
+
+class PutBlobRet(TypedDict):
+    """`landing_path`, `total_size` and `sha256` are in the answer to the last part."""
+
+    upload_id: str
+    chunk_offset: int
+    req_id: str
+    landing_path: NotRequired[str]
+    total_size: NotRequired[int]
+    sha256: NotRequired[str]
+
+
+class GetSkillsReq(AgentCallData):
+    pass
+
+
+class SkillReference(TypedDict):
+    """A skill of a Computer: a folder with a `SKILL.md`. Further keys are kept."""
+
+    name: str
+    source: str
+    path: str
+    description: str
+    uri: NotRequired[str]
+    license: NotRequired[str]
+    compatibility: NotRequired[str]
+    allowed_tools: NotRequired[list[str]]
+    version: NotRequired[str]
+    skill_metadata: NotRequired[dict[str, Any]]
+    tags: NotRequired[list[str]]
+
+
+class GetSkillsRet(TypedDict):
+    skills: list[SkillReference]
+    req_id: str
+
+
+class GetSkillReq(AgentCallData):
+    """`rel_path` names a file of the skill; without it, its `SKILL.md`."""
+
+    name: str
+    rel_path: NotRequired[str | None]
+
+
+class GetSkillRet(TypedDict):
+    """A file of a skill: a short text as `body`, anything else as `blob_handle`."""
+
+    name: str
+    rel_path: str
+    mime_type: str
+    total_size: int
+    sha256: str
+    req_id: str
+    body: NotRequired[str]
+    blob_handle: NotRequired[str]
+
+
 class GetComputerConfigReq(AgentCallData):
     pass
 
@@ -398,7 +517,7 @@ class LeaveOfficeReq(TypedDict):
 
 
 class UpdateComputerConfigReq(TypedDict):
-    """`server:update_config`, `update_tool_list`, `update_desktop` and `update_finder`: the sender's own name."""
+    """Any `server:update_*` that announces a change of the Computer: the sender's own name."""
 
     computer: str
 
@@ -427,6 +546,22 @@ class ToolCallProgress(TypedDict):
     message: NotRequired[str | None]
 
 
+class LogEntry(TypedDict):
+    """A log message of an MCP server, as it wrote it."""
+
+    level: str
+    data: Any
+    logger: NotRequired[str | None]
+
+
+class ToolCallLog(TypedDict):
+    """`server:tool_call_log` and `notify:tool_call_log`: what the MCP server wrote during the call `req_id`."""
+
+    computer: str
+    req_id: str
+    messages: list[LogEntry]
+
+
 class ListRoomReq(TypedDict):
     agent: str
     req_id: str
@@ -434,10 +569,15 @@ class ListRoomReq(TypedDict):
 
 
 class SessionInfo(TypedDict):
+    """`a2c_version` is the version of the protocol that the member named when it connected; `a2c_stack` that of this
+    project, if the member is one of its clients."""
+
     sid: str
     name: str
     role: Role
     office_id: str
+    a2c_version: NotRequired[str]
+    a2c_stack: NotRequired[str]
 
 
 class ListRoomRet(TypedDict):
@@ -477,6 +617,10 @@ class UpdateFinderNotification(TypedDict):
     computer: str
 
 
+class UpdateSkillsNotification(TypedDict):
+    computer: str
+
+
 class UpdateResourceNotification(TypedDict):
     """A resource that the Agent watches changed."""
 
@@ -492,7 +636,10 @@ class CancelToolCallNotification(TypedDict):
 
 # --------------------------------------------------------------------------------------------- configuration and inputs
 class BaseMCPServerConfig(TypedDict):
+    """`bundle_id` is the identity of the MCP server, for which its name is only a label."""
+
     name: str
+    bundle_id: NotRequired[str]
     disabled: bool
     forbidden_tools: list[str]
     tool_meta: dict[str, ToolMeta]
@@ -559,9 +706,16 @@ class MCPServerPromptStringInput(MCPServerInputBase):
     password: NotRequired[bool | None]
 
 
+class PickOption(TypedDict):
+    """An option whose `label` a person sees."""
+
+    label: str
+    value: str
+
+
 class MCPServerPickStringInput(MCPServerInputBase):
     type: Literal["pickString"]
-    options: list[str]
+    options: list[str | PickOption]
     default: NotRequired[str | None]
 
 

@@ -15,6 +15,7 @@ from benchmarks import (
     desktop,
     documents,
     finder,
+    gateway,
     idle,
     imports,
     joining,
@@ -31,9 +32,10 @@ from benchmarks.support import Row, table
 SERVER = ("joining", "members", "room", "relay", "progress")
 COMPUTER = ("calls", "tools", "desktop", "finder", "starting", "idle")
 AGENT = ("asking", "storm", "imports")
+GATEWAY = ("gateway",)
 DOCUMENTS = ("documents",)
 CLUSTER = ("cluster",)
-PARTS = (*SERVER, *CLUSTER, *COMPUTER, *AGENT, *DOCUMENTS)
+PARTS = (*SERVER, *CLUSTER, *COMPUTER, *AGENT, *GATEWAY, *DOCUMENTS)
 
 
 def main() -> int:
@@ -75,6 +77,8 @@ def main() -> int:
         rows += asking.measure(asking.QUICK if options.quick else asking.FULL, floor)
     if options.only in (None, "storm"):
         rows += uvloop.run(storm.measure(starts=1 if options.quick else 3))
+    if options.only in (None, "gateway"):
+        rows += uvloop.run(gateway.measure(gateway.QUICK if options.quick else gateway.FULL))
     if options.only in (None, "imports"):
         rows += imports.measure(rounds=3 if options.quick else 15)
     if options.only in (None, "documents"):

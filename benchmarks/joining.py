@@ -37,7 +37,7 @@ class SilentWorld:
         return EVERYTHING
 
     def handshake(self, sid: str) -> Handshake:
-        return Handshake(_LIMITS.message_bytes)
+        return Handshake(_LIMITS.message_bytes, _LIMITS.tool_timeout)
 
     def is_connected(self, sid: str) -> bool:
         return True
@@ -56,6 +56,18 @@ class SilentWorld:
 
     def call(self, call: Call) -> Any:
         raise RuntimeError("nobody is called by joining")
+
+    def end_call(self, caller: str, req_id: str) -> None:
+        pass
+
+    def read_ack(self, ack: Any) -> Any:
+        return ack
+
+    def size_of(self, ack: Any) -> int:
+        return 0
+
+    def now(self) -> float:
+        return 0.0
 
 
 def measure(batches: int) -> list[Row]:

@@ -31,6 +31,7 @@ from a2c_smcp.server.settings import ServerSettings
 
 HOST = "127.0.0.1"
 _LIMITS = Limits(requests_per_second=0)
+_UNLIMITED = {"requests_per_second": 0}
 
 
 class _Json:
@@ -98,7 +99,7 @@ def serve(kind: str, *options: str) -> None:
     if kind == "node":
         app: Any = create_app(limits=_LIMITS, redis=options[0], redis_prefix=options[1])
     else:
-        app = create_app(limits=_LIMITS) if kind == "ours" else floor_app(FLOORS[kind])
+        app = create_app(limits=_LIMITS, mcp_options=_UNLIMITED) if kind == "ours" else floor_app(FLOORS[kind])
     settings = ServerSettings.load({"host": HOST, "max_message_bytes": _LIMITS.message_bytes})
     config = uvicorn_config(app, settings)
     if kind in FLOORS:

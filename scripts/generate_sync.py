@@ -32,7 +32,9 @@ NAMES = {
     "asyncio.current_task": "threading.current_thread",
     "asyncio": "threading",
     "asynccontextmanager": "contextmanager",
+    "beside_async": "beside",
     "run_async": "run",
+    "together_async": "together",
 }
 """Names that differ in another way than `AsyncThing` and `SyncThing`, or `async_module` and `sync_module`."""
 
@@ -49,6 +51,16 @@ class Pair:
 PAIRS = (
     Pair("a2c_smcp/transport/async_internals.py", "a2c_smcp/transport/sync_internals.py", {}),
     Pair("a2c_smcp/transport/async_client.py", "a2c_smcp/transport/sync_client.py", {}),
+    Pair(
+        "a2c_smcp/agent/async_binaries.py",
+        "a2c_smcp/agent/sync_binaries.py",
+        {"This is the form for programs with an event loop.": "This is the form for programs without an event loop."},
+    ),
+    Pair(
+        "a2c_smcp/agent/async_skills.py",
+        "a2c_smcp/agent/sync_skills.py",
+        {"This is the form for programs with an event loop.": "This is the form for programs without an event loop."},
+    ),
     Pair(
         "a2c_smcp/agent/async_resources.py",
         "a2c_smcp/agent/sync_resources.py",

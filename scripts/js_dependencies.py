@@ -18,7 +18,8 @@ FOLDER = Path(__file__).parent.parent / "tests" / "js"
 def main() -> int:
     """Install once; a second run finds everything in place."""
     wanted: dict[str, str] = json.loads((FOLDER / "package.json").read_text("utf-8"))["dependencies"]
-    if all(_installed_version(name) == version for name, version in wanted.items()):
+    # Of a package under another name ("npm:name@version"), the version is at the end.
+    if all(_installed_version(name) == version.rpartition("@")[2] for name, version in wanted.items()):
         return 0
     npm = [shutil.which("npm") or ""]
     if not npm[0]:

@@ -43,9 +43,10 @@ def test_every_module_that_the_page_names_exists() -> None:
     assert not [place for place in named if not (ROOT / place).exists()]
 
 
-def test_there_are_four_journeys() -> None:
+def test_there_are_five_journeys() -> None:
     assert [journey.title for journey in JOURNEYS] == [
         "A tool call",
+        "A tool call of an MCP host",
         "A page of the Finder",
         "A changed resource",
         "A page of a PDF file",

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from typer.main import get_command
 from a2c_smcp.cli.main import app
 from a2c_smcp.computer.config.files import load_config
 from a2c_smcp.protocol.limits import Limits
-from a2c_smcp.server.app import transport_limit
+from a2c_smcp.server.app import LOGIN_PATHS, transport_limit
 from a2c_smcp.server.settings import ServerSettings
 from tests.support.process import server_process
 
@@ -232,14 +233,18 @@ def test_a_container_can_do_little(name: str) -> None:
 # -------------------------------------------------------------------------------------------------------------- proxies
 
 
+PUBLIC = {"/socket.io/", "/mcp/", "/healthz", "/readyz"}
+
+
 def test_proxies_lead_to_the_server_and_keep_its_metrics() -> None:
     port = ServerSettings.load({}, DEPLOY / "systemd" / "server.toml").port
     nginx = (DEPLOY / "nginx.conf").read_text("utf-8")
     assert f"server 127.0.0.1:{port};" in nginx
-    assert set(re.findall(r"location (?:= )?(\S+) \{\s*proxy_pass", nginx)) == {"/socket.io/", "/healthz", "/readyz"}
+    assert set(re.findall(r"location (?:= )?(\S+) \{\s*proxy_pass", nginx)) == PUBLIC
     caddy = (DEPLOY / "Caddyfile").read_text("utf-8")
     assert f"{{$A2C_UPSTREAM:127.0.0.1:{port}}}" in caddy
     assert "@public path /socket.io/* /healthz /readyz" in caddy
+    assert "handle /mcp/* {" in caddy
 
 
 def test_proxies_let_pass_what_the_server_would_read() -> None:
@@ -247,10 +252,24 @@ def test_proxies_let_pass_what_the_server_would_read() -> None:
     nginx = (DEPLOY / "nginx.conf").read_text("utf-8")
     caddy = (DEPLOY / "Caddyfile").read_text("utf-8") + CLUSTER["Caddyfile"]
     megabytes = re.findall(r"client_max_body_size (\d+)m;", nginx) + re.findall(r"max_size (\d+)MiB", caddy)
-    assert len(megabytes) == 3
+    assert len(megabytes) == 6
     assert all(int(size) * 2**20 >= limit for size in megabytes)
     assert "proxy_set_header Upgrade $http_upgrade;" in nginx
     assert "proxy_set_header Connection $a2c_connection;" in nginx
+
+
+def test_mcp_hosts_can_log_in_through_every_proxy() -> None:
+    envoy = re.compile(envoy_routes()[1]["match"]["safe_regex"]["regex"])
+    nginx = re.search(r"location ~ (\S+) \{", (DEPLOY / "nginx.conf").read_text("utf-8"))
+    assert nginx is not None
+    haproxy = [*re.findall(r"\{ path(?:_beg)? (/[^}]+) \}", CLUSTER["haproxy.cfg"])]
+    for path in LOGIN_PATHS:
+        assert envoy.fullmatch(path), path
+        assert re.match(nginx[1], path), path
+        assert any(path.startswith(each) for each in " ".join(haproxy).split()), path
+        for caddy in ((DEPLOY / "Caddyfile").read_text("utf-8"), CLUSTER["Caddyfile"]):
+            (listed,) = re.findall("@logins path (.*)", caddy)
+            assert any(fnmatch(path, each) for each in listed.split()), path
 
 
 def test_proxies_of_a_cluster_lead_to_the_same_two_servers() -> None:
@@ -268,10 +287,16 @@ def test_the_upstream_of_a_cluster_takes_the_place_of_the_one_server() -> None:
 
 
 def test_proxies_that_are_not_run_in_tests_choose_by_office_and_otherwise_by_address() -> None:
-    rules = re.findall(r"http-request set-var\((\S+)\) (src|url_param\(office\))", CLUSTER["haproxy.cfg"])
-    assert rules == [("txn.member_of", "src"), ("txn.member_of", "url_param(office)")]
+    rules = re.findall(
+        r"http-request set-var\((\S+)\) (src|url_param\(office\)|path,field\(3,/\))", CLUSTER["haproxy.cfg"]
+    )
+    assert rules == [("txn.member_of", chosen) for chosen in ("src", "url_param(office)", "path,field(3,/)")]
     assert "balance hash var(txn.member_of)\n    hash-type consistent\n" in CLUSTER["haproxy.cfg"]
-    assert envoy_route()["route"]["hash_policy"] == [
+    of_hosts, of_others = envoy_routes()
+    (policy,) = of_hosts["route"]["hash_policy"]
+    rewrite = policy["header"]["regex_rewrite"]
+    assert re.sub(rewrite["pattern"]["regex"], rewrite["substitution"], "/mcp/acme/lab?mode=direct") == "acme"
+    assert of_others["route"]["hash_policy"] == [
         {"query_parameter": {"name": "office"}, "terminal": True},
         {"connection_properties": {"source_ip": True}},
     ]
@@ -279,22 +304,24 @@ def test_proxies_that_are_not_run_in_tests_choose_by_office_and_otherwise_by_add
 
 def test_proxies_of_a_cluster_keep_metrics_and_ask_whether_a_server_is_ready() -> None:
     assert "@public path /socket.io/* /healthz /readyz" in CLUSTER["Caddyfile"]
+    assert "handle /mcp/* {" in CLUSTER["Caddyfile"]
     assert "health_uri /readyz" in CLUSTER["Caddyfile"]
-    assert "404 unless { path_beg /socket.io/ } || { path /healthz /readyz }" in CLUSTER["haproxy.cfg"]
+    assert "404 unless { path_beg /socket.io/ /mcp/ } || { path /healthz /readyz }" in CLUSTER["haproxy.cfg"]
     assert "option httpchk GET /readyz" in CLUSTER["haproxy.cfg"]
-    public = re.compile(envoy_route()["match"]["safe_regex"]["regex"])
+    of_hosts, of_others = envoy_routes()
+    assert of_hosts["match"] == {"prefix": "/mcp/"}
+    public = re.compile(of_others["match"]["safe_regex"]["regex"])
     assert all(public.fullmatch(path) for path in ("/socket.io/", "/healthz", "/readyz"))
     assert not public.fullmatch("/metrics")
     (servers,) = yaml.safe_load(CLUSTER["envoy.yaml"])["static_resources"]["clusters"]
     assert servers["health_checks"][0]["http_health_check"] == {"path": "/readyz"}
 
 
-def envoy_route() -> dict[str, Any]:
-    """The one route of Envoy's configuration."""
+def envoy_routes() -> list[dict[str, Any]]:
+    """The routes of Envoy's configuration: of MCP hosts, and of everything else that is public."""
     (listener,) = yaml.safe_load(CLUSTER["envoy.yaml"])["static_resources"]["listeners"]
     manager = listener["filter_chains"][0]["filters"][0]["typed_config"]
-    (route,) = manager["route_config"]["virtual_hosts"][0]["routes"]
-    return route
+    return manager["route_config"]["virtual_hosts"][0]["routes"]
 
 
 # ----------------------------------------------------------------------------------------------------------- the README

@@ -43,6 +43,7 @@ REASONS = {
     "it installs packages",
     "it needs Docker",
     "it needs Redis",
+    "it needs the host",
     "it needs a remote MCP server",
 }
 """Why a block may be left alone."""
@@ -77,7 +78,8 @@ def quiet_server() -> Generator[str]:
 def demo_office() -> Generator[str]:
     """A Server, and `my-laptop` in the office `demo`, as in the other terminals of the pages; the Server's address."""
     flags = ("--config", "examples/mcp.json", "--office", "demo", "--name", "my-laptop")
-    with running("async") as server:
+    # The pages share the office: a host on one page must not keep the Agent's seat from the next page.
+    with running("async", mcp_options={"linger": 0.0}) as server:
         command = ["a2c", "computer", "--no-interactive", "--url", server.url, *flags]
         with contextlib.closing(WarmProcess(command, cwd=ROOT)) as computer:
             computer.wait_for("in office demo")

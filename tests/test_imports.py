@@ -1,5 +1,5 @@
 """Imports point one way: smcp, errors, utils <- protocol <- server | agent | computer <- cli; wire <- server;
-protocol <- transport <- agent | computer; errors, utils <- a2c_documents <- cli.
+protocol <- transport <- agent | computer; agent <- gateway <- cli; errors, utils <- a2c_documents <- cli.
 
 Inside the Computer: config <- mcp <- hosting <- offer <- computer.py <- socketio."""
 
@@ -27,8 +27,9 @@ ALLOWED = {
     "server": BASE | {"protocol", "wire"},
     "agent": BASE | {"protocol", "transport"},
     "computer": BASE | {"protocol", "transport"},
+    "gateway": BASE | {"protocol", "agent"},
     "": {""},
-    "cli": BASE | {"protocol", "wire", "server", "agent", "computer"},
+    "cli": BASE | {"protocol", "wire", "server", "agent", "computer", "gateway"},
 }
 CORE_REFUSES = {"socketio", "engineio", "mcp", "asyncio", "redis", "uvicorn", "threading"}
 modules = sorted(PACKAGE.rglob("*.py"))
@@ -147,6 +148,12 @@ def test_libraries_of_a_client_are_imported_when_it_connects(module: str) -> Non
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
 
 
+@pytest.mark.process
+def test_a_server_that_no_mcp_host_uses_does_without_its_libraries() -> None:
+    check = "import sys, a2c_smcp.server.serving; sys.exit(any(m in sys.modules for m in ('mcp', 'starlette', 'jwt')))"
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
+
+
 @pytest.mark.parametrize("package", ["agent", "computer", "server"])
 def test_every_public_name_is_there_and_no_other(package: str) -> None:
     module = importlib.import_module(f"a2c_smcp.{package}")
@@ -157,7 +164,8 @@ def test_every_public_name_is_there_and_no_other(package: str) -> None:
 
 
 def test_the_client_leaves_mcp_to_the_computer() -> None:
-    client = imports(PACKAGE / "computer" / "socketio" / "client.py")
+    names = {name for path in (PACKAGE / "computer" / "socketio").glob("*.py") for name in imports(path)}
+    assert "a2c_smcp.computer.socketio.requests.RequestHandlers" in names
     assert not [
-        name for name in client if name.startswith(("mcp", "a2c_smcp.computer.mcp", "a2c_smcp.computer.hosting"))
+        name for name in names if name.startswith(("mcp", "a2c_smcp.computer.mcp", "a2c_smcp.computer.hosting"))
     ]

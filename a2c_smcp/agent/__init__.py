@@ -21,10 +21,13 @@ if TYPE_CHECKING:
         AgentEventHandler,
         AsyncAgentEventHandler,
         Change,
+        Download,
+        LogMessage,
         Progress,
         Question,
         Reply,
         ServerInfo,
+        Upload,
     )
     from a2c_smcp.utils.results import CallToolResult
 
@@ -40,6 +43,8 @@ __all__ = [
     "Change",
     "Choice",
     "DefaultAgentAuthProvider",
+    "Download",
+    "LogMessage",
     "Progress",
     "Question",
     "Reply",
@@ -47,6 +52,7 @@ __all__ = [
     "ServerInfo",
     "SyncToolkit",
     "Toolkit",
+    "Upload",
 ]
 
 __getattr__ = lazily(
@@ -63,10 +69,13 @@ __getattr__ = lazily(
             "AgentEventHandler",
             "AsyncAgentEventHandler",
             "Change",
+            "Download",
+            "LogMessage",
             "Progress",
             "Question",
             "Reply",
             "ServerInfo",
+            "Upload",
         ],
         "a2c_smcp.utils.results": ["CallToolResult"],
     },

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from a2c_smcp.utils.result_meta import INPUT_REQUIRED
+from a2c_smcp.utils.result_meta import BLOB_HANDLE, INPUT_REQUIRED, SAVED_TO
 
 if TYPE_CHECKING:
     from a2c_smcp.smcp import ResourceContents
@@ -164,6 +164,12 @@ def text_answer(words: str, max_text: int) -> Answer:
 
 
 def _parts_of(item: Any) -> Iterable[Part]:
+    meta: dict[str, Any] = item.meta or {}
+    if BLOB_HANDLE in meta:
+        return  # the text after it says that it was not fetched
+    if (path := meta.get(SAVED_TO)) is not None:
+        yield Text(f"[{item.type}, saved to {path}]")
+        return
     match item.type:
         case "text":
             yield Text(item.text)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from a2c_smcp.agent.types import AgentConfig
+from a2c_smcp.protocol.credentials import HEADER, auth_with, headers_with
 
 
 class AgentAuthProvider(ABC):
@@ -30,22 +31,21 @@ class AgentAuthProvider(ABC):
 
 
 class DefaultAgentAuthProvider(AgentAuthProvider):
-    """A fixed name and office, and an API key or token, which is sent in a header and in the `auth` payload."""
+    """A fixed name and office, and an API key or token, which is sent under every name that a Server may expect, in
+    headers and in the `auth` payload. `api_key_header` is one more name."""
 
     def __init__(
         self,
         agent_id: str,
         office_id: str,
         api_key: str | None = None,
-        api_key_header: str = "x-api-key",
+        api_key_header: str = HEADER,
         extra_headers: Mapping[str, str] | None = None,
         auth_data: Mapping[str, Any] | None = None,
     ) -> None:
         self._config = AgentConfig(agent=agent_id, office_id=office_id)
-        key = {api_key_header: api_key} if api_key else {}
-        # The key travels twice, because a proxy may remove the header.
-        self._headers: dict[str, str] = {**key, **(extra_headers or {})}
-        self._auth: dict[str, Any] = {**key, **(auth_data or {})}
+        self._headers: dict[str, str] = {**headers_with(api_key, api_key_header), **(extra_headers or {})}
+        self._auth: dict[str, Any] = {**auth_with(api_key, api_key_header), **(auth_data or {})}
 
     def get_agent_id(self) -> str:
         """The Agent's name."""

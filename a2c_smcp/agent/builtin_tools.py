@@ -1,4 +1,5 @@
-"""Built-in tools for a model: it looks at windows, and finds and reads documents, on one Computer or on all.
+"""Built-in tools for a model: it looks at windows, finds and reads documents, and reads skills, on one Computer or on
+all.
 
 The tools are flows, like the rules of `a2c_smcp.protocol`, so that both toolkits run the same code.
 """
@@ -12,8 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from a2c_smcp.agent.answers import Answer, resource_answer, text_answer
-from a2c_smcp.agent.base import OnProgress, OnQuestion
-from a2c_smcp.errors import DocumentNotFoundError
+from a2c_smcp.agent.calling import OnProgress, OnQuestion
+from a2c_smcp.errors import DocumentNotFoundError, MCPServerNotFoundError
 from a2c_smcp.protocol.flow import Effect, Flow, MaybeAwaitable
 from a2c_smcp.protocol.requests import LARGEST_LIMIT
 from a2c_smcp.smcp import GetFinderRet
@@ -145,6 +146,19 @@ READ_DOCUMENT = Blueprint(
 )
 
 
+READ_SKILL = Blueprint(
+    "read_skill",
+    "Read a skill: instructions for a kind of task. Without name: which skills there are, and when to use each. With "
+    "name: its instructions. With file: a file that they mention.",
+    {
+        "properties": {
+            "name": {"type": "string", "description": "The name of the skill."},
+            "file": {"type": "string", "description": "The path of a file of the skill."},
+        }
+    },
+)
+
+
 class BuiltinTools:
     """The flows of the built-in tools. The texts of their answers have at most `max_text` characters."""
 
@@ -176,6 +190,22 @@ class BuiltinTools:
         bodies = yield from self._of_each(computers, lambda computer: self._body(computer, **arguments))
         return _shown(next(iter(bodies.values())), self._max_text)
 
+    def read_skill(self, computers: tuple[str, ...], arguments: dict[str, Any]) -> ModelFlow:
+        """List the skills, or show one, or a file of it, from the first Computer that has it."""
+        name, file = arguments.get("name"), arguments.get("file")
+        if name is None:
+            found = yield from self._of_each(computers, self._agent.skills)
+            listings = {
+                computer: {skill["name"]: skill["description"] for skill in skills}
+                for computer, skills in found.items()
+            }
+            shown = listings if len(computers) > 1 else next(iter(listings.values()))
+            return text_answer(json.dumps(shown, ensure_ascii=False, indent=1), self._max_text)
+        answers = yield from self._of_each(computers, lambda computer: self._agent.skill(computer, name, file))
+        answer = next(iter(answers.values()))
+        mention = f"[{answer['rel_path']}, {answer['mime_type']}, {answer['total_size']} bytes]"
+        return text_answer(answer.get("body", mention), self._max_text)
+
     def _body(self, computer: str, uri: str, page: int | None = None, element: str | None = None) -> Any:
         """Request the document, page or element."""
         if element is not None:
@@ -206,8 +236,9 @@ def _listing(found: GetFinderRet) -> dict[str, Any]:
 
 
 def _rank(error: Any) -> int:
-    """How much an error says, the most informative first: every Computer without the document answers "not found"."""
-    return 1 if isinstance(error, DocumentNotFoundError) else 0
+    """How much an error says, the most informative first: every Computer without the document or skill answers "not
+    found"."""
+    return 1 if isinstance(error, DocumentNotFoundError | MCPServerNotFoundError) else 0
 
 
 def _shown(body: dict[str, Any], max_text: int) -> Answer:

@@ -8,7 +8,7 @@ from a2c_smcp.protocol.upkeep import Change, Kind
 
 Key = TypeVar("Key")
 
-_STATES = frozenset(get_args(Kind))
+_STATES = frozenset((*get_args(Kind), "resources", "prompts", "skills"))
 _State: TypeAlias = tuple[str | None, ...]
 """The kind of a state; of a resource, also the watch that it belongs to."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Set
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, cast
@@ -34,7 +34,10 @@ class Choice:
 
     def allows(self, tool: SMCPTool) -> bool:
         """Whether a tool may be shown."""
-        name, tags = tool["name"], tags_of(tool)
+        return self.allows_tool(tool["name"], tags_of(tool))
+
+    def allows_tool(self, name: str, tags: Set[str]) -> bool:
+        """Whether a tool with this name and these tags may be shown."""
         return (
             (self.names is None or _matches(name, self.names))
             and (self.tags is None or not tags.isdisjoint(self.tags))

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import time
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from a2c_smcp.agent.async_resources import AsyncResources
+from a2c_smcp.agent.async_skills import AsyncSkills
 from a2c_smcp.agent.auth import AgentAuthProvider, DefaultAgentAuthProvider
 from a2c_smcp.agent.background import AsyncBackground
-from a2c_smcp.agent.base import CALL_SECONDS, REQUEST_SECONDS, SETTLE_SECONDS, OnProgress, OnQuestion, typed
+from a2c_smcp.agent.base import LEAST_SECONDS, SETTLE_SECONDS, typed
+from a2c_smcp.agent.blob_files import SaveTo
+from a2c_smcp.agent.calling import CALL_SECONDS, REQUEST_SECONDS, OnDownload, OnLog, OnProgress, OnQuestion
 from a2c_smcp.agent.change_queue import ChangeQueue
 from a2c_smcp.agent.types import AgentEventHandler, AsyncAgentEventHandler
 from a2c_smcp.agent.waiting import AsyncCondition
 from a2c_smcp.errors import OfficeRefusedError, TimedOutError
 from a2c_smcp.protocol import requests
+from a2c_smcp.protocol.blob_restore import RESTORED_BYTES
+from a2c_smcp.protocol.questions import Asked, Continuation
 from a2c_smcp.protocol.seat import check_seconds
 from a2c_smcp.protocol.upkeep import Change, Kind
 from a2c_smcp.smcp import (
@@ -34,12 +40,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class AsyncSMCPAgentClient(AsyncResources):
+class AsyncSMCPAgentClient(AsyncResources, AsyncSkills):
     """An Agent: a Socket.IO client that uses what the Computers of its office offer.
 
     `keep` names what is fetched whenever it changes, beside the tools: "config", "desktop", "finder". The latter two
     are also kept if the event handler has a method for them. `on_question` answers questions of tools; see the method
-    of this name. Further options are those of python-socketio's client.
+    of this name. Large pictures, recordings and files arrive beside the answers, and are put back into them, up to
+    `max_restored_bytes` in each; `on_download` is called with a `Download` for each part, and must not wait. Further
+    options are those of python-socketio's client.
     """
 
     def __init__(
@@ -49,10 +57,14 @@ class AsyncSMCPAgentClient(AsyncResources):
         *,
         keep: Iterable[Kind] = (),
         on_question: OnQuestion | None = None,
+        max_restored_bytes: int = RESTORED_BYTES,
+        on_download: OnDownload | None = None,
         **socketio_kwargs: Any,
     ) -> None:
         super().__init__(**socketio_kwargs)
         self._initialize_agent(auth_provider, event_handler, keep, on_question)
+        self._max_restored_bytes = max_restored_bytes
+        self._on_download = on_download
         self._progress = AsyncCondition()
         self._background = AsyncBackground()
         self._handled: Changes | None = None
@@ -172,6 +184,14 @@ class AsyncSMCPAgentClient(AsyncResources):
 
     # --------------------------------------------------------------------------------------------------------- requests
 
+    async def _ask(self, event: str, data: Any, timeout: float) -> Any:
+        # An official Server answers no request for a Computer that it does not know: the program would wait in vain.
+        if self._is_doubtful(data):
+            ends_at = time.monotonic() + timeout
+            await self._run(self._locating(data["computer"], timeout))
+            timeout = max(ends_at - time.monotonic(), LEAST_SECONDS)
+        return await super()._ask(event, data, timeout)
+
     async def emit_tool_call(
         self,
         computer: str,
@@ -182,6 +202,7 @@ class AsyncSMCPAgentClient(AsyncResources):
         on_progress: OnProgress | None = None,
         on_question: OnQuestion | None = None,
         traceparent: str | None = None,
+        save_to: SaveTo | None = None,
     ) -> CallToolResult:
         """Call a tool, and wait at most `timeout` seconds for its result.
 
@@ -196,15 +217,22 @@ class AsyncSMCPAgentClient(AsyncResources):
         `traceparent` (W3C Trace Context) is the trace that the call belongs to; the MCP server gets it. Without it, the
         span counts that is active in OpenTelemetry.
 
+        Large pictures, recordings and files are fetched after the call, and are not part of its timeout. With
+        `save_to`, all of them are written to files, and not kept in memory: into a folder that exists, or whose path
+        ends with `/`; or to a new file. The `_meta` of each item then has the path, as `a2c_saved_to`. A file that
+        exists is not replaced.
+
         Raises:
             MalformedRequestError: `params` is not a JSON object, or `timeout` is not a number of seconds.
             NotFoundError: there is no such Computer in the office, or it left during the call.
             NotConnectedError: there is no connection to the Server, or it broke during the call.
             TooLargeError, RateLimitedError: the Server does not accept the request.
+            BlobUnavailableError: the Computer does not have a large binary of the result any more.
+            OSError: `save_to` cannot be written; `FileExistsError`: the file exists.
             SMCPError: the Server rejects the request for another reason, or the answer cannot be read.
         """
         return await self._run(
-            self._calling(computer, tool_name, params, timeout, on_progress, on_question, traceparent)
+            self._calling(computer, tool_name, params, timeout, on_progress, on_question, traceparent, save_to)
         )
 
     async def call_tool(
@@ -217,6 +245,7 @@ class AsyncSMCPAgentClient(AsyncResources):
         on_progress: OnProgress | None = None,
         on_question: OnQuestion | None = None,
         traceparent: str | None = None,
+        save_to: SaveTo | None = None,
     ) -> CallToolResult:
         """Call a tool: `emit_tool_call` with defaults. It returns and raises the same."""
         return await self.emit_tool_call(
@@ -227,7 +256,42 @@ class AsyncSMCPAgentClient(AsyncResources):
             on_progress=on_progress,
             on_question=on_question,
             traceparent=traceparent,
+            save_to=save_to,
         )
+
+    async def call_tool_once(
+        self,
+        computer: str,
+        tool: str,
+        params: Mapping[str, Any],
+        timeout: float = CALL_SECONDS,
+        *,
+        on_progress: OnProgress | None = None,
+        on_log: OnLog | None = None,
+        log_level: str = "info",
+        continuation: Continuation | None = None,
+        principal: str | None = None,
+        traceparent: str | None = None,
+    ) -> CallToolResult | Asked:
+        """Call a tool, and return its questions instead of waiting for the answers.
+
+        If the outcome is `Asked`, call again with the same arguments and `continuation=asked.answered(replies)`, or
+        give it up with `cancel_call`. This is for programs that have their own way to ask, at another time or in
+        another process. `principal` names the user that the call is made for, if the program makes calls for several:
+        it is logged, and keeps the questions of one user's calls from another user. `traceparent` is that of
+        `emit_tool_call`, whose exceptions this raises, too.
+
+        `on_log` is called with a `LogMessage` for what the MCP server logs during the call, from `log_level` on, as far
+        as the owner of the Computer keeps such messages. It must not wait.
+        """
+        calling = self._calling_once(
+            computer, tool, params, timeout, on_progress, on_log, log_level, continuation, principal, traceparent
+        )
+        return await self._run(calling)
+
+    async def cancel_call(self, asked: Asked) -> None:
+        """Cancel a call that waits for the answers to its questions."""
+        await self._run(requests.cancel_call(self.name, asked.req_id))
 
     async def get_tools_from_computer(
         self, computer: str, timeout: float = REQUEST_SECONDS, *, known_digest: str | None = None
@@ -295,6 +359,7 @@ class AsyncSMCPAgentClient(AsyncResources):
                 logger.exception("the event handler failed at %s", change.kind)
 
     def _on_admitted(self) -> None:
+        self._has_ended = False
         # Started here, and not by the constructor, which may run before there is an event loop. A client that has
         # disconnected and connects again needs a new iterator. It exists before the seat is taken: the first
         # notifications may precede the ack of the join.

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import time
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -13,12 +14,17 @@ from typing import TYPE_CHECKING, Any, Self
 
 from a2c_smcp.agent.auth import AgentAuthProvider, DefaultAgentAuthProvider
 from a2c_smcp.agent.background import SyncBackground
-from a2c_smcp.agent.base import CALL_SECONDS, REQUEST_SECONDS, SETTLE_SECONDS, OnProgress, OnQuestion, typed
+from a2c_smcp.agent.base import LEAST_SECONDS, SETTLE_SECONDS, typed
+from a2c_smcp.agent.blob_files import SaveTo
+from a2c_smcp.agent.calling import CALL_SECONDS, REQUEST_SECONDS, OnDownload, OnLog, OnProgress, OnQuestion
 from a2c_smcp.agent.change_queue import ChangeQueue
 from a2c_smcp.agent.sync_resources import SyncResources
+from a2c_smcp.agent.sync_skills import SyncSkills
 from a2c_smcp.agent.types import AgentEventHandler, AsyncAgentEventHandler
 from a2c_smcp.errors import OfficeRefusedError, TimedOutError
 from a2c_smcp.protocol import requests
+from a2c_smcp.protocol.blob_restore import RESTORED_BYTES
+from a2c_smcp.protocol.questions import Asked, Continuation
 from a2c_smcp.protocol.seat import check_seconds
 from a2c_smcp.protocol.upkeep import Change, Kind
 from a2c_smcp.smcp import (
@@ -35,12 +41,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class SMCPAgentClient(SyncResources):
+class SMCPAgentClient(SyncResources, SyncSkills):
     """An Agent that blocks, for any number of threads: it uses what the Computers of its office offer.
 
     `keep` names what is fetched whenever it changes, beside the tools: "config", "desktop", "finder". The latter two
     are also kept if the event handler has a method for them. `on_question` answers questions of tools; see the method
-    of this name. Further options are those of python-socketio's client.
+    of this name. Large pictures, recordings and files arrive beside the answers, and are put back into them, up to
+    `max_restored_bytes` in each; `on_download` is called with a `Download` for each part, and must not wait. Further
+    options are those of python-socketio's client.
     """
 
     def __init__(
@@ -50,10 +58,14 @@ class SMCPAgentClient(SyncResources):
         *,
         keep: Iterable[Kind] = (),
         on_question: OnQuestion | None = None,
+        max_restored_bytes: int = RESTORED_BYTES,
+        on_download: OnDownload | None = None,
         **socketio_kwargs: Any,
     ) -> None:
         super().__init__(**socketio_kwargs)
         self._initialize_agent(auth_provider, event_handler, keep, on_question)
+        self._max_restored_bytes = max_restored_bytes
+        self._on_download = on_download
         self._progress = Condition()
         self._background = SyncBackground()
         self._handled: Changes | None = None
@@ -171,6 +183,14 @@ class SMCPAgentClient(SyncResources):
 
     # --------------------------------------------------------------------------------------------------------- requests
 
+    def _ask(self, event: str, data: Any, timeout: float) -> Any:
+        # An official Server answers no request for a Computer that it does not know: the program would wait in vain.
+        if self._is_doubtful(data):
+            ends_at = time.monotonic() + timeout
+            self._run(self._locating(data["computer"], timeout))
+            timeout = max(ends_at - time.monotonic(), LEAST_SECONDS)
+        return super()._ask(event, data, timeout)
+
     def emit_tool_call(
         self,
         computer: str,
@@ -181,6 +201,7 @@ class SMCPAgentClient(SyncResources):
         on_progress: OnProgress | None = None,
         on_question: OnQuestion | None = None,
         traceparent: str | None = None,
+        save_to: SaveTo | None = None,
     ) -> CallToolResult:
         """Call a tool, and wait at most `timeout` seconds for its result.
 
@@ -195,14 +216,23 @@ class SMCPAgentClient(SyncResources):
         `traceparent` (W3C Trace Context) is the trace that the call belongs to; the MCP server gets it. Without it, the
         span counts that is active in OpenTelemetry.
 
+        Large pictures, recordings and files are fetched after the call, and are not part of its timeout. With
+        `save_to`, all of them are written to files, and not kept in memory: into a folder that exists, or whose path
+        ends with `/`; or to a new file. The `_meta` of each item then has the path, as `a2c_saved_to`. A file that
+        exists is not replaced.
+
         Raises:
             MalformedRequestError: `params` is not a JSON object, or `timeout` is not a number of seconds.
             NotFoundError: there is no such Computer in the office, or it left during the call.
             NotConnectedError: there is no connection to the Server, or it broke during the call.
             TooLargeError, RateLimitedError: the Server does not accept the request.
+            BlobUnavailableError: the Computer does not have a large binary of the result any more.
+            OSError: `save_to` cannot be written; `FileExistsError`: the file exists.
             SMCPError: the Server rejects the request for another reason, or the answer cannot be read.
         """
-        return self._run(self._calling(computer, tool_name, params, timeout, on_progress, on_question, traceparent))
+        return self._run(
+            self._calling(computer, tool_name, params, timeout, on_progress, on_question, traceparent, save_to)
+        )
 
     def call_tool(
         self,
@@ -214,6 +244,7 @@ class SMCPAgentClient(SyncResources):
         on_progress: OnProgress | None = None,
         on_question: OnQuestion | None = None,
         traceparent: str | None = None,
+        save_to: SaveTo | None = None,
     ) -> CallToolResult:
         """Call a tool: `emit_tool_call` with defaults. It returns and raises the same."""
         return self.emit_tool_call(
@@ -224,7 +255,42 @@ class SMCPAgentClient(SyncResources):
             on_progress=on_progress,
             on_question=on_question,
             traceparent=traceparent,
+            save_to=save_to,
         )
+
+    def call_tool_once(
+        self,
+        computer: str,
+        tool: str,
+        params: Mapping[str, Any],
+        timeout: float = CALL_SECONDS,
+        *,
+        on_progress: OnProgress | None = None,
+        on_log: OnLog | None = None,
+        log_level: str = "info",
+        continuation: Continuation | None = None,
+        principal: str | None = None,
+        traceparent: str | None = None,
+    ) -> CallToolResult | Asked:
+        """Call a tool, and return its questions instead of waiting for the answers.
+
+        If the outcome is `Asked`, call again with the same arguments and `continuation=asked.answered(replies)`, or
+        give it up with `cancel_call`. This is for programs that have their own way to ask, at another time or in
+        another process. `principal` names the user that the call is made for, if the program makes calls for several:
+        it is logged, and keeps the questions of one user's calls from another user. `traceparent` is that of
+        `emit_tool_call`, whose exceptions this raises, too.
+
+        `on_log` is called with a `LogMessage` for what the MCP server logs during the call, from `log_level` on, as far
+        as the owner of the Computer keeps such messages. It must not wait.
+        """
+        calling = self._calling_once(
+            computer, tool, params, timeout, on_progress, on_log, log_level, continuation, principal, traceparent
+        )
+        return self._run(calling)
+
+    def cancel_call(self, asked: Asked) -> None:
+        """Cancel a call that waits for the answers to its questions."""
+        self._run(requests.cancel_call(self.name, asked.req_id))
 
     def get_tools_from_computer(
         self, computer: str, timeout: float = REQUEST_SECONDS, *, known_digest: str | None = None
@@ -292,6 +358,7 @@ class SMCPAgentClient(SyncResources):
                 logger.exception("the event handler failed at %s", change.kind)
 
     def _on_admitted(self) -> None:
+        self._has_ended = False
         # Started here, and not by the constructor, which may run before there is an event loop. A client that has
         # disconnected and connects again needs a new iterator. It exists before the seat is taken: the first
         # notifications may precede the ack of the join.

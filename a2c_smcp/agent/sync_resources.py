@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from a2c_smcp.agent.base import REQUEST_SECONDS, AgentBase
+from a2c_smcp.agent.blob_files import SaveTo
+from a2c_smcp.agent.calling import REQUEST_SECONDS
+from a2c_smcp.agent.sync_binaries import SyncBinaries
 from a2c_smcp.protocol import documents, requests, resource_requests
+from a2c_smcp.protocol.questions import Asked, Continuation
 from a2c_smcp.smcp import (
     CompleteRet,
     DPEDocumentSummary,
@@ -23,11 +26,10 @@ from a2c_smcp.smcp import (
     ReadResourceRet,
     ResourceInfo,
 )
-from a2c_smcp.transport.sync_client import SyncOfficeClient
 from a2c_smcp.utils.dpe_uri import extend_dpe_uri
 
 
-class SyncResources(AgentBase, SyncOfficeClient):
+class SyncResources(SyncBinaries):
     """The requests of an Agent that lead to one MCP server of a Computer."""
 
     # -------------------------------------------------------------------------------------------------------- documents
@@ -53,11 +55,18 @@ class SyncResources(AgentBase, SyncOfficeClient):
         return self._run(requests.get_finder(self.name, computer, keywords, file_type, offset, limit, timeout))
 
     def read_contents(
-        self, computer: str, uri: str, timeout: float = REQUEST_SECONDS, *, mcp_server: str | None = None
+        self,
+        computer: str,
+        uri: str,
+        timeout: float = REQUEST_SECONDS,
+        *,
+        mcp_server: str | None = None,
+        save_to: SaveTo | None = None,
     ) -> ReadResourceRet:
         """Read any resource of a Computer; return the answer of its MCP server unchanged.
 
         `mcp_server` is needed where several MCP servers have the address, and for an address that none of them lists.
+        `save_to` writes binaries to files, as for `emit_tool_call`.
 
         Raises:
             MalformedRequestError: several MCP servers have the address.
@@ -65,18 +74,28 @@ class SyncResources(AgentBase, SyncOfficeClient):
             DocumentNotFoundError, PageOutOfRangeError, ElementNotFoundError: a `dpe://` address has no target.
             InvalidDPEUriError: a `dpe://` address is invalid.
             TimedOutError: there is no answer within `timeout` seconds.
-            SMCPError: the request fails for another reason.
+            TooLargeError: its binaries are larger than `max_restored_bytes`, and `save_to` is not given.
+            OSError: `save_to` cannot be written; `FileExistsError`: the file exists.
+            SMCPError: the request fails for another reason, or a binary cannot be fetched.
         """
-        return self._run(requests.read_resource_contents(self.name, computer, uri, timeout, mcp_server))
+        return self._run(self._reading(computer, uri, timeout, mcp_server, save_to))
 
     def read_resource(
-        self, computer: str, uri: str, timeout: float = REQUEST_SECONDS, *, mcp_server: str | None = None
+        self,
+        computer: str,
+        uri: str,
+        timeout: float = REQUEST_SECONDS,
+        *,
+        mcp_server: str | None = None,
+        save_to: SaveTo | None = None,
     ) -> dict[str, Any]:
         """Read the document, page or element at a `dpe://` address as an object; for other addresses, the MCP answer.
 
         It raises what `read_contents` raises.
         """
-        return self._run(requests.read_resource(self.name, computer, uri, timeout, mcp_server))
+        return documents.read_body(
+            uri, self.read_contents(computer, uri, timeout, mcp_server=mcp_server, save_to=save_to)
+        )
 
     def read_document_metadata(self, computer: str, uri: str, timeout: float = REQUEST_SECONDS) -> dict[str, Any]:
         """Read the title, type, number of pages and other metadata of a document."""
@@ -260,4 +279,24 @@ class SyncResources(AgentBase, SyncOfficeClient):
             SMCPError: the request fails for another reason.
         """
         flow = resource_requests.get_prompt(self.name, computer, name, arguments, mcp_server, timeout)
+        return self._run(flow)
+
+    def prompt_once(
+        self,
+        computer: str,
+        name: str,
+        arguments: Mapping[str, str] | None = None,
+        *,
+        mcp_server: str | None = None,
+        continuation: Continuation | None = None,
+        timeout: float = REQUEST_SECONDS,
+    ) -> GetPromptRet | Asked:
+        """Fetch the messages of a prompt, or return the questions that its MCP server asks before.
+
+        If the outcome is `Asked`, call again with the same arguments and `continuation=asked.answered(replies)`. It
+        raises what `prompt` raises.
+        """
+        flow = resource_requests.get_prompt_once(
+            self.name, computer, name, arguments, mcp_server, continuation, timeout
+        )
         return self._run(flow)

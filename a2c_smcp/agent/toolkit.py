@@ -26,11 +26,11 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from a2c_smcp.agent.answers import Answer, Answers, failed_answer, result_answer
-from a2c_smcp.agent.base import OnProgress, OnQuestion
 from a2c_smcp.agent.builtin_tools import (
     FIND_DOCUMENTS,
     LOOK_AT_DESKTOP,
     READ_DOCUMENT,
+    READ_SKILL,
     Act,
     Blueprint,
     BuiltinTools,
@@ -39,6 +39,7 @@ from a2c_smcp.agent.builtin_tools import (
     ModelBackend,
     ModelFlow,
 )
+from a2c_smcp.agent.calling import OnProgress, OnQuestion
 from a2c_smcp.agent.choice import Choice, tags_of
 from a2c_smcp.agent.schemas import object_schema, with_choice
 from a2c_smcp.errors import SMCPError
@@ -88,6 +89,7 @@ class ToolkitBase(ABC):
         *,
         desktop: bool = False,
         documents: bool = False,
+        skills: bool = False,
         timeout: float = CALL_SECONDS,
         max_text: int = MAX_TEXT,
         on_progress: OnProgress | None = None,
@@ -98,6 +100,7 @@ class ToolkitBase(ABC):
         self._choice = choice or Choice()
         self._desktop = desktop
         self._documents = documents
+        self._skills = skills
         self._timeout = timeout
         self._max_text = max_text
         self._names: dict[str, str] = {}
@@ -230,6 +233,8 @@ class ToolkitBase(ABC):
         if self._documents:
             yield self._builtin(FIND_DOCUMENTS, builtin.find)
             yield self._builtin(READ_DOCUMENT, builtin.read)
+        if self._skills:
+            yield self._builtin(READ_SKILL, builtin.read_skill)
 
     def _builtin(self, blueprint: Blueprint, act: Act) -> ModelTool:
         computers = self.computers
@@ -251,9 +256,9 @@ class Toolkit(ToolkitBase):
     """The tools of all Computers in an office, for a model: lists them in the forms of the vendors, and calls them.
 
     `Toolkit` is for an `AsyncSMCPAgentClient`, `SyncToolkit` for an `SMCPAgentClient`. `desktop` adds a tool that looks
-    at windows; `documents` adds tools that find and read documents. `timeout` limits a call in seconds, and `max_text`
-    the text of an answer in characters. `on_progress` and `on_question` are those of `emit_tool_call`, for all calls:
-    questions of tools go to the program, never to the model.
+    at windows; `documents` adds tools that find and read documents; `skills` adds a tool that reads skills. `timeout`
+    limits a call in seconds, and `max_text` the text of an answer in characters. `on_progress` and `on_question` are
+    those of `emit_tool_call`, for all calls: questions of tools go to the program, never to the model.
     """
 
     async def call(self, name: str, arguments: Arguments = None) -> Answer:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
+from a2c_smcp.protocol.blob_download import Download
 from a2c_smcp.protocol.handshake import ServerInfo
-from a2c_smcp.protocol.questions import FormField, Option, Progress, Question, Reply
+from a2c_smcp.protocol.questions import FormField, LogMessage, Option, Progress, Question, Reply
 from a2c_smcp.protocol.upkeep import Change, ChangeKind, Kind
+from a2c_smcp.protocol.upload import Upload
 from a2c_smcp.smcp import (
     EnterOfficeNotification,
     GetFinderRet,
@@ -14,6 +16,7 @@ from a2c_smcp.smcp import (
     SMCPTool,
     UpdateMCPConfigNotification,
     UpdateResourceNotification,
+    UpdateSkillsNotification,
 )
 
 if TYPE_CHECKING:
@@ -51,6 +54,15 @@ class AgentEventHandler(Protocol):
 
     def on_finder_updated(self, computer: str, finder: GetFinderRet, client: SMCPAgentClient) -> Any:
         """Documents of a Computer changed: the first 20. They are fetched because the handler has this method."""
+
+    def on_update_resources(self, data: UpdateMCPConfigNotification, client: SMCPAgentClient) -> Any:
+        """The list of resources or templates of a Computer changed."""
+
+    def on_update_prompts(self, data: UpdateMCPConfigNotification, client: SMCPAgentClient) -> Any:
+        """The list of prompts of a Computer changed."""
+
+    def on_update_skills(self, data: UpdateSkillsNotification, client: SMCPAgentClient) -> Any:
+        """The skills of a Computer changed."""
 
     def on_update_resource(self, data: UpdateResourceNotification, client: SMCPAgentClient) -> Any:
         """A resource that the program watches (`watch_resource`) changed."""
@@ -90,6 +102,15 @@ class AsyncAgentEventHandler(Protocol):
     async def on_finder_updated(self, computer: str, finder: GetFinderRet, client: AsyncSMCPAgentClient) -> Any:
         """Documents of a Computer changed: the first 20. They are fetched because the handler has this method."""
 
+    async def on_update_resources(self, data: UpdateMCPConfigNotification, client: AsyncSMCPAgentClient) -> Any:
+        """The list of resources or templates of a Computer changed."""
+
+    async def on_update_prompts(self, data: UpdateMCPConfigNotification, client: AsyncSMCPAgentClient) -> Any:
+        """The list of prompts of a Computer changed."""
+
+    async def on_update_skills(self, data: UpdateSkillsNotification, client: AsyncSMCPAgentClient) -> Any:
+        """The skills of a Computer changed."""
+
     async def on_update_resource(self, data: UpdateResourceNotification, client: AsyncSMCPAgentClient) -> Any:
         """A resource that the program watches (`watch_resource`) changed."""
 
@@ -109,11 +130,14 @@ __all__ = [
     "AsyncAgentEventHandler",
     "Change",
     "ChangeKind",
+    "Download",
     "FormField",
     "Kind",
+    "LogMessage",
     "Option",
     "Progress",
     "Question",
     "Reply",
     "ServerInfo",
+    "Upload",
 ]

@@ -86,7 +86,12 @@ def _check_settings(file: Path, as_json: bool) -> None:
 
     problems: list[Problem] = []
     try:
-        ServerSettings(**tomllib.loads(file.read_text("utf-8")))
+        settings = ServerSettings(**tomllib.loads(file.read_text("utf-8")))
+        # A file of profiles that the settings name is a file of its own.
+        if isinstance(settings.mcp_profiles, dict):
+            from a2c_smcp.cli.mcp.profiles import problems_in_profiles
+
+            problems = [problem for _, problem in problems_in_profiles(settings, file)]
     except OSError as error:
         fail(f"cannot read {file}: {error.strerror or error}", 2)
     except ValueError as error:

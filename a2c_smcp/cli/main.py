@@ -16,6 +16,7 @@ from a2c_smcp.cli.agent import command as agent
 from a2c_smcp.cli.computer import command as computer
 from a2c_smcp.cli.doctor import command as doctor
 from a2c_smcp.cli.errors import INTERRUPTED
+from a2c_smcp.cli.mcp import command as mcp
 from a2c_smcp.cli.up import command as up
 from a2c_smcp.utils.garbage import collect_less_often
 
@@ -33,6 +34,7 @@ app.command("up")(up.up)
 app.command("server")(server.serve)
 app.add_typer(computer.app, name="computer")
 app.add_typer(agent.app, name="agent")
+app.add_typer(mcp.app, name="mcp")
 app.command("documents")(documents.documents)
 app.add_typer(config.app, name="config")
 app.add_typer(keys.app, name="keys")

@@ -13,6 +13,7 @@ from a2c_smcp.utils.url import check_url
 
 OFFICE = "Server and office"
 SERVERS = "MCP servers"
+FILES = "Skills and uploads"
 OUTPUT = "Output"
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
@@ -29,6 +30,14 @@ CaFile = Annotated[
     typer.Option(
         envvar="A2C_CA_FILE",
         help="Trust only the certificate authorities in this PEM file, for a Server with a private one.",
+        rich_help_panel=OFFICE,
+    ),
+]
+Dialect = Annotated[
+    str,
+    typer.Option(
+        envvar="A2C_DIALECT",
+        help="What the Server is: auto finds out; s is this project's; 0.1 to 0.4 is the version of an official one.",
         rich_help_panel=OFFICE,
     ),
 ]
@@ -79,6 +88,15 @@ def check_ca_file(file: Path | None) -> None:
         fail(f"--ca-file {file}: {error.strerror}", 2)
     except ValueError as error:
         fail(f"--ca-file {error}", 2)
+
+
+def check_dialect(dialect: str) -> str:
+    """The dialect; end the command if there is no such dialect."""
+    from a2c_smcp.protocol.terms import DIALECT_OPTIONS
+
+    if dialect not in DIALECT_OPTIONS:
+        fail(f"--dialect {dialect}: must be {', '.join(DIALECT_OPTIONS[:-1])} or {DIALECT_OPTIONS[-1]}", 2)
+    return dialect
 
 
 def check_start_timeout(seconds: float) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
+import time
 from collections.abc import AsyncGenerator, Callable, Generator
 
 from rich.console import Console
@@ -66,6 +67,9 @@ class CallShown:
         self._task: TaskID | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._has_reports = False
+        self._began: float | None = None
+        """When the download began that is shown."""
+        self._done = 0
         self._is_terminal = sys.stderr.isatty()
         self.resume()
 
@@ -81,6 +85,15 @@ class CallShown:
             # The bar marks words of the server, as everywhere.
             words = f"{BAR}{one_line(message, MAX_MESSAGE)}" if message else self._what
             self._bar.update(self._task, completed=done, total=total, description=escape(words))
+
+    def download(self, done: int, total: int, mime_type: str) -> None:
+        """A binary of the result has arrived so far."""
+        now = time.monotonic()
+        if self._began is None or done < self._done:  # another one
+            self._began = now
+        self._done = done
+        if now - self._began >= A_WHILE:
+            self.report(done, total, f"downloading {mime_type}")
 
     def pause(self) -> None:
         """Hide it: the terminal is needed for something else."""

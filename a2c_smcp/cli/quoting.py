@@ -20,23 +20,33 @@ _NARROWEST = 10
 """Columns that a text gets at least after other words; with less, it begins in the next line."""
 
 
-def quoted(text: str, limit: int = MAX_SHOWN, *, after: str = "", width: int | None = None) -> list[str]:
-    """The lines of a text with a bar before each. The first follows on `after`, which is of this program.
+def quoted(
+    text: str,
+    limit: int = MAX_SHOWN,
+    *,
+    after: str = "",
+    indent: str = INDENT,
+    most: int = MAX_LINES,
+    width: int | None = None,
+) -> list[str]:
+    """The lines of a text with a bar before each, at most so many. The first follows on `after`, which is of this
+    program.
 
     `width` is that of the terminal (`width_of`): a line that the terminal itself wraps would go on without a bar.
     """
     # One column less than there are: some terminals wrap a line as soon as the last one is written.
     room = None if width is None else width - 1
     lines: list[str] = []
-    head = after or INDENT
+    head = after or indent
     if room is not None and room - _columns(head) - len(BAR) < _NARROWEST:
-        lines, head = [after.rstrip()] if after else [], INDENT
-    for line in _lines(printable(text, limit).replace("\t", "    "), room, _columns(head) + len(BAR)):
-        if len(lines) == MAX_LINES:
-            lines.append(f"{INDENT}{BAR}…")
+        lines, head = [after.rstrip()] if after else [], indent
+    first, others = _columns(head) + len(BAR), len(indent) + len(BAR)
+    for line in _lines(printable(text, limit).replace("\t", "    "), room, first, others):
+        if len(lines) == most:
+            lines.append(f"{indent}{BAR}…")
             break
         lines.append(f"{head}{BAR}{line}")
-        head = INDENT
+        head = indent
     return lines
 
 
@@ -51,15 +61,16 @@ def width_of(stream: TextIO) -> int | None:
         return _USUAL_WIDTH
 
 
-def _lines(text: str, room: int | None, taken: int) -> Iterator[str]:
-    """The lines of a text, wrapped to a width of which the first line has `taken` columns less."""
+def _lines(text: str, room: int | None, taken: int, others: int) -> Iterator[str]:
+    """The lines of a text, wrapped to a width of which the first line has `taken` columns less, and the others
+    `others`."""
     for line in text.split("\n"):
         if room is None:
             yield line
             continue
         while True:
             end = _fitting(line, room - taken)
-            taken = len(INDENT) + len(BAR)
+            taken = others
             yield line[:end].rstrip() if end < len(line) else line
             line = line[end:]
             if not line:

@@ -75,14 +75,16 @@ def run(given: dict[str, Any], config: Path | None) -> None:
         _fail_with(error.lines)
     if provider is None and not settings.is_local and not settings.insecure:
         fail(
-            f"refusing to listen on {settings.host} without authentication: set --api-key, --keys-file or "
-            "--jwt-key-file; --insecure allows it",
+            f"refusing to listen on {settings.host} without authentication: set --api-key, --keys-file, "
+            "--jwt-key-file or --oidc-issuer; --insecure allows it",
             2,
         )
 
     def on_ready(url: str) -> None:
         who = "every client on this machine" if settings.is_local else "EVERY CLIENT (--insecure)"
         logger.info("A2C Server at %s, path %s, namespace /smcp", url, settings.socketio_path)
+        if settings.mcp:
+            logger.info("MCP hosts use an office at %s/mcp/OFFICE", (settings.public_url or url).rstrip("/"))
         logger.info("admits %s", who if provider is None else "clients with a valid credential")
         logger.info("press Ctrl-C to stop")
 
@@ -116,6 +118,8 @@ def load(
         configure_logging(settings.log_level, settings.log_format, worker=worker)
         settings.check_tls()
         settings.check_cluster()
+        settings.check_logins()
+        _check_profiles(settings, config)
         return settings, settings.auth_provider()
     except SettingsError:
         raise
@@ -123,6 +127,19 @@ def load(
         raise SettingsError([f"{error.filename}: {error.strerror}" if error.filename else str(error)]) from None
     except ValueError as error:
         raise SettingsError([str(error)]) from None
+
+
+def _check_profiles(settings: ServerSettings, config: Path | None) -> None:
+    if settings.mcp_profiles is None:
+        return
+
+    from a2c_smcp.cli.mcp.profiles import problems_in_profiles
+    from a2c_smcp.server.setting_problems import SettingsError
+
+    found = problems_in_profiles(settings, config)
+    lines = [f"{place}: {problem}" if place is not None else str(problem) for place, problem in found]
+    if lines:
+        raise SettingsError(lines)
 
 
 def why_it_cannot_serve(error: OSError | UnusableRedis, settings: ServerSettings) -> tuple[str, int]:

@@ -7,8 +7,10 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
-from rich.console import Console, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape as escape_markup
+from rich.measure import Measurement
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -17,11 +19,17 @@ from a2c_smcp.cli.quoting import BAR, quoted, width_of
 from a2c_smcp.errors import InvalidDPEUriError
 from a2c_smcp.smcp import DPEDocumentSummary, ResourceContents
 from a2c_smcp.utils.dpe_uri import parse_dpe_uri
+from a2c_smcp.utils.result_meta import SAVED_TO
 from a2c_smcp.utils.text import one_line, printable
 
 if TYPE_CHECKING:
     from a2c_smcp.utils.results import CallToolResult
 
+MOST_QUOTED = 20_000
+"""Characters of one description that are shown; `--json` prints all of them."""
+MOST_LINES_QUOTED = 500
+_NARROWEST = 20
+"""Columns of a description in a table."""
 WIDE = 200
 """The width of tables without a terminal: a program that reads them needs whole lines."""
 
@@ -36,6 +44,25 @@ def quote(text: str, after: str = "") -> Iterable[Text]:
     for line in quoted(text, after=after, width=width_of(sys.stdout)):
         head, bar, words = line.partition(BAR)
         yield Text.assemble((head, "dim"), (bar, "dim"), words)
+
+
+class Quoted:
+    """Words of an MCP server inside a table or a block, with a bar before each line."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def _lines(self, width: int) -> list[str]:
+        # `width` columns are free here; `quoted` leaves out the last column of a terminal.
+        return quoted(self._text, MOST_QUOTED, indent="", most=MOST_LINES_QUOTED, width=width + 1)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterable[Text]:
+        for line in self._lines(options.max_width):
+            yield Text.assemble((BAR, "dim"), line.removeprefix(BAR))
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        lines = self._lines(options.max_width)
+        return Measurement(min(_NARROWEST, options.max_width), max(map(cell_len, lines), default=0))
 
 
 def show(*parts: RenderableType) -> None:
@@ -128,6 +155,9 @@ def resource(contents: list[ResourceContents]) -> Iterable[RenderableType]:
     for part in contents:
         words = part.get("text")
         if words is None:
+            if (saved := _saved(cast("dict[str, Any]", part).get("_meta"))) is not None:
+                yield Text(f"[{printable(part.get('mimeType', 'binary'))}, saved to {saved}]", "dim")
+                continue
             # Base64 has four characters for three bytes: near enough, without decoding a large blob.
             yield Text(
                 f"[{printable(part.get('mimeType', 'binary'))}, {len(part.get('blob', '')) * 3 // 4} bytes]", "dim"
@@ -172,6 +202,9 @@ def _markdown(text: str) -> RenderableType:
 def result(found: CallToolResult) -> Iterable[RenderableType]:
     """The result of a tool call."""
     for part in found.content:
+        if (saved := _saved(part.meta)) is not None:
+            yield Text(f"[{part.type}, saved to {saved}]", style="dim")
+            continue
         match part.type:
             case "text":
                 yield Text(printable(part.text), style="red" if found.is_error else "")
@@ -185,6 +218,12 @@ def result(found: CallToolResult) -> Iterable[RenderableType]:
                     yield Text(printable(words))
     if not found.content and found.structured_content is not None:
         yield Text(printable(json.dumps(found.structured_content, indent=2, ensure_ascii=False)), style="dim")
+
+
+def _saved(meta: dict[str, Any] | None) -> str | None:
+    """The file in which the binary of an item was saved."""
+    path = (meta or {}).get(SAVED_TO)
+    return printable(path) if isinstance(path, str) else None
 
 
 def print_json(value: Any) -> None:

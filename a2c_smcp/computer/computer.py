@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import webbrowser
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -22,6 +24,7 @@ from a2c_smcp.computer.mcp.oauth.logins import LOGIN_COMMAND
 from a2c_smcp.computer.mcp.oauth.store import LoginStore
 from a2c_smcp.computer.offer.announcer import Announcer, Change
 from a2c_smcp.computer.offer.asking import Asking
+from a2c_smcp.computer.offer.blobs import BLOB_BYTES, Blobs
 from a2c_smcp.computer.offer.calls import OURSELVES, Continuation, ToolCalls
 from a2c_smcp.computer.offer.confirmation import Caller, ConfirmCallback
 from a2c_smcp.computer.offer.desktop.aggregator import MAX_BYTES
@@ -30,9 +33,11 @@ from a2c_smcp.computer.offer.finder.documents import INDEX_BYTES
 from a2c_smcp.computer.offer.finder.organize import DEFAULT_LIMIT
 from a2c_smcp.computer.offer.history import History, ToolCallRecord
 from a2c_smcp.computer.offer.manager import CACHE_BYTES, MCPServerManager
-from a2c_smcp.computer.offer.progress import SendProgress
+from a2c_smcp.computer.offer.progress import SILENT, Listener, SendLog, SendProgress
 from a2c_smcp.computer.offer.prompting import Prompts
 from a2c_smcp.computer.offer.reading import Reader
+from a2c_smcp.computer.offer.skills.catalogue import Skills
+from a2c_smcp.computer.offer.uploads import Uploads
 from a2c_smcp.errors import NotFoundError
 from a2c_smcp.smcp import (
     Completion,
@@ -41,10 +46,12 @@ from a2c_smcp.smcp import (
     Desktop,
     DPEDocumentSummary,
     GetComputerConfigRet,
+    GetSkillRet,
     Prompt,
     ResourceContents,
     ResourceInfo,
     ResourceTemplate,
+    SkillReference,
     SMCPTool,
 )
 from a2c_smcp.utils.results import CallToolResult
@@ -73,6 +80,9 @@ class Computer:
     `failed` if it is not restarted. A remote server that demands a login is `waiting for login`: `alogin` logs in. Its
     tools can be called while it is `ready`. Logins are kept for this user; `login_store` keeps them elsewhere. The
     status of such a server names `login_command`, followed by the server.
+
+    `skills` is a folder of skills for Agents: `NAME/SKILL.md`, and the files beside it. `landing` is a folder for files
+    that Agents upload; without it, every upload is rejected.
     """
 
     def __init__(
@@ -90,9 +100,12 @@ class Computer:
         require_subscribe: bool = True,
         cache_bytes: int = CACHE_BYTES,
         index_bytes: int = INDEX_BYTES,
+        blob_bytes: int = BLOB_BYTES,
         patience: float = PATIENCE,
         login_store: LoginStore | None = None,
         login_command: str = LOGIN_COMMAND,
+        skills: str | os.PathLike[str] | None = None,
+        landing: str | os.PathLike[str] | None = None,
     ) -> None:
         self.name = name
         self._resolver = input_resolver or InputResolver()
@@ -120,10 +133,21 @@ class Computer:
             login_store=login_store,
             login_command=login_command,
         )
+        self.blobs = Blobs(blob_bytes)
+        """The binaries that Agents fetch in parts."""
         self._patience = patience
         asking = Asking(self.mcp_manager, self._resolver.secrets.redact)
         self._prompts = Prompts(asking)
         self._reader = Reader(asking, self._prompts, patience)
+        self.skills = Skills(
+            Path(skills) if skills is not None else None,
+            asking,
+            self.blobs,
+            lambda: self._announcer.announce(Change.SKILLS),
+        )
+        """The skills of the owner and of the MCP servers."""
+        self.uploads = Uploads(Path(landing) if landing is not None else None)
+        """The files that Agents upload."""
         self._calls = ToolCalls(self.mcp_manager, self._history, confirm_callback, self._resolver.secrets.redact)
 
     # ------------------------------------------------------------------------------------------------------------- life
@@ -139,6 +163,8 @@ class Computer:
         # Set before the servers start, which may take half a minute: a change of the configuration during that time
         # must reach the manager, which has already read the list.
         self._booted = True
+        self.skills.start()
+        self.uploads.start()
         if self.mcp_manager.auto_connect:
             await self.mcp_manager.astart_all(patience)
 
@@ -150,6 +176,9 @@ class Computer:
         # Calls end first, while their servers still run, so that each gets `notifications/cancelled`. The secrets go
         # last: what servers write while they stop is logged without them.
         await self._calls.aclose()
+        await self.skills.aclose()
+        await self.uploads.aclose()
+        await self.blobs.aclose()
         await self.mcp_manager.aclose()
         await self._announcer.aclose()
         await self._resolver.aclose()
@@ -173,6 +202,12 @@ class Computer:
     def mcp_servers(self) -> tuple[MCPServerConfig, ...]:
         """The configuration of each MCP server."""
         return self.mcp_manager.configs if self._booted else tuple(self._configured)
+
+    def _named(self, mcp_server: str | None) -> str | None:
+        """The name of the MCP server that an Agent names, perhaps by its `bundle_id`."""
+        if mcp_server is None or any(config.name == mcp_server for config in self.mcp_servers):
+            return mcp_server
+        return next((config.name for config in self.mcp_servers if config.identity == mcp_server), mcp_server)
 
     @property
     def status(self) -> list[ServerStatus]:
@@ -249,16 +284,20 @@ class Computer:
         *,
         caller: Caller = OURSELVES,
         send_progress: SendProgress | None = None,
+        send_log: SendLog | None = None,
+        log_level: str | None = None,
         continuation: Continuation | None = None,
         traceparent: str | None = None,
     ) -> CallToolResult:
         """Call a tool, as an Agent does. A failure is a result with `is_error` and `error_code`; nothing is raised.
 
         `req_id` identifies the call: `acancel_tool` cancels it. `send_progress(progress, total, message)` is awaited
-        for reports of the tool, at most ten times a second. If the tool asks a question, the result has
+        for reports of the tool, and `send_log(messages)` for log messages of its MCP server from `log_level` on, as far
+        as the configuration keeps them; each at most ten times a second. If the tool asks a question, the result has
         `meta["a2c_input_required"]`; the same tool and parameters with a `continuation` give it the answer. The MCP
         server gets `traceparent` (W3C Trace Context), if it is valid.
         """
+        hears = send_progress is not None or send_log is not None
         with in_trace(traceparent):
             return await self._calls.execute(
                 req_id,
@@ -266,7 +305,7 @@ class Computer:
                 parameters,
                 timeout,
                 caller,
-                send_progress=send_progress,
+                listener=Listener(send_progress, send_log, log_level) if hears else SILENT,
                 continuation=continuation,
             )
 
@@ -275,8 +314,10 @@ class Computer:
         return self._calls.cancel(req_id, caller)
 
     async def acancel_office(self, office_id: str, agent: str | None = None) -> bool:
-        """Cancel every running call of an office, or of one Agent there, and end what is watched from there. Returns
-        whether there was a call."""
+        """Cancel every running call of an office, or of one Agent there, end what is watched from there, and drop the
+        binaries that were not fetched and the uploads that were not finished. Returns whether there was a call."""
+        self.blobs.drop(office_id, agent)
+        self.uploads.drop(office_id, agent)
         self.mcp_manager.end_watches(self.mcp_manager.watches.end_all(office_id, agent))
         return self._calls.cancel_all(office_id, agent)
 
@@ -342,7 +383,7 @@ class Computer:
             TimedOutError: the server did not answer in time.
             SMCPError: the server failed.
         """
-        return await self._reader.read(uri, mcp_server)
+        return await self._reader.read(uri, self._named(mcp_server))
 
     async def get_resources(
         self, mcp_server: str | None = None, cursor: str | None = None
@@ -355,7 +396,7 @@ class Computer:
             MalformedRequestError: there is no such cursor.
             SMCPError: the one MCP server that was asked failed.
         """
-        return await self._reader.resources(mcp_server, cursor)
+        return await self._reader.resources(self._named(mcp_server), cursor)
 
     async def watch_resource(
         self, uri: str, mcp_server: str | None = None, *, watch: bool = True, caller: Caller = OURSELVES
@@ -369,9 +410,9 @@ class Computer:
             SMCPError: as `read_resource`.
         """
         if watch:
-            await self._reader.watch(uri, mcp_server, caller)
+            await self._reader.watch(uri, self._named(mcp_server), caller)
         else:
-            self._reader.unwatch(uri, mcp_server, caller)
+            self._reader.unwatch(uri, self._named(mcp_server), caller)
 
     async def list_prompts(
         self, mcp_server: str | None = None, cursor: str | None = None
@@ -384,19 +425,25 @@ class Computer:
             MalformedRequestError: there is no such cursor.
             SMCPError: the one MCP server that was asked failed.
         """
-        return await self._prompts.listed(mcp_server, cursor)
+        return await self._prompts.listed(self._named(mcp_server), cursor)
 
     async def get_prompt(
-        self, name: str, arguments: Mapping[str, str] | None = None, mcp_server: str | None = None
+        self,
+        name: str,
+        arguments: Mapping[str, str] | None = None,
+        mcp_server: str | None = None,
+        *,
+        continuation: Continuation | None = None,
     ) -> dict[str, Any]:
-        """The messages of a prompt, as its MCP server writes them.
+        """The messages of a prompt, as its MCP server writes them. With a `continuation`, whose parts are empty at
+        first, there may be none, and questions in `_meta["a2c_input_required"]` instead.
 
         Raises:
             NotFoundError: no MCP server has it; `MCPServerNotFoundError`: `mcp_server` does not exist or is not ready.
             MalformedRequestError: several MCP servers have it, or the arguments are invalid.
             SMCPError: the MCP server failed.
         """
-        return await self._prompts.get(name, arguments, mcp_server)
+        return await self._prompts.get(name, arguments, self._named(mcp_server), continuation)
 
     async def list_resource_templates(
         self, mcp_server: str | None = None, cursor: str | None = None
@@ -408,7 +455,7 @@ class Computer:
             MalformedRequestError: there is no such cursor.
             SMCPError: the one MCP server that was asked failed.
         """
-        return await self._reader.templates(mcp_server, cursor)
+        return await self._reader.templates(self._named(mcp_server), cursor)
 
     async def complete(
         self,
@@ -424,11 +471,33 @@ class Computer:
             MalformedRequestError: the MCP server does not know this argument.
             SMCPError: the MCP server failed.
         """
-        return await self._reader.complete(ref, argument, context, mcp_server)
+        return await self._reader.complete(ref, argument, context, self._named(mcp_server))
 
     async def acomplete_uri(self, start: str) -> list[str]:
         """Addresses that begin with `start`: what is listed, and the pages and elements that MCP servers offer."""
         return await self._reader.complete_uri(start)
+
+    async def get_skills(self) -> list[SkillReference]:
+        """The skills of the owner, then those of the MCP servers that are ready.
+
+        Raises:
+            TimedOutError: the folder does not answer.
+        """
+        return await self.skills.references()
+
+    async def get_skill(
+        self, name: str, rel_path: str | None = None, *, caller: Caller = OURSELVES, req_id: str = ""
+    ) -> GetSkillRet:
+        """A file of a skill; without `rel_path`, its `SKILL.md` after the front matter. A file that is large, or no
+        text, has a handle for the caller in place of its contents.
+
+        Raises:
+            SkillNameError: this cannot be the name of a skill.
+            MCPServerNotFoundError: there is no such skill.
+            SkillFileError: the file does not exist, is not part of the skill, or is too large.
+            SMCPError: its MCP server fails, or does not answer in time.
+        """
+        return await self.skills.read(name, rel_path, caller, req_id)
 
     # ----------------------------------------------------------------------------------------------------------- inputs
 

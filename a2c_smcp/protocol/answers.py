@@ -1,4 +1,4 @@
-"""Acks: how the Server writes a rejection, and how a client reads an answer.
+"""How a client reads the acks of its requests. `dialects` has how the Server writes them.
 
 The other side may be any implementation in any version. The envelope of an answer must be valid. An invalid item in a
 list is left out with a warning, so that one bad tool does not cost the others.
@@ -18,43 +18,16 @@ from a2c_smcp.errors import (
     NotSupportedError,
     RateLimitedError,
     SMCPError,
-    TimedOutError,
     ToolFailedError,
     ToolTimedOutError,
     error_for,
     from_payload,
-    to_payload,
-    type_name,
 )
 from a2c_smcp.utils.result_meta import CANCELLED, ERROR_CODE, TIMED_OUT, TIMEOUT
 
 logger = logging.getLogger(__name__)
 
-# The protocol answers a join and a leave with two ack arguments, "whether" and "why not", and any other event with an
-# object. Two arguments have no field for a code, so the code is appended to the reason; `seat` reads it from there.
-_TWO_VALUE_EVENTS = frozenset((smcp.JOIN_OFFICE_EVENT, smcp.LEAVE_OFFICE_EVENT))
 _SUMMARY_FIELDS = ("doc_ref", "uri", "file_uri", "file_type", "title", "server")
-
-
-def refusal(event: object, error: SMCPError) -> Any:
-    """The ack that carries an error, in the form that the event's answers have."""
-    if event in _TWO_VALUE_EVENTS:
-        return False, f"{error.message} ({error.code})"
-    payload = to_payload(error)
-    if event != smcp.TOOL_CALL_EVENT:
-        return payload
-    meta: dict[str, Any] = {ERROR_CODE: error.code}
-    if isinstance(error, TimedOutError):
-        meta[TIMED_OUT] = True
-    # An error envelope and a valid CallToolResult at once: some clients look for `error`, others read every ack of a
-    # tool call as an MCP result.
-    return {
-        **payload,
-        "content": [{"type": "text", "text": f"{error.message} (error {error.code})"}],
-        "structuredContent": {"error": error.message, "error_type": type_name(error)},
-        "isError": True,
-        "meta": meta,
-    }
 
 
 def timed_out(seconds: float) -> dict[str, Any]:
@@ -201,6 +174,24 @@ def read_resources(ack: Any, req_id: str, mcp_server: str | None) -> smcp.GetRes
     return found
 
 
+def read_skills(ack: Any, req_id: str) -> list[smcp.SkillReference]:
+    """The answer to `client:get_skills`."""
+    return _items(read_object(ack, req_id), "skills", _skill)
+
+
+def read_skill(ack: Any, req_id: str) -> smcp.GetSkillRet:
+    """The answer to `client:get_skill`."""
+    answer = read_object(ack, req_id)
+    for field, kind in (("name", str), ("rel_path", str), ("mime_type", str), ("total_size", int), ("sha256", str)):
+        if type(answer.get(field)) is not kind:
+            raise InvalidAnswerError(f"{field}: a {'number' if kind is int else 'text'} is expected")
+    if isinstance(answer.get("body"), str) == isinstance(answer.get("blob_handle"), str):
+        raise InvalidAnswerError("either body or blob_handle is expected, and a text")
+    # Some implementations write null for the one that is absent.
+    found = {key: value for key, value in answer.items() if key not in ("body", "blob_handle") or value is not None}
+    return cast("smcp.GetSkillRet", {**found, "req_id": req_id})
+
+
 def read_completion(ack: Any, req_id: str) -> smcp.CompleteRet:
     """The answer to `client:complete`."""
     completion = read_object(ack, req_id).get("completion")
@@ -341,6 +332,10 @@ def _resource_of(mcp_server: str | None) -> Callable[[Any], dict[str, Any]]:
         return _fields(resource, "mcp_server")
 
     return check
+
+
+def _skill(item: Any) -> dict[str, Any]:
+    return _fields(item, "name", "source", "path", "description")
 
 
 def _session(item: Any) -> dict[str, Any]:

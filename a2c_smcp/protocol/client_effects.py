@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from a2c_smcp.errors import SMCPError
-from a2c_smcp.protocol.flow import Effect, MaybeAwaitable
+from a2c_smcp.protocol.flow import AnswerT, Effect, Flow, MaybeAwaitable
 from a2c_smcp.protocol.handshake import ServerInfo
 from a2c_smcp.protocol.questions import Question
+from a2c_smcp.protocol.terms import Terms
 from a2c_smcp.types import Role
 
 if TYPE_CHECKING:
@@ -31,6 +32,16 @@ class ClientBackend(Protocol):
     @property
     def seat(self) -> Seat | None:
         """The seat that the program wants to have."""
+        ...
+
+    @property
+    def terms(self) -> Terms:
+        """What the client said of itself when it connected."""
+        ...
+
+    @property
+    def server(self) -> ServerInfo:
+        """What the client knows of the Server."""
         ...
 
     def occupy(self, office_id: str | None, /) -> str | None:
@@ -80,6 +91,15 @@ class ClientBackend(Protocol):
         Raises:
             InvalidAnswerError: the answer is no tool result.
         """
+        ...
+
+    def together(self, flows: Sequence[Flow[ClientBackend, None]], /) -> MaybeAwaitable[None]:
+        """Run flows at the same time, until all have ended. The first error of one is raised; a blocking backend then
+        leaves the others running, and they have to end by themselves."""
+        ...
+
+    def work(self, function: Callable[[], Any], /) -> MaybeAwaitable[Any]:
+        """Call a function that computes, or reads or writes files, where it delays nothing else."""
         ...
 
 
@@ -162,6 +182,20 @@ class ReadSeat(Effect[ClientBackend, Seat | None]):
         return backend.seat
 
 
+class ReadTerms(Effect[ClientBackend, Terms]):
+    """What the client said of itself when it connected."""
+
+    def perform(self, backend: ClientBackend) -> Terms:
+        return backend.terms
+
+
+class ReadServer(Effect[ClientBackend, ServerInfo]):
+    """What the client knows of the Server."""
+
+    def perform(self, backend: ClientBackend) -> ServerInfo:
+        return backend.server
+
+
 @dataclass(frozen=True, slots=True)
 class Occupy(Effect[ClientBackend, str | None]):
     """Note which office the client is in; the office that it was in before."""
@@ -204,3 +238,23 @@ class ReadResult(Effect[ClientBackend, "CallToolResult"]):
 
     def perform(self, backend: ClientBackend) -> MaybeAwaitable[CallToolResult]:
         return backend.read_result(self.answer)
+
+
+@dataclass(frozen=True, slots=True)
+class Together(Effect[ClientBackend, None]):
+    """Run flows at the same time, until all have ended. They end by themselves soon after one of them failed."""
+
+    flows: Sequence[Flow[ClientBackend, None]]
+
+    def perform(self, backend: ClientBackend) -> MaybeAwaitable[None]:
+        return backend.together(self.flows)
+
+
+@dataclass(frozen=True, slots=True)
+class Work(Effect[ClientBackend, AnswerT], Generic[AnswerT]):
+    """Call a function that computes, or reads or writes files, where it delays nothing else."""
+
+    function: Callable[[], AnswerT]
+
+    def perform(self, backend: ClientBackend) -> MaybeAwaitable[AnswerT]:
+        return backend.work(self.function)

@@ -17,6 +17,11 @@ STACK: Final = "a2c_stack"
 """The parameter of a handshake's query, and the key in the third value of the ack, with the version of this project."""
 MAX_VERSION = 64
 """Characters of a version."""
+OURS: Final = "s"
+"""The dialect of this project."""
+OFFICIAL: Final = "official"
+"""An official Server whose version is not known yet."""
+_WITHOUT_BLOBS = frozenset((None, OFFICIAL, "0.1"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +30,21 @@ class Handshake:
 
     message_bytes: int
     """The largest message that the Server accepts over it."""
+    tool_timeout: int
+    """The longest tool call, in seconds."""
     stack: str | None = None
     """The version of the client, if it is one of this project."""
+    version: str | None = None
+    """The version that the record of the member has; see `office.Member`."""
 
     def to_wire(self, features: list[str]) -> dict[str, Any]:
         """The third value of the ack of a join."""
-        return {STACK: __version__, "max_message_bytes": self.message_bytes, "features": features}
+        return {
+            STACK: __version__,
+            "max_message_bytes": self.message_bytes,
+            "max_tool_timeout": self.tool_timeout,
+            "features": features,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +57,21 @@ class ServerInfo:
     """The largest message that it accepts."""
     features: frozenset[str] = frozenset()
     """The `server:*` events beyond those of the protocol that it relays."""
+    max_tool_timeout: int | None = None
+    """The longest tool call that it accepts, in seconds."""
+    dialect: str | None = None
+    """How it spells the protocol: `s` for a Server of this project; for an official one its version, such as `0.4`, or
+    `0.2+` where nobody names it, or `official` until its list of members tells; None before the first join."""
+
+    @property
+    def is_official(self) -> bool:
+        """Whether it is an official Server."""
+        return self.dialect not in (None, OURS)
+
+    @property
+    def passes_blobs(self) -> bool:
+        """Whether it relays `client:get_blob`, so that a large binary can be fetched in parts."""
+        return self.dialect not in _WITHOUT_BLOBS
 
 
 def read_stack(query: str) -> str | None:
@@ -62,10 +91,15 @@ def read_server_info(ack: Any) -> ServerInfo:
     # python-socketio hands over several ack arguments as a tuple, and one array as a list.
     values: list[Any] = list(cast("list[Any]", ack)) if isinstance(ack, list | tuple) else []
     given = cast("dict[str, Any]", values[2]) if len(values) > 2 and isinstance(values[2], dict) else {}
-    version, most, listed = given.get(STACK), given.get("max_message_bytes"), given.get("features")
+    version, listed = given.get(STACK), given.get("features")
     features = [each for each in cast("list[Any]", listed) if isinstance(each, str)] if isinstance(listed, list) else []
     return ServerInfo(
         version if isinstance(version, str) else None,
-        most if type(most) is int and most > 0 else None,
+        _positive(given.get("max_message_bytes")),
         frozenset(features),
+        _positive(given.get("max_tool_timeout")),
     )
+
+
+def _positive(value: Any) -> int | None:
+    return value if type(value) is int and value > 0 else None

@@ -6,9 +6,10 @@ question. Joining an office of two thousand members therefore costs as much as j
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from a2c_smcp.errors import ForbiddenError, NotInOfficeError, OfficeFullError
+from a2c_smcp.errors import ForbiddenError, InAnotherOfficeError, NameTakenError, NotInOfficeError, OfficeFullError
+from a2c_smcp.protocol.dialects.known import HOME, PLAIN
 from a2c_smcp.smcp import EnterOfficeNotification, SessionInfo
 from a2c_smcp.types import Role
 
@@ -21,6 +22,10 @@ class Member:
     name: str
     role: Role
     office_id: str | None
+    dialect: str = PLAIN.name
+    """The name of the dialect that it speaks. Another node of a cluster may be of another version and know others."""
+    version: str | None = None
+    """The version that it named when it connected: of the protocol, or of this project if it is one of ours."""
 
     @property
     def office(self) -> str:
@@ -35,7 +40,12 @@ class Member:
 
     def to_session(self) -> SessionInfo:
         """The wire form."""
-        return {"sid": self.sid, "name": self.name, "role": self.role, "office_id": self.office}
+        session: SessionInfo = {"sid": self.sid, "name": self.name, "role": self.role, "office_id": self.office}
+        if self.version is not None and self.dialect == HOME.name:
+            session["a2c_stack"] = self.version
+        elif self.version is not None:
+            session["a2c_version"] = self.version
+        return session
 
     def to_notice(self) -> EnterOfficeNotification:
         """The data of the notification that it enters or leaves."""
@@ -88,18 +98,23 @@ def admit(sender: Member | None, newcomer: Member, office: Office) -> Move | Non
                 raise ForbiddenError(f"already in this office as {sender.name!r}: leave before changing the name")
             return None
         if sender.role == "agent" and sender.office_id is not None:
-            raise ForbiddenError(f"an Agent is in one office at a time: leave {sender.office_id!r} first")
+            raise InAnotherOfficeError(
+                f"an Agent is in one office at a time: leave {sender.office_id!r} first",
+                details={"office_id": sender.office_id},
+            )
     # The error names the Agent. The flow has checked the grant for this office by now, so only a client that may join
     # the office learns the name.
+    seat = {"office_id": office.id, "role": newcomer.role}
     if newcomer.role == "agent" and office.agent is not None:
         incumbent = office.agent.name
-        raise OfficeFullError(f"office {office.id!r} already has an Agent: {incumbent!r}", details={"agent": incumbent})
+        message = f"office {office.id!r} already has an Agent: {incumbent!r}"
+        raise OfficeFullError(message, details={**seat, "agent": incumbent})
     # Agents and Computers share the names of an office.
     if office.namesake is not None:
-        raise ForbiddenError(f"the name {newcomer.name!r} is taken in office {office.id!r}")
+        raise NameTakenError(f"the name {newcomer.name!r} is taken in office {office.id!r}", details=seat)
     return Move(sender, newcomer, office)
 
 
 def dismiss(member: Member) -> Move:
     """The move of a member that leaves its office and stays connected."""
-    return Move(member, Member(member.sid, member.name, member.role, None))
+    return Move(member, replace(member, office_id=None))

@@ -1,11 +1,12 @@
 """The checks of the payloads of requests.
 
 The validators are built once, at import: building one takes milliseconds, running one microseconds. A payload is
-checked and never rewritten, so that what is forwarded is what was sent.
+checked and not rewritten, so that what is forwarded is what was sent. The one exception is a `timeout`.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any, cast
 
@@ -28,15 +29,23 @@ _SHAPES: dict[str, Any] = {
     smcp.GET_PROMPT_EVENT: smcp.GetPromptReq,
     smcp.GET_RESOURCES_EVENT: smcp.GetResourcesReq,
     smcp.WATCH_RESOURCE_EVENT: smcp.WatchResourceReq,
+    smcp.GET_BLOB_EVENT: smcp.GetBlobReq,
+    smcp.PUT_BLOB_EVENT: smcp.PutBlobReq,
+    smcp.GET_SKILLS_EVENT: smcp.GetSkillsReq,
+    smcp.GET_SKILL_EVENT: smcp.GetSkillReq,
     smcp.JOIN_OFFICE_EVENT: smcp.EnterOfficeReq,
     smcp.LEAVE_OFFICE_EVENT: smcp.LeaveOfficeReq,
     smcp.UPDATE_CONFIG_EVENT: smcp.UpdateComputerConfigReq,
     smcp.UPDATE_TOOL_LIST_EVENT: smcp.UpdateComputerConfigReq,
     smcp.UPDATE_DESKTOP_EVENT: smcp.UpdateComputerConfigReq,
     smcp.UPDATE_FINDER_EVENT: smcp.UpdateComputerConfigReq,
+    smcp.UPDATE_RESOURCES_EVENT: smcp.UpdateComputerConfigReq,
+    smcp.UPDATE_PROMPTS_EVENT: smcp.UpdateComputerConfigReq,
+    smcp.UPDATE_SKILLS_EVENT: smcp.UpdateComputerConfigReq,
     smcp.UPDATE_RESOURCE_EVENT: smcp.UpdateResourceReq,
     smcp.CANCEL_TOOL_CALL_EVENT: smcp.CancelToolCallReq,
     smcp.TOOL_CALL_PROGRESS_EVENT: smcp.ToolCallProgress,
+    smcp.TOOL_CALL_LOG_EVENT: smcp.ToolCallLog,
     smcp.LIST_ROOM_EVENT: smcp.ListRoomReq,
 }
 KNOWN_EVENTS = frozenset(_SHAPES)
@@ -44,6 +53,8 @@ _validators = {event: TypeAdapter[Any](shape).validator for event, shape in _SHA
 # The Server relays `client:*` events that it does not know, so that Agents and Computers can add events without it. It
 # needs the three routing fields for that.
 _any_client_event = TypeAdapter(smcp.AgentCallData).validator
+_any_update = TypeAdapter(smcp.UpdateComputerConfigReq).validator
+_UPDATE = re.compile("server:update_[a-z_]{1,64}")
 
 _ROUTING = ("agent", "computer", "req_id")
 _IDENTIFIERS = {
@@ -56,20 +67,35 @@ _FIELDS = {event: tuple(shape.__annotations__) for event, shape in _SHAPES.items
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
+def is_update(event: str) -> bool:
+    """Whether an event announces a change of the Computer that sends it. The Server need not know of what."""
+    return _UPDATE.fullmatch(event) is not None
+
+
 def check_payload(event: str, data: Any, limits: Limits) -> dict[str, Any]:
-    """Check a payload against the shape of its event; an unknown `client:*` event needs only the routing fields.
+    """Check a payload against the shape of its event; an unknown event needs only the routing fields.
+
+    It is returned as it is, except for a `timeout` that is not whole, which is rounded up in a copy.
 
     Raises:
         MalformedRequestError: naming each field that is wrong, never its value.
     """
     # Strict: otherwise pydantic accepts "5" for a number and returns 5 in a copy. The copy is not used, since the
     # request is forwarded as it came, and the Computer would get the string.
+    validator = _validators.get(event)
+    fields = _IDENTIFIERS.get(event)
+    if validator is None or fields is None:
+        validator, fields = (_any_update, ("computer",)) if is_update(event) else (_any_client_event, _ROUTING)
     try:
-        _validators.get(event, _any_client_event).validate_python(data, strict=True)
+        validator.validate_python(data, strict=True)
     except ValidationError as error:
+        # Here, and not before: nearly every payload is valid, and does not pay for those that are not.
+        rounded = _with_whole_timeout(event, data)
+        if rounded is not None:
+            return check_payload(event, rounded, limits)
         raise MalformedRequestError("; ".join(_explain(error))) from None
     payload = cast("dict[str, Any]", data)
-    for field in _IDENTIFIERS.get(event, _ROUTING):
+    for field in fields:
         _check_identifier(field, payload[field], limits.name_length)
     return payload
 
@@ -93,6 +119,17 @@ def check_timeout(event: str, data: dict[str, Any], limits: Limits) -> int:
     if event == smcp.TOOL_CALL_EVENT:
         raise MalformedRequestError(f"timeout: must be an integer 1–{limits.tool_timeout}")
     return limits.default_timeout
+
+
+def _with_whole_timeout(event: str, data: Any) -> dict[str, Any] | None:
+    """The payload of a tool call with its `timeout` rounded up: clients of other projects send 30.0 or 2.5."""
+    if event != smcp.TOOL_CALL_EVENT or not isinstance(data, dict):
+        return None
+    payload = cast("dict[str, Any]", data)
+    timeout = payload.get("timeout")
+    if type(timeout) is not float or not math.isfinite(timeout):
+        return None
+    return {**payload, "timeout": math.ceil(timeout)}
 
 
 def _check_identifier(field: str, value: Any, max_length: int) -> None:

@@ -24,6 +24,9 @@ QUESTION_SECONDS = 60.0
 MAX_SECONDS = 3_600.0
 """The longest that a question waits for a person."""
 
+LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+"""From the least to the most serious."""
+
 Action: TypeAlias = Literal["accept", "decline", "cancel"]
 FieldType: TypeAlias = Literal["string", "number", "integer", "boolean", "array"]
 
@@ -38,6 +41,19 @@ class Progress:
     """The amount that is done; it grows with each report."""
     total: float | None = None
     message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogMessage:
+    """A log message that an MCP server wrote during a tool call."""
+
+    computer: str
+    tool: str
+    level: str
+    data: Any
+    """A text, or any JSON data."""
+    logger: str | None = None
+    """The part of the MCP server that wrote it, if it says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +112,8 @@ class Question:
     """The JSON schema of a form, as the server wrote it; None for an address."""
     problem: str | None = None
     """Why the answer before did not fit, if the question is asked again."""
+    elicitation_id: str | None = None
+    """The id that the server gave to a visit of an address."""
 
     @property
     def fields(self) -> tuple[FormField, ...]:
@@ -125,6 +143,15 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class Continuation:
+    """What continues a call that asked: the call, the state that it gave, and the answers."""
+
+    req_id: str
+    request_state: str
+    input_responses: Mapping[str, InputResponse]
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """The questions in one result, by their keys, and the state that the answers need."""
 
@@ -133,6 +160,13 @@ class Asked:
     request_state: str
     expires_in: float
     """Seconds until the Computer declines them."""
+    req_id: str = ""
+    """The call that asks."""
+
+    def answered(self, replies: Mapping[str, Reply]) -> Continuation:
+        """Continue the call with these replies, one for each question."""
+        responses = {key: reply.to_wire() for key, reply in replies.items()}
+        return Continuation(self.req_id, self.request_state, responses)
 
 
 def read_questions(answer: Mapping[str, Any], computer: str, tool: str) -> Asked | None:
@@ -196,7 +230,12 @@ def _question(request: Any, computer: str, tool: str, expires_in: float) -> Ques
     name = server if isinstance(server, str) else "unknown"
     if asked.get("mode") == "url":
         # The Computer checks it, too. An Agent may be connected to one that does not.
-        return Question(computer, tool, name, message, expires_in, url=url) if is_web(url) else None
+        if not is_web(url):
+            return None
+        id = asked.get("elicitationId")
+        return Question(
+            computer, tool, name, message, expires_in, url=url, elicitation_id=id if isinstance(id, str) else None
+        )
     if not isinstance(schema, dict):
         return None
     return Question(computer, tool, name, message, expires_in, schema=cast("dict[str, Any]", schema))
@@ -233,3 +272,27 @@ def _options(schema: dict[str, Any]) -> tuple[Option, ...]:
     names: Any = schema.get("enumNames")
     titles = [str(name) for name in cast("list[Any]", names)] if isinstance(names, list) else []
     return tuple(Option(value, titles[place] if place < len(titles) else value) for place, value in enumerate(texts))
+
+
+def read_progress(report: Mapping[str, Any], tool: str) -> Progress | None:
+    """The progress in a `notify:tool_call_progress`; None if it is none."""
+    done, total, message = report.get("progress"), report.get("total"), report.get("message")
+    if not isinstance(done, int | float):
+        return None
+    whole = total if isinstance(total, int | float) else None
+    return Progress(str(report.get("computer")), tool, done, whole, message if isinstance(message, str) else None)
+
+
+def read_log(parcel: Mapping[str, Any], tool: str) -> list[LogMessage]:
+    """The messages in a `notify:tool_call_log`. What is no message is left out."""
+    listed: Any = parcel.get("messages")
+    messages: list[LogMessage] = []
+    for entry in cast("list[Any]", listed) if isinstance(listed, list) else ():
+        match entry:
+            case {"level": str(level), "data": data} if level in LOG_LEVELS:
+                name: Any = cast("dict[str, Any]", entry).get("logger")
+                name = name if isinstance(name, str) else None
+                messages.append(LogMessage(str(parcel.get("computer")), tool, level, data, name))
+            case _:
+                pass
+    return messages

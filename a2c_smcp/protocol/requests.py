@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from a2c_smcp import smcp
 from a2c_smcp.errors import InvalidAnswerError, MalformedRequestError, SMCPError, TimedOutError
@@ -34,9 +34,8 @@ from a2c_smcp.protocol.answers import (
     timed_out,
 )
 from a2c_smcp.protocol.client_effects import Ask, ClientBackend, Consult, Pause, ReadResult, Tell
-from a2c_smcp.protocol.documents import read_body
 from a2c_smcp.protocol.flow import AnswerT, Flow, MaybeAwaitable
-from a2c_smcp.protocol.questions import MAX_ROUNDS, Asked, Question, Reply, read_questions, read_reply
+from a2c_smcp.protocol.questions import MAX_ROUNDS, Asked, Continuation, Question, Reply, read_questions, read_reply
 from a2c_smcp.protocol.seat import check_seconds
 from a2c_smcp.utils.failures import log_failure
 
@@ -60,6 +59,26 @@ AnswerQuestion: TypeAlias = Callable[[Question, float], MaybeAwaitable[Any]]
 Listen: TypeAlias = Callable[[str], AbstractContextManager[None]]
 """Listens to the reports about the request with this id, for as long as the block runs."""
 
+
+class Restoring(Protocol):
+    """Restores the binaries of answers; see `blob_restore.Binaries`."""
+
+    @property
+    def max_inline_bytes(self) -> int | None:
+        """The largest binary that is wanted inside an answer; None for any."""
+        ...
+
+    def concern(self, answer: dict[str, Any], /) -> bool:
+        """Whether `restore` has something to do."""
+        ...
+
+    def restore(
+        self, agent: str, computer: str, answer: dict[str, Any], seconds: float, /
+    ) -> Flow[ClientBackend, dict[str, Any]]:
+        """The answer with the binaries that a Computer left out."""
+        ...
+
+
 DEFAULT_LIMIT = 20
 LARGEST_LIMIT = 100
 
@@ -74,12 +93,13 @@ def call_tool(
     answer: AnswerQuestion | None = None,
     listen: Listen | None = None,
     traceparent: str | None = None,
+    binaries: Restoring | None = None,
 ) -> Flow[ClientBackend, CallToolResult]:
     """Call a tool. After `timeout` seconds, or when the caller is interrupted, the Computer gets a cancellation.
 
     `answer` answers the questions of the tool, after which the call goes on; the time that it takes does not count.
     Without it, they are declined. `listen` is entered with the id of each request. `traceparent` is passed on to the
-    MCP server.
+    MCP server. `binaries` restores the large binaries of the result, after the call: it has time limits of its own.
 
     Raises:
         MalformedRequestError: `timeout` is not a positive number of seconds.
@@ -100,16 +120,17 @@ def call_tool(
     )
     if traceparent is not None:
         request["traceparent"] = traceparent
+    _want_handles(request, binaries)
     rounds = 0
     while True:
         began = time.monotonic()
         with listen(request["req_id"]) if listen is not None else _NOTHING:
-            result, asked = yield from _call_once(request, seconds)
+            result, asked = yield from _call_once(request, seconds, binaries)
         if asked is None:
             return result
         rounds += 1
         if rounds > MAX_ROUNDS:
-            yield from _cancel(agent, request["req_id"])
+            yield from cancel_call(agent, request["req_id"])
             raise InvalidAnswerError(f"{computer} asks more than {MAX_ROUNDS} times in one call")
         seconds = max(seconds - (time.monotonic() - began), _SHORTEST)
         replies = yield from _consult(request, asked, answer)
@@ -118,7 +139,62 @@ def call_tool(
         request["input_responses"], request["request_state"] = replies, asked.request_state
 
 
-def _call_once(request: smcp.ToolCallReq, seconds: float) -> Flow[ClientBackend, tuple[CallToolResult, Asked | None]]:
+def call_tool_once(
+    agent: str,
+    computer: str,
+    tool_name: str,
+    params: Mapping[str, Any],
+    timeout: float,
+    *,
+    continuation: Continuation | None = None,
+    principal: str | None = None,
+    log_level: str | None = None,
+    listen: Listen | None = None,
+    traceparent: str | None = None,
+    binaries: Restoring | None = None,
+) -> Flow[ClientBackend, CallToolResult | Asked]:
+    """Call a tool, or continue a call that asked: its result, or the questions that it asks now.
+
+    `principal` names the user that the call is made for. `traceparent` is passed on to the MCP server. Log messages
+    from `log_level` on are wanted. `binaries` is that of `call_tool`.
+
+    Raises:
+        MalformedRequestError: `timeout` is not a positive number of seconds.
+        SMCPError: the Server or the Computer rejects the request.
+    """
+    seconds = check_seconds(timeout)
+    request = smcp.ToolCallReq(
+        agent=agent,
+        req_id=new_id() if continuation is None else continuation.req_id,
+        computer=computer,
+        tool_name=tool_name,
+        params=dict(params),
+        timeout=math.ceil(seconds),
+    )
+    if continuation is not None:
+        request["input_responses"] = dict(continuation.input_responses)
+        request["request_state"] = continuation.request_state
+    if principal is not None:
+        request["principal"] = principal
+    if traceparent is not None:
+        request["traceparent"] = traceparent
+    if log_level is not None:
+        request["log_level"] = log_level
+    _want_handles(request, binaries)
+    with listen(request["req_id"]) if listen is not None else _NOTHING:
+        result, asked = yield from _call_once(request, seconds, binaries)
+    return result if asked is None else replace(asked, req_id=request["req_id"])
+
+
+def _want_handles(request: smcp.ToolCallReq | smcp.ReadResourceReq, binaries: Restoring | None) -> None:
+    """Say that this Agent reads handles."""
+    if binaries is not None and binaries.max_inline_bytes is not None:
+        request["max_inline_bytes"] = binaries.max_inline_bytes
+
+
+def _call_once(
+    request: smcp.ToolCallReq, seconds: float, binaries: Restoring | None
+) -> Flow[ClientBackend, tuple[CallToolResult, Asked | None]]:
     """Send one request of a call: its result, and the questions in it."""
     agent, req_id = request["agent"], request["req_id"]
     computer, tool_name = request["computer"], request["tool_name"]
@@ -129,15 +205,17 @@ def _call_once(request: smcp.ToolCallReq, seconds: float) -> Flow[ClientBackend,
         except TimedOutError as error:
             place = f"{tool_name} of {computer}"
             log_failure(logger, smcp.TOOL_CALL_EVENT, req_id, error.code, f"{place}: {error.message}; it is cancelled")
-            yield from _cancel(agent, req_id)
+            yield from cancel_call(agent, req_id)
             return (yield from ReadResult(timed_out(seconds))), None
         except BaseException as error:
             # Only KeyboardInterrupt, CancelledError and their like: the caller does not wait any more. After any other
             # error the Server has answered, or has cancelled the call because the connection broke.
             if not isinstance(error, Exception):
-                yield from _cancel(agent, req_id)
+                yield from cancel_call(agent, req_id)
             raise
         answer = read_object(ack)
+        if binaries is not None and binaries.concern(answer):
+            answer = yield from binaries.restore(agent, computer, answer, seconds)
         result = yield from ReadResult(answer)
     # A tool that failed is a result for the model to read, not an error. It is logged all the same, like a rejection.
     if (failure := failure_in(answer)) is None:
@@ -170,12 +248,13 @@ def _consult(
                 reply = Reply("decline")
             replies[key] = reply.to_wire()
     except BaseException:
-        yield from _cancel(request["agent"], request["req_id"])
+        yield from cancel_call(request["agent"], request["req_id"])
         raise
     return replies
 
 
-def _cancel(agent: str, req_id: str) -> Flow[ClientBackend, None]:
+def cancel_call(agent: str, req_id: str) -> Flow[ClientBackend, None]:
+    """Cancel a call that runs, or waits for an answer."""
     with contextlib.suppress(ConnectionError):  # the Server cancels the calls of a connection that breaks
         yield from Tell(smcp.CANCEL_TOOL_CALL_EVENT, smcp.CancelToolCallReq(agent=agent, req_id=req_id))
 
@@ -273,21 +352,23 @@ def get_finder(
 
 
 def read_resource_contents(
-    agent: str, computer: str, uri: str, timeout: float, mcp_server: str | None = None
+    agent: str,
+    computer: str,
+    uri: str,
+    timeout: float,
+    mcp_server: str | None = None,
+    binaries: Restoring | None = None,
 ) -> Flow[ClientBackend, smcp.ReadResourceRet]:
     """A resource, as its MCP server gives it."""
     request = smcp.ReadResourceReq(agent=agent, req_id=new_id(), computer=computer, uri=uri)
     if mcp_server is not None:
         request["mcp_server"] = mcp_server
-    return (yield from ask(smcp.READ_RESOURCE_EVENT, request, timeout, read_contents))
-
-
-def read_resource(
-    agent: str, computer: str, uri: str, timeout: float, mcp_server: str | None = None
-) -> Flow[ClientBackend, dict[str, Any]]:
-    """The body of a document, page or element; of any other resource the MCP answer."""
-    answer = yield from read_resource_contents(agent, computer, uri, timeout, mcp_server)
-    return read_body(uri, answer)
+    _want_handles(request, binaries)
+    answer = yield from ask(smcp.READ_RESOURCE_EVENT, request, timeout, read_contents)
+    if binaries is None:
+        return answer
+    restored = yield from binaries.restore(agent, computer, cast("dict[str, Any]", answer), timeout)
+    return cast("smcp.ReadResourceRet", restored)
 
 
 def list_resource_templates(
@@ -326,10 +407,15 @@ def complete(
     return (yield from ask(smcp.COMPLETE_EVENT, request, timeout, read_completion))
 
 
+def list_members(name: str, office_id: str, timeout: float) -> Flow[ClientBackend, list[smcp.SessionInfo]]:
+    """The members of the office of the client with this name."""
+    request = smcp.ListRoomReq(agent=name, req_id=new_id(), office_id=office_id)
+    return (yield from ask(smcp.LIST_ROOM_EVENT, request, timeout, read_roster))
+
+
 def list_computers(agent: str, office_id: str, timeout: float) -> Flow[ClientBackend, list[smcp.SessionInfo]]:
     """The Computers in the Agent's office."""
-    request = smcp.ListRoomReq(agent=agent, req_id=new_id(), office_id=office_id)
-    members = yield from ask(smcp.LIST_ROOM_EVENT, request, timeout, read_roster)
+    members = yield from list_members(agent, office_id, timeout)
     return [member for member in members if member["role"] == "computer"]
 
 

@@ -13,6 +13,7 @@ from a2c_smcp.errors import InvalidAnswerError
 from a2c_smcp.protocol.answers import read_object, read_prompt, read_prompts, read_resources
 from a2c_smcp.protocol.client_effects import ClientBackend
 from a2c_smcp.protocol.flow import Flow
+from a2c_smcp.protocol.questions import Asked, Continuation, read_questions
 from a2c_smcp.protocol.requests import ask, new_id
 
 MOST_LISTED = 100_000
@@ -55,12 +56,38 @@ def get_prompt(
     timeout: float,
 ) -> Flow[ClientBackend, smcp.GetPromptRet]:
     """The messages of a prompt."""
+    request = _prompt_request(agent, computer, name, arguments, mcp_server)
+    return (yield from ask(smcp.GET_PROMPT_EVENT, request, timeout, read_prompt))
+
+
+def get_prompt_once(
+    agent: str,
+    computer: str,
+    name: str,
+    arguments: Mapping[str, str] | None,
+    mcp_server: str | None,
+    continuation: Continuation | None,
+    timeout: float,
+) -> Flow[ClientBackend, smcp.GetPromptRet | Asked]:
+    """The messages of a prompt, or the questions that its MCP server asks before."""
+    request = _prompt_request(agent, computer, name, arguments, mcp_server)
+    request["input_responses"] = {}
+    if continuation is not None:
+        request["input_responses"] = dict(continuation.input_responses)
+        request["request_state"] = continuation.request_state
+    answer = yield from ask(smcp.GET_PROMPT_EVENT, request, timeout, read_prompt)
+    return read_questions(cast("Mapping[str, Any]", answer), computer, name) or answer
+
+
+def _prompt_request(
+    agent: str, computer: str, name: str, arguments: Mapping[str, str] | None, mcp_server: str | None
+) -> smcp.GetPromptReq:
     request = smcp.GetPromptReq(agent=agent, req_id=new_id(), computer=computer, name=name)
     if arguments is not None:
         request["arguments"] = dict(arguments)
     if mcp_server is not None:
         request["mcp_server"] = mcp_server
-    return (yield from ask(smcp.GET_PROMPT_EVENT, request, timeout, read_prompt))
+    return request
 
 
 def get_resources(

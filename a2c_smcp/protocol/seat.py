@@ -27,6 +27,8 @@ from a2c_smcp.protocol.client_effects import (
     Occupy,
     Pause,
     ReadSeat,
+    ReadServer,
+    ReadTerms,
     Redial,
     Rest,
     Retake,
@@ -90,17 +92,19 @@ def enter(seat: Seat) -> Flow[ClientBackend, None]:
         ack = yield from _request(JOIN_OFFICE_EVENT, _entering(seat))
     except BaseException as error:
         yield from Occupy(before)
-        if not (isinstance(error, OfficeRefusedError) and error.is_answered):
-            # Without an answer, the Server may or may not have let the client in. Undo the join, so that client and
-            # Server agree again: leave the new office, and join the one the client was in.
-            with contextlib.suppress(ConnectionError):
+        is_refused = isinstance(error, OfficeRefusedError) and error.is_answered
+        with contextlib.suppress(ConnectionError):
+            if not is_refused:
+                # Without an answer, the Server may or may not have let the client in. Undo the join, so that client and
+                # Server agree again: leave the new office, and join the one the client was in.
                 yield from Tell(LEAVE_OFFICE_EVENT, LeaveOfficeReq(office_id=seat.office_id))
-                if before is not None:
-                    name = ((yield from ReadSeat()) or seat).name
-                    yield from Tell(JOIN_OFFICE_EVENT, _entering(Seat(before, name, seat.role)))
+            # An official Server takes a member out of its office before it looks at the new one.
+            if before is not None and (not is_refused or (yield from ReadServer()).is_official):
+                name = ((yield from ReadSeat()) or seat).name
+                yield from Tell(JOIN_OFFICE_EVENT, _entering(Seat(before, name, seat.role)))
         raise
     # After each join: the Server may have been replaced by another version since the last one.
-    yield from Learn(read_server_info(ack))
+    yield from Learn((yield from ReadTerms()).learned(read_server_info(ack)))
 
 
 def leave(office_id: str) -> Flow[ClientBackend, None]:
@@ -170,6 +174,8 @@ def _request(event: str, request: EnterOfficeReq | LeaveOfficeReq) -> Flow[Clien
     """Send a request, and return its ack if it is a yes."""
     try:
         ack = yield from Ask(event, request, ASK_SECONDS)
+        if ack is None and (yield from ReadTerms()).empty_is_yes:
+            return ack
         reason = read_two_values(ack)
     # Not answered, also if an answer came that says neither yes nor no: the client cannot know whether it is in, so
     # `enter` has to undo the join.

@@ -31,17 +31,22 @@ from a2c_smcp.errors import (
     SMCPError,
     TimedOutError,
 )
-from a2c_smcp.protocol.answers import refusal
+from a2c_smcp.protocol import translation
+from a2c_smcp.protocol.dialects.dialect import Dialect
+from a2c_smcp.protocol.dialects.known import PLAIN, dialect_named
 from a2c_smcp.protocol.flow import Flow
+from a2c_smcp.protocol.handshake import Handshake
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.office import Member, Move, admit, dismiss
-from a2c_smcp.protocol.payloads import check_payload, check_timeout, known_fields
+from a2c_smcp.protocol.payloads import check_payload, check_timeout, is_update, known_fields
 from a2c_smcp.protocol.server_effects import (
     Call,
+    CallEnded,
     CallerGone,
     CallLost,
     CanBeRoom,
     Commit,
+    EndCall,
     EnterRoom,
     FindMember,
     IsConnected,
@@ -55,7 +60,7 @@ from a2c_smcp.protocol.server_effects import (
     ReadRoster,
     ServerBackend,
 )
-from a2c_smcp.smcp import CLIENT_PREFIX, NOTIFY_PREFIX
+from a2c_smcp.smcp import CLIENT_PREFIX, NOTIFY_PREFIX, SERVER_PREFIX
 from a2c_smcp.types import Role
 
 ServerFlow: TypeAlias = Flow[ServerBackend, Any]
@@ -74,6 +79,8 @@ class Request:
     limits: Limits
     text: str | None = None
     """The JSON array of event and data as the Server received it."""
+    dialect: Dialect = PLAIN
+    """That of the sender."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +98,7 @@ def answer(request: Request) -> Flow[ServerBackend, Answer]:
     try:
         return Answer((yield from _flow_for(request.event)(request)))
     except SMCPError as error:
-        return Answer(refusal(request.event, error), error)
+        return Answer(request.dialect.refused(request.event, error), error)
     except CallerGone:
         return Answer(None, is_abandoned=True)
 
@@ -109,7 +116,9 @@ def _flow_for(event: str) -> Callable[[Request], ServerFlow]:
     flow = FLOWS.get(event)
     if flow is not None:
         return flow
-    return forward if event.startswith(CLIENT_PREFIX) else _refuse_event
+    if event.startswith(CLIENT_PREFIX):
+        return forward
+    return announce_update if is_update(event) else _refuse_event
 
 
 def _refuse_event(request: Request) -> ServerFlow:
@@ -127,7 +136,10 @@ def _refuse_event(request: Request) -> ServerFlow:
 def join(request: Request) -> ServerFlow:
     """Enter an office; a Computer leaves the one it was in."""
     data = check_payload(request.event, request.data, request.limits)
-    newcomer = Member(request.sid, data["name"], data["role"], data["office_id"])
+    handshake = yield from ReadHandshake(request.sid)
+    newcomer = Member(
+        request.sid, data["name"], data["role"], data["office_id"], request.dialect.name, handshake.version
+    )
     # The grant is checked before the office is read. A client whose credential does not cover the office gets the same
     # error whether or not the office exists, is full, or has a member of that name.
     grant = yield from ReadGrant(request.sid)
@@ -147,7 +159,7 @@ def join(request: Request) -> ServerFlow:
                 yield from _announce(farewell, smcp.ENTER_OFFICE_NOTIFICATION)
             raise
         if move is None:
-            return (yield from _welcome(request.sid))
+            return _welcome(request, handshake)
         # A Computer that changes its office. Announced before the commit: after it, the name is free in the old office,
         # and its next owner may be announced there at once.
         if sender is not None and sender.office_id is not None and farewell is None:
@@ -173,13 +185,12 @@ def join(request: Request) -> ServerFlow:
         # nothing: without this, the office would keep a member that is not there.
         yield from _vacate(newcomer, Move(newcomer, None))
         raise CallerGone
-    return (yield from _welcome(newcomer.sid))
+    return _welcome(request, handshake)
 
 
-def _welcome(sid: str) -> ServerFlow:
+def _welcome(request: Request, handshake: Handshake) -> Any:
     """The ack of a join. A client of this project also learns what this Server accepts and relays."""
-    handshake = yield from ReadHandshake(sid)
-    return (True, None) if handshake.stack is None else (True, None, handshake.to_wire(FEATURES))
+    return request.dialect.joined(None if handshake.stack is None else handshake.to_wire(FEATURES))
 
 
 def leave(request: Request) -> ServerFlow:
@@ -193,7 +204,7 @@ def leave(request: Request) -> ServerFlow:
     if not (yield from _vacate(sender, dismiss(sender))):
         raise NotInOfficeError("already gone")
     yield from LeaveRoom(sender.sid, sender.office)
-    return True, None
+    return request.dialect.joined()
 
 
 def list_room(request: Request) -> ServerFlow:
@@ -226,15 +237,12 @@ def _announce(member: Member, event: str) -> Flow[ServerBackend, None]:
 # -------------------------------------------------------------------------------------------------------------- notices
 
 
-def _relay_notice(notification: str) -> Callable[[Request], ServerFlow]:
-    """The flow of a Computer's `server:update_*` event, which sends a notification to its office."""
-
-    def announce(request: Request) -> ServerFlow:
-        sender = yield from _sender(request, "computer")
-        check_payload(request.event, request.data, request.limits)
-        yield from Notify(sender.office, notification, {"computer": sender.name}, skip=sender.sid)
-
-    return announce
+def announce_update(request: Request) -> ServerFlow:
+    """Relay any `server:update_*` event of a Computer to its office."""
+    sender = yield from _sender(request, "computer")
+    check_payload(request.event, request.data, request.limits)
+    notification = NOTIFY_PREFIX + request.event.removeprefix(SERVER_PREFIX)
+    yield from Notify(sender.office, notification, {"computer": sender.name}, skip=sender.sid)
 
 
 def _relay_to_agent(notification: str) -> Callable[[Request], ServerFlow]:
@@ -260,6 +268,7 @@ def cancel(request: Request) -> ServerFlow:
     # runs which `req_id`. A Computer ignores the id of a call that it does not run.
     notice = {"agent": sender.name, "req_id": data["req_id"]}
     yield from Notify(sender.office, smcp.CANCEL_TOOL_CALL_NOTIFICATION, notice, skip=sender.sid)
+    yield from EndCall(sender.sid, data["req_id"])
 
 
 # -------------------------------------------------------------------------------------------------------------- routing
@@ -268,7 +277,7 @@ def cancel(request: Request) -> ServerFlow:
 def forward(request: Request) -> ServerFlow:
     """Relay any `client:*` event to a Computer of the sender's office, and its ack back, both untouched.
 
-    Only `agent` is replaced where it is not the sender's name.
+    Only `agent` is replaced where it is not the sender's name, and what two dialects spell differently is translated.
     """
     # This is the hot path of the Server. It reads the two members in memory, checks the routing fields, and hands over
     # the text as it came: neither the parameters of a tool nor its result are parsed or written here, so that relaying
@@ -287,11 +296,25 @@ def forward(request: Request) -> ServerFlow:
     if target is None or target.role != "computer":
         offices = yield from OfficesWith(data["computer"], _OTHER_OFFICES)
         raise (yield from _elsewhere(sender, offices, f"no Computer {data['computer']!r} in this office"))
+    ours = request.dialect
+    theirs = ours if target.dialect == ours.name else dialect_named(target.dialect)
+    if theirs is not ours:
+        if translation.is_unknown(request.event, theirs, ours):
+            return ours.cannot(request.event, data)
+        data = translation.request_to(theirs, ours, request.event, data)
+    # The text may be passed on only if it is still what was decided on: `is` fails after a field was replaced.
+    text = request.text if data is request.data else None
+    seconds = timeout + request.limits.timeout_grace
+    call = Call(
+        sender.sid, target.sid, request.event, data, seconds, text, request.text, sender.office,
+        not theirs.ends_cancelled_calls and request.event == smcp.TOOL_CALL_EVENT,
+    )  # fmt: skip
     try:
-        # The text may be passed on only if it is still what was decided on: `is` fails after `agent` was replaced.
-        text = request.text if data is request.data else None
-        seconds = timeout + request.limits.timeout_grace
-        return (yield from Call(sender.sid, target.sid, request.event, data, seconds, text, request.text))
+        if theirs is ours and ours.errors is None:
+            return (yield from call)
+        return (yield from translation.translated(call, theirs, ours, request.limits.message_bytes))
+    except CallEnded:
+        return translation.cancelled()
     except (TimedOutError, CallLost, CallerGone):
         # The caller does not wait any more, so the Computer can stop working on it. Only the target is notified: the
         # other members have nothing to cancel.
@@ -329,11 +352,12 @@ def _elsewhere(sender: Member, offices: Sequence[str], problem: str) -> Flow[Ser
 
 TO_THE_AGENT = {
     smcp.TOOL_CALL_PROGRESS_EVENT: smcp.TOOL_CALL_PROGRESS_NOTIFICATION,
+    smcp.TOOL_CALL_LOG_EVENT: smcp.TOOL_CALL_LOG_NOTIFICATION,
     smcp.UPDATE_RESOURCE_EVENT: smcp.UPDATE_RESOURCE_NOTIFICATION,
 }
 """The events of a Computer that are relayed to the Agent of its office alone, and their notifications."""
 
-FEATURES = sorted(TO_THE_AGENT)
+FEATURES = sorted((*TO_THE_AGENT, smcp.UPDATE_RESOURCES_EVENT, smcp.UPDATE_PROMPTS_EVENT, smcp.UPDATE_SKILLS_EVENT))
 """The events of Computers that an older Server does not know, or one of another project: it would log each of them."""
 
 FLOWS: dict[str, Callable[[Request], ServerFlow]] = {
@@ -341,10 +365,7 @@ FLOWS: dict[str, Callable[[Request], ServerFlow]] = {
     smcp.LEAVE_OFFICE_EVENT: leave,
     smcp.LIST_ROOM_EVENT: list_room,
     smcp.CANCEL_TOOL_CALL_EVENT: cancel,
-    smcp.UPDATE_CONFIG_EVENT: _relay_notice(smcp.UPDATE_CONFIG_NOTIFICATION),
-    smcp.UPDATE_TOOL_LIST_EVENT: _relay_notice(smcp.UPDATE_TOOL_LIST_NOTIFICATION),
-    smcp.UPDATE_DESKTOP_EVENT: _relay_notice(smcp.UPDATE_DESKTOP_NOTIFICATION),
-    smcp.UPDATE_FINDER_EVENT: _relay_notice(smcp.UPDATE_FINDER_NOTIFICATION),
     **{event: _relay_to_agent(notification) for event, notification in TO_THE_AGENT.items()},
 }
-"""The flow of each `server:*` event. Every `client:*` event uses `forward`."""
+"""The flow of each `server:*` event. Every `client:*` event uses `forward`, every other `server:update_*` event
+`announce_update`."""

@@ -87,6 +87,22 @@ class ServerBackend(Protocol):
         """Send an event to one connection and wait for its ack."""
         ...
 
+    def end_call(self, caller: str, req_id: str) -> None:
+        """End a call that was marked `ends_on_cancel`, unless its ack comes within a moment."""
+        ...
+
+    def read_ack(self, ack: Any) -> Any:
+        """The value of an ack in full."""
+        ...
+
+    def size_of(self, ack: Any) -> int:
+        """The bytes of an ack as JSON."""
+        ...
+
+    def now(self) -> float:
+        """The time in seconds, on a monotonic clock."""
+        ...
+
 
 class Written:
     """An ack as it was received: its value, as far as it was read, and its text, which is passed on unchanged."""
@@ -100,6 +116,10 @@ class Written:
 
 class CallLost(InternalError):
     """Contact with the target was lost, for example because the target is on another node. The call may still run."""
+
+
+class CallEnded(Exception):
+    """The caller cancelled the call, and its Computer does not end it."""
 
 
 class CallerGone(Exception):
@@ -232,7 +252,8 @@ class Call(Effect[ServerBackend, Any]):
     """Send an event to one connection and wait for its ack.
 
     The backend raises `NotFoundError` when the target disconnects, `TimedOutError` after `timeout` seconds, `CallLost`
-    when it cannot know any more, and `CallerGone` when the caller disconnects. It may answer with a `Written` ack.
+    when it cannot know any more, `CallerGone` when the caller disconnects, and `CallEnded` as `EndCall` says. It may
+    answer with a `Written` ack.
     """
 
     caller: str
@@ -244,6 +265,52 @@ class Call(Effect[ServerBackend, Any]):
     """The JSON array of event and data as the Server received it, if nothing in it was changed."""
     original: str | None = None
     """The JSON array as the Server received it, also if a field was changed since."""
+    office_id: str = ""
+    """The office of both. In a cluster, the target may leave it while the call is on its way."""
+    ends_on_cancel: bool = False
+    """Whether the Server ends the call itself if the caller cancels it: its Computer may not."""
+    is_part: bool = False
+    """Whether it belongs to a request that was let in: it does not count as another one."""
 
     def perform(self, backend: ServerBackend) -> MaybeAwaitable[Any]:
         return backend.call(self)
+
+
+@dataclass(frozen=True, slots=True)
+class EndCall(Effect[ServerBackend, None]):
+    """End a call that its caller cancelled, if its Computer may not end it."""
+
+    caller: str
+    req_id: str
+
+    def perform(self, backend: ServerBackend) -> None:
+        backend.end_call(self.caller, self.req_id)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAck(Effect[ServerBackend, Any]):
+    """Read an ack in full. Of a large one, only the outermost fields have been read."""
+
+    ack: Any
+
+    def perform(self, backend: ServerBackend) -> Any:
+        return backend.read_ack(self.ack)
+
+
+@dataclass(frozen=True, slots=True)
+class SizeOf(Effect[ServerBackend, int]):
+    """The bytes of an ack as JSON."""
+
+    ack: Any
+
+    def perform(self, backend: ServerBackend) -> int:
+        return backend.size_of(self.ack)
+
+
+class ReadClock(Effect[ServerBackend, float]):
+    """The time in seconds, on a monotonic clock."""
+
+    __slots__ = ()
+
+    def perform(self, backend: ServerBackend) -> float:
+        return backend.now()

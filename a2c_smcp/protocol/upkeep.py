@@ -25,14 +25,28 @@ _RETRIES = Backoff(0.5, 30.0)
 
 Kind: TypeAlias = Literal["tools", "config", "desktop", "finder"]
 ChangeKind: TypeAlias = Literal[
-    "enter", "leave", "tools", "config", "desktop", "finder", "resource", "disconnected", "rejoined"
+    "enter",
+    "leave",
+    "tools",
+    "config",
+    "desktop",
+    "finder",
+    "resources",
+    "prompts",
+    "skills",
+    "resource",
+    "disconnected",
+    "rejoined",
 ]
 
-_UPDATES: dict[str, tuple[Kind, ...]] = {
+_UPDATES: dict[str, tuple[Kind | Literal["resources", "prompts", "skills"], ...]] = {
     smcp.UPDATE_CONFIG_NOTIFICATION: ("config", "tools"),
     smcp.UPDATE_TOOL_LIST_NOTIFICATION: ("tools",),
     smcp.UPDATE_DESKTOP_NOTIFICATION: ("desktop",),
     smcp.UPDATE_FINDER_NOTIFICATION: ("finder",),
+    smcp.UPDATE_RESOURCES_NOTIFICATION: ("resources",),
+    smcp.UPDATE_PROMPTS_NOTIFICATION: ("prompts",),
+    smcp.UPDATE_SKILLS_NOTIFICATION: ("skills",),
 }
 # A timeout, the rate limit, a fault inside the Computer: all of these pass. Any other error is the answer to this
 # request and would come again; the next notification of a change starts a new fetch anyway.
@@ -46,7 +60,8 @@ class Change:
     """Something that changed in the office of an Agent."""
 
     kind: ChangeKind
-    """`enter`, `leave`, `tools`, `config`, `desktop`, `finder`, `resource`, `disconnected` or `rejoined`."""
+    """`enter`, `leave`, `tools`, `config`, `desktop`, `finder`, `resources`, `prompts` and `skills` (their lists),
+    `resource`, `disconnected` or `rejoined`."""
     computer: str | None = None
     """The name of the Computer; None for `disconnected` and `rejoined`."""
     data: Any = None
@@ -147,7 +162,10 @@ class Upkeep:
         notice = cast("dict[str, Any]", data)
         # Notifications of updates name no office. Those that do may belong to the office that the Agent has just left.
         computer = notice.get("computer")
-        if not isinstance(computer, str) or notice.get("office_id", self._office_id) != self._office_id:
+        # An official Server announces a client without a name, after it rejected its join.
+        if not isinstance(computer, str) or not computer:
+            return []
+        if notice.get("office_id", self._office_id) != self._office_id:
             return []
         if event == smcp.ENTER_OFFICE_NOTIFICATION:
             self._note(computer, True)

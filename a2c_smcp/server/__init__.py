@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from a2c_smcp.server.credentials import JWTVerifier, SharedSecret
     from a2c_smcp.server.key_file import KeyFile
     from a2c_smcp.server.namespace import BaseNamespace, SMCPNamespace
+    from a2c_smcp.server.openid import ClaimRule, OpenIDVerifier
     from a2c_smcp.server.registry import MemoryRegistry
     from a2c_smcp.server.serving import run
     from a2c_smcp.server.sync_namespace import SyncBaseNamespace, SyncSMCPNamespace
@@ -48,6 +49,7 @@ __all__ = [
     "AuthenticationProvider",
     "BaseNamespace",
     "BaseSession",
+    "ClaimRule",
     "ComputerSession",
     "CredentialAuthenticationProvider",
     "CredentialSyncAuthenticationProvider",
@@ -58,6 +60,7 @@ __all__ = [
     "KeyFile",
     "Limits",
     "MemoryRegistry",
+    "OpenIDVerifier",
     "SMCPApp",
     "SMCPNamespace",
     "Session",
@@ -94,6 +97,7 @@ __getattr__ = lazily(
         "a2c_smcp.server.credentials": ["JWTVerifier", "SharedSecret"],
         "a2c_smcp.server.key_file": ["KeyFile"],
         "a2c_smcp.server.namespace": ["BaseNamespace", "SMCPNamespace"],
+        "a2c_smcp.server.openid": ["ClaimRule", "OpenIDVerifier"],
         "a2c_smcp.server.registry": ["MemoryRegistry"],
         "a2c_smcp.server.sync_namespace": ["SyncBaseNamespace", "SyncSMCPNamespace"],
         "a2c_smcp.server.types": ["OFFICE_ID", "SID", "AgentSession", "BaseSession", "ComputerSession", "Session"],

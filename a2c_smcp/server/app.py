@@ -9,18 +9,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from a2c_smcp.protocol.dialects.versions import AllowedVersions
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.server_effects import Registry
 from a2c_smcp.server import signals, wsgi
-from a2c_smcp.server.asgi import AsyncHub, Receive, Scope, Send, respond
-from a2c_smcp.server.auth import AuthenticationProvider, SyncAuthenticationProvider
+from a2c_smcp.server.asgi import AsyncHub
+from a2c_smcp.server.asgi_requests import Receive, Scope, Send, respond
+from a2c_smcp.server.auth import AuthenticationProvider, CredentialAuthenticationProvider, SyncAuthenticationProvider
+from a2c_smcp.server.authorization.access import OfficeAccess
+from a2c_smcp.server.authorization.logins import Logins
+from a2c_smcp.server.authorization.store import MemoryStore
 from a2c_smcp.server.http import Origins, Response
+from a2c_smcp.server.key_file import KeyFile
 from a2c_smcp.server.metrics import CONTENT_TYPE, Metrics
+from a2c_smcp.server.mounting import Host, Mount
 from a2c_smcp.server.namespace import SMCPNamespace
+from a2c_smcp.server.openid import OpenIDVerifier
+from a2c_smcp.server.public_url import PublicURL
 from a2c_smcp.server.setting_definitions import SettingDefinitions
 from a2c_smcp.server.sync_namespace import SyncSMCPNamespace
 from a2c_smcp.server.wsgi import ThreadHub
@@ -30,6 +39,22 @@ if TYPE_CHECKING:
     from a2c_smcp.server.cluster.service import ClusterService
 
 DEFAULT_PATH = SettingDefinitions.socketio_path
+DEFAULT_MCP_PATH = "/mcp"
+GATEWAY = "a2c_smcp.gateway.mounting"
+"""The module that shows offices to MCP hosts."""
+LOGINS = "a2c_smcp.server.authorization.app"
+"""The module with the pages on which they log in."""
+LOGIN_PATHS = (
+    # Where hosts expect them that have stored tokens, but not the metadata.
+    "/authorize",
+    "/token",
+    "/register",
+    "/revoke",
+    "/login",
+    "/.well-known/oauth-protected-resource",
+    "/.well-known/oauth-authorization-server",
+    "/.well-known/openid-configuration",
+)
 GRACE = SettingDefinitions.grace
 """Seconds that running calls get to end at shutdown."""
 CLOSE_TIMEOUT = 1.0
@@ -54,6 +79,11 @@ def create_app(
     redis: str | None = None,
     redis_prefix: str = SettingDefinitions.redis_prefix,
     lease: float = SettingDefinitions.lease,
+    mcp_path: str | None = DEFAULT_MCP_PATH,
+    mcp_options: Mapping[str, Any] | None = None,
+    mcp_login: bool = True,
+    public_url: str | None = None,
+    versions: str | None = None,
 ) -> SMCPApp:
     """Make the Server as an ASGI application. Without an `auth_provider`, every client may connect.
 
@@ -68,12 +98,20 @@ def create_app(
     At shutdown, running calls get `grace` seconds to end. With the URL of a `redis`, the Server shares its offices with
     every other that has the same `redis_prefix` there. A Server that loses Redis stops before its `lease` ends.
 
+    MCP hosts use an office as an MCP server at `mcp_path/OFFICE`; None turns this off. `mcp_options` are fields of
+    `GatewaySettings`. Hosts that support only OAuth log in at `public_url`, the URL of this application: with a key of
+    a `KeyFile` or `SharedSecret`, unless `mcp_login` is off, or at the provider of an `OpenIDVerifier`.
+
+    `versions` are the versions of A2C-SMCP that clients may speak, such as `0.4` or `0.2-0.4`. By default all may, in
+    one office.
+
     Raises:
-        ValueError: `redis` is not the URL of a Redis.
+        ValueError: `redis` is not the URL of a Redis, `public_url` is none with TLS, or `versions` is not valid.
     """
     limits = limits or Limits()
     observer = Metrics(by_office=metrics_by_office) if metrics else None
     namespace = namespace_class(auth_provider, registry=registry, limits=limits, observer=observer)
+    namespace.versions = AllowedVersions.parse(versions) if versions is not None else None
     sio = AsyncHub(namespace, limits, wire_limits(limits, ping_interval, ping_timeout), cors_allowed_origins)
     cluster = None
     if redis is not None:
@@ -81,7 +119,43 @@ def create_app(
         from a2c_smcp.server.cluster.service import ClusterService
 
         cluster = ClusterService(namespace, sio, redis, redis_prefix, lease)
-    return SMCPApp(sio, namespace, observer, socketio_path, grace, cluster)
+    app = SMCPApp(sio, namespace, observer, socketio_path, grace, cluster)
+    if mcp_path is not None:
+        hosts = (mcp_options or {}).get("allowed_hosts", ())
+        places = PublicURL(public_url, hosts, mcp_path)
+        app.access = access = _access(places, auth_provider, cluster, has_logins=mcp_login)
+        its_limits = {
+            "body_bytes": limits.message_bytes,
+            "restored_bytes": limits.message_bytes,
+            "body_seconds": limits.body_timeout,
+            "requests_per_second": limits.requests_per_second,
+            "request_burst": limits.request_burst,
+        }
+        app.mount(mcp_path, GATEWAY, settings={**its_limits, **(mcp_options or {})})
+        if access.provider is not None or access.logins is not None:
+            app.mount("", LOGINS, LOGIN_PATHS)
+    return app
+
+
+def _access(
+    places: PublicURL, auth_provider: AuthenticationProvider | None, cluster: ClusterService | None, *, has_logins: bool
+) -> OfficeAccess:
+    """How MCP hosts log in."""
+    if not isinstance(auth_provider, CredentialAuthenticationProvider):
+        return OfficeAccess(places)
+    for verifier in auth_provider.async_verifiers:
+        if isinstance(verifier, OpenIDVerifier):
+            return OfficeAccess(places, provider=verifier)
+    verifiers = auth_provider.lasting_verifiers
+    if not has_logins or not verifiers:
+        return OfficeAccess(places)
+    if cluster is not None:
+        from a2c_smcp.server.authorization.redis_store import RedisStore
+
+        return OfficeAccess(places, logins=Logins(RedisStore(cluster.link), verifiers))
+    files = [verifier.path for verifier in verifiers if isinstance(verifier, KeyFile)]
+    folder = files[0].with_name(files[0].name + ".logins") if files else None
+    return OfficeAccess(places, logins=Logins(MemoryStore(folder), verifiers))
 
 
 def create_wsgi_app(
@@ -97,14 +171,18 @@ def create_wsgi_app(
     grace: float = GRACE,
     ping_interval: float = 25,
     ping_timeout: float = 20,
+    versions: str | None = None,
 ) -> SyncSMCPApp:
     """Make the Server as a WSGI application, for a threaded server with one thread per connection.
+
+    It has no gateway for MCP hosts and cannot be a node of a cluster: both need the event loop of `create_app`.
 
     `gunicorn --worker-class gthread --threads 100 'a2c_smcp.server.app:create_wsgi_app()'` serves it; one worker only.
     """
     limits = limits or Limits()
     observer = Metrics(by_office=metrics_by_office) if metrics else None
     namespace = namespace_class(auth_provider, registry=registry, limits=limits, observer=observer)
+    namespace.versions = AllowedVersions.parse(versions) if versions is not None else None
     sio = ThreadHub(namespace, limits, wire_limits(limits, ping_interval, ping_timeout), cors_allowed_origins)
     return SyncSMCPApp(sio, namespace, observer, socketio_path, grace)
 
@@ -182,6 +260,19 @@ class SMCPApp(_Application[SMCPNamespace]):
         self._carried = 0
         self._is_quiet = asyncio.Event()
         self._ending: asyncio.Future[None] | None = None
+        self._mounts: list[Mount] = []
+        if cluster is not None:
+            cluster.forward_to(self)
+        self.access: OfficeAccess | None = None
+        """How MCP hosts log in."""
+
+    def mount(self, root: str, module: str, paths: Sequence[str] = ("",), **options: Any) -> None:
+        """Serve an application at some paths below `root`, which it does not see. Its module is loaded by the first
+        request, and its function `mount` is called with a `Host` and the options."""
+        root = root.rstrip("/")
+        nodes = self.cluster.forwarding if self.cluster is not None else None
+        host = Host(self.sio, self.namespace, root, self.access, self.metrics, nodes)
+        self._mounts.append(Mount(root, [root + path for path in paths], module, options, host))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a connection, a page, or the lifespan of the application."""
@@ -199,6 +290,8 @@ class SMCPApp(_Application[SMCPNamespace]):
                 self._carried -= 1
                 if not self._carried:
                     self._is_quiet.set()
+        elif scope["type"] == "http" and (mount := next((each for each in self._mounts if each.covers(path)), None)):
+            await mount.serve(scope, receive, send, path)
         # A WebSocket that is closed before it is accepted is answered with 403.
         elif scope["type"] == "websocket":
             await receive()
@@ -247,6 +340,10 @@ class SMCPApp(_Application[SMCPNamespace]):
 
     async def _end(self, grace: float) -> None:
         await self.namespace.shutdown(grace)
+        for mount in self._mounts:
+            await mount.aclose()
+        if self.access is not None and self.access.logins is not None:
+            await self.access.logins.store.aclose()
         if self.cluster is not None:
             self.cluster.release()
         # Clients close their connections when they read that they are disconnected. Closing first could cut off what

@@ -12,15 +12,16 @@ from functools import partial
 from typing import Any
 
 from a2c_smcp.errors import TimedOutError
+from a2c_smcp.protocol.dialects.recognition import SILENT
 from a2c_smcp.protocol.flow import MaybeAwaitable
 from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.protocol.handshake import Handshake
 from a2c_smcp.protocol.office import Office
-from a2c_smcp.protocol.server_effects import Call, Registry
+from a2c_smcp.protocol.server_effects import Call, Registry, Written
 from a2c_smcp.server.auth import Headers
 from a2c_smcp.server.edge import Edge
 from a2c_smcp.server.hub import Hub
-from a2c_smcp.server.payload_text import rewrite
+from a2c_smcp.server.payload_text import read_ack, rewrite, size_of
 from a2c_smcp.server.reply import Reply
 
 
@@ -47,7 +48,8 @@ class Backend(ABC):
 
     def handshake(self, sid: str) -> Handshake:
         connection = self._edge.connections.get(sid)
-        return Handshake(self.message_bytes, connection.stack if connection is not None else None)
+        greeting = connection.greeting if connection is not None else SILENT
+        return Handshake(self.message_bytes, self._edge.limits.tool_timeout, greeting.stack, greeting.version)
 
     def is_connected(self, sid: str) -> bool:
         return sid in self._edge.connections
@@ -65,6 +67,18 @@ class Backend(ABC):
 
     def call(self, call: Call) -> Any:
         return self._ask(call, self._edge.in_flight.start(call, self.is_connected, self._set_timer))
+
+    def end_call(self, caller: str, req_id: str) -> None:
+        self._edge.in_flight.cancel(caller, req_id, self._set_timer)
+
+    def read_ack(self, ack: Any) -> Any:
+        return read_ack(ack) if isinstance(ack, Written) else ack
+
+    def size_of(self, ack: Any) -> int:
+        return size_of(ack)
+
+    def now(self) -> float:
+        return time.monotonic()
 
     @abstractmethod
     def enter(self, sid: str, office_id: str) -> MaybeAwaitable[None]: ...
@@ -138,6 +152,9 @@ class HubBackend(Backend):
     def __init__(self, edge: Edge, hub: Hub[Any]) -> None:
         super().__init__(edge)
         self._hub = hub
+
+    def now(self) -> float:
+        return self._hub.now()
 
     def enter(self, sid: str, office_id: str) -> None:
         self._hub.join_room(sid, office_id)

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from threading import Lock
 
 from a2c_smcp.errors import NotFoundError, RateLimitedError, TimedOutError
-from a2c_smcp.protocol.server_effects import Call, CallerGone
+from a2c_smcp.protocol.server_effects import Call, CallEnded, CallerGone
 from a2c_smcp.server.reply import Reply
+
+CANCEL_SECONDS = 1.0
+"""Time for a Computer to end a call that is cancelled, if it is not known whether it can."""
 
 
 class CallsInFlight:
     """The table of running calls. A call settles once: by its ack, its timeout, or the loss of a peer."""
 
-    # Two tables, so that a disconnect finds its calls without a search, whichever side it is on.
-    def __init__(self, most: int) -> None:
+    # Two tables, so that a disconnect finds its calls without a search, whichever side it is on. A third for the calls
+    # that a cancel has to find, which are few.
+    def __init__(self, most: int, is_limited: Callable[[str], bool] = lambda caller: True) -> None:
         self.most = most  # per caller; 0 allows any number
+        self._is_limited = is_limited
         self._by_target: dict[str, set[Reply]] = {}
         self._by_caller: dict[str, set[Reply]] = {}
+        self._ends_on_cancel: dict[tuple[str, str], Reply] = {}
         self._lock = Lock()
 
     def __len__(self) -> int:
@@ -58,6 +65,14 @@ class CallsInFlight:
         reply.then(end)
         return reply
 
+    def cancel(
+        self, caller: str, req_id: str, set_timer: Callable[[float, Callable[[], None]], Callable[[], None]]
+    ) -> None:
+        """End a call that its Computer may not end, unless the ack comes within a moment."""
+        reply = self._ends_on_cancel.get((caller, req_id))
+        if reply is not None:
+            reply.then(partial(_stop, set_timer(CANCEL_SECONDS, lambda: reply.set_exception(CallEnded()))))
+
     def drop(self, sid: str) -> None:
         """End every call from or to a connection that disconnected."""
         with self._lock:
@@ -78,10 +93,12 @@ class CallsInFlight:
         with self._lock:
             waiting = self._by_caller.setdefault(call.caller, set())
             # The flow of a call keeps its request in memory while it waits: up to `message_bytes`, for up to an hour.
-            if 0 < self.most <= len(waiting):
+            if 0 < self.most <= len(waiting) and not call.is_part and self._is_limited(call.caller):
                 raise RateLimitedError(f"more than {self.most} requests wait for an answer")
             waiting.add(reply)
             self._by_target.setdefault(call.target, set()).add(reply)
+            if call.ends_on_cancel:
+                self._ends_on_cancel[call.caller, call.data["req_id"]] = reply
 
     def _remove(self, call: Call, reply: Reply) -> None:
         with self._lock:
@@ -91,3 +108,10 @@ class CallsInFlight:
                     waiting.discard(reply)
                     if not waiting:
                         del table[sid]
+            # Two calls may have the same id; only the newer one is in the table.
+            if call.ends_on_cancel and self._ends_on_cancel.get(key := (call.caller, call.data["req_id"])) is reply:
+                del self._ends_on_cancel[key]
+
+
+def _stop(stop: Callable[[], None], _: Reply) -> None:
+    stop()

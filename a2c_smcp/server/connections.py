@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from a2c_smcp.errors import NotAuthenticatedError, RateLimitedError
+from a2c_smcp.protocol.dialects.recognition import SILENT, Greeting
 from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.protocol.limits import Limits, TokenBucket
 from a2c_smcp.server.auth import Headers
 
 LAST_SECONDS = 5.0
-"""Time for a client to read what is left for it after its connection was closed."""
+"""Time for a client to read or fetch what is left for it after its session or its connection has ended."""
 
 
 @dataclass(slots=True)
@@ -23,11 +24,12 @@ class Connection:
 
     address: str | None
     grant: Grant
-    bucket: TokenBucket
+    bucket: TokenBucket | None
+    """None for a connection of this process itself, which has no limits."""
     lock: Any
     """Held during a join or a leave: the moves of a connection, and their notifications, come in order."""
-    stack: str | None = None
-    """The version of the client, if it is one of this project."""
+    greeting: Greeting = SILENT
+    """What the client said about itself in its handshake: its dialect and its version."""
 
 
 class AddressCounter:
@@ -73,7 +75,8 @@ class Connections:
         """Change the limits, also of open connections."""
         self._addresses.most = limits.connections_per_ip
         for connection in list(self._open.values()):
-            connection.bucket.limit(limits.requests_per_second, limits.request_burst)
+            if connection.bucket is not None:
+                connection.bucket.limit(limits.requests_per_second, limits.request_burst)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -84,6 +87,11 @@ class Connections:
     def get(self, sid: str) -> Connection | None:
         """The connection, if it is open."""
         return self._open.get(sid)
+
+    def is_limited(self, sid: str) -> bool:
+        """Whether the limits of clients apply to a connection."""
+        connection = self._open.get(sid)
+        return connection is None or connection.bucket is not None
 
     def sids(self) -> list[str]:
         """The sids of all open connections."""
@@ -120,10 +128,16 @@ class Connections:
         self._addresses.release(address)
 
     def add(
-        self, sid: str, address: str | None, grant: Grant, lock: Any, bucket: TokenBucket, stack: str | None = None
+        self,
+        sid: str,
+        address: str | None,
+        grant: Grant,
+        lock: Any,
+        bucket: TokenBucket | None,
+        greeting: Greeting = SILENT,
     ) -> Connection:
         """Keep a connection that was accepted."""
-        connection = self._open[sid] = Connection(address, grant, bucket, lock, stack)
+        connection = self._open[sid] = Connection(address, grant, bucket, lock, greeting)
         return connection
 
     def remove(self, sid: str) -> Connection | None:

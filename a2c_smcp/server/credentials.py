@@ -5,11 +5,13 @@ A verifier turns the string that a client presents into a `Grant`, or into None.
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import logging
 import time
 from dataclasses import replace
-from typing import Protocol
+from functools import cached_property
+from typing import Protocol, runtime_checkable
 
 from a2c_smcp.protocol.grants import EVERYTHING, Grant
 
@@ -28,6 +30,39 @@ class Verifier(Protocol):
         ...
 
 
+@runtime_checkable
+class LastingVerifier(Verifier, Protocol):
+    """Checks credentials that are valid until somebody takes them back. A login that was made with one of them lasts as
+    long, without the credential."""
+
+    def reference(self, credential: str) -> str | None:
+        """What identifies a valid credential later, and is of no use to anybody else; None if it is not valid.
+
+        Raises:
+            NotAuthenticatedError: it was valid once.
+        """
+        ...
+
+    def grant_of(self, reference: str) -> Grant | None:
+        """The grant of the credential with this reference now; None if it is not valid any more."""
+        ...
+
+
+@runtime_checkable
+class AsyncVerifier(Protocol):
+    """Checks one kind of credential, and may have to ask another server about it."""
+
+    async def averify(self, credential: str, resource: str | None) -> Grant | None:
+        """The grant of a credential; None if it is of another kind. `resource` is the URL that is requested, if the
+        credential may be bound to one.
+
+        Raises:
+            NotAuthenticatedError, ForbiddenError: it is not valid, or allows nothing.
+            NotConnectedError: it cannot be checked now.
+        """
+        ...
+
+
 class SharedSecret:
     """One secret that allows everything; for development and small installations."""
 
@@ -42,6 +77,19 @@ class SharedSecret:
         # letter. "surrogatepass", because a credential from JSON may contain lone surrogates, and must not raise.
         presented = credential.encode("utf-8", "surrogatepass")
         return EVERYTHING if hmac.compare_digest(presented, self._secret) else None
+
+    def reference(self, credential: str) -> str | None:
+        """What identifies the secret later; see `LastingVerifier`."""
+        return self._reference if self.verify(credential) is not None else None
+
+    def grant_of(self, reference: str) -> Grant | None:
+        """Return what the secret allows, if the reference is its own: the secret may have changed since."""
+        return EVERYTHING if hmac.compare_digest(reference.encode(), self._reference.encode()) else None
+
+    @cached_property
+    def _reference(self) -> str:
+        # Slow on purpose. Unlike a key of `a2c keys`, the secret may be a word, which a plain hash would reveal.
+        return "scrypt:" + hashlib.scrypt(self._secret, salt=b"a2c login", n=1 << 14, r=8, p=1).hex()
 
 
 class JWTVerifier:

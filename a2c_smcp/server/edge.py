@@ -14,21 +14,26 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
-from a2c_smcp import smcp
+from a2c_smcp import __version__, smcp
 from a2c_smcp.errors import (
     ForbiddenError,
     InternalError,
     MalformedRequestError,
     NotAuthenticatedError,
+    NotConnectedError,
     RateLimitedError,
     SMCPError,
+    VersionRefusedError,
 )
-from a2c_smcp.protocol.answers import failure_in, refusal, was_cancelled
+from a2c_smcp.protocol.answers import failure_in, was_cancelled
+from a2c_smcp.protocol.dialects.dialect import Dialect
+from a2c_smcp.protocol.dialects.known import HOME, PLAIN
+from a2c_smcp.protocol.dialects.recognition import Greeting, recognise
+from a2c_smcp.protocol.dialects.versions import AllowedVersions, refusal_body
 from a2c_smcp.protocol.flow import Flow
 from a2c_smcp.protocol.grants import EVERYTHING, Grant
-from a2c_smcp.protocol.handshake import read_stack
 from a2c_smcp.protocol.limits import Limits, TokenBucket
 from a2c_smcp.protocol.office import Member
 from a2c_smcp.protocol.server import Answer, Request, answer, depart
@@ -76,6 +81,15 @@ class Observer(Protocol):
         ...
 
 
+@runtime_checkable
+class MountObserver(Protocol):
+    """An observer that also observes what the Server's other applications do, such as the gateway; `Metrics` is one."""
+
+    def mount_answered(self, principal: str, method: str, outcome: str) -> None:
+        """A request of a user was answered. `outcome` is `ok`, `failed`, `cancelled`, or the code of an error."""
+        ...
+
+
 class Cluster(Protocol):
     """What the edge needs of the cluster that its Server is a node of."""
 
@@ -108,9 +122,11 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
         self.limits = limits if limits is not None else Limits()
         self.observer = observer
         self.connections = Connections(self.limits)
-        self.in_flight = CallsInFlight(self.limits.calls_in_flight)
+        self.in_flight = CallsInFlight(self.limits.calls_in_flight, self.connections.is_limited)
         self.journal = Journal()
         self.draining = False
+        self.versions: AllowedVersions | None = None
+        """The versions of the protocol that clients may speak; None for all."""
         self.cluster: Cluster | None = None
         self._turn: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
         """Held while a member joins or leaves, in threads. A leave is announced before it is committed: without the
@@ -172,7 +188,7 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
         # A subclass may also decide on its own, without `super()`. Then no provider gave a grant, and its decision is
         # the only one.
         if accepted is not False and sid not in self.connections:
-            self._add(sid, None, EVERYTHING, environ)
+            self._add(sid, None, EVERYTHING, environ, recognise(environ.get("QUERY_STRING") or ""))
         return accepted is not False
 
     def dispatch(
@@ -193,7 +209,16 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
                 error = InternalError()
         request = Request(event, sid, args[0] if args else None, self.limits)
         yield from self._record(request, Answer(None, error), 0.0)
-        return refusal(event, error)
+        return self.refused(sid, event, error)
+
+    def refused(self, sid: str, event: str, error: SMCPError) -> Any:
+        """The ack that tells a client of an error, in its dialect."""
+        return self.dialect_of(sid).refused(event, error)
+
+    def dialect_of(self, sid: str) -> Dialect:
+        """The dialect of a client."""
+        connection = self.connections.get(sid)
+        return connection.greeting.dialect if connection is not None else PLAIN
 
     def _consult(self, handler: Callable[..., Any], event: str, sid: str, args: Sequence[Any]) -> EdgeFlow:
         """Call the handler of a host program."""
@@ -241,9 +266,14 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
     def _answer(self, event: str, sid: str, data: Any = None, text: str | None = None) -> EdgeFlow:
         """Run the protocol's flow of an event and return its ack."""
         started = time.perf_counter()
-        request = Request(event, sid, data, self.limits, text)
-        connection = self.connections.get(sid) if event in _MOVES else None
-        if connection is None:
+        connection = self.connections.get(sid)
+        dialect = connection.greeting.dialect if connection is not None else PLAIN
+        request = Request(event, sid, data, self.limits, text, dialect)
+        if connection is None or event not in _MOVES:
+            if connection is not None and connection.lock.locked():
+                # Official Agents join without waiting for the ack: their next request must not overtake the join.
+                yield from TakeTurn(connection)
+                connection.lock.release()
             outcome = yield from answer(request)
         else:
             # Joins and leaves of one connection run one after another: a client that sends "join a", "join b" without
@@ -268,7 +298,9 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
             ConnectionRefusedError: with a message and a code.
         """
         address, headers = client_of(environ)
+        greeting = recognise(environ.get("QUERY_STRING") or "")
         try:
+            self.check_version(greeting)
             if self.draining:
                 raise InternalError("the Server is shutting down")
             if self._is_away:
@@ -276,23 +308,53 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
             # The place is released on any error, also a cancellation: otherwise an address would lose one for good.
             self.connections.reserve(address)
             try:
-                grant = yield from self._authenticate(environ, auth, headers)
+                grant = yield from self.authenticating(environ, auth, headers)
             except BaseException:
                 self.connections.release(address)
                 raise
         except SMCPError as error:
             self.reject_connection(error, address)
             raise _refused_connection(error) from None
-        self.journal.connected(self._add(sid, address, grant, environ))
+        connection = self._add(sid, address, grant, environ, greeting)
+        self.journal.connected(connection)
         return True
 
-    def _add(self, sid: str, address: str | None, grant: Grant, environ: dict[str, Any]) -> Connection:
-        stack = read_stack(environ.get("QUERY_STRING") or "")
-        return self.connections.add(sid, address, grant, self._make_lock(), self._bucket(environ), stack)
+    def check_version(self, greeting: Greeting) -> None:
+        """Check what a client named as its version. Clients of this project speak every version.
+
+        Raises:
+            SMCPError: the operator does not allow the version.
+        """
+        if self.versions is not None and greeting.dialect is not HOME:
+            self.versions.check(greeting.named)
+
+    def admit(self, sid: str, grant: Grant) -> None:
+        """Accept a connection of this process itself. It has no limits: the hosts behind it have theirs.
+
+        Raises:
+            InternalError: the Server is shutting down, or has no connection to its cluster.
+        """
+        if self.draining:
+            raise InternalError("the Server is shutting down")
+        if self._is_away:
+            raise InternalError(_AWAY)
+        greeting = Greeting(HOME, __version__, __version__)
+        self.connections.add(sid, None, grant, self._make_lock(), None, greeting)
+
+    def _add(
+        self, sid: str, address: str | None, grant: Grant, environ: dict[str, Any], greeting: Greeting
+    ) -> Connection:
+        return self.connections.add(sid, address, grant, self._make_lock(), self._bucket(environ), greeting)
 
     def reject_connection(self, error: SMCPError, address: str | None) -> None:
         """Log and count a rejected connection."""
         self.journal.rejected_connection(error, address)
+        if self.observer is not None:
+            self.observer.rejected(error)
+
+    def reject_request(self, error: SMCPError, address: str | None, principal: str | None) -> None:
+        """Log and count a rejected request of an MCP host."""
+        self.journal.rejected_connection(error, address, principal)
         if self.observer is not None:
             self.observer.rejected(error)
 
@@ -325,10 +387,15 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
         for sid in self.connections.sids():
             yield from Disconnect(sid)
 
-    def _authenticate(self, environ: dict[str, Any], auth: Any, headers: Headers) -> Flow[EdgeBackend, Grant]:
+    def authenticating(self, environ: dict[str, Any], auth: Any, headers: Headers) -> Flow[EdgeBackend, Grant]:
+        """What a credential allows.
+
+        Raises:
+            SMCPError: it is rejected, or could not be checked.
+        """
         try:
             grant = yield from Authenticate(environ, auth, headers)
-        except (NotAuthenticatedError, ForbiddenError):
+        except (NotAuthenticatedError, ForbiddenError, NotConnectedError):
             raise
         # A provider that fails rejects the client, and never lets it in. The client learns no details: they may contain
         # the credential, or addresses inside the operator's network.
@@ -392,8 +459,9 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
     def _screen(self, event: str, sid: str, args: Sequence[Any]) -> SMCPError | None:
         """The reason to reject an event without looking at its meaning; None if there is none."""
         connection = self.connections.get(sid)
-        if connection is not None and not connection.bucket.take(time.monotonic()):
-            details = {"retry_after": max(round(connection.bucket.wait, 3), SHORTEST_WAIT)}
+        bucket = connection.bucket if connection is not None else None
+        if bucket is not None and not bucket.take(time.monotonic()):
+            details = {"retry_after": max(round(bucket.wait, 3), SHORTEST_WAIT)}
             return RateLimitedError(f"more than {self.limits.requests_per_second:g} requests a second", details=details)
         if not event or event in _LIFECYCLE:
             return MalformedRequestError("not an event of the protocol")
@@ -437,4 +505,6 @@ def _without(data: Any, field: str) -> Any:
 
 
 def _refused_connection(error: SMCPError) -> socketio.exceptions.ConnectionRefusedError:
-    return socketio.exceptions.ConnectionRefusedError(error.message, {"code": error.code})
+    # Official clients read the versions from here, where the Server cannot refuse the HTTP request.
+    data = refusal_body(error) if isinstance(error, VersionRefusedError) else {"code": error.code}
+    return socketio.exceptions.ConnectionRefusedError(error.message, data)

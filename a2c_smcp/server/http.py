@@ -9,8 +9,14 @@ from http import HTTPStatus
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl
 
+from a2c_smcp.errors import SMCPError, VersionRefusedError
+from a2c_smcp.protocol.dialects.versions import refusal_body
+
 # `parse_qsl` makes a pair of strings for every "&": the query is parsed before a client is known, so it must be short.
 MAX_QUERY = 4_000
+
+VERSION_REFUSED = 4900
+"""The close code of a WebSocket whose client speaks a version that is not allowed."""
 
 Header: TypeAlias = tuple[str, str]
 Origins: TypeAlias = "str | list[str] | Callable[[str, Any], bool] | None"
@@ -31,18 +37,26 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An HTTP response. `refusal` says why the request is rejected; it is empty if it is served."""
+    """An HTTP response. `refusal` says why the request is rejected; it is empty if it is served. `close_code` is for a
+    WebSocket whose server cannot send a response."""
 
     status: HTTPStatus = HTTPStatus.OK
     body: bytes = b""
     content_type: str = "text/plain; charset=UTF-8"
     refusal: str = ""
+    further_headers: tuple[Header, ...] = ()
+    close_code: int = 1000
 
     @property
     def headers(self) -> list[Header]:
         """The headers of every response."""
         length = str(len(self.body))
-        return [("Content-Type", self.content_type), ("Content-Length", length), ("Cache-Control", "no-store")]
+        return [
+            ("Content-Type", self.content_type),
+            ("Content-Length", length),
+            ("Cache-Control", "no-store"),
+            *self.further_headers,
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +84,15 @@ FOREIGN = refuse(HTTPStatus.BAD_REQUEST, 4, "Not an accepted origin")
 def bad_request(reason: str) -> Response:
     """The response to a request that violates the protocol."""
     return refuse(HTTPStatus.BAD_REQUEST, 3, f"Bad request: {reason}")
+
+
+def refuse_version(error: SMCPError) -> Response:
+    """The response to a handshake whose version is not allowed. Official clients read the versions from the body."""
+    body = json.dumps(refusal_body(error)).encode()
+    if not isinstance(error, VersionRefusedError):
+        return Response(HTTPStatus.BAD_REQUEST, body, "application/json", error.message)
+    headers = (("X-A2C-Error-Code", str(error.code)),)
+    return Response(HTTPStatus.BAD_REQUEST, body, "application/json", error.message, headers, VERSION_REFUSED)
 
 
 def read_query(query: bytes) -> Wanted | Response:

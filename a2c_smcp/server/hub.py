@@ -23,16 +23,17 @@ from typing import Any, ClassVar, cast
 from a2c_smcp.errors import (
     InternalError,
     MalformedRequestError,
+    NotFoundError,
     RateLimitedError,
     SMCPError,
     TooLargeError,
 )
-from a2c_smcp.protocol.answers import refusal
+from a2c_smcp.protocol.dialects.recognition import recognise
 from a2c_smcp.protocol.flow import Flow
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.server_effects import Written
 from a2c_smcp.server.admission import GrantWatch, Guesses
-from a2c_smcp.server.connections import AddressCounter, client_of
+from a2c_smcp.server.connections import LAST_SECONDS, AddressCounter, client_of
 from a2c_smcp.server.edge import BUCKET, Edge
 from a2c_smcp.server.flow_runner import start
 from a2c_smcp.server.http import (
@@ -48,6 +49,7 @@ from a2c_smcp.server.http import (
     bad_request,
     cors,
     read_query,
+    refuse_version,
 )
 from a2c_smcp.server.payload_text import write_ack
 from a2c_smcp.server.sending import Client, ClientT, Sender
@@ -61,8 +63,6 @@ from a2c_smcp.wire.session import End, Fault
 
 logger = logging.getLogger(__name__)
 
-LAST_SECONDS = 5.0
-"""Time for a client to fetch what is left for it after its session ended."""
 GOODBYE_SECONDS = 2.0
 """Time to send the last frames to a client that may not be reading."""
 
@@ -182,11 +182,16 @@ class Hub(Sender[ClientT]):
         """Open a session; for long-polling, the response carries the handshake."""
         address, _ = client_of(environ)
         try:
+            self.namespace.check_version(recognise(environ.get("QUERY_STRING") or ""))
+        except SMCPError as error:
+            self.namespace.reject_connection(error, address)
+            return refuse_version(error)
+        try:
             self._addresses.reserve(address)
         except RateLimitedError as error:
             self.namespace.reject_connection(error, address)
             return TOO_MANY
-        wire = Connection(self._new_sid(), self.namespace.namespace, self.wire_limits, self.now(), carrier)
+        wire = Connection(self.new_sid(), self.namespace.namespace, self.wire_limits, self.now(), carrier)
         client = cast("ClientT", self.client_class(self, wire, environ, address))
         environ[BUCKET] = client.bucket  # see `Edge._bucket`
         with self._lock:
@@ -195,7 +200,8 @@ class Hub(Sender[ClientT]):
         self._schedule(client)
         return client if carrier == "websocket" else Response(body=wire.session.take_payload().encode())
 
-    def _new_sid(self) -> str:
+    def new_sid(self) -> str:
+        """An id for a session or a member."""
         # The id is the only proof that a request belongs to a session: it must not be guessable.
         cluster = self.namespace.cluster
         return cluster.new_sid() if cluster is not None else secrets.token_urlsafe(15)
@@ -258,18 +264,19 @@ class Hub(Sender[ClientT]):
     ) -> None:
         if error is not None:
             logger.error("%s from %s failed", event, sid, exc_info=error)
-            ack = refusal(event, InternalError())
+            ack = self.namespace.refused(sid, event, InternalError())
         if number is None:
             return
-        text = ack.text if isinstance(ack, Written) else write_ack(event, ack)
+        text = ack.text if isinstance(ack, Written) else write_ack(event, ack, self.namespace.dialect_of(sid))
         with client.lock:
             # The client may have left and entered again meanwhile, under another id and with other ack numbers.
             if client.wire.namespace.sid != sid:
                 return
             fault = client.wire.ack(number, text)
-        self._sent(client, fault)
+        self.sent(client, fault)
 
-    def _sent(self, client: ClientT, fault: Fault | int | None) -> None:
+    def sent(self, client: ClientT, fault: Fault | int | None) -> None:
+        """Have the outbox of a client sent; a `Fault` says that it is full, and ends the session."""
         # Backpressure: a client that does not read fills its outbox. The Server keeps its packets up to a limit, and
         # then ends the session. Waiting for one slow client would stall all clients that send to it.
         if isinstance(fault, Fault):
@@ -286,7 +293,7 @@ class Hub(Sender[ClientT]):
     def _let_in(self, client: ClientT, auth: Any) -> None:
         # Not the id of the session: members of the office see this one (`server:list_room`), and with the other they
         # could send requests as this client.
-        sid = self._new_sid()
+        sid = self.new_sid()
         arguments = (auth,) if auth is not None else ()
         flow = self.namespace.connecting(sid, client.environ, *arguments)
         self.start(flow, partial(self._decided, client, sid))
@@ -306,7 +313,7 @@ class Hub(Sender[ClientT]):
                 fault = client.wire.admit(sid)
         if is_there:
             client.fit()
-            self._sent(client, fault)
+            self.sent(client, fault)
             connection = self.namespace.connections.get(sid)
             if connection is not None and connection.grant.holds is not None:
                 self._watch.begin()
@@ -333,20 +340,27 @@ class Hub(Sender[ClientT]):
                 if client.wire.session.end is not None:
                     return
                 fault = client.wire.reject(str(problem.get("message", "refused")), problem.get("data"))
-            self._sent(client, fault)
+            self.sent(client, fault)
 
-        # Clients without an address (loopback, Unix sockets) share one counter: they are on this machine, or behind a
-        # proxy that does not forward addresses.
-        delay = self._guesses.delay(client.address or "", self.now())
+        delay = self.delay_of_guess(client.address)
         if delay:
             self.set_timer(delay, reject)
         else:
             reject()
 
+    def delay_of_guess(self, address: str | None) -> float:
+        """Count one more rejected credential of an address; the seconds by which to delay its answer."""
+        # Clients without an address (loopback, Unix sockets) share one counter: they are on this machine, or behind a
+        # proxy that does not forward addresses.
+        return self._guesses.delay(address or "", self.now())
+
     def _leave(self, leave: Leave, reason: str) -> None:
         # At once: the flow may have to wait, and a client that has left must receive nothing more of its office.
         self.rooms.remove(leave.sid)
         self.start(self.namespace.leaving(leave.sid, reason), _log_failure)
+        # The flow has ended the relayed calls. These are what is left: requests of the host program.
+        for reply in leave.unanswered:
+            reply.set_exception(NotFoundError("the client disconnected"))
 
     def end(self, client: ClientT, end: End = End.LOST) -> None:
         """End a client's session: it leaves the namespace, and its transport is closed."""
@@ -379,10 +393,12 @@ class Hub(Sender[ClientT]):
 
     def show_out(self, sid: str, namespace: str | None = None, **_: Any) -> None:
         """Disconnect a client from the namespace. Its session stays open for a while, so that it can enter again."""
-        client = self.members.get(sid)
-        if client is None:
-            return
-        # The id is compared again under the lock: the client may have left, and entered again under another one.
+        recipient = self.members.get(sid)
+        if recipient is not None:
+            recipient.show_out(sid)
+
+    def show_out_client(self, client: ClientT, sid: str) -> None:
+        """Disconnect a client, if it still has this id."""
         with client.lock:
             leave = client.wire.disconnect(self.now()) if client.wire.namespace.sid == sid else None
         if leave is not None:

@@ -20,6 +20,7 @@ from a2c_smcp.errors import (
     TimedOutError,
     ToolTimedOutError,
 )
+from a2c_smcp.protocol.dialects.known import HOME
 from a2c_smcp.protocol.office import Member
 from a2c_smcp.protocol.server import Request
 from a2c_smcp.server.connections import Connection
@@ -50,9 +51,16 @@ class Journal:
         """A connection was accepted."""
         if logger.isEnabledFor(logging.DEBUG):
             logger.debug("connection from %s accepted%s", *_origin(connection), extra=_fields(connection))
+        # Once for each connection: the operator learns that the Server is older than its clients.
+        if connection.greeting.is_newer:
+            address, key = _origin(connection)
+            logger.info(
+                "connection from %s%s: A2C-SMCP %s is newer than this Server; it is treated as %s",
+                address, key, connection.greeting.version, connection.greeting.dialect.name, extra=_fields(connection),
+            )  # fmt: skip
 
-    def rejected_connection(self, error: SMCPError, address: str | None) -> None:
-        """A connection was rejected. An expired key has a `subject`."""
+    def rejected_connection(self, error: SMCPError, address: str | None, principal: str | None = None) -> None:
+        """A connection was rejected, or a request of an MCP host. An expired key has a `subject`."""
         # A client over a limit repeats its attempt at once. One line a second says all; a rejected credential is rarer,
         # and each of its lines may be the trace of an attack.
         throttle = self._too_many if isinstance(error, RateLimitedError) else self._rejections
@@ -60,11 +68,13 @@ class Journal:
         if left_out is None or not logger.isEnabledFor(logging.WARNING):
             return
         fields: dict[str, Any] = {"address": _address(address), "code": error.code, "left_out": left_out or None}
-        if isinstance(subject := getattr(error, "subject", None), str):
-            fields["key"] = one_line(subject, _LONGEST)
+        key = principal or getattr(error, "subject", None)
+        if isinstance(key, str):
+            fields["key"] = one_line(key, _LONGEST)
         text = one_line(error.message, _LONGEST)
+        what = "connection" if principal is None else f"request of {one_line(principal, _LONGEST)!r}"
         logger.warning(
-            "connection from %s rejected: %s (%d)%s", _address(address), text, error.code, _more(left_out), extra=fields
+            "%s from %s rejected: %s (%d)%s", what, _address(address), text, error.code, _more(left_out), extra=fields
         )
 
     def broken(self, address: str | None, reason: str) -> None:
@@ -94,7 +104,7 @@ class Journal:
                 why = f": {one_line(why, _LONGEST)}" if why else ""
                 who = f"{member.role.capitalize()} {member.name!r}"
                 fields = {**_fields(connection, member), "event": verb}
-                text = one_line(f"{who} {verb} office {member.office_id!r} ({address}{key}){why}")
+                text = one_line(f"{who} {verb} office {member.office_id!r} ({address}{key}{_speech(member)}){why}")
                 logger.info("%s", text, extra=fields)
 
     def wants(self, failure: SMCPError | None, *, is_rejected: bool) -> bool:
@@ -130,6 +140,7 @@ class Journal:
             fields |= {field: _text(data.get(key)) for key, field in _ASKED.items()}
         if request.event.startswith(smcp.CLIENT_PREFIX):
             fields |= {"computer": _text(data.get("computer")), "tool": _text(data.get("tool_name"))}
+            fields |= {"principal": _text(data.get("principal"))}
         sender, req_id = _sender(fields) + _target(fields), data.get("req_id")
         if failure is not None:
             level, reason = _level(failure, is_rejected), failure.message + _more(left_out)
@@ -157,9 +168,17 @@ def _fields(connection: Connection | None, member: Member | None = None) -> dict
     fields: dict[str, Any] = {}
     if member is not None:
         fields |= {"member": member.name, "role": member.role, "office": member.office_id}
+        fields |= {"dialect": member.dialect, "version": member.version}
     if connection is not None:
         fields |= {"key": _text(connection.grant.subject), "address": _address(connection.address)}
     return fields
+
+
+def _speech(member: Member) -> str:
+    """The dialect and version of a member, as a part of a log line."""
+    if member.dialect == HOME.name:
+        return f", a2c-stack {member.version or ''}".rstrip()
+    return f", A2C-SMCP {member.version}" if member.version is not None else ""
 
 
 def _origin(connection: Connection | None) -> tuple[str, str]:
@@ -175,6 +194,7 @@ def _sender(fields: dict[str, Any]) -> str:
     details = [
         *([f"office {fields['office']!r}"] if fields.get("office") else []),
         *([f"key {fields['key']!r}"] if fields.get("key") else []),
+        *([f"for {fields['principal']!r}"] if fields.get("principal") else []),
         *([fields["address"]] if fields.get("address") else []),
     ]
     return f"{who} ({', '.join(details)})" if details else who

@@ -91,6 +91,24 @@ class KeyFile:
         self._last_used.note(hashed)
         return replace(key.grant, holds=partial(self._holds, hashed, key.grant))
 
+    def reference(self, credential: str) -> str | None:
+        """What identifies a valid key later, without the key itself; see `LastingVerifier`.
+
+        Raises:
+            ExpiredKeyError: the key is in the file and has expired.
+        """
+        return hash_key(credential) if self.verify(credential) is not None else None
+
+    def grant_of(self, reference: str) -> Grant | None:
+        """What the key with this reference allows now; None if it was removed or has expired."""
+        if time.monotonic() - self._looked_at > self._look_seconds:
+            self._refresh()
+        key = self._keys.get(reference)
+        if key is None or key.is_expired:
+            return None
+        self._last_used.note(reference)
+        return replace(key.grant, holds=partial(self._holds, reference, key.grant))
+
     def read(self) -> Mapping[str, Key]:
         """Read the keys of the file.
 

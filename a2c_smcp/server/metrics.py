@@ -7,7 +7,7 @@ as `other`. Otherwise a client could fill the memory of the Server and of Promet
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -25,7 +25,17 @@ if TYPE_CHECKING:
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 MOST_OFFICES = 1_000
 """Offices that are counted separately."""
+MOST_PRINCIPALS = 1_000
+"""Users of MCP hosts that are counted separately."""
 OTHER = "other"
+_MCP_METHODS = frozenset(
+    (
+        "initialize", "server/discover", "tools/list", "tools/call", "resources/list", "resources/templates/list",
+        "resources/read", "resources/subscribe", "resources/unsubscribe", "subscriptions/listen", "prompts/list",
+        "prompts/get", "completion/complete", "logging/setLevel",
+    )
+)  # fmt: skip
+"""The methods of MCP that are counted separately."""
 # From a relayed call on the same machine to a tool that runs for half an hour.
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
 
@@ -98,6 +108,11 @@ class Metrics:
             "a2c_notifications", "Notifications sent to an office or a member, by event.", ["event"],
             registry=self._registry,
         )  # fmt: skip
+        self._mounted = Counter(
+            "a2c_mcp_requests", "Requests of MCP hosts, by user, method and outcome.",
+            ["principal", "method", "outcome"], registry=self._registry,
+        )  # fmt: skip
+        self._principals: set[str] = set()
         self._children: dict[tuple[str, str], tuple[Any, Any]] = {}
         self._offices = _Offices(self._registry) if by_office else None
 
@@ -119,6 +134,14 @@ class Metrics:
         if self._offices is not None:
             self._offices.answered(office_id or "", _event(event), _outcome(outcome), seconds)
 
+    def mount_answered(self, principal: str, method: str, outcome: str) -> None:
+        """Count one request of an MCP host."""
+        if principal not in self._principals:
+            if len(self._principals) >= MOST_PRINCIPALS:
+                principal = OTHER
+            self._principals.add(principal)
+        self._mounted.labels(principal, method if method in _MCP_METHODS else OTHER, _mcp_outcome(outcome)).inc()
+
     def rejected(self, error: SMCPError) -> None:
         """Count one rejected request or connection."""
         self._refusals.labels(str(error.code)).inc()
@@ -126,6 +149,10 @@ class Metrics:
     def notified(self, event: str) -> None:
         """Count one notification. Its name comes from the Server, so that it needs no check."""
         self._notifications.labels(event).inc()
+
+    def show(self, name: str, about: str, count: Callable[[], int]) -> None:
+        """Show a number on the page."""
+        self._registry.register(_Number(name, about, count))
 
     def page(self) -> bytes:
         """The text that Prometheus reads."""
@@ -162,12 +189,26 @@ class _Offices:
         self._seconds.labels(office_id).observe(seconds)
 
 
+class _Number(Collector):
+    def __init__(self, name: str, about: str, count: Callable[[], int]) -> None:
+        self._facts = name, about
+        self._count = count
+
+    def collect(self) -> list[GaugeMetricFamily]:
+        return [GaugeMetricFamily(*self._facts, value=self._count())]
+
+
 def _event(event: str) -> str:
     return event if event in KNOWN_EVENTS else OTHER
 
 
 def _outcome(outcome: str) -> str:
     return outcome if not outcome.lstrip("-").isdecimal() or is_known_code(int(outcome)) else OTHER
+
+
+def _mcp_outcome(outcome: str) -> str:
+    """The outcome of a request of MCP, which may be one of the codes that JSON-RPC reserves."""
+    return outcome if re.fullmatch(r"-32\d{3}", outcome) else _outcome(outcome)
 
 
 class _State(Collector):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from a2c_smcp.protocol.flow import run_async
@@ -16,6 +15,7 @@ from a2c_smcp.server.edge_effects import EdgeBackend
 from a2c_smcp.server.event_methods import EventMethods
 from a2c_smcp.server.library_backend import AsyncLibraryBackend
 from a2c_smcp.server.payload_text import read_ack
+from a2c_smcp.server.turns import Turns
 from a2c_smcp.smcp import SMCP_NAMESPACE
 from a2c_smcp.utils.light_socketio import socketio
 
@@ -61,9 +61,8 @@ class BaseNamespace(Edge, socketio.AsyncNamespace):
         """Reject new connections, let running calls end within `grace` seconds, then disconnect all clients."""
         await run_async(self._shut_down(grace), self.backend)
 
-    # asyncio's lock wakes its waiters in the order in which they came, so that joins and leaves run in that order.
-    def _make_lock(self) -> asyncio.Lock:
-        return asyncio.Lock()
+    def _make_lock(self) -> Turns:
+        return Turns()
 
 
 class SMCPNamespace(EventMethods, BaseNamespace):

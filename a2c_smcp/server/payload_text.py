@@ -8,7 +8,8 @@ from typing import Any, cast
 import orjson
 
 from a2c_smcp.errors import MalformedRequestError
-from a2c_smcp.protocol.answers import refusal
+from a2c_smcp.protocol.dialects.dialect import Dialect
+from a2c_smcp.protocol.dialects.known import PLAIN
 from a2c_smcp.protocol.server_effects import Call, Written
 from a2c_smcp.wire.packets import UNREAD, arguments, read_array, unwrap
 
@@ -36,12 +37,19 @@ def write_event(event: str, data: Any) -> str:
     return write([event, *arguments(data)])
 
 
-def write_ack(event: str, ack: Any) -> str:
-    """An ack as a JSON array; one that cannot be written becomes an error."""
+def write_ack(event: str, ack: Any, dialect: Dialect = PLAIN) -> str:
+    """An ack as a JSON array; one that cannot be written becomes an error, in the dialect of the client."""
     try:
         return write(arguments(ack))
     except (TypeError, ValueError, RecursionError):
-        return write([refusal(event, MalformedRequestError("the answer cannot be written as JSON"))])
+        error = MalformedRequestError("the answer cannot be written as JSON")
+        return write(arguments(dialect.refused(event, error)))
+
+
+def size_of(ack: Any) -> int:
+    """The bytes of an ack as JSON."""
+    text = ack.text if isinstance(ack, Written) else write(arguments(ack))
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def read_ack(ack: Written) -> Any:

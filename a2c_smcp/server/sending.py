@@ -24,7 +24,27 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Client(ABC):
+class Recipient(ABC):
+    """A member of the namespace that events are sent to: a client, or a part of this process (`local`)."""
+
+    @abstractmethod
+    def tell(self, sid: str, packet: str, text: str) -> None:
+        """Send an event, written as a packet and as a JSON array, if the recipient still has this id."""
+
+    @abstractmethod
+    def ask(self, sid: str, text: str, reply: Reply) -> int | None:
+        """Send an event whose ack settles the reply; its number, for `forget`, if it was sent."""
+
+    @abstractmethod
+    def forget(self, number: int) -> None:
+        """Ignore the ack of an event that `ask` sent."""
+
+    @abstractmethod
+    def show_out(self, sid: str) -> None:
+        """Disconnect the recipient from the namespace, if it still has this id."""
+
+
+class Client(Recipient):
     """A client, as a shell carries it. Its lock guards its wire core; no flow runs under it."""
 
     def __init__(self, hub: Hub[Any], wire: Connection, environ: dict[str, Any], address: str | None) -> None:
@@ -49,6 +69,37 @@ class Client(ABC):
     def finish(self) -> None:
         """The session ended: send the rest, then close."""
 
+    # The id is compared under the lock, in each of these: the client may have left the namespace meanwhile, and entered
+    # it again under another id.
+
+    def tell(self, sid: str, packet: str, text: str) -> None:
+        """Send an event."""
+        with self.lock:
+            fault = self.wire.emit(packet) if self.wire.namespace.sid == sid else None
+        self.hub.sent(self, fault)
+
+    def ask(self, sid: str, text: str, reply: Reply) -> int | None:
+        """Send an event whose ack settles the reply."""
+        with self.lock:
+            is_there = self.wire.namespace.sid == sid
+            asked = self.wire.ask(text, reply) if is_there else None
+        # If the outbox is full, `sent` ends the session, and the leave ends the calls that wait for this client.
+        if asked is not None:
+            self.hub.sent(self, asked)
+            return asked if isinstance(asked, int) else None
+        busy = RateLimitedError("too many requests wait for this Computer's answer")
+        reply.set_exception(busy if is_there else NotFoundError("the Computer disconnected"))
+        return None
+
+    def forget(self, number: int) -> None:
+        """Ignore an ack."""
+        with self.lock:
+            self.wire.namespace.forget(number)
+
+    def show_out(self, sid: str) -> None:
+        """Disconnect the client from the namespace."""
+        self.hub.show_out_client(self, sid)
+
 
 ClientT = TypeVar("ClientT", bound=Client)
 
@@ -58,12 +109,12 @@ class Sender(ABC, Generic[ClientT]):
 
     def __init__(self, namespace: str) -> None:
         self._namespace_name = namespace
-        self.rooms: Rooms[ClientT] = Rooms()
+        self.rooms: Rooms[Recipient] = Rooms()
         self.members = self.rooms.members
         """The clients in the namespace, by their id in it."""
 
     @abstractmethod
-    def _sent(self, client: ClientT, fault: Fault | int | None) -> None:
+    def sent(self, client: ClientT, fault: Fault | int | None) -> None:
         """Have the outbox of a client sent; a `Fault` says that it is full, and ends the session."""
 
     def send(
@@ -117,34 +168,20 @@ class Sender(ABC, Generic[ClientT]):
         """Send an event that is written as a JSON array, likewise."""
         skipped = {skip} if isinstance(skip, str) else set(skip or ())
         packet = write_packet(EVENT, self._namespace_name, text)
-        for sid, client in self.rooms.listeners(to).items():
+        for sid, recipient in self.rooms.listeners(to).items():
             if sid not in skipped:
-                # Compared again under the lock, here and in `ask`: since the list was made, the client may have left
-                # the namespace, and entered it again under another id.
-                with client.lock:
-                    fault = client.wire.emit(packet) if client.wire.namespace.sid == sid else None
-                self._sent(client, fault)
+                recipient.tell(sid, packet, text)
 
     def ask(self, sid: str, text: str, reply: Reply) -> int | None:
         """Send an event to one client, whose ack settles the reply; its number, for `forget`, if it was sent."""
-        client = self.members.get(sid)
-        if client is not None:
-            with client.lock:
-                is_there = client.wire.namespace.sid == sid
-                asked = client.wire.ask(text, reply) if is_there else None
-            # If the outbox is full, `_sent` ends the session, and the leave ends the calls that wait for this client.
-            if asked is not None:
-                self._sent(client, asked)
-                return asked if isinstance(asked, int) else None
-            if is_there:
-                reply.set_exception(RateLimitedError("too many requests wait for this Computer's answer"))
-                return None
-        reply.set_exception(NotFoundError("the Computer disconnected"))
-        return None
+        recipient = self.members.get(sid)
+        if recipient is None:
+            reply.set_exception(NotFoundError("the Computer disconnected"))
+            return None
+        return recipient.ask(sid, text, reply)
 
     def forget(self, sid: str, number: int) -> None:
         """Ignore the ack of an event that `ask` sent."""
-        client = self.members.get(sid)
-        if client is not None:
-            with client.lock:
-                client.wire.namespace.forget(number)
+        recipient = self.members.get(sid)
+        if recipient is not None:
+            recipient.forget(number)

@@ -19,7 +19,7 @@ import uvicorn
 
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.server_effects import Registry
-from a2c_smcp.server.app import SMCPApp, create_app, transport_limit
+from a2c_smcp.server.app import DEFAULT_MCP_PATH, SMCPApp, create_app, transport_limit
 from a2c_smcp.server.auth import AuthenticationProvider
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.reloading import Reload, key_files
@@ -32,6 +32,8 @@ from a2c_smcp.utils.system.sockets import LOOP_OF_SHARED_LISTENER, bind
 
 logger = logging.getLogger(__name__)
 
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+"""What a client on this machine may send as `Host`."""
 ENOUGH_FILES = 4_096
 """Open files below which an operator is warned."""
 
@@ -74,6 +76,11 @@ def serve(
         redis=settings.redis.get_secret_value() if settings.redis is not None else None,
         redis_prefix=settings.redis_prefix,
         lease=settings.lease,
+        mcp_path=DEFAULT_MCP_PATH if settings.mcp else None,
+        mcp_options=_gateway_options(settings, is_open=auth_provider is None),
+        mcp_login=settings.mcp_login,
+        public_url=settings.public_url,
+        versions=settings.versions,
     )
     config = uvicorn_config(app, settings)
     config.lifespan = "off"  # `GracefulServer` shuts the application down itself
@@ -133,6 +140,23 @@ def transport_options(limits: Limits, forwarded_allow_ips: str | list[str] | Non
         # that do not close their connections.
         "timeout_graceful_shutdown": 5,
     }
+
+
+def _gateway_options(settings: ServerSettings, *, is_open: bool) -> dict[str, Any]:
+    """The options of the gateway for MCP hosts."""
+    hosts = _listed(settings.mcp_allowed_hosts)
+    # As for `is_local_origin`: without authentication, a page whose host name resolves to this machine must not get in.
+    if not hosts and is_open and settings.is_local:
+        hosts = LOOPBACK
+    return {
+        "allowed_hosts": hosts,
+        "allowed_origins": _listed(settings.mcp_allowed_origins),
+        "profiles": settings.profiles(),
+    }
+
+
+def _listed(text: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
 
 def is_local_origin(origin: str | None, environ: Any = None) -> bool:

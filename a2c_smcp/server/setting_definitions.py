@@ -15,6 +15,7 @@ from annotated_types import Ge, Le
 from a2c_smcp.protocol.limits import Limits
 
 _CLUSTER = "Cluster"
+_MCP = "MCP hosts"
 _ACCESS = "Authentication and TLS"
 _LIMITS = "Limits"
 _OUTPUT = "Output"
@@ -53,8 +54,37 @@ class SettingDefinitions:
     forwarded_allow_ips: Annotated[str, Flag("Trusted proxies, whose X-Forwarded-For is used, comma separated.")] = (
         "127.0.0.1"
     )
+    versions: Annotated[
+        str | None, Flag("Versions of A2C-SMCP that clients may speak: 0.4, a range 0.2-0.4, or several with commas.")
+    ] = None
+    """By default, clients of every version may connect, and work together in one office. Clients of this project may
+    always. Clients of 0.1 name no version: with `0.1` in the list, so may those."""
     grace: Annotated[float, Ge(0), Flag("Seconds that running calls have to finish at shutdown.")] = 10.0
     """After that, calls that still run get an error, every member leaves its office, and the Server exits."""
+
+    mcp: Annotated[bool, Flag("Serve offices to MCP hosts at /mcp/OFFICE.", _MCP)] = True
+    """The gateway is on the same port as the Server, and checks the same keys."""
+    mcp_allowed_hosts: Annotated[
+        str | None, Flag("Host headers that MCP hosts may send, without the port, comma separated.", _MCP)
+    ] = None
+    """By default, `a2c up` and a Server on loopback without authentication accept only localhost, 127.0.0.1 and ::1.
+    Any other accepts all."""
+    mcp_allowed_origins: Annotated[
+        str | None, Flag("Web origins whose pages may be MCP hosts, comma separated, or *.", _MCP)
+    ] = None
+    """By default, only pages of the Server's own origin."""
+    mcp_profiles: Annotated[
+        Path | dict[str, Any] | None,
+        Flag("File of profiles, in TOML or JSON: /mcp/OFFICE/PROFILE shows a part of an office.", _MCP),
+    ] = None
+    """The TOML file of settings may also have the profiles themselves, as tables: `[mcp_profiles.NAME]`."""
+    public_url: Annotated[
+        str | None, Flag("URL of the Server as MCP hosts know it, such as https://hub.example.com.", _MCP)
+    ] = None
+    """Hosts that support only OAuth need it: tokens are bound to it. By default, it is the Host of each request, if it
+    is loopback or, with TLS, an address or one of `mcp_allowed_hosts`."""
+    mcp_login: Annotated[bool, Flag("Let MCP hosts log in with OAuth: their user enters a key.", _MCP)] = True
+    """The keys are those of `keys_file` and `api_key`. If there is an `oidc_issuer`, hosts log in there instead."""
 
     redis: Annotated[Any, Flag("URL of a Redis that several Servers share. Prefer the variable A2C_REDIS.", _CLUSTER)]
     """The URL of a Redis that several Servers share, such as redis://127.0.0.1:6379/0. It may contain a password."""
@@ -81,6 +111,19 @@ class SettingDefinitions:
     """The key determines the algorithm. A secret needs at least 32 bytes."""
     jwt_audience: Annotated[str | None, Flag("Required audience of tokens.", _ACCESS)] = None
     jwt_issuer: Annotated[str | None, Flag("Required issuer of tokens.", _ACCESS)] = None
+    oidc_issuer: Annotated[
+        str | None, Flag("OpenID provider whose tokens are accepted, such as https://login.example.com.", _ACCESS)
+    ] = None
+    """The tokens are checked with the keys that the provider publishes."""
+    oidc_audience: Annotated[str | None, Flag("Audience of its tokens; by default, the public URL.", _ACCESS)] = None
+    """Tokens for the URL of an office are accepted there, too."""
+    oidc_scopes: Annotated[str | None, Flag("Scopes that MCP hosts ask the provider for.", _ACCESS)] = None
+    oidc_grants: Annotated[
+        Path | list[dict[str, Any]] | None,
+        Flag("TOML file of [[oidc_grants]]: what tokens allow, by their claims.", _ACCESS),
+    ] = None
+    """The TOML file of settings may also have them itself. Without, the claims `offices`, `roles` and `agent_name` say
+    it."""
     insecure: Annotated[bool, Flag("Allow other machines to connect without authentication.", _ACCESS)] = False
     ssl_certfile: Annotated[Path | None, Flag("TLS certificate (PEM).", _ACCESS)] = None
     ssl_keyfile: Annotated[Path | None, Flag("TLS private key (PEM).", _ACCESS)] = None

@@ -14,6 +14,8 @@ from a2c_smcp.server.settings import ServerSettings
 from a2c_smcp.utils.problems import Problem, mistakes_in, problem_at
 from a2c_smcp.utils.toml_lines import lines_of
 
+TABLES = ("mcp_profiles", "oidc_grants")
+"""Settings that may be tables of the file."""
 _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 
@@ -66,7 +68,7 @@ def _problems(error: ValidationError, flags: Mapping[str, Any], text: str) -> It
             yield Problem("--" + name.replace("_", "-"), message)
         elif name not in data:
             yield Problem("A2C_" + name.upper(), message)
-        elif isinstance(data[name], dict):
+        elif isinstance(data[name], dict) and name not in TABLES:
             yield problem_at((name,), "must not be a table: settings are at the top of the file", lines)
         else:
             yield problem_at((name,), message, lines)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import ipaddress
+import tomllib
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
-from pydantic import SecretStr
+from pydantic import SecretStr, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
+from a2c_smcp.protocol.dialects.versions import AllowedVersions
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.server.auth import AuthenticationProvider, CredentialAuthenticationProvider
 from a2c_smcp.server.cluster.address import RedisAddress
-from a2c_smcp.server.credentials import JWTVerifier, SharedSecret, Verifier
+from a2c_smcp.server.credentials import AsyncVerifier, JWTVerifier, SharedSecret, Verifier
 from a2c_smcp.server.key_file import KeyFile
+from a2c_smcp.server.openid import ClaimRule, OpenIDVerifier
+from a2c_smcp.server.public_url import read_public_url
 from a2c_smcp.server.setting_definitions import SettingDefinitions, limits
+from a2c_smcp.utils import jsonc
 
 LIMITS = limits()
 """Settings, and the limits that they set."""
@@ -61,6 +66,13 @@ class ServerSettings(SettingDefinitions, BaseSettings):
         """Flags, then the environment, then the file."""
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
 
+    @field_validator("versions")
+    @classmethod
+    def _check_versions(cls, versions: str | None) -> str | None:
+        if versions is not None:
+            AllowedVersions.parse(versions)
+        return versions
+
     def check_tls(self) -> None:
         """Check the settings of TLS.
 
@@ -85,6 +97,69 @@ class ServerSettings(SettingDefinitions, BaseSettings):
         elif self.workers > 1:
             raise ValueError(f"--workers {self.workers} requires --redis: workers share their offices through it")
 
+    def profiles(self) -> dict[str, Any]:
+        """The profiles of MCP hosts by name, not checked.
+
+        Raises:
+            ValueError: their file is not TOML or JSON.
+            OSError: it cannot be read.
+        """
+        if not isinstance(self.mcp_profiles, Path):
+            return dict(self.mcp_profiles or {})
+        file = self.mcp_profiles
+        text = file.read_text("utf-8")
+        try:
+            read: Any = jsonc.parse(text)[0] if file.suffix == ".json" else tomllib.loads(text)
+        except ValueError as error:
+            raise ValueError(f"{file}: {error}") from None
+        if not isinstance(read, dict):
+            raise ValueError(f"{file}: an object is expected, with a profile for each name")
+        return cast("dict[str, Any]", read)
+
+    def claim_rules(self) -> list[ClaimRule]:
+        """What tokens of the OpenID provider allow.
+
+        Raises:
+            ValueError: an entry is not valid.
+            OSError: their file cannot be read.
+        """
+        entries: Any = self.oidc_grants or []
+        place = "oidc_grants"
+        if isinstance(self.oidc_grants, Path):
+            place = f"{self.oidc_grants}: oidc_grants"
+            try:
+                entries = tomllib.loads(self.oidc_grants.read_text("utf-8")).get("oidc_grants", [])
+            except ValueError as error:
+                raise ValueError(f"{self.oidc_grants}: {error}") from None
+        if not isinstance(entries, list):
+            raise ValueError(f"{place}: [[oidc_grants]] tables are expected")
+        rules: list[ClaimRule] = []
+        for number, entry in enumerate(cast("list[object]", entries), 1):
+            try:
+                if not isinstance(entry, dict):
+                    raise ValueError("a table is expected")
+                rules.append(ClaimRule.of(cast("dict[str, Any]", entry)))
+            except ValueError as error:
+                raise ValueError(f"{place}[{number}]: {error}") from None
+        return rules
+
+    def check_logins(self) -> None:
+        """Check the settings of logins.
+
+        Raises:
+            ValueError: they do not go together, or a value is not valid.
+            OSError: a file cannot be read.
+        """
+        if self.public_url is not None:
+            read_public_url(self.public_url)
+        others = [name for name in ("oidc_audience", "oidc_scopes", "oidc_grants") if getattr(self, name) is not None]
+        if self.oidc_issuer is None:
+            if others:
+                raise ValueError(f"--{others[0].replace('_', '-')} requires --oidc-issuer")
+        elif self.oidc_audience is None and self.public_url is None:
+            raise ValueError("--oidc-issuer requires --oidc-audience or --public-url: for whom its tokens must be")
+        self.claim_rules()
+
     @property
     def limits(self) -> Limits:
         """The limits of §11 of the protocol."""
@@ -107,7 +182,7 @@ class ServerSettings(SettingDefinitions, BaseSettings):
         Raises:
             ValueError, OSError: a key or a file cannot be used.
         """
-        verifiers: list[Verifier] = []
+        verifiers: list[Verifier | AsyncVerifier] = []
         if self.api_key is not None:
             verifiers.append(SharedSecret(self.api_key.get_secret_value()))
         if self.keys_file is not None:
@@ -118,6 +193,10 @@ class ServerSettings(SettingDefinitions, BaseSettings):
             jwt_key = self.jwt_key_file.read_text("utf-8").strip()
         if jwt_key is not None:
             verifiers.append(JWTVerifier(jwt_key, audience=self.jwt_audience, issuer=self.jwt_issuer))
+        if self.oidc_issuer is not None:
+            audience = self.oidc_audience or read_public_url(self.public_url or "")
+            scopes = (self.oidc_scopes or "").split()
+            verifiers.append(OpenIDVerifier(self.oidc_issuer, audience, rules=self.claim_rules(), scopes=scopes))
         if not verifiers:
             return None
         return CredentialAuthenticationProvider(*verifiers, api_key_name=self.api_key_header)

@@ -1,7 +1,7 @@
 """The asyncio protocols that uvicorn runs for the Server; nothing else here depends on how uvicorn works inside.
 
-`Http` is uvicorn's own, with a time limit for the head of a request: without one, a client that sends a byte a minute
-holds its connection for ever.
+`Http` is uvicorn's own, with a time limit for the head of a request, and for a client that does not read its response:
+without them, a client that sends a byte a minute, or reads nothing, holds its connection and its memory for ever.
 
 `WebSocket` replaces uvicorn's, which puts each message into a queue, from where a task takes it. Ours serves any ASGI
 application, and an ASGI extension (`asgi.Frames`) hands each frame to our own hub directly, in the callback that read
@@ -23,7 +23,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.utils import get_local_addr, get_remote_addr, is_ssl
 
-from a2c_smcp.server.asgi import FRAMES
+from a2c_smcp.server.asgi_client import FRAMES
 from a2c_smcp.server.connections import LAST_SECONDS
 from a2c_smcp.server.tcp_gate import HEAD_SECONDS, TcpGate
 from a2c_smcp.wire.frames import (
@@ -44,14 +44,18 @@ logger = logging.getLogger(__name__)
 
 IN_A_ROW = 8
 """Messages of one client after which the event loop turns to others: a flood must not delay them."""
+READ_SECONDS = 30.0
+"""Time for a client to read something of a response that waits for it."""
 GOING_AWAY = 1012
 """Close code: the Server restarts."""
 
 
 class Http(HttpToolsProtocol):
-    """uvicorn's fastest HTTP protocol, with a time limit for the head of each request."""
+    """uvicorn's fastest HTTP protocol, with a time limit for the head of each request, and for reading the response."""
 
     gate: TcpGate
+    _reading: asyncio.TimerHandle | None = None
+    _unread: int = 0
 
     def connection_made(self, transport: Any) -> None:
         """A TCP connection was accepted: its first request is awaited."""
@@ -63,7 +67,36 @@ class Http(HttpToolsProtocol):
         """The connection was closed."""
         # Not called for a WebSocket: its transport has another protocol by then, which calls `leave` itself.
         self.gate.leave(self.transport)
+        self._stop_reading()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """The client reads more slowly than it is sent to."""
+        super().pause_writing()
+        # Also after the response is complete: uvicorn waits for the client to read it before it closes the connection.
+        self._await_reading()
+
+    def resume_writing(self) -> None:
+        """The client has read."""
+        self._stop_reading()
+        super().resume_writing()
+
+    def _await_reading(self) -> None:
+        self._unread = self.transport.get_write_buffer_size()
+        self._reading = self.loop.call_later(READ_SECONDS, self._check_reading)
+
+    def _check_reading(self) -> None:
+        # A slow network may take longer for all of it.
+        if self.transport.get_write_buffer_size() < self._unread:
+            self._await_reading()
+        else:
+            self._reading = None
+            self.transport.abort()
+
+    def _stop_reading(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
 
     def on_message_begin(self) -> None:
         """A request begins."""

@@ -20,8 +20,9 @@ from functools import partial
 from typing import Any
 
 from a2c_smcp.errors import TimedOutError
+from a2c_smcp.server.connections import LAST_SECONDS
 from a2c_smcp.server.http import TOO_LARGE, TOO_SLOW, Header, Request, Response
-from a2c_smcp.server.hub import GOODBYE_SECONDS, LAST_SECONDS, Hub
+from a2c_smcp.server.hub import GOODBYE_SECONDS, Hub
 from a2c_smcp.server.payload_text import read_ack
 from a2c_smcp.server.sending import Client
 from a2c_smcp.server.wsgi_websocket import WebSocket
@@ -255,6 +256,7 @@ class ThreadHub(Hub[ThreadClient]):
 
         Raises:
             socketio.exceptions.TimeoutError: no ack in time.
+            NotFoundError: there is no such client, or it disconnected.
         """
         reply = self.request(event, data, to, sid)
         if not reply.wait(timeout):

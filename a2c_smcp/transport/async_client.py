@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from socketio.exceptions import BadNamespaceError
@@ -23,6 +24,7 @@ from a2c_smcp.transport.async_connection import AsyncConnection
 from a2c_smcp.transport.base import TRANSPORTS, arguments, check_server_url
 from a2c_smcp.transport.connect_errors import NotConnectedError, explain
 from a2c_smcp.transport.pending import AsyncPending
+from a2c_smcp.transport.together import beside_async, together_async
 
 
 class AsyncOfficeClient(AsyncConnection):
@@ -43,14 +45,16 @@ class AsyncOfficeClient(AsyncConnection):
         Raises:
             NotAuthenticatedError: the Server requires another key.
             ForbiddenError: the Server rejects this client.
+            VersionRefusedError: the Server speaks only versions of the protocol that this client does not.
             NotConnectedError: the Server cannot be reached, or accepts no further connection. The message says why.
         """
         check_server_url(url)
         if self.connected:
             raise NotConnectedError("already connected")
         self._destination = office_id
+        self._chose_transports = options.get("transports") is None
         problems: list[SocketIOConnectionError] = []
-        for transports in TRANSPORTS if options.get("transports") is None else [options["transports"]]:
+        for transports in TRANSPORTS if self._chose_transports else [options["transports"]]:
             try:
                 await self.connect(url, **{**options, "transports": transports})
                 return
@@ -139,6 +143,12 @@ class AsyncOfficeClient(AsyncConnection):
 
     async def _run(self, flow: Flow[ClientBackend, ResultT]) -> ResultT:
         return await run_async(flow, self._backend)
+
+    async def _together(self, flows: Sequence[Flow[ClientBackend, None]]) -> None:
+        await together_async(flows, self._backend)
+
+    async def _work(self, function: Callable[[], Any]) -> Any:
+        return await beside_async(function)
 
     # ---------------------------------------------------------------------------------------------------------- offices
 

@@ -36,10 +36,12 @@ class AsyncConnection(AsyncInternals):
     """A `socketio.AsyncClient` that reconnects.
 
     `max_message_bytes` is the size of the largest message that the Server accepts. `ca_file` (PEM) holds the
-    certificate authorities to trust, instead of those of the machine.
+    certificate authorities to trust, instead of those of the machine. `dialect` says what the Server is: `auto` finds
+    out, `s` is a Server of this project, `0.1` to `0.4` an official one of this version.
 
     Raises:
         OSError, ValueError: `ca_file` cannot be read, or has no certificates.
+        ValueError: there is no such `dialect`.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class AsyncConnection(AsyncInternals):
         *args: Any,
         max_message_bytes: int = Limits().message_bytes,
         ca_file: str | Path | None = None,
+        dialect: str = "auto",
         **options: Any,
     ) -> None:
         options.setdefault("websocket_extra_options", {"max_msg_size": 0})  # aiohttp limits messages to 4 MiB
@@ -54,7 +57,7 @@ class AsyncConnection(AsyncInternals):
         if ca_file is not None:
             self.ca_file = str(ca_file)
             self.eio.trust = trusting(ca_file)
-        self._initialize(max_message_bytes)
+        self._initialize(max_message_bytes, dialect)
         self._reconnecting: asyncio.Task[None] | None = None
         self._rejoining: asyncio.Task[None] | None = None
 

@@ -82,7 +82,19 @@ class AsyncEngine(engineio.AsyncClient):
     async def _send_request(self, *args: Any, **options: Any) -> Any:
         response = await super()._send_request(*args, **options)
         self._is_answered = response is not None and not isinstance(response, str)  # a text is an error's message
+        # The library closes the session before it reads the reason in the body, which may still be on its way.
+        if self._is_answered:
+            await self._read_reason(response)
         return response
+
+    async def _read_reason(self, response: Any) -> None:
+        """Read the body of a rejection; the library finds it in the answer."""
+        if response.ok:
+            return
+        from aiohttp import ClientError
+
+        with contextlib.suppress(ClientError, TimeoutError):  # then there is none, as for the library
+            await response.read()
 
     async def _send_packet(self, pkt: Any) -> None:
         if self.state != "connected" or not self.queue.post(pkt.encode()):

@@ -17,7 +17,8 @@ from socketio.exceptions import ConnectionError as SocketIOConnectionError
 from socketio.packet import DISCONNECT, EVENT
 
 from a2c_smcp.transport.async_engine import AsyncEngine
-from a2c_smcp.transport.base import OfficeClientBase
+from a2c_smcp.transport.base import TRANSPORTS, OfficeClientBase
+from a2c_smcp.transport.connect_errors import is_denied
 
 NO_ANSWER = "the Server does not answer"
 BROKEN = "the connection broke"
@@ -46,11 +47,15 @@ class AsyncInternals(OfficeClientBase, socketio.AsyncClient):
         wanted = {namespaces} if isinstance(namespaces, str) else set(namespaces)
         self._refusal = None
         is_over = self._is_over = asyncio.Event()
-        # Each attempt makes the address again, because the client may have joined another office since the last one.
         self._url = url
-        address = self._addressed(await self._get_real_value(url))
+        # Each attempt makes the address again, because the client may have joined another office since the last one.
         # Do not let the library wait: after its timeout it calls `disconnect`, which for us means for good.
-        await super().connect(address, *args, wait=False, **options)
+        try:
+            await super().connect(self._addressed(await self._get_real_value(url)), *args, wait=False, **options)
+        except SocketIOConnectionError as error:
+            if not self._renegotiates(error):
+                raise
+            await super().connect(self._addressed(await self._get_real_value(url)), *args, wait=False, **options)
         if seconds is None:
             return
         # The library sets this as soon as the transport is open. A program that checks it wants to know whether it can
@@ -71,14 +76,21 @@ class AsyncInternals(OfficeClientBase, socketio.AsyncClient):
 
     async def _dial_again(self) -> None:
         """Connect with the arguments of the last `connect`."""
-        await self.connect(
-            self._url,
-            headers=self.connection_headers,
-            auth=self.connection_auth,
-            transports=self.connection_transports,
-            namespaces=self.connection_namespaces,
-            socketio_path=self.socketio_path,
-        )
+        options: dict[str, Any] = {
+            "headers": self.connection_headers,
+            "auth": self.connection_auth,
+            "namespaces": self.connection_namespaces,
+            "socketio_path": self.socketio_path,
+        }
+        transports = self.connection_transports
+        try:
+            await self.connect(self._url, transports=transports, **options)
+        except SocketIOConnectionError as error:
+            # An official Server of another version rejects a WebSocket without saying so; over HTTP it gives its
+            # version. Only where `reach` chose the WebSocket: the program may want no other transport.
+            if not (self._chose_transports and transports == TRANSPORTS[0] and is_denied(error)):
+                raise
+            await self.connect(self._url, transports=TRANSPORTS[1], **options)
 
     async def _hang_up(self) -> None:
         """Close the connection, at whatever stage it is."""

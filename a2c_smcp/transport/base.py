@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from a2c_smcp import __version__, errors
+from a2c_smcp import errors
 from a2c_smcp.protocol.client_effects import ClientBackend, Seat
 from a2c_smcp.protocol.flow import Flow, MaybeAwaitable
-from a2c_smcp.protocol.handshake import STACK, ServerInfo
+from a2c_smcp.protocol.handshake import ServerInfo
 from a2c_smcp.protocol.seat import FIRST_DELAY, LONGEST_DELAY
+from a2c_smcp.protocol.terms import Terms, terms_of
 from a2c_smcp.smcp import SMCP_NAMESPACE
-from a2c_smcp.transport.connect_errors import NotConnectedError, why_refused
+from a2c_smcp.transport.connect_errors import NotConnectedError, VersionRefusedError, version_refused, why_refused
 from a2c_smcp.transport.packet import SMCPPacket
 from a2c_smcp.transport.pending import AsyncPending, SyncPending
 from a2c_smcp.types import Role
@@ -63,16 +64,24 @@ class OfficeClientBase:
     packet_class: Any
     """The class of the packets of this client alone; an attribute of the library's client."""
 
-    def _initialize(self, max_message_bytes: int) -> None:
-        """Set the state of a client that has no connection and is in no office."""
+    def _initialize(self, max_message_bytes: int, dialect: str) -> None:
+        """Set the state of a client that has no connection and is in no office.
+
+        Raises:
+            ValueError: there is no such dialect.
+        """
         self.office_id = None
         self.server_info = ServerInfo()
+        self._terms = terms_of(dialect)
+        """What the client says of itself in a handshake; a Server that demands another version changes it."""
         self._max_message_bytes = max_message_bytes
         self.namespace = SMCP_NAMESPACE
         self._seat: Seat | None = None
         """The seat that the program asked for. It outlives connections: after each reconnection it is taken again."""
         self._destination: str | None = None
         """The office that the program is going to join, if it said so when it connected."""
+        self._chose_transports = False
+        """Whether `reach` chose the transport, and not the program."""
         self._url: Any = None
         """The URL of the last `connect`, as the program gave it."""
         self._refusal: Any = None
@@ -97,15 +106,28 @@ class OfficeClientBase:
         return min(self._max_message_bytes, self.server_info.max_message_bytes or self._max_message_bytes)
 
     def _learn(self, info: ServerInfo) -> None:
-        """Note what the Server says about itself."""
+        """Note what the client knows of the Server."""
         self.server_info = info
         if issubclass(self.packet_class, SMCPPacket):  # a program may have chosen another class
             self.packet_class.max_sent_bytes = self._message_limit
 
     def _addressed(self, url: str) -> str:
         """The URL for a handshake. It names the office, so that a proxy can send all members to the same Server, and
-        our version, so that the Server says what it knows."""
-        return with_parameters(url, {OFFICE: self.wanted_office or self._destination, STACK: __version__})
+        our versions, so that the Server says what it knows."""
+        return with_parameters(url, {OFFICE: self.wanted_office or self._destination, **self._terms.query})
+
+    def _renegotiates(self, error: BaseException) -> bool:
+        """Whether to repeat an attempt that failed because the Server demands a version that this client speaks."""
+        refusal = version_refused(error)
+        if refusal is None or "server_version" not in refusal:
+            return False
+        terms = self._terms.demanded(refusal["server_version"])
+        if terms is None:
+            self._refusal = refusal
+            return False
+        logger.info("the Server demands A2C-SMCP %s", terms.version)
+        self._terms = terms
+        return True
 
     def _office_to_leave(self, office_id: str | None) -> str:
         """Return the office to leave. A wrong id is rejected here, because the Server would keep the seat.
@@ -132,7 +154,10 @@ class OfficeClientBase:
 
     def _why_refused(self, url: str = "") -> errors.SMCPError | None:
         """The error for the Server's reason; None if the Server did not reject the attempt."""
-        return why_refused(self._refusal, url)
+        refusal = self._refusal
+        if isinstance(refusal, dict) and cast("dict[str, Any]", refusal).get("code") == VersionRefusedError.code:
+            return VersionRefusedError.of(cast("dict[str, Any]", refusal), self._terms, url)
+        return why_refused(refusal, url)
 
     # ---------------------------------------------------------------------------------- what happened to the connection
 
@@ -205,6 +230,7 @@ class Backend:
 
     client: OfficeClientBase
     seat_of: Callable[[], Seat | None]
+    terms_of: Callable[[], Terms]
     learn: Callable[[ServerInfo], None]
     ask: Callable[[str, Any, float], MaybeAwaitable[Any]]
     tell: Callable[[str, Any], MaybeAwaitable[None]]
@@ -214,11 +240,23 @@ class Backend:
     goes_on: Callable[[errors.SMCPError], bool]
     retake: Callable[[Seat], MaybeAwaitable[bool]]
     read_result: Callable[[dict[str, Any]], MaybeAwaitable[CallToolResult]]
+    together: Callable[[Sequence[Flow[ClientBackend, None]]], MaybeAwaitable[None]]
+    work: Callable[[Callable[[], Any]], MaybeAwaitable[Any]]
 
     @property
     def seat(self) -> Seat | None:
         """The seat that the program asked for."""
         return self.seat_of()
+
+    @property
+    def terms(self) -> Terms:
+        """What the client said of itself when it connected."""
+        return self.terms_of()
+
+    @property
+    def server(self) -> ServerInfo:
+        """What the client knows of the Server."""
+        return self.client.server_info
 
     def occupy(self, office_id: str | None) -> str | None:
         """Note which office the client is in, and return the one before."""
@@ -231,6 +269,7 @@ def backend_of(client: Any) -> Backend:
     return Backend(
         client,
         seat_of=lambda: client._seat,
+        terms_of=lambda: client._terms,
         learn=client._learn,
         ask=client._ask,
         tell=client._tell,
@@ -240,6 +279,8 @@ def backend_of(client: Any) -> Backend:
         goes_on=client._goes_on,
         retake=client._retake,
         read_result=client._read_result,
+        together=client._together,
+        work=client._work,
     )
 
 

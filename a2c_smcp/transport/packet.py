@@ -17,7 +17,7 @@ import orjson
 from socketio.packet import ACK, BINARY_ACK, BINARY_EVENT, EVENT, Packet
 
 from a2c_smcp.errors import MalformedRequestError, SMCPError, TooLargeError
-from a2c_smcp.protocol.answers import refusal
+from a2c_smcp.protocol.dialects.known import HOME
 from a2c_smcp.smcp import TOOL_CALL_EVENT
 
 
@@ -108,7 +108,7 @@ class SMCPPacket(Packet):
         if self.packet_type != ACK:
             raise error
         # A packet does not know which event its ack answers. The form of a tool call is an error for every reader.
-        self.data = [refusal(TOOL_CALL_EVENT, error)]
+        self.data = [HOME.refused(TOOL_CALL_EVENT, error)]
         return super().encode()
 
     def _check(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from socketio.exceptions import BadNamespaceError
@@ -24,6 +25,7 @@ from a2c_smcp.transport.base import TRANSPORTS, arguments, check_server_url
 from a2c_smcp.transport.connect_errors import NotConnectedError, explain
 from a2c_smcp.transport.pending import SyncPending
 from a2c_smcp.transport.sync_connection import SyncConnection
+from a2c_smcp.transport.together import beside, together
 
 
 class SyncOfficeClient(SyncConnection):
@@ -44,14 +46,16 @@ class SyncOfficeClient(SyncConnection):
         Raises:
             NotAuthenticatedError: the Server requires another key.
             ForbiddenError: the Server rejects this client.
+            VersionRefusedError: the Server speaks only versions of the protocol that this client does not.
             NotConnectedError: the Server cannot be reached, or accepts no further connection. The message says why.
         """
         check_server_url(url)
         if self.connected:
             raise NotConnectedError("already connected")
         self._destination = office_id
+        self._chose_transports = options.get("transports") is None
         problems: list[SocketIOConnectionError] = []
-        for transports in TRANSPORTS if options.get("transports") is None else [options["transports"]]:
+        for transports in TRANSPORTS if self._chose_transports else [options["transports"]]:
             try:
                 self.connect(url, **{**options, "transports": transports})
                 return
@@ -140,6 +144,12 @@ class SyncOfficeClient(SyncConnection):
 
     def _run(self, flow: Flow[ClientBackend, ResultT]) -> ResultT:
         return run(flow, self._backend)
+
+    def _together(self, flows: Sequence[Flow[ClientBackend, None]]) -> None:
+        together(flows, self._backend)
+
+    def _work(self, function: Callable[[], Any]) -> Any:
+        return beside(function)
 
     # ---------------------------------------------------------------------------------------------------------- offices
 

@@ -41,6 +41,7 @@ class SyncConnection(SyncInternals):
         *args: Any,
         max_message_bytes: int = Limits().message_bytes,
         ca_file: str | Path | None = None,
+        dialect: str = "auto",
         **options: Any,
     ) -> None:
         # orjson validates the text while it parses it; websocket-client would do so in Python, byte by byte.
@@ -49,7 +50,7 @@ class SyncConnection(SyncInternals):
         if ca_file is not None:
             trusting(ca_file)  # raises now if the file is invalid, and not at the first connection
             self.ca_file = self.eio.ca_file = str(ca_file)
-        self._initialize(max_message_bytes)
+        self._initialize(max_message_bytes, dialect)
         self._reconnecting: threading.Thread | None = None
         self._is_over = threading.Event()
         self._is_unwanted = threading.Event()

@@ -73,7 +73,9 @@ def with_value(text: str, path: Path, value: Any) -> str:
         path, value = path[:depth], {step: below}
         break
     start, end = reader.spans[path]
-    return text[:start] + _dump(value) + text[end:]
+    # A value that has several lines keeps them.
+    written = _dump(value, reader.unit) if "\n" in text[start:end] else _dump(value)
+    return text[:start] + written.replace("\n", reader.newline + reader.margin(start)) + text[end:]
 
 
 def has_comments(text: str) -> bool:
@@ -95,10 +97,7 @@ def _with_member(
     reader: _Reader, path: Path, container: dict[str, Any] | list[Any], step: str | int, value: Any
 ) -> str:
     """The text with a new member at the end of an object or list, laid out like the member before it."""
-    text = reader.text
-    newline = "\r\n" if "\r\n" in text else "\n"
-    found = _INDENTED.search(text)
-    unit = found[1] if found is not None else "  "
+    text, newline, unit = reader.text, reader.newline, reader.unit
     start, end = reader.spans[path]
     at, comma, trailing_comma = start + 1, "", ""
     # An `indent` of None means that the container is written in one line. The new member then stays on that line.
@@ -131,6 +130,17 @@ class _Reader:
         """Where each value starts and ends."""
         self.keys: dict[Path, int] = {}
         """Where the name of each member of an object starts."""
+
+    @property
+    def newline(self) -> str:
+        """How lines end."""
+        return "\r\n" if "\r\n" in self.text else "\n"
+
+    @property
+    def unit(self) -> str:
+        """The space of one level."""
+        found = _INDENTED.search(self.text)
+        return found[1] if found is not None else "  "
 
     def read(self) -> Any:
         value, at = self.value(self.skip(0), ())

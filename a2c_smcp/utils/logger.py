@@ -15,10 +15,12 @@ from a2c_smcp.utils.text import one_line, printable
 LogFormat = Literal["human", "json"]
 
 _CONTEXT = (
-    "event", "worker", "req_id", "sid", "member", "role", "office", "key", "address", "computer", "tool", "outcome",
-    "code", "ms", "left_out",
+    "event", "worker", "req_id", "sid", "member", "role", "office", "key", "principal", "address", "method", "computer",
+    "tool", "outcome", "code", "ms", "left_out",
 )  # fmt: skip
 """The fields that a record may have besides its text. A member's name is `member`, because `name` is the logger's."""
+_TALKATIVE = ("mcp", "httpx2", "httpcore2")
+"""Libraries that log every request and session, which only debugging needs."""
 _SHOWN = ("worker", "req_id")
 """Those of them in the lines for people."""
 
@@ -87,6 +89,8 @@ def configure_logging(level: str = "info", log_format: LogFormat = "human", *, w
         handler.addFilter(partial(_sign, worker))
     handler.setFormatter(JsonFormatter() if log_format == "json" else HumanFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    for library in _TALKATIVE:
+        logging.getLogger(library).setLevel(logging.NOTSET if level == "debug" else logging.WARNING)
     logging.captureWarnings(True)  # otherwise Python writes warnings as plain text between the lines of JSON
 
 

@@ -20,6 +20,8 @@ TIMED_OUT: Final = "a2c_timeout"
 TIMEOUT: Final = "timeout"
 """Whether the Agent did not wait any longer."""
 ERROR_CODE: Final = "error_code"
+MCP_ERROR: Final = "a2c_mcp_error"
+"""The error of MCP with which the MCP server rejected the call: `code`, `message` and perhaps `data`."""
 MCP_SERVER: Final = "mcp_server"
 """The MCP server that requires a login."""
 AUTH_HINT: Final = "auth_hint"
@@ -34,8 +36,14 @@ OURS: Final = frozenset(
         TIMED_OUT,
         TIMEOUT,
         ERROR_CODE,
+        MCP_ERROR,
         MCP_SERVER,
         AUTH_HINT,
     )
 )
 """All of them."""
+
+BLOB_HANDLE: Final = "a2c_blob_handle"
+"""In the metadata of an item, and not of the whole result: the binary of the item has to be fetched."""
+SAVED_TO: Final = "a2c_saved_to"
+"""In the metadata of an item: the file in which an Agent saved its binary."""

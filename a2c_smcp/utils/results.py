@@ -6,20 +6,17 @@ MCP puts metadata under `_meta`; this protocol puts it under `meta`.
 from __future__ import annotations
 
 import base64
-import itertools
-import mimetypes
 import os
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Self, cast
-from urllib.parse import unquote, urlsplit
 
 import mcp_types
-from pydantic import PrivateAttr, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from a2c_smcp.errors import InvalidAnswerError, ToolFailedError, error_for
-from a2c_smcp.utils.result_meta import ERROR_CODE
+from a2c_smcp.utils.file_names import media_name, new_file, resource_name
+from a2c_smcp.utils.result_meta import BLOB_HANDLE, ERROR_CODE, SAVED_TO
 
 
 class CallToolResult(mcp_types.CallToolResult):
@@ -29,8 +26,9 @@ class CallToolResult(mcp_types.CallToolResult):
     """
 
     # MCP's types drop the fields that they do not know, so the contents are also kept as they were read. They count
-    # only as long as `content` is the list that was made of them: a program may replace it.
-    _read: tuple[list[Any], list[Any]] | None = PrivateAttr(default=None)
+    # only as long as the fields are those that were made of them: a program may replace them. In a slot: a private
+    # attribute of pydantic doubles the time of reading a result.
+    __slots__ = ("_read",)
 
     @classmethod
     def read(cls, wire: dict[str, Any], *, by_name: bool | None = None) -> Self:
@@ -40,13 +38,30 @@ class CallToolResult(mcp_types.CallToolResult):
             pydantic.ValidationError: it is no `CallToolResult`.
         """
         result = cast("Self", _results.validate_python(wire, by_name=by_name))
-        result._read = result.content, wire["content"]
+        object.__setattr__(result, "_read", (result.content, result.structured_content, wire["content"]))
         return result
+
+    def __copy__(self) -> Self:
+        """A copy with the same contents as they were read."""
+        copied = super().__copy__()
+        if (read := self._as_read()) is not None:
+            object.__setattr__(copied, "_read", read)
+        return copied
+
+    def _as_read(self) -> tuple[list[Any], Any, list[Any]] | None:
+        return getattr(self, "_read", None)
 
     @property
     def written_content(self) -> list[Any] | None:
         """The contents as JSON data, as they were read; None if they were replaced, or never read."""
-        return self._read[1] if self._read is not None and self._read[0] is self.content else None
+        read = self._as_read()
+        return read[2] if read is not None and read[0] is self.content else None
+
+    @property
+    def is_as_read(self) -> bool:
+        """Whether contents and structured result are those that were read, and therefore JSON data."""
+        read = self._as_read()
+        return read is not None and read[0] is self.content and read[1] is self.structured_content
 
     @property
     def isError(self) -> bool:
@@ -77,7 +92,11 @@ class CallToolResult(mcp_types.CallToolResult):
     @property
     def images(self) -> list[bytes]:
         """The pictures of the result, decoded."""
-        return [_decoded(part.data) for part in self.content if isinstance(part, mcp_types.ImageContent)]
+        return [
+            _decoded(part.data)
+            for part in self.content
+            if isinstance(part, mcp_types.ImageContent) and not _is_elsewhere(part)
+        ]
 
     def raise_for_error(self) -> Self:
         """Return the result itself if the call succeeded.
@@ -94,8 +113,15 @@ class CallToolResult(mcp_types.CallToolResult):
 
     @property
     def files(self) -> list[File]:
-        """The pictures, recordings and embedded resources of the result, decoded."""
+        """The pictures, recordings and embedded resources of the result, decoded. `saved_files` has those that were
+        saved instead."""
         return list(self._files())
+
+    @property
+    def saved_files(self) -> list[Path]:
+        """The files that the call wrote, with `save_to`."""
+        paths: list[Any] = [(part.meta or {}).get(SAVED_TO) for part in self.content]
+        return [Path(path) for path in paths if isinstance(path, str)]
 
     def save(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Write the pictures, recordings and files of the result into a folder, and return their paths.
@@ -106,9 +132,10 @@ class CallToolResult(mcp_types.CallToolResult):
 
     def _files(self) -> Iterator[File]:
         for part in self.content:
+            if _is_elsewhere(part):
+                continue
             if isinstance(part, mcp_types.ImageContent | mcp_types.AudioContent):
-                name = f"{part.type}{_ending(part.mime_type) or '.bin'}"
-                yield File(name, part.mime_type, _decoded(part.data))
+                yield File(media_name(part.type, part.mime_type), part.mime_type, _decoded(part.data))
             elif isinstance(part, mcp_types.EmbeddedResource):
                 resource = part.resource
                 if isinstance(resource, mcp_types.TextResourceContents):
@@ -121,8 +148,9 @@ class CallToolResult(mcp_types.CallToolResult):
         return to_wire(self)
 
 
-# All other characters may have a meaning in a path of some system, such as the backslash and the colon of Windows.
-_UNFIT = re.compile(r"[^\w.() -]")
+def _is_elsewhere(part: mcp_types.ContentBlock) -> bool:
+    """Whether the binary of an item is in a file, or was not fetched."""
+    return part.meta is not None and (BLOB_HANDLE in part.meta or SAVED_TO in part.meta)
 
 
 class File(NamedTuple):
@@ -137,17 +165,7 @@ def resource_file(uri: str, mime_type: str | None, held: str | bytes) -> File:
     """A resource as a file, named after the end of its address. A name without an ending gets that of its type."""
     data = held.encode() if isinstance(held, str) else held
     usual_type, ending = ("text/plain", ".txt") if isinstance(held, str) else ("application/octet-stream", ".bin")
-    # The address comes from an MCP server, and must not lead out of the folder. Decoded first, so that `%2F` does not
-    # pass as harmless. Leading dots would hide the file, or name a parent folder.
-    name = _UNFIT.sub("_", unquote(urlsplit(uri).path.rstrip("/").rpartition("/")[2])).lstrip(".")
-    if name and mime_type and "." not in name:
-        name += _ending(mime_type)
-    return File(name or f"resource{ending}", mime_type or usual_type, data)
-
-
-def _ending(mime_type: str) -> str:
-    """The usual ending of a file's name; older systems know `audio/x-wav` and not `audio/wav`."""
-    return mimetypes.guess_extension(mime_type) or mimetypes.guess_extension(mime_type.replace("/", "/x-")) or ""
+    return File(resource_name(uri, mime_type, ending), mime_type or usual_type, data)
 
 
 def save_files(files: Iterable[File], folder: str | os.PathLike[str]) -> list[Path]:
@@ -165,19 +183,9 @@ def _decoded(data: str) -> bytes:
 
 
 def _write(folder: Path, name: str, data: bytes) -> Path:
-    """Write a new file, under this name or a similar one."""
-    # File systems limit the length of a name, in bytes. The end of a name has its type.
-    wanted = Path(name.encode()[-200:].decode("utf-8", "ignore"))
-    for number in itertools.count(1):
-        path = folder / (wanted.name if number == 1 else f"{wanted.stem}-{number}{wanted.suffix}")
-        # "x" creates the file or fails, in one step: to look first would race with other programs in the same folder.
-        try:
-            with path.open("xb") as file:
-                file.write(data)
-            return path
-        except FileExistsError:
-            continue
-    raise AssertionError("there is always another name")
+    with new_file(folder, name) as file:
+        file.write(data)
+    return Path(file.name)
 
 
 _results = TypeAdapter(CallToolResult).validator
@@ -185,6 +193,15 @@ _results = TypeAdapter(CallToolResult).validator
 
 def to_wire(result: mcp_types.CallToolResult) -> dict[str, Any]:
     """A result as JSON data with MCP's wire names."""
+    if isinstance(result, CallToolResult) and result.is_as_read:
+        # Nearly every result. Pydantic takes twenty times as long.
+        wire: dict[str, Any] = {"content": result.written_content}
+        if result.structured_content is not None:
+            wire["structuredContent"] = result.structured_content
+        if result.meta is not None:
+            wire["meta"] = result.meta
+        wire["isError"] = result.is_error
+        return wire
     written = result.written_content if isinstance(result, CallToolResult) else None
     unread = {"content"} if written is not None else None
     wire = result.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=unread)

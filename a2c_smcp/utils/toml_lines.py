@@ -1,10 +1,11 @@
-"""The lines of the keys in a TOML file, which `tomllib` does not report."""
+"""The lines of the keys in a TOML file, which `tomllib` does not report, and the text of each statement."""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from typing import Any, cast
+from collections.abc import Iterator
+from typing import Any, NamedTuple, cast
 
 _QUOTED = r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\''
 _KEY = rf"(?:[A-Za-z0-9_-]+|{_QUOTED})(?:[ \t]*\.[ \t]*(?:[A-Za-z0-9_-]+|{_QUOTED}))*"
@@ -18,21 +19,47 @@ _TOKEN = re.compile(
 _START = re.compile(rf"[ \t\r\n]*(?:\[\[?[ \t]*(?P<table>{_KEY})[ \t]*\]\]?|(?P<key>{_KEY})[ \t]*=)")
 
 
+class Statement(NamedTuple):
+    """A table header, or a key with its value, in a TOML text."""
+
+    path: tuple[str, ...]
+    start: int
+    """Where its first line starts."""
+    end: int
+    """Where the line after it starts."""
+    line: int
+    is_table: bool
+
+
+def statements_of(text: str) -> Iterator[Statement]:
+    """The statements of a valid TOML text. Comments and empty lines between them belong to none."""
+    table: tuple[str, ...] = ()
+    at = 0
+    while at < len(text):
+        start = _START.match(text, at)
+        end = _end_of_statement(text, at if start is None else start.end())
+        if start is not None:
+            is_table = start["table"] is not None
+            name = "table" if is_table else "key"
+            path = (*(() if is_table else table), *_parts(start[name]))
+            begins = text.rfind("\n", 0, start.start(name)) + 1
+            yield Statement(path, begins, end, text.count("\n", 0, begins) + 1, is_table)
+            table = path if is_table else table
+        at = end
+
+
 def lines_of(text: str) -> dict[tuple[str | int, ...], int]:
     """The line on which each key of a valid TOML text is, by the keys that lead to it. A key in an inline table is on
     the line of that table, and tables of an array share a path."""
     lines: dict[tuple[str | int, ...], int] = {(): 1}
-    table: tuple[str, ...] = ()
-    at = 0
-    while at < len(text):
-        if (start := _START.match(text, at)) is not None:
-            is_key = start["key"] is not None
-            path = (*(table if is_key else ()), *_parts(start["key"] if is_key else start["table"]))
-            lines.setdefault(path, text.count("\n", 0, start.start("key" if is_key else "table")) + 1)
-            table = table if is_key else path
-            at = start.end()
-        at = _end_of_statement(text, at)
+    for statement in statements_of(text):
+        lines.setdefault(statement.path, statement.line)
     return lines
+
+
+def has_comment(text: str) -> bool:
+    """Whether a part of a TOML text has a comment."""
+    return any(token["comment"] is not None for token in _TOKEN.finditer(text))
 
 
 def _end_of_statement(text: str, at: int) -> int:

@@ -16,8 +16,12 @@ A2C_MCP_TOOL: Final = "a2c_mcp_tool"
 """The key of what an MCP server says about a tool and no other field has, such as its title and icons."""
 A2C_DIGEST: Final = "a2c_digest"
 """The key of a tool's digest."""
-OURS: Final = frozenset((A2C_TOOL_META, MCP_TOOL_ANNOTATION, A2C_MCP_TOOL, A2C_DIGEST))
+A2C_MCP_SERVER: Final = "a2c_mcp_server"
+"""The key of the name of the MCP server that has a tool."""
+OURS: Final = frozenset((A2C_TOOL_META, MCP_TOOL_ANNOTATION, A2C_MCP_TOOL, A2C_DIGEST, A2C_MCP_SERVER))
 """The keys that a Computer sets. All others are those of the MCP server."""
+_ELSEWHERE: Final = ("name", "description", "inputSchema", "outputSchema", "annotations")
+"""What other fields of a tool hold."""
 
 
 def tool_meta(tool: SMCPTool) -> dict[str, Any]:
@@ -39,7 +43,7 @@ def mcp_tool(tool: SMCPTool) -> dict[str, Any]:
         found["annotations"] = annotations
     if meta := {key: value for key, value in (tool.get("meta") or {}).items() if key not in OURS}:
         found["_meta"] = meta
-    return found | {key: value for key, value in further.items() if key != "description"}
+    return found | {key: value for key, value in further.items() if key not in _ELSEWHERE}
 
 
 def _object_in(tool: SMCPTool, key: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ TRACEPARENT: Final = "traceparent"
 # Version, trace, span and flags. Traces and spans of zeros are invalid, and so is the version ff.
 _VALID = re.compile("(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 _current: ContextVar[str | None] = ContextVar("a2c_traceparent", default=None)
+_NO_TRACE = nullcontext()
 
 
 def is_traceparent(text: str) -> bool:
@@ -34,9 +35,14 @@ def active_traceparent() -> str | None:
 
 
 # A context variable, as in OpenTelemetry: the task of a call inherits it, so the layers in between do not pass it on.
-@contextmanager
-def in_trace(traceparent: str | None) -> Generator[None]:
+def in_trace(traceparent: str | None) -> AbstractContextManager[None]:
     """Let what starts in this block belong to a trace; an invalid `traceparent` is ignored."""
+    # Most calls belong to no trace. Setting the variable would cost them some microseconds.
+    return _NO_TRACE if traceparent is None and _current.get() is None else _in_trace(traceparent)
+
+
+@contextmanager
+def _in_trace(traceparent: str | None) -> Generator[None]:
     token = _current.set(traceparent if traceparent is not None and is_traceparent(traceparent) else None)
     try:
         yield

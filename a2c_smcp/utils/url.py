@@ -1,9 +1,9 @@
-"""Addresses to connect to: their check, and what clients add to their query."""
+"""Addresses to connect to: their check, what clients add to their query, and where an office is for MCP hosts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from urllib.parse import SplitResult, parse_qs, quote, urlsplit
+from urllib.parse import SplitResult, parse_qs, quote, urlencode, urlsplit
 
 OF_SERVERS = ("http", "https", "ws", "wss")
 OF_MCP_SERVERS = ("http", "https")
@@ -51,3 +51,14 @@ def with_parameters(url: str, parameters: Mapping[str, str | None]) -> str:
     if not added:
         return url
     return parts._replace(query="&".join([parts.query, *added] if parts.query else added)).geturl()
+
+
+def gateway_url(
+    url: str, office: str, profile: str | None = None, query: Mapping[str, str | Sequence[str]] | None = None
+) -> str:
+    """Where a Server serves an office to MCP hosts; the query has fields of a profile."""
+    parts = urlsplit(url)
+    scheme = {"ws": "http", "wss": "https"}.get(parts.scheme, parts.scheme)
+    path = "/".join(quote(part, safe="") for part in (office, profile) if part)
+    base = parts._replace(scheme=scheme, query="", fragment="").geturl()
+    return f"{base.rstrip('/')}/mcp/{path}{f'?{urlencode(query, doseq=True)}' if query else ''}"

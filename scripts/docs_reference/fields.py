@@ -15,7 +15,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
-from a2c_smcp.computer.config.model import Placeholder, ToolMeta
+from a2c_smcp.computer.config.model import PickOption, Placeholder, ToolMeta
 
 from .markdown import code
 from .source import members_of
@@ -98,6 +98,8 @@ def _words(annotation: Any) -> str:
         return f"object of {_words(arguments[1])}"
     if annotation is ToolMeta:
         return "[tool metadata](#tool-metadata)"
+    if annotation is PickOption:
+        return "object of `label` and `value`"
     if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
         return "object, below"
     return _WORDS[annotation]

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from a2c_smcp import agent, computer, errors, server
+from a2c_smcp.agent.async_binaries import AsyncBinaries
 from a2c_smcp.agent.async_resources import AsyncResources
+from a2c_smcp.agent.async_skills import AsyncSkills
 from a2c_smcp.agent.base import AgentBase
+from a2c_smcp.agent.calling import CallingAgent
+from a2c_smcp.agent.keeping import KeepingAgent
 from a2c_smcp.agent.toolkit import ToolkitBase
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
+from a2c_smcp.computer.socketio.recognizing import RecognizingClient
+from a2c_smcp.computer.socketio.requests import RequestHandlers
 from a2c_smcp.utils import ParsedDPEUri, WindowURI, build_dpe_uri, is_dpe_uri, is_window_uri, parse_dpe_uri
 from a2c_smcp.utils.results import CallToolResult
 
@@ -28,9 +34,9 @@ AGENT = [
             Topic(
                 agent.AsyncSMCPAgentClient,
                 agent.SMCPAgentClient,
-                bases=(AsyncResources, AgentBase),
+                bases=(AsyncResources, AsyncBinaries, AsyncSkills, AgentBase, KeepingAgent, CallingAgent),
                 inherited=("office_id", "emit", "call"),
-                hidden=("role", "forbidden_prefixes"),
+                hidden=("role", "forbidden_prefixes", "name", "event_handler"),
             ),
         ],
     ),
@@ -39,6 +45,18 @@ AGENT = [
         "a2c_smcp.agent",
         "`agent.changes()` yields each change as a `Change`. An event handler has a method for each kind.",
         [Topic(agent.Change), Topic(agent.AsyncAgentEventHandler, agent.AgentEventHandler)],
+    ),
+    Section(
+        "Large images and files",
+        "a2c_smcp.agent",
+        "The client calls `on_download` with a `Download` for each part that arrives.",
+        [Topic(agent.Download)],
+    ),
+    Section(
+        "Uploads",
+        "a2c_smcp.agent",
+        "`upload` calls `on_progress` with an `Upload` for each part that has arrived.",
+        [Topic(agent.Upload)],
     ),
     Section(
         "Credentials",
@@ -77,6 +95,7 @@ COMPUTER = [
             Topic(computer.Computer, hidden=("catch_up",)),
             Topic(
                 computer.SMCPComputerClient,
+                bases=(RecognizingClient, RequestHandlers),
                 inherited=("office_id",),
                 hidden=("role", "emit_update", "on_tool_call_cancel"),
             ),
@@ -89,8 +108,8 @@ COMPUTER = [
         "a2c_smcp.computer",
         "The models of a configuration are `StdioServerConfig`, `StreamableHttpServerConfig` and `SseServerConfig` "
         "(together `MCPServerConfig`) with `StdioParameters`, `StreamableHttpParameters`, `SseParameters` and "
-        "`OAuthParameters`, `ToolMeta`, and `MCPServerPromptStringInput`, `MCPServerPickStringInput` and "
-        "`MCPServerCommandInput` (together `MCPServerInput`). "
+        "`OAuthParameters`, `ToolMeta`, and `MCPServerPromptStringInput`, `MCPServerPickStringInput` (with "
+        "`PickOption`) and `MCPServerCommandInput` (together `MCPServerInput`). "
         "[Configuration of a Computer](../configuration.md) describes their fields.",
         [
             Topic(computer.load_config),
@@ -163,6 +182,8 @@ SERVER = [
             Topic(server.SharedSecret),
             Topic(server.KeyFile),
             Topic(server.JWTVerifier),
+            Topic(server.OpenIDVerifier),
+            Topic(server.ClaimRule),
         ],
     ),
     Section(

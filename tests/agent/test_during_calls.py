@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.agent import Progress, Question, Reply
+from a2c_smcp.agent import LogMessage, Progress, Question, Reply
 from a2c_smcp.agent.toolkit import SyncToolkit, Toolkit
 from a2c_smcp.errors import InvalidAnswerError
 from a2c_smcp.protocol.questions import MAX_ROUNDS
 from tests.support.agents import Driven, Stage, stage
-from tests.support.hosting import asking, code_of, text_of
+from tests.support.hosting import asking, code_of, offering, text_of
 from tests.support.mcp_servers import received
 from tests.support.waiting import PATIENCE, eventually
 
@@ -48,7 +48,17 @@ async def test_thousands_of_reports_are_a_few_for_the_agent(scene: Stage) -> Non
     await agent.emit_tool_call("pc", "progress", {"count": 20_000}, PATIENCE, on_progress=heard.append)
     seconds = asyncio.get_running_loop().time() - began
     assert heard[-1].progress == 20_000
-    assert len(heard) <= 2 + seconds * 10
+    assert len(heard) <= 11 + seconds * 10  # the first ten at once
+
+
+async def test_the_caller_hears_the_log_of_the_mcp_server(scene: Stage) -> None:
+    await scene.computer(offering(log_level="info"))
+    agent = await scene.agent()
+    heard: list[LogMessage] = []
+    for level in ("debug", "info", "warning"):
+        arguments = {"level": level, "data": {"is": level}}
+        await agent.call_tool_once("pc", "log", arguments, PATIENCE, on_log=heard.append, log_level="debug")
+    assert heard == [LogMessage("pc", "log", level, {"is": level}, "core") for level in ("info", "warning")]
 
 
 async def test_reports_of_others_and_of_ended_calls_are_ignored(scene: Stage) -> None:
@@ -201,23 +211,24 @@ def block_for_ever(question: Question) -> None:
 
 
 @pytest.mark.parametrize("handler", [wait_for_ever, block_for_ever])
-async def test_a_handler_that_never_returns_declines_before_the_question_expires(scene: Stage, handler: Any) -> None:
-    asked: list[Any] = []
+async def test_a_handler_that_never_returns_declines_before_the_question_expires(
+    scene: Stage, handler: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    replies: list[Any] = []
 
     def answer(event: str, data: Any) -> Any:
         if event == "client:tool_call" and "request_state" in data:
-            asked.append((asyncio.get_running_loop().time(), data["input_responses"]))
+            replies.append(data["input_responses"])
             return {"content": [], "isError": False}
-        asked.append((asyncio.get_running_loop().time(), None))
         return asks({"message": "?", "requestedSchema": {}}, expires_in=1)(event, data)
 
     await scene.fake(answer=answer)
     agent = await scene.agent()
-    asked.clear()
     assert not (await agent.call_tool("pc", "t", on_question=handler)).is_error
-    (began, _), (ended, replies) = asked
-    assert replies == {"q": {"action": "decline"}}
-    assert 0.5 < ended - began < 1
+    assert replies == [{"q": {"action": "decline"}}]
+    # The limit that the Agent sets, not the time that passes: on a busy machine every timer is late.
+    [seconds] = re.findall(r"on_question did not return within ([\d.]+) s", caplog.text)
+    assert 0 < float(seconds) < 1
 
 
 async def test_a_caller_that_is_cancelled_while_a_person_is_asked_cancels_the_call(tmp_path: Path) -> None:

@@ -10,14 +10,21 @@ import pytest
 from a2c_smcp import errors
 from a2c_smcp.agent import Change, ServerInfo
 from a2c_smcp.server import SMCPNamespace
-from tests.computer.offer.test_prompts_and_resources import NOTES, offering
+from tests.computer.offer.test_prompts_and_resources import NOTES
 from tests.support.agents import Diary, Form, Stage, stage
-from tests.support.waiting import eventually
+from tests.support.hosting import offering
+from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
 
 
 class ResourceDiary(Diary):
+    def on_update_resources(self, data: Any, client: Any) -> None:
+        self.note("resources", data)
+
+    def on_update_prompts(self, data: Any, client: Any) -> None:
+        self.note("prompts", data)
+
     def on_update_resource(self, data: Any, client: Any) -> None:
         self.note("resource", data)
 
@@ -66,6 +73,19 @@ async def test_a_resource_stays_watched_when_the_agent_or_the_computer_returns(s
     assert diary.count("resource") == 5
 
 
+async def test_lists_of_resources_and_prompts_that_change_are_reported(scene: Stage) -> None:
+    diary = ResourceDiary()
+    computer = await scene.fake(answer=lambda event, data: {"tools": [], "req_id": data["req_id"]})
+    agent = await scene.agent(handler=diary)
+    changes = agent.changes()
+    for _ in range(100):
+        await computer.tell("server:update_resources", {"computer": "pc"})
+    await computer.ask("server:update_prompts", {"computer": "pc"})
+    assert await diary.until_heard("prompts") == await diary.until_heard("resources") == {"computer": "pc"}
+    found = await agent.each(changes, 2)
+    assert found == [Change("resources", "pc"), Change("prompts", "pc")], "one change stands for all that are unread"
+
+
 class Older(SMCPNamespace):
     """A Server that says nothing about itself."""
 
@@ -79,8 +99,8 @@ async def test_a_server_that_does_not_relay_changes_of_resources_is_reported(
 ) -> None:
     async with stage(form, namespace_class=Older) as scene:
         await scene.computer(offering("a"))
-        agent = await scene.agent()
-        assert agent.client.server_info == ServerInfo()
+        agent = await scene.agent(dialect="s")
+        assert agent.client.server_info == ServerInfo(dialect="s")
         await agent.watch_resource("pc", NOTES)
         assert f"those of {NOTES} are not reported" in caplog.text
 
@@ -110,7 +130,8 @@ async def test_updates_that_are_no_updates_are_ignored(scene: Stage) -> None:
 
 async def test_a_watch_that_fails_leaves_the_other_watches_of_the_address(scene: Stage) -> None:
     diary = ResourceDiary()
-    await scene.computer(offering("a"), offering("b"))
+    computer = await scene.computer(offering("a"), offering("b"))
+    await computer.mcp_manager.be_listed(PATIENCE)
     agent = await scene.agent(handler=diary)
     await agent.watch_resource("pc", NOTES, mcp_server="a")
     with pytest.raises(errors.MalformedRequestError):

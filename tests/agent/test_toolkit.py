@@ -15,6 +15,7 @@ import pytest
 from a2c_smcp.agent import Answer, Answers, Choice, SyncToolkit, Toolkit
 from a2c_smcp.agent.answers import Image, Text
 from a2c_smcp.computer.config.files import server_from
+from tests.computer.offer.test_skills import write_skill
 from tests.support.agents import Diary, Driven, Stage
 from tests.support.hosting import AUTO, raw, shelves
 from tests.support.model_api import ModelApi, Round, model_api
@@ -328,6 +329,22 @@ async def test_a_model_looks_at_the_desktop(scene: Stage) -> None:
     assert (await kit.call("look_at_desktop", {"computer": "x"})).is_error
     assert (await kit.call("look_at_desktop", {"size": "2"})).is_error
     assert (await kit.call("look_at_desktop", {"sizes": 2})).is_error
+
+
+async def test_a_model_reads_skills(scene: Stage, tmp_path: Path) -> None:
+    write_skill(tmp_path, "alpha", notes=b"some notes", data=b"\x00")
+    await scene.computer(name="a")
+    await scene.computer(name="b", skills=tmp_path)
+    agent = await scene.agent()
+    kit = toolkit(agent, skills=True)
+    assert said(await kit.call("read_skill")) == {"a": {}, "b": {"alpha": "About alpha."}}
+    assert said(await kit.call("read_skill", {"computer": "b"})) == {"alpha": "About alpha."}
+    assert (await kit.call("read_skill", {"name": "alpha"})).text == "Do it.\n"
+    assert (await kit.call("read_skill", {"name": "alpha", "file": "notes"})).text == "some notes"
+    assert "1 bytes" in (await kit.call("read_skill", {"name": "alpha", "file": "data"})).text
+    for name, file, code in (("beta", "", 4014), ("alpha", "nothing", 4017)):
+        answer = await kit.call("read_skill", {"name": name, **({"file": file} if file else {})})
+        assert (answer.is_error, f"error {code}" in answer.text) == (True, True), answer.text
 
 
 async def test_a_model_finds_and_reads_documents(scene: Stage) -> None:

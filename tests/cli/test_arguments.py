@@ -98,11 +98,11 @@ def test_a_tool_is_shown_with_all_that_its_schema_says() -> None:
     shown = seen(*tool("my laptop", entry("search", "Finds pages.\n\nBy their words.", SCHEMA)))
     assert shown == (
         "search on my laptop\n"
-        "Finds pages.\n\nBy their words.\n"
         "asks the Computer's owner first\n"
+        "  | Finds pages.\n  |\n  | By their words.\n"
         "\nParameters\n"
         "  query  string, required\n"
-        "      Words to look for.\n"
+        "      | Words to look for.\n"
         "  limit  integer, minimum 1, default 10\n"
         '  order  string, one of "newest", "best"\n'
         "  author  string or null\n"
@@ -126,9 +126,9 @@ def test_tools_are_listed_by_their_names_and_first_sentences() -> None:
     listed[1]["meta"] = {"a2c_tool_meta": '{"auto_apply": true}'}
     assert seen(*tools({"pc": listed, "idle": []})).splitlines() == [
         "pc",
-        "?  read            Reads a file from the disk of the machine, e.g. a report of",
-        "                   the last week.",
-        "   unpack_archive  读取文件。",
+        "?  read            | Reads a file from the disk of the machine, e.g. a",
+        "                   | report of the last week.",
+        "   unpack_archive  | 读取文件。",
         "idle",
         "   no tools",
         "? asks the Computer's owner first",

@@ -23,7 +23,8 @@ async def test_a_notice_without_a_change_is_not_announced() -> None:
         await here.call("storm", {"count": 50})
         await here.call("grow", {"name": "grown"})
         await here.agent.hear("notify:update_tool_list")
-        assert [event for event, _ in await here.agent.has_heard()] == []
+        # The first list of resources may be announced at any moment.
+        assert "notify:update_tool_list" not in [event for event, _ in await here.agent.has_heard()]
 
 
 async def test_a_server_that_goes_and_comes_is_announced() -> None:

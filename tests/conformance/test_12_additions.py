@@ -12,17 +12,25 @@ from a2c_smcp.computer import SMCPComputerClient
 from a2c_smcp.server import CredentialAuthenticationProvider, CredentialSyncAuthenticationProvider, KeyFile, Limits
 from a2c_smcp.server.key_file import hash_key, write_keys
 from a2c_smcp.utils.tool_meta import mcp_tool
-from tests.support.hosting import asking, hosting, raw, shelves
+from tests.support.hosting import asking, hosting, offering, raw, shelves
 from tests.support.mcp_servers import received
 from tests.support.offices import office
 from tests.support.peer import Crowd, crowd, request, tool_call
 from tests.support.running import Kind, Running, running
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.anyio
 
 # ------------------------------------------------------------------------------------------------------------ handshake
 
-FEATURES = ["server:tool_call_progress", "server:update_resource"]
+FEATURES = [
+    "server:tool_call_log",
+    "server:tool_call_progress",
+    "server:update_prompts",
+    "server:update_resource",
+    "server:update_resources",
+    "server:update_skills",
+]
 
 
 async def test_a_client_that_names_its_version_learns_what_the_server_accepts_and_relays(
@@ -30,7 +38,8 @@ async def test_a_client_that_names_its_version_learns_what_the_server_accepts_an
 ) -> None:
     async with crowd(server, transport) as people:
         ours, plain = await people.newcomer(query="office=o&a2c_stack=9.9"), await people.newcomer()
-        about = {"a2c_stack": __version__, "max_message_bytes": 10_000_000, "features": FEATURES}
+        limits = {"max_message_bytes": 10_000_000, "max_tool_timeout": 3600}
+        about = {"a2c_stack": __version__, **limits, "features": FEATURES}
         assert await plain.join("computer", "plain", "o") == (True, None)
         for _ in range(2):
             assert await ours.join("computer", "ours", "o") == (True, None, about)
@@ -110,6 +119,19 @@ async def test_progress_is_checked_and_needs_no_agent(people: Crowd) -> None:
     await agent.disconnect()
     await computer.hear("notify:leave_office")
     assert await computer.ask("server:tool_call_progress", report) is None
+
+
+async def test_log_messages_of_a_call_reach_the_agent_of_the_office_only(people: Crowd) -> None:
+    agent, computer, other = await people.office("o", "pc", "other")
+    messages = [{"level": "info", "data": {"n": 1}, "logger": "core"}, {"level": "error", "data": None}]
+    parcel = {"computer": "other", "req_id": "r1", "messages": messages}
+    assert await computer.ask("server:tool_call_log", {**parcel, "other": [1]}) is None
+    assert await agent.hear("notify:tool_call_log") == {**parcel, "computer": "pc"}
+    assert "notify:tool_call_log" not in [event for event, _ in await other.has_heard()]
+    for wrong in ({"messages": "x"}, {"messages": [{"level": 1, "data": 1}]}, {"messages": [{"level": "info"}]}, {}):
+        answer = await computer.ask("server:tool_call_log", {"computer": "pc", "req_id": "r1", **wrong})
+        assert answer["error"]["code"] == 400
+    assert (await agent.ask("server:tool_call_log", parcel))["error"]["code"] == 403
 
 
 async def test_4104_only_tells_of_offices_that_the_sender_may_join(
@@ -208,6 +230,71 @@ async def test_an_update_of_a_resource_reaches_only_the_agent_of_the_office(peop
 async def test_an_update_of_a_resource_in_an_office_without_an_agent_is_no_error(people: Crowd) -> None:
     computer = await people.member("computer", "pc", "o")
     assert await computer.ask("server:update_resource", {"computer": "pc", "uri": "memo://x"}) is None
+
+
+# ---------------------------------------------------------------------------------------------------- updates of lists
+
+
+@pytest.mark.parametrize("word", ["", "x" * 65, "Upper", "with-dash", "digit1", "two words", "x\n"])
+async def test_an_update_of_a_word_that_is_none_is_an_unknown_event(people: Crowd, word: str) -> None:
+    agent, computer = await people.office("o", "pc")
+    assert (await computer.ask(f"server:update_{word}", {"computer": "pc"}))["error"]["code"] == 400
+    assert await agent.has_heard() == []
+
+
+async def test_an_update_that_the_server_does_not_know_is_checked_like_the_others(people: Crowd) -> None:
+    agent, computer = await people.office("o", "pc")
+    longest = f"server:update_{'x' * 64}"
+    assert await computer.ask(longest, {"computer": "another", "further": 1}) is None
+    assert await agent.hear(f"notify:update_{'x' * 64}") == {"computer": "pc"}
+    for wrong in ({}, {"computer": ""}, {"computer": 1}, None):
+        assert (await computer.ask("server:update_later", wrong))["error"]["code"] == 400
+    assert (await agent.ask("server:update_later", {"computer": "pc"}))["error"]["code"] == 403
+
+
+def lists_in(heard: list[tuple[str, Any]]) -> list[str]:
+    """The updates of lists that a peer has heard."""
+    return [event for event, _ in heard if event in ("notify:update_resources", "notify:update_prompts")]
+
+
+async def test_a_computer_announces_that_its_resources_and_prompts_changed(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+
+    def listings() -> int:
+        return sum(not message.get("params", {}).get("cursor") for message in received(log, "resources/list"))
+
+    async with office(offering("a", "--log", str(log))) as here:
+        await here.agent.ask("client:list_prompts", request())
+        await here.computer.mcp_manager.be_listed()
+        here.agent.heard.clear()
+        await here.call("rename", {"prompt": "salute"})
+        assert await here.agent.hear("notify:update_prompts") == {"computer": "pc"}
+        await here.call("rename", {"prompt": "wave"})
+        assert lists_in(await here.agent.has_heard()) == [], "no Agent has listed the prompts since the last change"
+        await here.call("add", {"resource": "memo://new"})
+        assert await here.agent.hear("notify:update_resources") == {"computer": "pc"}
+        before = listings()
+        await here.call("announce", {"what": "resources"})
+        await eventually(lambda: listings() > before)
+        await here.call("log", {"level": "info", "data": "this comes after the list"})
+        assert lists_in(await here.agent.has_heard()) == [], "the list is the same"
+        await here.agent.ask("client:list_resource_templates", request())
+        await here.call("announce", {"what": "resources"})
+        assert await here.agent.hear("notify:update_resources") == {"computer": "pc"}, "the templates may differ"
+
+
+async def test_a_server_that_stops_or_starts_changes_the_lists() -> None:
+    async with office(offering("a")) as here:
+        await here.computer.mcp_manager.be_listed()
+        await here.agent.has_heard()
+        here.agent.heard.clear()
+        for change in (here.computer.mcp_manager.astop_client, here.computer.mcp_manager.astart_client):
+            await change("a")
+            for event in LISTS:
+                assert await here.agent.hear(event) == {"computer": "pc"}
+
+
+LISTS = ("notify:update_resources", "notify:update_prompts")
 
 
 # ------------------------------------------------------------------------------------------- templates and completion

@@ -62,6 +62,9 @@ async def test_two_hundred_calls_at_once_find_their_way_back(server: Running, tr
         ("server:update_tool_list", "notify:update_tool_list"),
         ("server:update_desktop", "notify:update_desktop"),
         ("server:update_finder", "notify:update_finder"),
+        ("server:update_resources", "notify:update_resources"),
+        ("server:update_prompts", "notify:update_prompts"),
+        ("server:update_of_the_future", "notify:update_of_the_future"),
     ],
 )
 async def test_an_update_is_heard_by_its_office_alone(people: Crowd, event: str, notification: str) -> None:

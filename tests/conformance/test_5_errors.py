@@ -88,7 +88,7 @@ async def test_a_join_that_is_not_one_object_is_400(people: Crowd) -> None:
         {"params": "{}"},
         {"timeout": None},
         {"timeout": "30"},
-        {"timeout": 1.5},
+        {"timeout": [1.5]},
         {"timeout": True},
         {"timeout": 0},
         {"timeout": -1},

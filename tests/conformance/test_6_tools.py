@@ -29,7 +29,8 @@ async def test_a_tool_has_name_description_schemas_and_meta() -> None:
             "description": "The tool echo.",
             "params_schema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
             "return_schema": None,
-            "meta": {},
+            "bundle_id": "raw",
+            "meta": {"a2c_mcp_server": "raw"},
         }
         assert tools["add"]["return_schema"]["properties"]["result"]
         meta = tools["describe"]["meta"]
@@ -180,7 +181,7 @@ async def test_a_time_out_is_4004() -> None:
         {"timeout": 0},
         {"timeout": -1},
         {"timeout": 10**9},
-        {"timeout": 1.5},
+        {"timeout": [1.5]},
         {"timeout": True},
         {"tool_name": 7},
         {"req_id": None},
@@ -192,6 +193,13 @@ async def test_a_malformed_call_is_400_on_the_computer_too(wrong: dict[str, obje
         assert (await here.client.on_tool_call({**tool_call(), **wrong}))["error"]["code"] == 400
         through_server = await here.agent.ask("client:tool_call", {**tool_call(), **wrong})
         assert through_server["error"]["code"] == 400
+
+
+async def test_the_server_decides_how_long_a_call_may_take() -> None:
+    async with office(raw()) as here:
+        long = tool_call(timeout=7_200)
+        assert not (await here.client.on_tool_call(long))["isError"]
+        assert (await here.agent.ask("client:tool_call", long))["error"]["code"] == 400
 
 
 async def test_a_request_for_another_computer_is_404() -> None:

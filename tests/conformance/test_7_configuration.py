@@ -34,7 +34,8 @@ async def test_get_config_has_every_base_field_and_placeholders_as_they_are() ->
         ]
         shown = answer["servers"]["raw"]
         assert set(shown) == {
-            "name", "disabled", "forbidden_tools", "tool_meta", "default_tool_meta", "vrl", "type", "server_parameters",
+            "name", "bundle_id",
+            "disabled", "forbidden_tools", "tool_meta", "default_tool_meta", "vrl", "type", "server_parameters",
         }  # fmt: skip
         assert shown["server_parameters"]["env"] == {"TOKEN": "${input:token}", "MODE": "${input:mode}"}
 

@@ -125,7 +125,8 @@ async def test_changes_of_a_server_without_subscribe_reach_nobody() -> None:
         await here.call("set_window", {"uri": "window://shelf/new", "text": "new"})
         await here.call("set_document", {"ref": "new", "fields": {}})
         await here.computer.until(lambda: "4 windows and documents" in here.computer.status_of("shelves").notes[0])
-        assert [event for event, _ in await here.agent.has_heard()] == []
+        heard = {event for event, _ in await here.agent.has_heard()}
+        assert heard <= {"notify:update_resources"}, "they are neither in the Desktop nor in the Finder"
 
 
 async def test_a_thousand_notices_become_a_handful_of_events_and_other_schemes_none() -> None:
@@ -199,6 +200,26 @@ async def test_fullscreen_is_read_in_any_letter_case() -> None:
             assert await desktop(here) == [f"{uri}\n\nall"]
             await here.call("drop_window", {"uri": uri})
             await settled(here, count=2)
+
+
+async def test_annotations_place_a_window_whose_address_does_not() -> None:
+    async with office(shelves("shelves", "--windows", "3")) as here:
+        await settled(here, count=3)
+        low, high, addressed = "window://shelf/w0001", "window://shelf/w0002", "window://shelf/a?priority=50"
+        await here.computer.call("set_window", uri=addressed, text="text")
+        # Neither a number outside of 0 to 1 nor a text counts, and neither costs the server its window.
+        for uri, priority in ((low, 0.2), (high, 0.51), (addressed, 1), ("window://shelf/w0000", 7)):
+            await here.computer.call("describe", uri=uri, fields={"annotations": {"priority": priority}})
+        expected = [high, addressed, low, "window://shelf/w0000"]
+        await until_seen(here, lambda shown: [each.partition("\n")[0] for each in shown] == expected)
+        fields = {"annotations": {"priority": 0.2}, "_meta": {"fullscreen": True}}
+        await here.computer.call("describe", uri=low, fields=fields)
+        await until_seen(here, lambda shown: len(shown) == 1)
+        assert (await desktop(here))[0].startswith(f"{low}\n")
+        await here.computer.call("describe", uri=low, fields={"_meta": {"fullscreen": "true"}})
+        await until_seen(here, lambda shown: len(shown) == 4)
+        details = await here.computer.mcp_manager.get_windows_details()
+        assert {window.uri: window.priority for window in details}[high] == 51
 
 
 async def test_when_a_server_dies_its_windows_go_and_come_back_with_it() -> None:

@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from a2c_smcp import __version__
 from a2c_smcp.cli.views import resource
 from tests.support.mcp_servers import SERVERS, raw, received, stdio, write_config
 from tests.support.peer import Peer, crowd
@@ -145,15 +146,30 @@ async def office_of(place: Place, office: str, *names: str) -> AsyncGenerator[li
 def test_computers_are_listed_with_the_number_of_their_tools(place: Place) -> None:
     shown = place.agent("computers")
     assert shown.returncode == EXIT_CODES["done"], shown.stderr
-    assert re.search(r"^ *laptop +15 *$", shown.stdout, re.MULTILINE)
-    assert re.search(r"^ *desk +24 *$", shown.stdout, re.MULTILINE)
+    assert re.search(rf"^ *laptop +15 +a2c-stack {re.escape(__version__)} *$", shown.stdout, re.MULTILINE)
+    assert re.search(rf"^ *desk +24 +a2c-stack {re.escape(__version__)} *$", shown.stdout, re.MULTILINE)
+
+
+@pytest.mark.anyio
+async def test_computers_are_listed_with_the_versions_that_they_named(place: Place) -> None:
+    async with crowd(place.server) as people:
+        await people.member("computer", "pc", "versions", answer_nothing, query="a2c_version=0.3.1")
+        await people.member("computer", "old", "versions", answer_nothing)
+        shown = await asyncio.to_thread(place.agent, "computers", office="versions")
+        assert re.search(r"^ *pc +0 +A2C-SMCP 0\.3\.1 *$", shown.stdout, re.MULTILINE)
+        assert re.search(r"^ *old +0 +not named *$", shown.stdout, re.MULTILINE)
+
+
+def answer_nothing(event: str, data: Any) -> Any:
+    """A Computer without tools."""
+    return {"tools": [], "req_id": data["req_id"]}
 
 
 def test_tools_are_listed_for_all_computers_or_one(place: Place) -> None:
     shown = place.agent("tools")
     assert shown.returncode == EXIT_CODES["done"], shown.stderr
-    assert re.search(r"^laptop\n(?:  .*\n)*  add +The tool add\. *$", shown.stdout, re.MULTILINE)
-    assert re.search(r"^desk\n(?:  .*\n)*  set_window +The tool set_window\. *$", shown.stdout, re.MULTILINE)
+    assert re.search(r"^laptop\n(?:  .*\n)*  add +\| The tool add\. *$", shown.stdout, re.MULTILINE)
+    assert re.search(r"^desk\n(?:  .*\n)*  set_window +\| The tool set_window\. *$", shown.stdout, re.MULTILINE)
     assert "desk" not in place.agent("tools", "laptop").stdout
     one = place.agent("tools", "desk", "set_window").stdout
     assert "\n  uri  string, required\n  text  string, required\n" in one
@@ -192,7 +208,7 @@ async def test_a_command_waits_for_the_computer_and_the_tool_that_it_needs(place
 D1, KINDS = "dpe://shelf/d00001", ["page", "element"]
 
 FOR_SCRIPTS: list[tuple[list[str], Callable[[Any], bool]]] = [
-    (["computers"], lambda found: {"name": "laptop", "tools": 15} in found),
+    (["computers"], lambda found: {"name": "laptop", "tools": 15, "a2c_stack": __version__} in found),
     (["tools"], lambda found: len(found["desk"]) == 24),
     (["tools", "laptop", "add"], lambda found: found["params_schema"]["required"] == ["a", "b"]),
     (["call", "laptop", "media"], lambda found: found["content"][0]["mimeType"] == "image/png"),
@@ -275,6 +291,22 @@ def test_files_of_a_result_are_written_and_its_text_is_shown(place: Place, tmp_p
     assert [Path(file["path"]).name for file in found["files"]] == ["image.png", "audio.wav", "resource.txt"]
     assert (tmp_path / "folder" / "image.png").stat().st_size == found["files"][0]["bytes"]
     assert found["text"] == "for you"
+
+
+def test_binaries_are_saved_as_they_arrive_and_replace_none(place: Place, tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "pictures"
+    for number in ("", "-2"):
+        shown = place.agent("call", "laptop", "media", "--save-to", str(folder))
+        assert f"[image, saved to {folder / f'image{number}.png'}]" in shown.stdout
+        assert (folder / f"image{number}.png").read_bytes().startswith(b"\x89PNG")
+        assert (folder / f"audio{number}.wav").read_bytes().startswith(b"RIFF")
+    found = json.loads(place.agent("call", "laptop", "media", "--save-to", str(folder), "--json").stdout)
+    assert str(folder / "image-3.png") in [item.get("_meta", {}).get("a2c_saved_to") for item in found["content"]]
+    assert place.script(f"call laptop media --save-to {folder}").stdout.count("saved to") == 2
+    assert place.agent("read", "raw://nothing", "--save-to", str(folder), "-o", "x").returncode == 2
+    (tmp_path / "file").write_text("mine")
+    outcome = place.agent("call", "laptop", "media", "--save-to", f"{tmp_path}/file/inside")
+    assert (outcome.returncode, outcome.stderr.count("\n")) == (1, 1), outcome.stderr
 
 
 def test_a_result_without_files_is_written_as_text_unless_the_tool_failed(place: Place, tmp_path: Path) -> None:
@@ -682,7 +714,7 @@ def test_what_others_are_called_cannot_command_the_terminal(place: Place) -> Non
         (["tools"], "--office"),
         ([], "--office"),
         (["--office", "o", "--url", "nonsense", "tools"], "nonsense"),
-        (["--office", "o", "call", "pc", "echo", "--timeout", "4000"], "3600"),
+        (["--office", "o", "call", "pc", "echo", "--timeout", "0"], "0.1"),
         (["--office", "o", "nonsense"], "nonsense"),
     ],
 )
@@ -773,7 +805,7 @@ def test_addresses_can_be_copied_from_a_terminal_of_80_columns(place: Place, tmp
         shell.run(f"call desk drop_window uri={address}", "window")
         found = shell.run("finder 'Document 3'", "^1 of 1$")
         assert found.splitlines()[:2] == ["Document 3  pdf, 3 pages, 2026-01-04, on desk", "  dpe://shelf/d00003"]
-        assert "  set_window     The tool set_window." in shell.run("tools desk", "shows the parameters")
+        assert "  set_window     | The tool set_window." in shell.run("tools desk", "shows the parameters")
         assert "  uri  string, required" in shell.run("tools desk set_window", "call desk set_window")
         file = tmp_path / "file"
         shell.run(f"read dpe://shelf/d00001/pages/0 -o {file}", "^wrote ")

@@ -502,7 +502,7 @@ def test_help_is_aligned_and_names_every_command(tmp_path: Path) -> None:
     lines = [line for line in done.stdout.splitlines() if line.startswith("  ")]
     names = {"status", "tools", "call", "servers", "add", "rm", "start", "stop", "inputs", "history", "join", "leave"}
     names |= {"config", "help", "quit", "windows", "desktop", "documents", "finder", "read", "reload", "logs"}
-    names |= {"login", "logout"}
+    names |= {"login", "logout", "skills"}
     assert {line.split()[0] for line in lines} == names
     starts = {found.start() for line in lines if (found := re.search(r"(?<= )[A-Z][a-z]+ .*\.$", line))}
     assert len(starts) == 1, done.stdout

@@ -29,6 +29,7 @@ from a2c_smcp.server.cluster.address import RedisAddress
 from a2c_smcp.server.cluster.redis import script
 from tests.support.certificates import DAY, Authority, self_signed
 from tests.support.mcp_servers import SERVERS, http_server, raw, stdio, write_config
+from tests.support.official import official
 from tests.support.peer import crowd
 from tests.support.process import a2c, free_port, server_process
 from tests.support.programs import Redis, cluster_prefix, redis_command, redis_server, shared_redis
@@ -147,11 +148,26 @@ async def test_where_all_is_well_it_says_so_and_leaves_nothing_behind(tmp_path: 
     assert said.find("^Python 3")
     assert said.find("WebSocket works")
     assert said.find("clocks .* agree")
+    assert said.find("^MCP hosts can use an office at http://.*/mcp/office$")
     assert said.find("raw is ready, MCP 2025-11-25, 15 tools; it took")
     assert said.find("shelf is ready, .* 2 windows, 1 document")
     assert came["computer"].startswith("a2c-doctor-")
     assert went == came
     assert [member["name"] for member in room["sessions"]] == ["agent"]
+
+
+def test_the_gateway_for_mcp_hosts_is_checked_with_the_key(open_server: str, tmp_path: Path) -> None:
+    assert doctor(url=open_server).find("^MCP hosts can use an office at .*/mcp/OFFICE$")["level"] == "ok"
+    made = a2c("keys", "add", "pc", "--office", "office", "--role", "computer", "--file", "keys.toml", cwd=tmp_path)
+    with server_process("--keys-file", str(tmp_path / "keys.toml")) as server:
+        said = doctor(url=server.url, api_key=made.stdout.split()[0], office="office")
+        assert said.find("^MCP hosts cannot use .* does not allow an Agent")["level"] == "note"
+        assert not [found for found in doctor(url=server.url, api_key="wrong").findings if "MCP hosts" in found["text"]]
+    with server_process("--no-mcp") as server:
+        assert doctor(url=server.url).find("^the Server does not serve MCP hosts")["level"] == "note"
+    with server_process("--mcp-allowed-hosts", "hub.example.com") as server:
+        told = doctor(url=server.url).find("^MCP hosts cannot use")
+        assert (told["level"], told["advice"]) == ("note", "start the Server with --mcp-allowed-hosts")
 
 
 def test_a_person_reads_problems_first_with_advice_and_a_count(tmp_path: Path) -> None:
@@ -200,6 +216,52 @@ async def test_optional_packages_that_are_missing_are_one_line(monkeypatch: pyte
     await check_software(options_with(), report)
     [note] = [finding.text for finding in report.findings if finding.level is Level.NOTE]
     assert note.startswith("optional extras not installed: keyring, vrl; ")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("is_there", [True, False])
+async def test_the_official_sdk_in_the_same_environment_is_a_warning(
+    is_there: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    if is_there:
+        info = tmp_path / "a2c_smcp-0.4.2.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: a2c-smcp\nVersion: 0.4.2\n", "utf-8")
+        monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    report = Report("This machine")
+    await check_software(options_with(), report)
+    warnings = [finding.text for finding in report.findings if finding.level is Level.WARNING]
+    assert any(text.startswith("a2c-smcp 0.4.2 is installed here, too") for text in warnings) is is_there
+
+
+@pytest.mark.parametrize(
+    ("line", "demands", "said"),
+    [
+        ("0.1", None, "an official one with A2C-SMCP 0.1"),
+        ("0.4", None, "an official one with A2C-SMCP 0.4, or with 0.2 or 0.3 and no check of versions"),
+        ("0.4", "0.4.0", "an official one with A2C-SMCP 0.4, or with 0.2 or 0.3 and no check of versions"),
+        ("0.3", "0.3.1", "an official one with A2C-SMCP 0.3"),
+    ],
+)
+@pytest.mark.anyio
+async def test_it_reports_the_version_of_an_official_server(line: str, demands: str | None, said: str) -> None:
+    async with official(line, demands=demands) as place:
+        found = await asyncio.to_thread(doctor, url=place.url, office="office")
+        assert found.code == 0
+        assert said in found.text("the Server is")
+        if demands not in (None, "0.4.0"):
+            assert found.find(f"demands A2C-SMCP {demands}")["level"] == "ok"
+
+
+@pytest.mark.anyio
+async def test_a_version_that_nobody_here_speaks_is_a_problem() -> None:
+    async with official("0.4", demands="0.9.0") as place:
+        found = await asyncio.to_thread(doctor, url=place.url, office="office")
+        found.problem(r"speaks A2C-SMCP 0\.9\.0 and rejects 0\.4\.0")
+
+
+def test_it_reports_a_server_of_this_project(open_server: str) -> None:
+    assert doctor(url=open_server, office="office").find("the Server is one of this project")["level"] == "ok"
 
 
 def test_options_come_from_the_environment(tmp_path: Path, locked_server: str) -> None:
@@ -399,8 +461,8 @@ async def enlist(prefix: str) -> None:
 
     for node, lease in (("n1", "60000"), ("n2", "-90000")):
         await run("enlist", node, lease, connection.run_id, "600000", "0")
-    await run("commit", "n1", "n1.a", "agent", "", "", "office", "agent", "", "")
-    await run("commit", "n1", "n1.b", "computer", "", "", "other", "pc", "", "")
+    await run("commit", "n1", "n1.a", "agent", "", "", "office", "agent", "", "", "")
+    await run("commit", "n1", "n1.b", "computer", "", "", "other", "pc", "", "", "")
     connection.close()
 
 

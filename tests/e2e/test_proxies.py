@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import re
 import subprocess
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import httpx
+import httpx2
 import pytest
 
 from a2c_smcp.agent import AsyncSMCPAgentClient, DefaultAgentAuthProvider
 from a2c_smcp.computer import Computer, SMCPComputerClient
 from a2c_smcp.server import DefaultAuthenticationProvider, DefaultSyncAuthenticationProvider
 from a2c_smcp.server.app import create_app
+from tests.support.gateway import NEW, OLD, Answers, Hall, RawHost, hall, read_messages
 from tests.support.javascript import TRANSPORTS, play
 from tests.support.process import free_port
 from tests.support.programs import cluster_prefix, find, shared_redis
 from tests.support.running import Kind, running, serving_asgi
+from tests.support.smcp_tools import smcp_tool
 from tests.support.waiting import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent
@@ -138,3 +144,83 @@ async def test_members_of_an_office_meet_on_one_node(proxy: Proxy, tmp_path: Pat
         stack.push_async_callback(without_office.disconnect)
         await without_office.reach(url, transports=["polling"])
         await without_office.join_office("another")
+
+
+# ----------------------------------------------------------------------------------------------------------- MCP hosts
+
+
+def repeat(data: Any) -> Any:
+    """The answer of a tool that repeats a text."""
+    return {"content": [{"type": "text", "text": data["params"]["text"]}]}
+
+
+async def converse(place: Hall, url: str, version: str) -> None:
+    """What a host needs of a proxy: large messages, events without delay, and the end of a call when it hangs up."""
+    tools = Answers(smcp_tool("echo"), smcp_tool("wait"))
+    tools.results["echo"] = repeat
+
+    async def wait(data: Any) -> None:
+        report = {"computer": "pc", "req_id": data["req_id"], "progress": 1}
+        await computer.ask("server:tool_call_progress", report)
+        await asyncio.Event().wait()
+
+    tools.results["wait"] = wait
+    office = f"behind {version}"
+    computer = await place.fake(tools, office=office)
+    async with place.raw(version, f"{url}/mcp/{quote(office)}") as host:
+        text = "x" * 3_000_000
+        assert (await host.ask("tools/call", {"name": "echo", "arguments": {"text": text}}))["content"][0][
+            "text"
+        ] == text
+        listening = (
+            host.open("subscriptions/listen", {"notifications": {"toolsListChanged": True}}, 5)
+            if version == NEW
+            else host.http.stream("GET", host.url, headers=host.headers(""))
+        )
+        async with asyncio.timeout(PATIENCE):
+            await host.ask("tools/list")
+            async with listening as stream:
+                tools.tools.append(smcp_tool("another"))
+                await computer.tell("server:update_tool_list", {"computer": "pc"})
+                heard = read_messages(stream)
+                while (await anext(heard))["method"] != "notifications/tools/list_changed":
+                    pass
+            params = {"name": "wait", "arguments": {}, "_meta": {"progressToken": 1}}
+            async with host.open("tools/call", params, 9) as call:
+                # At once, while the call runs.
+                assert (await anext(read_messages(call)))["method"] == "notifications/progress"
+            await computer.hear("notify:tool_call_cancel")
+    await computer.disconnect()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("proxy", [nginx, caddy])
+async def test_mcp_hosts_behind_a_proxy(proxy: Proxy, tmp_path: Path) -> None:
+    async with hall() as place:
+        with behind(proxy, tmp_path, place.server.url) as url:
+            for version in (OLD, NEW):
+                await converse(place, url, version)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("proxy", [nginx, caddy])
+async def test_the_mcp_hosts_of_an_office_reach_its_node(proxy: Proxy, tmp_path: Path) -> None:
+    prefix = cluster_prefix()
+    async with contextlib.AsyncExitStack() as stack:
+        apps = [create_app(redis=shared_redis().url, redis_prefix=prefix) for _ in range(2)]
+        nodes = [stack.enter_context(serving_asgi(app, app))[0] for app in apps]
+        url = stack.enter_context(behind(proxy, tmp_path, *nodes))
+        http = await stack.enter_async_context(httpx2.AsyncClient(timeout=PATIENCE))
+        for number in range(32):
+            office = f"office-{number}"
+            await stack.enter_async_context(SMCPComputerClient.in_office(Computer("pc"), url, office))
+            host = RawHost(http, f"{url}/mcp/{office}", NEW)
+            await host.ask("tools/list")
+            assert all(agents == computers for agents, computers in map(members, nodes))
+            before = published()
+            await host.ask("tools/list")
+            assert published() == before
+            if (0, 0) not in map(members, nodes):
+                break
+        else:
+            pytest.fail("one node serves all offices")

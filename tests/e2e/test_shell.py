@@ -37,12 +37,15 @@ def config(tmp_path: Path) -> Path:
     return write_config(tmp_path, {"raw": {**stdio(raw()), "default_tool_meta": None}})
 
 
+LARGE = {"label": "Rather large", "value": "large"}
+
+
 def test_inputs_are_asked_for_at_the_start_and_a_password_is_not_shown(tmp_path: Path) -> None:
     env = {"PASSWORD": "${input:password}", "COLOUR": "${input:colour}", "SIZE": "${input:size}"}
     inputs = [
         {"id": "password", "type": "promptString", "description": "The password", "password": True},
         {"id": "colour", "type": "promptString", "description": "A colour", "default": "green"},
-        {"id": "size", "type": "pickString", "description": "A size", "options": ["small", "large"]},
+        {"id": "size", "type": "pickString", "description": "A size", "options": ["small", LARGE]},
     ]
     config = write_config(tmp_path, {"raw": stdio(raw(), env=env)}, inputs)
     with terminal(tmp_path, "--config", str(config)) as shell:
@@ -51,6 +54,7 @@ def test_inputs_are_asked_for_at_the_start_and_a_password_is_not_shown(tmp_path:
         shell.see(r"A colour \[colour\] \(green\): *\Z")
         shell.type(ENTER)
         shell.see(r"1\. small")
+        shell.see(r"2\. Rather large")
         shell.see(r"number or text: *\Z")
         shell.type("medium" + ENTER)
         shell.see("not one of the options")
@@ -270,7 +274,8 @@ async def test_an_agents_call_asks_the_owner_who_says_yes_no_or_always(config: P
                 assert refused["isError"] is True
                 assert refused["meta"]["error_code"] == 4005
                 assert "did not allow" in refused["content"][0]["text"]
-                assert (await asked("yes", "r2"))["content"][0]["text"] == "hi"
+                assert (await asked("yes", "r2", principal="ann"))["content"][0]["text"] == "hi"
+                shell.see(r"^Agent agent for ann in office office wants to call echo of raw with:$")
 
                 shell.type("call echo text=half")
                 await asyncio.to_thread(shell.see_prompt, "call echo text=half")

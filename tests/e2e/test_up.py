@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Generator
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from tests.support.mcp_servers import raw, stdio, write_config
@@ -174,6 +175,23 @@ def test_without_a_terminal_it_prints_what_happens_until_it_is_told_to_stop(file
             assert process.stop(signal.SIGTERM) == 0
             assert not watch.still_alive()
     assert not left_in(place)
+
+
+def test_a_request_that_names_another_host_is_rejected(files: Path, place: dict[str, str]) -> None:
+    with up(place, str(files), "--api-key", "k", "--office", "demo") as process:
+        url = process.wait_for(r"A2C_URL=(\S+)")[1]
+        headers = {
+            "x-api-key": "k",
+            "content-type": "application/json",
+            "accept": "application/json, text/event-stream",
+        }
+        ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        codes = [
+            httpx2.post(f"{url}/mcp/demo", headers={**headers, **host}, json=ping, timeout=PATIENCE).status_code
+            for host in ({"host": "evil.example"}, {})
+        ]
+        assert codes[0] == 403
+        assert codes[1] != 403
 
 
 def test_what_is_killed_hard_leaves_no_process(files: Path, place: dict[str, str]) -> None:

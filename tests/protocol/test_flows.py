@@ -43,7 +43,7 @@ def test_the_computer_gets_what_was_sent_and_its_ack_comes_back_untouched(world:
 
     world.reply = answer_call
     assert world.ask("A", "client:tool_call", sent) is reply
-    assert calls == [Call("A", "C", "client:tool_call", sent, 7 + 5)]
+    assert calls == [Call("A", "C", "client:tool_call", sent, 7 + 5, office_id="o", ends_on_cancel=True)]
     assert calls[0].data is sent
 
 
@@ -201,7 +201,7 @@ def test_only_who_may_join_a_full_office_learns_who_its_agent_is(world: MemoryWo
     world.connect("Y", Grant(offices=("acme-*",)))
     refused, hidden = world.send("X", "server:join_office", rival), world.send("Y", "server:join_office", rival)
     assert refused.error is not None
-    assert (refused.error.code, refused.error.details) == (4101, {"agent": "a"})
+    assert (refused.error.code, refused.error.details) == (4101, {"office_id": "o", "role": "agent", "agent": "a"})
     assert "'a'" in refused.ack[1]
     assert hidden.error is not None
     assert (hidden.error.code, hidden.error.details) == (403, None)

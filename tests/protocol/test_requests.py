@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from a2c_smcp.errors import NotConnectedError, OfficeRefusedError, SMCPError, TimedOutError
 from a2c_smcp.protocol import requests
-from a2c_smcp.protocol.client_effects import Seat
-from a2c_smcp.protocol.flow import run
+from a2c_smcp.protocol.client_effects import ClientBackend, Seat
+from a2c_smcp.protocol.flow import Flow, run
 from a2c_smcp.protocol.handshake import ServerInfo
-from a2c_smcp.protocol.seat import come_back, enter, rejoin
+from a2c_smcp.protocol.seat import come_back, enter, leave, rejoin
+from a2c_smcp.protocol.terms import terms_of
 from a2c_smcp.utils.results import CallToolResult, read_result
+
+OFFICIAL = ServerInfo(max_message_bytes=1_000_000, dialect="official")
 
 
 class Answering:
@@ -25,6 +30,8 @@ class Answering:
         self.told: list[tuple[str, Any]] = []
         self.rests: list[float] = []
         self.info: ServerInfo | None = None
+        self.terms = terms_of("auto")
+        self.server = ServerInfo()
         self._answers = list(answers)
 
     def goes_on(self, refusal: SMCPError) -> bool:
@@ -60,6 +67,13 @@ class Answering:
 
     def read_result(self, answer: dict[str, Any]) -> CallToolResult:
         return read_result(answer)
+
+    def together(self, flows: Sequence[Flow[ClientBackend, None]]) -> None:
+        for flow in flows:
+            run(flow, self)
+
+    def work(self, function: Callable[[], Any]) -> Any:
+        return function()
 
     def _next(self) -> Any:
         answer = self._answers.pop(0)
@@ -132,18 +146,51 @@ def test_a_refused_join_leaves_us_where_we_were() -> None:
     assert world.told == []
 
 
+def test_a_refused_move_at_an_official_server_is_taken_back_there() -> None:
+    world = Answering((False, "name already exists"))
+    world.office_id, world.server = "before", OFFICIAL
+    with pytest.raises(OfficeRefusedError):
+        run(enter(Seat("office", "me", "computer")), world)
+    assert world.office_id == "before"
+    assert world.told == [("server:join_office", {"role": "computer", "name": "me", "office_id": "before"})]
+
+
+def test_an_empty_ack_is_a_yes_only_in_the_version_that_says_so() -> None:
+    terms = terms_of("auto").demanded("0.5.0")
+    assert terms is not None
+    world = Answering(None, None)
+    world.terms = terms
+    run(enter(Seat("office", "me", "agent")), world)
+    assert (world.office_id, world.info) == ("office", replace(OFFICIAL, dialect="0.5"))
+    run(leave("office"), world)
+    assert world.office_id is None
+
+
+def test_a_refusal_without_two_values_is_one() -> None:
+    terms = terms_of("auto").demanded("0.5.0")
+    assert terms is not None
+    world = Answering({"code": 4101, "message": "taken", "details": {}})
+    world.terms = terms
+    with pytest.raises(OfficeRefusedError) as caught:
+        run(enter(Seat("office", "me", "agent")), world)
+    assert (caught.value.code, caught.value.message, world.told) == (4101, "taken", [])
+
+
 @pytest.mark.parametrize("make", [tuple, list])
 @pytest.mark.parametrize(
     ("third", "info"),
     [
-        ([], ServerInfo()),
-        ([None], ServerInfo()),
-        ([{"a2c_stack": "1", "max_message_bytes": 5, "features": ["a"]}], ServerInfo("1", 5, frozenset("a"))),
+        ([], OFFICIAL),
+        ([None], OFFICIAL),
+        (
+            [{"a2c_stack": "1", "max_message_bytes": 5, "features": ["a"], "max_tool_timeout": 9}],
+            ServerInfo("1", 5, frozenset("a"), 9, "s"),
+        ),
         (
             [{"a2c_stack": 1, "max_message_bytes": True, "features": [1, "a"], "x": 1}, 4],
-            ServerInfo(features=frozenset("a")),
+            replace(OFFICIAL, features=frozenset("a")),
         ),
-        ([{"max_message_bytes": 0, "features": "a"}], ServerInfo()),
+        ([{"max_message_bytes": 0, "features": "a", "max_tool_timeout": "9"}], OFFICIAL),
     ],
 )
 def test_the_third_value_of_a_join_is_optional_and_may_be_anything(make: Any, third: list[Any], info: Any) -> None:

@@ -142,7 +142,10 @@ def test_kinds_that_are_not_kept_are_only_told_of() -> None:
     player.changes.clear()
     player.hear("notify:update_desktop")
     player.hear("notify:update_finder")
-    assert player.changes == [("desktop", "pc")]
+    player.hear("notify:update_resources")
+    player.hear("notify:update_prompts")
+    player.hear("notify:update_of_the_future")
+    assert player.changes == [("desktop", "pc"), ("resources", "pc"), ("prompts", "pc")]
     assert [fetch.kind for fetch in player.fetches] == ["finder"]
 
 

@@ -16,11 +16,12 @@ from a2c_smcp import __version__
 from a2c_smcp import server as a2c
 from a2c_smcp.agent import AsyncSMCPAgentClient
 from a2c_smcp.computer import SMCPComputerClient
-from a2c_smcp.errors import TooLargeError
+from a2c_smcp.errors import NotFoundError, TooLargeError
 from a2c_smcp.server.app import SyncSMCPApp
 from tests.support.hosting import hosting, raw
 from tests.support.peer import Peer, crowd, request, tool_call
 from tests.support.running import Kind, Running, running, serving_asgi, serving_wsgi
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -155,6 +156,26 @@ async def test_a_handler_that_hides_tools_gets_the_list_each_time(kind: Kind, mo
             monkeypatch.setattr(Filtering, "hidden", {"a"})
             again = await agent.ask("client:get_tools", request(known_digest="d"))
             assert again == {"tools": [{"name": "b"}], "req_id": "r1"}
+
+
+async def test_a_request_of_the_program_fails_when_its_client_disconnects(kind: Kind) -> None:
+    with running(kind) as server:
+        async with crowd(server) as people:
+            _, computer = await people.office("o", "pc")
+            gate, sio = asyncio.Event(), server.app.sio
+            computer.answer = lambda _event, _data: gate.wait()
+            asking = "client:get_tools", request(), computer.sid
+            if isinstance(server.app, SyncSMCPApp):
+                call = asyncio.ensure_future(asyncio.to_thread(sio.call, *asking))
+            else:
+                assert server.loop is not None
+                call = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(server.app.sio.call(*asking), server.loop))
+            await computer.be_asked("client:get_tools")
+            await computer.disconnect()
+            async with asyncio.timeout(PATIENCE):
+                with pytest.raises(NotFoundError):
+                    await call
+            gate.set()
 
 
 async def test_the_namespace_registers_on_a_plain_async_server() -> None:

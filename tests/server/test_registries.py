@@ -9,6 +9,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from itertools import count
 from typing import Any, cast
 
@@ -18,6 +19,7 @@ from a2c_smcp.errors import InternalError
 from a2c_smcp.protocol.office import Member, Move, Office
 from a2c_smcp.protocol.server_effects import Registry
 from a2c_smcp.server.cluster.address import RedisAddress
+from a2c_smcp.server.cluster.messages import read, read_change, read_seat
 from a2c_smcp.server.cluster.node import Node
 from a2c_smcp.server.cluster.redis import RedisLink
 from a2c_smcp.server.registry import MemoryRegistry
@@ -228,6 +230,22 @@ async def test_a_roster_is_in_order_of_arrival_on_every_node(offices: Offices) -
     assert await offices.on(0, "member", again.sid) == again
 
 
+async def test_every_node_knows_the_dialect_and_version_of_a_member(offices: Offices) -> None:
+    spoken = [("0.4", "0.4.2"), ("s", "0.7.1+local"), ("s", None), ("plain", "0.1.6"), ("plain", None)]
+    agent = await offices.enter(1, "agent", "office", "agent")
+    members: list[Member] = [agent]
+    for number, (dialect, version) in enumerate(spoken):
+        member = replace(offices.newcomer(number % 2, f"pc {number}", "office"), dialect=dialect, version=version)
+        seen = await offices.on(number % 2, "office", "office", member.name)
+        assert await offices.on(number % 2, "commit", Move(None, member, seen)) is True
+        members.append(member)
+    for node in range(2):
+        assert len(await offices.roster(node, "office")) == len(members)
+        assert await offices.on(node, "roster", "office") == members
+        for member in members[1:]:
+            assert await offices.on(node, "office", "office", member.name) == Office("office", agent, member)
+
+
 async def test_offices_with_a_computer_are_found_up_to_a_number(offices: Offices) -> None:
     members = [await offices.enter(number % 2, "pc", f"office {number}") for number in range(4)]
     await offices.enter(0, "pc", "of an Agent", "agent")
@@ -374,19 +392,34 @@ async def life_of_a_cluster(run: Run, run_id: str) -> list[Any]:
         await run("enlist", node, lease, run_id, 60_000, 0)
     await tell("enlist", "n9", 8000, run_id, 60_000, 1)
     await run("enlist", "n2", 8000, run_id, 60_000, 1)
-    await tell("commit", "n1", "n1.a", "agent", "", "", "office", "agent", "", "")
-    await tell("commit", "n2", "n2.b", "computer", "", "", "office", "pc é", "n1.a", "")
-    await tell("commit", "n2", "n2.c", "computer", "", "", "office", "laptop", "n1.a", "")
-    await tell("commit", "n3", "n3.d", "computer", "", "", "office", "pc é", "n1.a", "")
-    await tell("commit", "n9", "n9.e", "computer", "", "", "office", "other", "n1.a", "")
-    await tell("commit", "n3", "n3.d", "computer", "", "", "office", "other", "n1.a", "")
-    await tell("commit", "n2", "n2.c", "computer", "office", "laptop", "elsewhere", "laptop", "", "")
-    await tell("commit", "n2", "n2.c", "computer", "elsewhere", "laptop", "", "", "", "")
+    await tell("commit", "n1", "n1.a", "agent", "", "", "office", "agent", "", "", "")
+    await tell("commit", "n2", "n2.b", "computer", "", "", "office", "pc é", "n1.a", "", "0.4 0.4.0")
+    await tell("commit", "n2", "n2.c", "computer", "", "", "office", "laptop", "n1.a", "", "")
+    await tell("commit", "n3", "n3.d", "computer", "", "", "office", "pc é", "n1.a", "", "")
+    await tell("commit", "n9", "n9.e", "computer", "", "", "office", "other", "n1.a", "", "")
+    await tell("commit", "n3", "n3.d", "computer", "", "", "office", "other", "n1.a", "", "0.4 0.4.0")
+    await tell("commit", "n2", "n2.c", "computer", "office", "laptop", "elsewhere", "laptop", "", "", "")
+    await tell("commit", "n2", "n2.c", "computer", "elsewhere", "laptop", "", "", "", "", "")
     await tell("look", "n1", "office", "pc é")
     await tell("look", "n1", "nowhere", "pc é")
     await tell("restate", "n2", 2, "n2.b", "n2.unknown")
-    await tell("restate", "n2", 0, "office", "pc é", "n2.b", "computer", "office", "other", "n2.x", "computer")
-    await tell("restate", "n2", 0, "office", "second", "n2.y", "agent", "office", "agent", "n2.z", "computer")
+    await tell(
+        "restate",
+        "n2",
+        0,
+        "office",
+        "pc é",
+        "n2.b",
+        "computer",
+        "s 0.7",
+        "office",
+        "other",
+        "n2.x",
+        "computer",
+        "plain 0.1.6",
+    )
+    await tell("restate", "n2", 0, "office", "second", "n2.y", "agent", "", "office", "agent", "n2.z", "computer", "")
+    await tell("office", "n1", "office")
     expired: list[Any] = []
     for _ in range(3):
         answer = await run("beat", "n1", 8000, 1, "", *expired)
@@ -420,6 +453,34 @@ async def test_scripts_answer_and_announce_on_the_model_as_on_redis() -> None:
         await link.stop()
 
 
+async def test_a_node_of_an_older_version_is_told_of_seats_as_it_reads_them() -> None:
+    cluster = SimCluster(1)
+    model, told = cluster.redis, dict[str, list[bytes]]()
+    for node in ("n1", "n2", "n3"):
+        model.subscribers[f"{PREFIX}:inbox:{node}"] = told.setdefault(node, []).append
+        model.run("enlist", node, 1, 8000, model.run_id, 60_000, 0)
+        model.run("commit", node, 1, f"{node}.a", "computer", "", "", "office", f"pc of {node}", "", "", "")
+    # The scripts of an older version write none of these.
+    del model.tables[f"{PREFIX}:formats"]["n2"]
+    model.run("commit", "n1", 1, "n1.b", "computer", "", "", "office", "new", "", "", "0.4 0.4.0")
+    assert told["n2"][-1] == b"+ 6 4 n1.b computer\noffice" + b"new"
+    assert told["n3"][-1] == b"+ 6 4 n1.b computer 0.4 0.4.0\noffice" + b"new"
+    older = Member("n1.b", "new", "computer", "office")
+    assert read_change(read(told["n2"][-1])).member == older
+    assert read_change(read(told["n3"][-1])).member == replace(older, dialect="0.4", version="0.4.0")
+
+
+async def test_a_member_of_an_older_node_is_plain_whoever_had_the_name_before() -> None:
+    model = SimCluster(1).redis
+    model.run("enlist", "n1", 1, 8000, model.run_id, 60_000, 0)
+    model.run("commit", "n1", 1, "n1.a", "computer", "", "", "office", "pc", "", "", "0.4 0.4.0")
+    # An older node replaced the member; its scripts leave the table of dialects as it is.
+    model.tables[f"{PREFIX}:office:office"]["pc"] = "7 n2.b computer"
+    assert model.run("look", "n1", 1, "office", "pc") == ["", "", "", "7 n2.b computer", ""]
+    assert model.run("office", "n1", 1, "office") == ["pc", "7 n2.b computer", ""]
+    assert read_seat("office", "pc", "7 n2.b computer").member == Member("n2.b", "pc", "computer", "office")
+
+
 class Connections(Inbox):
     """Counts the connections of a link."""
 
@@ -435,11 +496,11 @@ async def test_a_move_whose_answer_was_lost_is_undone_when_the_node_is_back() ->
     await link.start(heard)
     try:
         await link.run("enlist", "n1", 8000, heard.run_id, 60_000, 0)
-        await link.run("commit", "n1", "n1.a", "computer", "", "", "old", "pc", "", "")
-        await link.run("commit", "n1", "n1.a", "computer", "old", "pc", "new", "pc", "", "")
-        assert await link.run("restate", "n1", 0, "old", "pc", "n1.a", "computer") == []
-        assert (await link.run("look", "n1", "new", "pc"))[2] == ""
-        assert "n1.a" in (await link.run("look", "n1", "old", "pc"))[2]
+        await link.run("commit", "n1", "n1.a", "computer", "", "", "old", "pc", "", "", "")
+        await link.run("commit", "n1", "n1.a", "computer", "old", "pc", "new", "pc", "", "", "")
+        assert await link.run("restate", "n1", 0, "old", "pc", "n1.a", "computer", "") == []
+        assert (await link.run("look", "n1", "new", "pc"))[3] == ""
+        assert "n1.a" in (await link.run("look", "n1", "old", "pc"))[3]
     finally:
         await link.stop()
 
@@ -454,14 +515,14 @@ async def test_what_arrives_late_from_a_replaced_connection_changes_nothing() ->
             await heard.made.get()
             new.reset()
             run_id = await heard.made.get()
-        seat = ("n1.a", "computer", "", "", "office", "pc", "", "")
+        seat = ("n1.a", "computer", "", "", "office", "pc", "", "", "")
         await old.run("enlist", "n1", 8000, run_id, 60_000, 0)
         await new.run("enlist", "n1", 8000, run_id, 60_000, 1)
         assert await old.run("enlist", "n1", 8000, run_id, 60_000, 1) == "fenced"
         assert await old.run("commit", "n1", *seat) == "fenced"
         assert await old.run("beat", "n1", 8000, 1, "") == "fenced"
-        assert await old.run("restate", "n1", 0, "office", "pc", "n1.a", "computer") == []
-        assert await new.run("look", "n1", "office", "pc") == ["", "", ""]
+        assert await old.run("restate", "n1", 0, "office", "pc", "n1.a", "computer", "") == []
+        assert await new.run("look", "n1", "office", "pc") == ["", "", "", "", ""]
         assert (await new.run("commit", "n1", *seat))[0] == "pc"
     finally:
         await old.stop()

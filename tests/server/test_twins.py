@@ -20,10 +20,12 @@ TWINS = [
 ]
 
 
-ONLY_ASYNC = {"lifespan", "startup"}
-"""WSGI has none."""
+ONLY_ASYNC = {"lifespan", "startup", "mount"}
+"""WSGI has no lifespan, and no other application runs inside: the gateway for MCP hosts is asynchronous."""
 CLUSTER = {"redis", "redis_prefix", "lease"}
 """Only an asynchronous Server can be a node of a cluster."""
+GATEWAY = {"mcp_path", "mcp_options", "mcp_login", "public_url"}
+"""The gateway holds streams open and waits for many Computers at once, in the event loop of the Server."""
 
 
 def public_methods(cls: type) -> dict[str, list[tuple[str, Any, Any]]]:
@@ -48,7 +50,15 @@ def test_twins_have_equal_public_signatures(twins: tuple[type, type]) -> None:
 @pytest.mark.parametrize("twins", [(server.create_app, server.create_wsgi_app)])
 def test_factories_take_the_same_options(twins: tuple[Any, Any]) -> None:
     asynchronous, synchronous = (list(inspect.signature(twin).parameters) for twin in twins)
-    assert [name for name in asynchronous if name not in CLUSTER] == synchronous
+    assert [name for name in asynchronous if name not in CLUSTER | GATEWAY] == synchronous
+    assert set(asynchronous) > CLUSTER | GATEWAY
+
+
+@pytest.mark.parametrize("option", sorted(CLUSTER | GATEWAY))
+def test_the_factory_for_threads_rejects_what_only_the_asynchronous_server_has(option: str) -> None:
+    create: Any = server.create_wsgi_app
+    with pytest.raises(TypeError, match=option):
+        create(**{option: None})
 
 
 @pytest.mark.parametrize(

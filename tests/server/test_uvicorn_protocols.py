@@ -14,7 +14,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Subprotocol
 
-from a2c_smcp.server import create_app
+from a2c_smcp.server import create_app, uvicorn_protocols
 from a2c_smcp.server.serving import GracefulServer, bind, transport_options
 from tests.support.waiting import PATIENCE
 
@@ -233,3 +233,34 @@ async def test_uvicorn_closes_what_is_open_when_it_stops() -> None:
         await socket.recv()
         server.should_exit = True
         assert await code_of(socket) == 1012
+
+
+@pytest.mark.parametrize("is_reading", [True, False])
+async def test_a_client_that_does_not_read_its_response_is_disconnected(
+    monkeypatch: pytest.MonkeyPatch, is_reading: bool
+) -> None:
+    monkeypatch.setattr(uvicorn_protocols, "READ_SECONDS", 0.3)
+    size = 30_000_000
+    left = asyncio.Event()
+
+    async def large(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        length = [(b"content-length", str(size).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": length})
+        await send({"type": "http.response.body", "body": b"x" * size})
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        left.set()
+
+    async with served(large) as (url, server):
+        host, _, port = url.removeprefix("ws://").partition(":")
+        reader, writer = await asyncio.open_connection(host, int(port), limit=1_000)
+        writer.write(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        async with asyncio.timeout(PATIENCE):
+            await reader.readuntil(b"\r\n\r\n")
+            if is_reading:
+                assert len(await reader.readexactly(size)) == size
+            else:
+                while server.server_state.connections:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+            await left.wait()
+        writer.close()

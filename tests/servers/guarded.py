@@ -43,6 +43,8 @@ class State:
         self.access: dict[str, tuple[float, str]] = {}
         self.refresh: dict[str, str] = {}
         self.counts: dict[str, int] = {}
+        self.sessions: set[str] = set()
+        self.ended: set[str] = set()
 
     def count(self, what: str) -> None:
         self.counts[what] = self.counts.get(what, 0) + 1
@@ -68,6 +70,8 @@ async def control(request: Request) -> Response:
         state.refresh.clear()
     if "access" in asked.get("forget", []):
         state.access.clear()
+    if "sessions" in asked.get("forget", []):
+        state.ended |= state.sessions
     if "weaken" in asked:
         state.access[asked["weaken"]] = state.access[asked["weaken"]][0], ""
     live = [token for token in state.access if state.is_valid(token)]
@@ -228,6 +232,14 @@ class Guard:
             challenge = f'Bearer error="insufficient_scope", scope="admin", resource_metadata="{metadata_url}"'
             await Response("no", 403, {"WWW-Authenticate": challenge})(scope, receive, send)
             return
+        if session := request.headers.get("mcp-session-id"):
+            state.sessions.add(session)
+            if b'"tools/list"' in body and len(state.ended) < state.behaviour.get("broken_handshakes", 0):
+                state.ended.add(session)
+            if session in state.ended:
+                state.count("unknown_sessions")
+                await Response("no such session", 404)(scope, receive, send)
+                return
         is_given = False
 
         async def again() -> Any:

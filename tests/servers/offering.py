@@ -1,6 +1,7 @@
 """A stdio MCP server without an SDK, with prompts, resources of several schemes, templates, subscriptions and a log.
 
-Its tools make it change: `update` announces updates of resources, `log` writes messages, `rename` changes the prompts.
+Its tools make it change: `update` announces updates of resources, `log` writes messages, `rename` changes the prompts,
+`add` the resources; `announce` says that a list changed.
 `--mode` makes it hostile. `--hold` names a request that it answers only when the tool `release` is called.
 """
 
@@ -18,10 +19,11 @@ UI = "ui://offering/form"
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--mode", default="good", choices=("good", "endless", "huge", "no_subscribe", "bare"))
+    parser.add_argument("--mode", default="good", choices=("good", "endless", "huge", "stuck", "no_subscribe", "bare"))
     parser.add_argument("--prefix", default="")
     parser.add_argument("--hostile", help="what it calls its prompt, and writes to its log")
     parser.add_argument("--count", type=int, default=3)
+    parser.add_argument("--skill", action="append", default=[], help="the name of a skill that it has")
     parser.add_argument("--hold")
     parser.add_argument("--log")
     Server(parser.parse_args()).run()
@@ -33,6 +35,7 @@ class Server:
         self.prompt = f"{options.prefix}greet"
         self.subscribed: set[str] = set()
         self.held: list[dict[str, Any]] = []
+        self.added: list[str] = []
 
     def run(self) -> None:
         for line in sys.stdin.buffer:
@@ -40,8 +43,12 @@ class Server:
             self.record(message)
             if message.get("method") == self.options.hold:
                 self.held.append(message)
-            elif "id" in message and "method" in message:
+            elif "id" in message and "method" in message and not self.is_stuck(message):
                 self.reply(message)
+
+    def is_stuck(self, message: dict[str, Any]) -> bool:
+        """Whether it is to send the first page of a list, and no other."""
+        return self.options.mode == "stuck" and "cursor" in message.get("params", {})
 
     def reply(self, message: dict[str, Any]) -> None:
         params: dict[str, Any] = message.get("params") or {}
@@ -106,18 +113,18 @@ class Server:
         return {"tools": lists, "prompts": lists, "resources": resources, "logging": {}, "completions": {}}
 
     def page(self, params: dict[str, Any], key: str, items: list[dict[str, Any]]) -> dict[str, Any]:
-        """Two items of a list; of an endless one, two more each time."""
+        """Two items of a list; of an endless one, a hundred more each time."""
         start = int(params.get("cursor") or 0)
         if self.options.mode == "huge":
             return {key: items * 20_000}
         if self.options.mode == "endless":
-            return {key: items[:2], "nextCursor": str(start + 2)}
+            return {key: items[:2] * 50, "nextCursor": str(start + 2)}
         following = {"nextCursor": str(start + 2)} if start + 2 < len(items) else {}
         return {key: items[start : start + 2], **following}
 
     def tools(self) -> list[dict[str, Any]]:
         schema = {"type": "object"}
-        names = ("update", "log", "rename", "leave", "release")
+        names = ("update", "log", "rename", "add", "announce", "leave", "release")
         tools: list[dict[str, Any]] = [
             {"name": f"{self.options.prefix}{name}", "inputSchema": schema} for name in names
         ]
@@ -160,11 +167,19 @@ class Server:
             "_meta": {"k": [1]},
         }
         listed = [{**notes, "annotations": annotations, "title": "Notes", "icons": [ICON]}]
-        return listed + [{"uri": f"{prefix}memo://{n}", "name": str(n)} for n in range(self.options.count)]
+        listed += [{"uri": f"{prefix}memo://{n}", "name": str(n)} for n in range(self.options.count)]
+        added = [*(f"skill://pack/{name}/SKILL.md" for name in self.options.skill), *self.added]
+        return listed + [{"uri": uri, "name": uri} for uri in added]
 
     def read(self, uri: str) -> dict[str, Any]:
         if uri.endswith("missing"):
             raise LookupError(-32002, "no such resource")
+        if uri.endswith("/SKILL.md"):
+            name = uri.split("/")[-2]
+            head = f"name: {name}\ndescription: About {name}." if name != "broken" else "name: other"
+            return {"uri": uri, "mimeType": "text/markdown", "text": f"---\n{head}\n---\n# {name}\n"}
+        if uri.endswith(".bin"):
+            return {"uri": uri, "blob": "AAEC"}
         return {"uri": uri, "mimeType": "text/html", "text": f"text of {uri}", "_meta": {"ui": {"csp": {"x": []}}}}
 
     # Tools
@@ -186,6 +201,13 @@ class Server:
         for message in self.held:
             self.reply(message)
         self.held.clear()
+
+    def add(self, resource: str) -> None:
+        self.added.append(resource)
+        self.announce("resources")
+
+    def announce(self, what: str) -> None:
+        self.send(method=f"notifications/{what}/list_changed")
 
     def leave(self) -> None:
         os._exit(3)

@@ -1,4 +1,4 @@
-"""An MCP server on `mcp` 1.x, over any transport; `scripts/old_mcp.py` makes the environment it runs in."""
+"""An MCP server on `mcp` 1.x, over any transport; `scripts/environments.py` makes the environment it runs in."""
 
 # What is installed for the type checker is 2.x, which has nothing of what is used here.
 # pyright: reportMissingImports=false, reportUnknownVariableType=false, reportUnknownMemberType=false

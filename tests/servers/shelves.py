@@ -27,6 +27,7 @@ class Shelves(Server):
         self.documents: dict[str, dict[str, Any]] = {}
         self.others = {"note://readme": {"text": "read me"}}
         self.broken: dict[str, str] = {}
+        self.described: dict[str, dict[str, Any]] = {}
         self.subscribed: set[str] = set()
         self.released = threading.Event()
         super().__init__("good", 0, options.prefix, options.log, options.marker)
@@ -48,6 +49,7 @@ class Shelves(Server):
             self.tool("set_window", self.set_window, uri=string, text=string),
             self.tool("set_blob", self.set_blob, uri=string),
             self.tool("drop_window", self.drop_window, uri=string),
+            self.tool("describe", self.describe, uri=string, fields={"type": "object"}),
             self.tool("set_document", self.set_document, ref=string, fields={"type": "object"}),
             self.tool("drop_document", self.drop_document, ref=string),
             self.tool("touch", self.touch, uri=string, count=integer),
@@ -120,7 +122,8 @@ class Shelves(Server):
 
     def list_resources(self, cursor: str | None) -> dict[str, Any]:
         with self.changing:
-            resources = [{"uri": uri, "name": uri.rpartition("/")[2]} for uri in (*self.windows, *self.others)]
+            listed = (*self.windows, *self.others)
+            resources: list[dict[str, Any]] = [{"uri": uri, "name": uri.rpartition("/")[2]} for uri in listed]
             if self.options.list_host:
                 resources.append({"uri": f"dpe://{self.options.host}", "name": "all documents"})
             for ref, document in self.documents.items():
@@ -128,6 +131,7 @@ class Shelves(Server):
                 resources.append({"uri": uri, "name": f"name of {ref}", "description": f"about {ref}"})
                 if document.get("with_page"):
                     resources.append({"uri": f"{uri}/pages/0", "name": "a page, which is no document"})
+        resources = [{**each, **self.described.get(each["uri"], {})} for each in resources]
         start = int(cursor or 0)
         size = self.options.page
         result: dict[str, Any] = {"resources": resources[start : start + size]}
@@ -251,6 +255,12 @@ class Shelves(Server):
             self.windows.pop(call.arguments["uri"], None)
         self.notify("resources/list_changed")
         return text("dropped")
+
+    def describe(self, call: Call) -> dict[str, Any]:
+        with self.changing:
+            self.described[call.arguments["uri"]] = call.arguments["fields"]
+        self.notify("resources/list_changed")
+        return text("described")
 
     def set_document(self, call: Call) -> dict[str, Any]:
         ref = call.arguments["ref"]

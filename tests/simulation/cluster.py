@@ -485,6 +485,7 @@ class SimClient:
         if self.office is None:
             return
         number = self.cluster.next_request()
+        self.cluster.called_in[number] = self.office
         data: dict[str, Any] = {"agent": self.name, "computer": computer, "req_id": number, "timeout": seconds}
         data |= {"tool_name": "t", "params": {}}
         self._request(smcp.TOOL_CALL_EVENT, data, lambda _: None, seconds + LIMITS.timeout_grace + 3)
@@ -577,6 +578,9 @@ class SimClient:
                 self.view.add(about) if self.heard[data["office_id"], about] else self.view.discard(about)
 
     def on_call(self, data: dict[str, Any], answer: Callable[[Any], None]) -> None:
+        office = self.cluster.called_in[data["req_id"]]
+        if office not in self.maybe | {self.office}:
+            self.cluster.fail(f"{self.name} in {self.office} got call {data['req_id']} of an Agent in {office}")
         self.cluster.executed[data["req_id"]] += 1
         if self.cluster.executed[data["req_id"]] > 1:
             self.cluster.fail(f"call {data['req_id']} was executed twice")
@@ -609,6 +613,8 @@ class SimCluster:
         self.nodes: list[SimNode] = []
         self.clients: dict[int, SimClient] = {}
         self.executed: Counter[str] = Counter()
+        self.called_in: dict[str, str] = {}
+        """The office of the Agent of each call."""
         self.places: defaultdict[str, set[str]] = defaultdict(set)
         """The offices that clients of a name ever asked for."""
         self.failures: list[str] = []

@@ -122,7 +122,8 @@ def _act(cluster: SimCluster, step: Step) -> None:
         case "start" if len(cluster.nodes) < 4:
             cluster.add_node()
         case "pause" if node is not None:
-            node.paused_until = cluster.scheduler.now + step.seconds
+            # Never earlier than before: what waits for the end of an earlier pause would be overtaken.
+            node.paused_until = max(node.paused_until, cluster.scheduler.now + step.seconds)
             node.was_paused = True
             cluster.longest_pause += step.seconds
         case "cut" if node is not None:

@@ -144,9 +144,11 @@ class Stage:
         self._stack.push_async_callback(agent.disconnect)
         return agent
 
-    async def computer(self, *servers: MCPServerConfig, name: str = "pc", office: str = "office") -> Watched:
+    async def computer(
+        self, *servers: MCPServerConfig, name: str = "pc", office: str = "office", **options: Any
+    ) -> Watched:
         """A Computer in an office, connected directly to the Server."""
-        computer = await self._stack.enter_async_context(hosting(*servers))
+        computer = await self._stack.enter_async_context(hosting(*servers, **options))
         computer.name = name
         client = SMCPComputerClient(computer=computer, reconnection_delay=0.05, reconnection_delay_max=0.2)
         await client.connect(self.server.url, transports=["websocket"])

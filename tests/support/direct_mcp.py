@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -19,9 +19,13 @@ class Direct:
         self._process = process
         self._number = 0
         self.notices: list[dict[str, Any]] = []
+        self.replies: dict[str, Callable[[dict[str, Any]], Any]] = {}
+        """What gives the results for requests of the server, by their method."""
+        self.asked: list[dict[str, Any]] = []
+        """The parameters of the requests of the server that had one."""
 
     async def ask(self, method: str, **params: Any) -> dict[str, Any]:
-        """The result of a request."""
+        """The result of a request, or its error."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._number += 1
@@ -29,10 +33,13 @@ class Direct:
         async with asyncio.timeout(PATIENCE):
             while True:
                 message = json.loads(await self._process.stdout.readline())
-                if "method" in message and "id" in message:
+                if message.get("method") in self.replies:
+                    self.asked.append(message["params"])
+                    self._write(id=message["id"], result=self.replies[message["method"]](message["params"]))
+                elif "method" in message and "id" in message:
                     self._write(id=message["id"], error={"code": -32601, "message": "not offered"})
                 elif message.get("id") == self._number:
-                    return message["result"]
+                    return message["result"] if "result" in message else {"error": message["error"]}
                 else:
                     self.notices.append(message)
 

@@ -35,6 +35,8 @@ class Terminal:
             **{name: value for name, value in os.environ.items() if not name.startswith("A2C_")},
             "A2C_URL": demo_url,
             "HOME": str(folder),
+            # The files of the reader's hosts are in that folder, too.
+            **dict.fromkeys(("XDG_CONFIG_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR"), ""),
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "PYTHON": sys.executable,
         }

@@ -92,3 +92,15 @@ def shelves(name: str = "shelves", *flags: str, **fields: Any) -> MCPServerConfi
     fields.setdefault("default_tool_meta", AUTO)
     command = {"command": sys.executable, "args": [str(SERVERS / "shelves.py"), *flags]}
     return server_from({**command, **fields}, name)
+
+
+def offering(name: str = "a", *flags: str, **fields: Any) -> MCPServerConfig:
+    """A server of `tests/servers/offering.py`, with prompts and resources of any scheme."""
+    fields.setdefault("default_tool_meta", AUTO)
+    return server_from({"command": sys.executable, "args": [str(SERVERS / "offering.py"), *flags], **fields}, name)
+
+
+def large(name: str = "large", **fields: Any) -> MCPServerConfig:
+    """The server that returns binaries of any size."""
+    fields.setdefault("default_tool_meta", AUTO)
+    return server_from({"command": sys.executable, "args": [str(SERVERS / "large.py")], **fields}, name)

@@ -43,7 +43,7 @@ def on_mcp_2(transport: str, *flags: str) -> Command:
 def on_mcp_1(transport: str, *flags: str) -> Command:
     """A server of the Python SDK 1.x, in an environment of its own."""
     if not OLD_PYTHON.exists():
-        missing(f"{OLD_PYTHON} does not exist: scripts/old_mcp.py makes it")
+        missing(f"{OLD_PYTHON} does not exist: scripts/environments.py makes it")
     return [str(OLD_PYTHON), str(SERVERS / "old.py"), transport, *flags]
 
 

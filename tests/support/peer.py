@@ -68,6 +68,9 @@ class Peer:
                 wait_timeout=PATIENCE,
             )
         except SocketIOConnectionError:
+            # The library keeps the session of a request that was answered with an error.
+            if self._client.eio.http is not None:
+                await self._client.eio.http.close()
             return False
         return True
 

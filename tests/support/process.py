@@ -109,7 +109,7 @@ class WarmProcess(LineProcess):
         program, *arguments = command
         if program not in ("a2c", "python", sys.executable):
             return super()._start(command, env, cwd)
-        return _start_warm(["a2c" if program == "a2c" else "python", *arguments], env, cwd or Path.cwd())
+        return start_warm(["a2c" if program == "a2c" else "python", *arguments], env, cwd)
 
     def type(self, text: str = "") -> None:
         """Give the program the whole of its standard input, which is small."""
@@ -121,9 +121,12 @@ def can_be_forked(env: dict[str, str]) -> bool:
     return sys.platform != "win32" and env.get("SSL_CERT_FILE") == _TRUSTED
 
 
-def _start_warm(command: Command, env: dict[str, str], cwd: Path, *, is_apart: bool = False) -> subprocess.Popen[str]:
+def start_warm(
+    command: Command, env: dict[str, str], cwd: Path | None = None, *, is_apart: bool = False
+) -> subprocess.Popen[str]:
     """Start `a2c` and its arguments, or `python` and those of Python; standard error goes to standard output unless it
     `is_apart`."""
+    cwd = cwd or Path.cwd()
     if not can_be_forked(env):
         program = A2C if command[0] == "a2c" else [sys.executable]
         return subprocess.Popen(
@@ -176,7 +179,7 @@ def a2c(
 ) -> subprocess.CompletedProcess[str]:
     """Run a command that ends by itself."""
     command = ["a2c", *arguments]
-    process = _start_warm(command, environment(env), cwd or Path.cwd(), is_apart=True)
+    process = start_warm(command, environment(env), cwd, is_apart=True)
     assert process.stdout is not None
     assert process.stderr is not None
     with process.stdout, process.stderr, ThreadPoolExecutor(1) as reader:
@@ -189,14 +192,14 @@ def a2c(
             process.kill()
 
 
-def free_port() -> int:
+def free_port(lowest: int = 15_000, highest: int = 32_000) -> int:
     """A port for a program that cannot choose one itself.
 
     The system gives higher ports to connections and to listeners that ask for any port, so that none of them takes this
     one before the program does.
     """
     while True:
-        port = _CHANCE.randrange(15_000, 32_000)
+        port = _CHANCE.randrange(lowest, highest)
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
             return port
 

@@ -35,7 +35,9 @@ class Redis:
     """A Redis process. It keeps nothing on disk."""
 
     def __init__(self, folder: Path, *options: str) -> None:
-        self.port = free_port()
+        # A node of a cluster listens at a second port, higher by 10,000, which must be as free as the first.
+        is_node = "--cluster-enabled" in options
+        self.port = free_port(2_000, 5_000) if is_node else free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
         place = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
         self._command = [find("redis-server"), *place, *options]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from a2c_smcp.protocol.dialects.known import PLAIN
+from a2c_smcp.protocol.dialects.recognition import SILENT, Greeting
 from a2c_smcp.protocol.flow import run
 from a2c_smcp.protocol.grants import EVERYTHING, Grant
 from a2c_smcp.protocol.handshake import Handshake
@@ -28,6 +31,9 @@ class MemoryWorld:
         self.asked: list[Heard] = []
         self.limits = Limits()
         self.stacks: dict[str, str] = {}
+        self.greetings: dict[str, Greeting] = {}
+        self.ended: list[tuple[str, str]] = []
+        self.time = 0.0
         self.reply: Callable[[Call], Any] = lambda call: {"from": call.target}
 
     # Effects that a flow may request.
@@ -39,7 +45,9 @@ class MemoryWorld:
         return self.grants[sid]
 
     def handshake(self, sid: str) -> Handshake:
-        return Handshake(self.limits.message_bytes, self.stacks.get(sid))
+        greeting = self.greetings.get(sid, SILENT)
+        stack = self.stacks.get(sid, greeting.stack)
+        return Handshake(self.limits.message_bytes, self.limits.tool_timeout, stack, greeting.version)
 
     def is_connected(self, sid: str) -> bool:
         return sid in self.grants
@@ -63,22 +71,37 @@ class MemoryWorld:
         self.asked.append((call.target, call.event, call.data))
         return self.reply(call)
 
+    def end_call(self, caller: str, req_id: str) -> None:
+        self.ended.append((caller, req_id))
+
+    def read_ack(self, ack: Any) -> Any:
+        return ack
+
+    def size_of(self, ack: Any) -> int:
+        return len(json.dumps(ack))
+
+    def now(self) -> float:
+        return self.time
+
     # Actions of a test.
 
-    def connect(self, sid: str, grant: Grant = EVERYTHING) -> str:
+    def connect(self, sid: str, grant: Grant = EVERYTHING, greeting: Greeting = SILENT) -> str:
         self.grants[sid] = grant
+        self.greetings[sid] = greeting
         return sid
 
     def send(self, sid: str, event: str, data: Any = None) -> Answer:
-        return run(answer(Request(event, sid, data, self.limits)), self)
+        greeting = self.greetings.get(sid)
+        dialect = greeting.dialect if greeting is not None else PLAIN
+        return run(answer(Request(event, sid, data, self.limits, dialect=dialect)), self)
 
     def ask(self, sid: str, event: str, data: Any = None) -> Any:
         return self.send(sid, event, data).ack
 
-    def join(self, sid: str, role: str, name: str, office_id: str) -> tuple[bool, str | None]:
+    def join(self, sid: str, role: str, name: str, office_id: str) -> Any:
         return self.ask(sid, "server:join_office", {"role": role, "name": name, "office_id": office_id})
 
-    def leave_office(self, sid: str, office_id: str) -> tuple[bool, str | None]:
+    def leave_office(self, sid: str, office_id: str) -> Any:
         return self.ask(sid, "server:leave_office", {"office_id": office_id})
 
     def disconnect(self, sid: str) -> None:

@@ -47,6 +47,18 @@ def test_a_file_is_saved_in_the_folder_whatever_its_address_says(uri: str, name:
     assert path.read_bytes() == b"data"
 
 
+def test_what_mcp_does_not_know_travels_on_as_long_as_the_contents_stay() -> None:
+    known: dict[str, Any] = {"type": "text", "text": "a"}
+    found = from_wire({"content": [{**known, "further": 1}], "structuredContent": {"b": None}, "isError": False})
+    sent = {"content": [{**known, "further": 1}], "structuredContent": {"b": None}, "isError": False}
+    assert found.to_json() == sent
+    assert found.model_copy(update={"meta": {"k": 1}}).to_json() == {**sent, "meta": {"k": 1}}
+    assert found.model_copy(update={"structured_content": None}).to_json()["content"] == sent["content"]
+    assert found.model_copy(deep=True).to_json()["content"] == [known]
+    found.content = list(found.content)
+    assert found.to_json()["content"] == [known]
+
+
 def test_data_that_is_not_base64_is_an_invalid_answer(tmp_path: Path) -> None:
     broken = result({"type": "image", "data": "A", "mimeType": "image/png"})
     with pytest.raises(InvalidAnswerError):

@@ -15,10 +15,12 @@ from a2c_smcp.cli.options import (
     ApiKey,
     ApiKeyHeader,
     CaFile,
+    Dialect,
     Json,
     JsonParameters,
     Parameters,
     check_ca_file,
+    check_dialect,
     check_log_level,
     check_server_url,
     key_from,
@@ -47,6 +49,16 @@ OutputFile = Annotated[
         show_default=False,
     ),
 ]
+SaveTo = Annotated[
+    Path | None,
+    typer.Option(
+        "--save-to",
+        metavar="DIR",
+        help="Write images, audio and files into this folder as they arrive, however large they are.",
+        show_default=False,
+        file_okay=False,
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -62,6 +74,7 @@ class Options:
     timeout: float
     wait: float
     log_level: str | None
+    dialect: str = "auto"
 
 
 @app.callback()
@@ -79,6 +92,7 @@ def agent(
     api_key: ApiKey = None,
     api_key_header: ApiKeyHeader = "x-api-key",
     ca_file: CaFile = None,
+    dialect: Dialect = "auto",
     timeout: Annotated[
         float,
         typer.Option(
@@ -124,6 +138,7 @@ def agent(
         api_key=key_from(api_key),
         api_key_header=api_key_header,
         ca_file=ca_file,
+        dialect=check_dialect(dialect),
         timeout=timeout if old_timeout is None else old_timeout,
         wait=wait,
         log_level=check_log_level(log_level) if log_level is not None else None,
@@ -165,8 +180,9 @@ def call(
     tool: Annotated[str, typer.Argument(help="Name of the tool, as `tools` lists it.")],
     arguments: Parameters = None,
     params: JsonParameters = None,
-    timeout: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds that the tool has to finish.")] = 60,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that the tool has to finish.")] = 60,
     output: OutputFile = None,
+    save_to: SaveTo = None,
     as_json: Json = False,
 ) -> None:
     """Call a tool. Exits with code 1 if the tool fails.
@@ -176,13 +192,16 @@ def call(
 
     With --output, images, audio and files of the result are written to FILE, FILE-2 and so on, and its text is printed.
     A result without files is written as text. If the tool fails, nothing is written.
+
+    With --save-to, images, audio and files never have to fit into memory, and the folder is made if it is missing. No
+    file is replaced.
     """
     from a2c_smcp.cli.agent import one_shot
 
-    to = _output(output)
+    to = _output(output, save_to)
     _run(
         context.obj,
-        lambda session: one_shot.call(session, computer, tool, arguments or [], params, timeout, to, as_json),
+        lambda session: one_shot.call(session, computer, tool, arguments or [], params, timeout, to, as_json, save_to),
         computer=computer,
         tool=tool,
     )
@@ -234,6 +253,7 @@ def read(
         bool, typer.Option("--markdown", help="Print Markdown source instead of rendering it.")
     ] = False,
     output: OutputFile = None,
+    save_to: SaveTo = None,
     mcp_server: McpServer = None,
     computer: Computer = None,
     as_json: Json = False,
@@ -247,10 +267,10 @@ def read(
     """
     from a2c_smcp.cli.agent import one_shot
 
-    to = _output(output)
+    to = _output(output, save_to)
     _run(
         context.obj,
-        lambda session: one_shot.read(session, computer, called, markdown, to, as_json, mcp_server),
+        lambda session: one_shot.read(session, computer, called, markdown, to, as_json, mcp_server, save_to),
         computer=computer,
     )
 
@@ -321,6 +341,65 @@ def prompt(
 
 
 @app.command()
+def skills(
+    context: typer.Context,
+    computer: Annotated[str | None, typer.Argument(help="Only this Computer.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the skills of the Computers."""
+    from a2c_smcp.cli.agent import skills as commands
+
+    _run(context.obj, lambda session: commands.skills(session, computer, as_json), computer=computer)
+
+
+@app.command()
+def skill(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Name of the skill, as `skills` lists it.")],
+    file: Annotated[
+        str | None, typer.Argument(help="Path of a file of the skill.", show_default="its instructions")
+    ] = None,
+    output: OutputFile = None,
+    computer: Computer = None,
+    as_json: Json = False,
+) -> None:
+    """Show the instructions of a skill, or another file of it."""
+    from a2c_smcp.cli.agent import skills as commands
+
+    to = _output(output, None)
+    _run(
+        context.obj,
+        lambda session: commands.skill(session, computer, name, file, to, as_json),
+        computer=computer,
+    )
+
+
+@app.command()
+def upload(
+    context: typer.Context,
+    path: Annotated[Path, typer.Argument(help="File to upload.")],
+    name: Annotated[
+        str | None, typer.Option("--name", help="Name that the file gets on the Computer.", show_default="its own")
+    ] = None,
+    computer: Computer = None,
+    as_json: Json = False,
+) -> None:
+    """Upload a file to a Computer that has a landing folder. Prints the path of the file there.
+
+    A file that exists there is never replaced: the new one gets another name.
+    """
+    from a2c_smcp.cli.agent import skills as commands
+
+    if not path.is_file():
+        fail(f"{path}: no such file", 2)
+    _run(
+        context.obj,
+        lambda session: commands.upload(session, computer, str(path), name, as_json),
+        computer=computer,
+    )
+
+
+@app.command()
 def complete(
     context: typer.Context,
     start: Annotated[str, typer.Argument(help="First characters of a dpe:// URI.")],
@@ -365,10 +444,12 @@ def watch(
     _run(context.obj, lambda session: one_shot.watch(session, uris or (), count, as_json))
 
 
-def _output(target: str | None) -> Output | None:
+def _output(target: str | None, save_to: Path | None) -> Output | None:
     """The target of --output. An invalid one ends the command before it connects."""
     from a2c_smcp.cli.agent.output import Output
 
+    if target is not None and save_to is not None:
+        fail("--output and --save-to: give one of them", 2)
     try:
         return Output(target) if target is not None else None
     except OSError as error:

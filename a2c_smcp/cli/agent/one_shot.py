@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from rich.text import Text
@@ -15,7 +16,17 @@ from a2c_smcp.cli import views as shared
 from a2c_smcp.cli.agent import views
 from a2c_smcp.cli.agent.address_completion import addresses
 from a2c_smcp.cli.agent.lookup import locate, window_at, windows_at
-from a2c_smcp.cli.agent.session import FAILED, NOT_THERE, WRONG, Session, complain, exit_code, logger, of_each
+from a2c_smcp.cli.agent.session import (
+    FAILED,
+    NOT_THERE,
+    WRONG,
+    Session,
+    complain,
+    exit_code,
+    folder_of,
+    logger,
+    of_each,
+)
 from a2c_smcp.cli.agent.watching import Watch
 from a2c_smcp.cli.arguments import read_arguments
 from a2c_smcp.cli.progress import call_shown
@@ -31,6 +42,8 @@ if TYPE_CHECKING:
     from a2c_smcp.cli.agent.output import Output
     from a2c_smcp.utils.results import CallToolResult
 
+_NAMED = ("a2c_version", "a2c_stack")
+"""What a member may have named when it connected."""
 PAGES_AT_ONCE = 8
 """Pages that `tree` requests at a time. The Server limits the requests of one connection."""
 
@@ -47,11 +60,26 @@ async def computers(session: Session, as_json: bool) -> int:
 
     here = session.agent.computers
     counts = dict(zip(here, await asyncio.gather(*map(count, here)), strict=True))
+    versions = await _versions(session)
     if as_json:
-        print_json([{"name": each, "tools": tools} for each, tools in counts.items()])
+        print_json([{"name": each, "tools": tools, **versions.get(each, {})} for each, tools in counts.items()])
     else:
-        show(views.computers(counts))
+        show(views.computers(counts, versions))
     return FAILED if None in counts.values() else 0
+
+
+async def _versions(session: Session) -> dict[str, dict[str, str]]:
+    """The version that each Computer named when it connected: of the protocol, or of this project."""
+    try:
+        members = await session.agent.get_computers_in_office(session.options.office, session.options.timeout)
+    except SMCPError as error:
+        complain(f"the versions of the Computers are unknown: {error.message} ({error.code})")
+        return {}
+    sessions = cast("list[dict[str, Any]]", members)
+    return {
+        each["name"]: {field: version for field in _NAMED if isinstance(version := each.get(field), str)}
+        for each in sessions
+    }
 
 
 async def tools(session: Session, computer: str | None, tool: str | None, as_json: bool) -> int:
@@ -83,6 +111,7 @@ async def call(
     seconds: float,
     output: Output | None,
     as_json: bool,
+    save_to: Path | None = None,
 ) -> int:
     """Call a tool."""
     session.chosen(computer)
@@ -105,9 +134,16 @@ async def call(
             finally:
                 shown.resume()
 
-        found = await session.agent.emit_tool_call(
-            computer, tool, parameters, seconds, on_progress=on_progress, on_question=on_question
-        )
+        with session.downloads_shown(shown):
+            found = await session.agent.emit_tool_call(
+                computer,
+                tool,
+                parameters,
+                seconds,
+                on_progress=on_progress,
+                on_question=on_question,
+                save_to=folder_of(save_to),
+            )
     if output is not None and not found.is_error:
         return _write_result(found, output, as_json)
     if as_json:
@@ -198,6 +234,7 @@ async def read(
     output: Output | None,
     as_json: bool,
     mcp_server: str | None = None,
+    save_to: Path | None = None,
 ) -> int:
     """Read one resource."""
     place = await locate(session, computer, called)
@@ -208,7 +245,7 @@ async def read(
     is_data = as_json and output is None
     wanted = shared.as_markdown(place.uri, index=not markdown) if not is_data else place.uri
     try:
-        where, contents = await _read(session, place.computer, wanted, mcp_server)
+        where, contents = await _read(session, place.computer, wanted, mcp_server, save_to)
     except NotFoundError:  # the address of a window may have been given without its query
         window = await window_at(session, place.computer, place.uri)
         if window is None:
@@ -234,13 +271,18 @@ async def read(
 
 
 async def _read(
-    session: Session, computer: str | None, uri: str, mcp_server: str | None
+    session: Session, computer: str | None, uri: str, mcp_server: str | None, save_to: Path | None = None
 ) -> tuple[str, list[ResourceContents]]:
     """The Computer that has a resource, and its contents."""
     seconds = session.options.timeout
-    where, answer = await session.find(
-        computer, uri, lambda each: session.agent.read_contents(each, uri, seconds, mcp_server=mcp_server)
-    )
+    with call_shown(printable(f"reading {uri}")) as shown, session.downloads_shown(shown):
+        where, answer = await session.find(
+            computer,
+            uri,
+            lambda each: session.agent.read_contents(
+                each, uri, seconds, mcp_server=mcp_server, save_to=folder_of(save_to)
+            ),
+        )
     return where, answer["contents"]
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from pathlib import Path
 from typing import Any, TypeVar
 
 from a2c_smcp.agent.auth import DefaultAgentAuthProvider
@@ -13,7 +15,7 @@ from a2c_smcp.agent.client import AsyncSMCPAgentClient
 from a2c_smcp.cli.agent.asking import Person
 from a2c_smcp.cli.agent.command import Options
 from a2c_smcp.cli.errors import did_you_mean
-from a2c_smcp.cli.progress import wait_shown
+from a2c_smcp.cli.progress import CallShown, wait_shown
 from a2c_smcp.errors import (
     DocumentNotFoundError,
     ElementNotFoundError,
@@ -22,12 +24,14 @@ from a2c_smcp.errors import (
     NotAuthenticatedError,
     NotConnectedError,
     NotFoundError,
+    OfficeFullError,
     PageOutOfRangeError,
     SMCPError,
     TimedOutError,
     ToolNotFoundError,
     ToolTimedOutError,
 )
+from a2c_smcp.protocol.blob_download import Download
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.utils.text import one_line, printable
 
@@ -50,9 +54,25 @@ class Session:
         provider = DefaultAgentAuthProvider(
             options.name, options.office, options.api_key, api_key_header=options.api_key_header
         )
-        self.agent = AsyncSMCPAgentClient(provider, ca_file=options.ca_file)
+        self._shown: CallShown | None = None
+        self.agent = AsyncSMCPAgentClient(
+            provider, ca_file=options.ca_file, dialect=options.dialect, on_download=self._on_download
+        )
         self.person = Person()
         """Who answers the questions of tools."""
+
+    @contextlib.contextmanager
+    def downloads_shown(self, shown: CallShown) -> Generator[None]:
+        """Show downloads while the block runs."""
+        before, self._shown = self._shown, shown
+        try:
+            yield
+        finally:
+            self._shown = before
+
+    def _on_download(self, download: Download) -> None:
+        if self._shown is not None:
+            self._shown.download(download.done, download.total, download.mime_type)
 
     def chosen(self, computer: str | None) -> tuple[str, ...]:
         """The given Computer, or all of them.
@@ -143,6 +163,11 @@ class Session:
         raise problem
 
 
+def folder_of(save_to: Path | None) -> str | None:
+    """The folder of `--save-to`, as the Agent wants it."""
+    return None if save_to is None else f"{save_to.expanduser()}/"
+
+
 async def in_session(
     options: Options, main: Callable[[Session], Awaitable[int]], computer: str | None = None, tool: str | None = None
 ) -> int:
@@ -160,6 +185,11 @@ async def in_session(
     except SMCPError as error:
         complain(f"{error.message} ({error.code})")
         return exit_code(error)
+    except OSError as error:
+        if error.filename is None:  # standard output cannot be written
+            raise
+        complain(f"{error.filename}: {error.strerror or error}")
+        return FAILED
     finally:
         # An office admits one Agent. If this one did not leave, the next command would be rejected until the Server
         # notices the lost connection.
@@ -208,5 +238,12 @@ def _why_not_in(error: SMCPError, options: Options) -> str:
     match error:
         case NotAuthenticatedError() | ForbiddenError():
             return f"{error.message}; check A2C_API_KEY ({error.code})"
+        case OfficeFullError():
+            from a2c_smcp.gateway.nodes import AGENT_NAME  # it loads the library of MCP's servers
+
+            if repr(AGENT_NAME) in error.message:
+                hosts = "MCP hosts use the office: quit them, and wait a minute"
+                return f"{error.message}; {hosts} ({error.code})"
+            return f"{error.message} ({error.code})"
         case _:
             return f"{error.message} ({error.code})"

@@ -8,12 +8,13 @@ import re
 import shlex
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from a2c_smcp.cli.agent import offers, one_shot
+from a2c_smcp.cli.agent import offers, one_shot, skills
 from a2c_smcp.cli.agent.address_completion import addresses
 from a2c_smcp.cli.agent.prompt_completion import prompt_words
 from a2c_smcp.cli.agent.session import Session
@@ -80,10 +81,12 @@ class Shell(CommandShell):
         await self._do(one_shot.tools(self._visit, computer, tool, False))
 
     async def do_call(self, computer: str, tool: str, *arguments: str) -> None:
-        """call COMPUTER TOOL [KEY=VALUE…|JSON] [-o FILE]
-        Call a tool; -o writes its images and files."""
+        """call COMPUTER TOOL [KEY=VALUE…|JSON] [-o FILE] [--save-to DIR]
+        Call a tool; -o and --save-to write its images and files."""
         words, output = self._output(arguments, self.do_call)
-        work = one_shot.call(self._visit, computer, tool, words, None, CALL_SECONDS, output, False)
+        words, folder = _without_option(words, ("--save-to",), self.do_call)
+        save_to = Path(folder) if folder is not None else None
+        work = one_shot.call(self._visit, computer, tool, words, None, CALL_SECONDS, output, False, save_to)
         await self._do(work)
 
     async def do_desktop(self, *words: str) -> None:
@@ -143,6 +146,24 @@ class Shell(CommandShell):
         Show the messages of a prompt."""
         words, server = _without_option(arguments, _MCP_SERVER, self.do_prompt)
         await self._do(offers.prompt(self._visit, None, server, name, words, False))
+
+    async def do_skills(self, computer: str | None = None) -> None:
+        """skills [COMPUTER]
+        List the skills."""
+        await self._do(skills.skills(self._visit, computer, False))
+
+    async def do_skill(self, name: str, *words: str) -> None:
+        """skill NAME [FILE] [-o FILE]
+        Show the instructions of a skill, or another file of it."""
+        rest, output = self._output(words, self.do_skill)
+        if len(rest) > 1:
+            raise UsageError("usage: " + usage_of(self.do_skill))
+        await self._do(skills.skill(self._visit, None, name, rest[0] if rest else None, output, False))
+
+    async def do_upload(self, path: str, computer: str | None = None) -> None:
+        """upload PATH [COMPUTER]
+        Upload a file to a Computer that has a landing folder."""
+        await self._do(skills.upload(self._visit, computer, path, None, False))
 
     async def do_config(self, computer: str) -> None:
         """config COMPUTER
@@ -204,7 +225,7 @@ class AgentCompleter(Completer):
         match before:
             case []:
                 return [*(usage_of(command).split()[0] for command in commands_of(Shell)), "quit"]
-            case ["tools" | "call" | "desktop" | "config" | "resources" | "templates" | "prompts"]:
+            case ["tools" | "call" | "desktop" | "config" | "resources" | "templates" | "prompts" | "skills"]:
                 return agent.computers
             case ["call" | "tools", computer]:
                 return [tool["name"] for tool in agent.tools.get(computer, [])]

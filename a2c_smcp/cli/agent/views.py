@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any, cast
 
 from rich.console import RenderableType
@@ -16,10 +17,10 @@ from rich.tree import Tree
 
 from a2c_smcp.cli.agent.watching import News
 from a2c_smcp.cli.schema import Parameter, parameters
-from a2c_smcp.cli.views import escape
+from a2c_smcp.cli.views import Quoted, escape
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.utils.system.terminals import quote
-from a2c_smcp.utils.text import printable
+from a2c_smcp.utils.text import one_line, printable
 from a2c_smcp.utils.tool_meta import tool_meta
 
 _EVENTS = {
@@ -40,22 +41,33 @@ _SENTENCE = re.compile(r".*?(?:[。！？]|(?<!e\.g)(?<!i\.e)[.!?](?=\s+[A-Z]|$)
 NOBODY = "no Computer is in the office"
 
 
-def computers(tools: Mapping[str, int | None]) -> RenderableType:
-    """The Computers in the office with the number of their tools, or `?` if it is unknown."""
-    table = Table("computer", Column("tools", justify="right"), box=None)
+def computers(
+    tools: Mapping[str, int | None], versions: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+) -> RenderableType:
+    """The Computers in the office with the number of their tools, or `?` if it is unknown, and with the versions that
+    they named, if any did."""
+    has_versions = any(versions.values())
+    table = Table("computer", Column("tools", justify="right"), *(["version"] if has_versions else []), box=None)
     for computer, count in tools.items():
-        table.add_row(escape(computer), str(count) if count is not None else "?")
+        version = [_version(versions.get(computer, {}))] if has_versions else []
+        table.add_row(escape(computer), str(count) if count is not None else "?", *version)
     return table if table.row_count else NOBODY
+
+
+def _version(named: Mapping[str, str]) -> str:
+    if "a2c_stack" in named:
+        return escape(f"a2c-stack {named['a2c_stack']}")
+    return escape(f"A2C-SMCP {named['a2c_version']}" if "a2c_version" in named else "not named")
 
 
 def tools(offered: Mapping[str, list[SMCPTool]]) -> Iterable[RenderableType]:
     """The tools of Computers, with a mark before those that need confirmation."""
     for computer, entries in offered.items():
-        yield Text(printable(computer), "bold")
+        yield Text(one_line(computer), "bold")
         table = Table.grid(Column(), Column(overflow="fold", max_width=WIDEST_NAME), Column(), padding=(0, 2, 0, 0))
         for tool in entries:
             mark = Text("" if is_automatic(tool) else "?", "yellow")
-            table.add_row(mark, Text(printable(tool["name"])), _first_sentence(tool["description"]))
+            table.add_row(mark, Text(one_line(tool["name"])), _first_sentence(tool["description"]))
         yield table if entries else "   no tools"
     if not all(is_automatic(tool) for entries in offered.values() for tool in entries):
         yield Text("? asks the Computer's owner first", "dim")
@@ -63,11 +75,11 @@ def tools(offered: Mapping[str, list[SMCPTool]]) -> Iterable[RenderableType]:
 
 def tool(computer: str, entry: SMCPTool) -> Iterable[RenderableType]:
     """One tool: its description, its parameters, and the command that calls it."""
-    yield Text.assemble((printable(entry["name"]), "bold"), f" on {printable(computer)}")
-    if description := entry["description"].strip():
-        yield _block(description, 0)
+    yield Text.assemble((one_line(entry["name"]), "bold"), f" on {one_line(computer)}")
     if not is_automatic(entry):
         yield Text("asks the Computer's owner first", "yellow")
+    if description := entry["description"].strip():
+        yield _block(Quoted(description), 2)
     listed = list(parameters(entry["params_schema"]))
     yield Text("\nParameters" if listed else "\nno parameters", "bold" if listed else "")
     yield from _fields(listed)
@@ -76,26 +88,27 @@ def tool(computer: str, entry: SMCPTool) -> Iterable[RenderableType]:
         yield from _fields(returned)
     needed = [f"{quote(each.name)}=…" for each in listed if each.is_required and each.depth == 0]
     words = ["a2c agent call", quote(computer), quote(entry["name"]), *needed]
-    yield Text(f"\n$ {printable(' '.join(words))}", "dim")
+    yield Text(f"\n$ {one_line(' '.join(words))}", "dim")
 
 
 def _fields(listed: Iterable[Parameter]) -> Iterable[RenderableType]:
     for each in listed:
-        facts = printable(", ".join(each.facts))
-        yield _block(Text.assemble((printable(each.name), "cyan"), f"  {facts}"), 2 + 2 * each.depth)
+        facts = one_line(", ".join(each.facts))
+        yield _block(Text.assemble((one_line(each.name), "cyan"), f"  {facts}"), 2 + 2 * each.depth)
         if each.description:
-            yield _block(each.description, 6 + 2 * each.depth)
+            yield _block(Quoted(each.description), 6 + 2 * each.depth)
 
 
-def _block(text: str | Text, indent: int) -> RenderableType:
+def _block(text: RenderableType, indent: int) -> RenderableType:
     """Text that is indented, and wrapped at words."""
-    return Padding(Text(printable(text)) if isinstance(text, str) else text, (0, 0, 0, indent), expand=False)
+    return Padding(text, (0, 0, 0, indent), expand=False)
 
 
-def _first_sentence(text: str) -> Text:
+def _first_sentence(text: str) -> RenderableType:
     paragraph = " ".join(text.strip().partition("\n\n")[0].split())
     found = _SENTENCE.match(paragraph)
-    return Text(printable(found[0] if found else paragraph))
+    words = found[0] if found else paragraph
+    return Quoted(words) if words else ""
 
 
 def is_automatic(tool: SMCPTool) -> bool:
@@ -150,6 +163,13 @@ def _told(heard: News) -> Iterable[str]:
     if heard.kind == "resource":
         server = f" of {heard.data['mcp_server']}" if "mcp_server" in heard.data else ""
         yield f": resource {heard.data['uri']}{server} changed"
+        return
+    if heard.kind == "resources":  # windows and documents that come and go have lines of their own
+        return
+    if heard.kind == "skills":
+        yield ": the skills changed"
+    if heard.kind == "prompts":
+        yield ": the list of prompts changed"
         return
     things = _THINGS[heard.kind]
     if heard.failure is not None:

@@ -11,6 +11,7 @@ import typer
 
 from a2c_smcp.cli.errors import fail
 from a2c_smcp.cli.options import (
+    FILES,
     OFFICE,
     OUTPUT,
     SERVERS,
@@ -18,6 +19,7 @@ from a2c_smcp.cli.options import (
     ApiKey,
     ApiKeyHeader,
     CaFile,
+    Dialect,
     Json,
     JsonParameters,
     LogFormat,
@@ -25,6 +27,7 @@ from a2c_smcp.cli.options import (
     RequireSubscribe,
     StartTimeout,
     check_ca_file,
+    check_dialect,
     check_log_level,
     check_server_url,
     check_start_timeout,
@@ -58,6 +61,9 @@ class Options:
     log_level: str
     log_format: str
     ca_file: Path | None = None
+    skills: Path | None = None
+    landing: Path | None = None
+    dialect: str = "auto"
 
 
 @app.callback()
@@ -93,11 +99,31 @@ def computer(
     api_key: ApiKey = None,
     api_key_header: ApiKeyHeader = "x-api-key",
     ca_file: CaFile = None,
+    dialect: Dialect = "auto",
     allow_all: AllowAll = False,
     keyring: Annotated[
         bool, typer.Option("--keyring", help="Remember passwords in the system's keyring.", rich_help_panel=SERVERS)
     ] = False,
     require_subscribe: RequireSubscribe = True,
+    skills: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="A2C_COMPUTER_SKILLS",
+            metavar="FOLDER",
+            help="Offer the skills in this folder: NAME/SKILL.md.",
+            rich_help_panel=FILES,
+        ),
+    ] = None,
+    landing: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="A2C_COMPUTER_LANDING",
+            metavar="FOLDER",
+            help="Let Agents upload files into this folder.",
+            show_default="no uploads",
+            rich_help_panel=FILES,
+        ),
+    ] = None,
     start_timeout: StartTimeout = 60,
     no_interactive: Annotated[
         bool, typer.Option("--no-interactive", help="Run as a service: no prompt, log to standard error.")
@@ -136,6 +162,9 @@ def computer(
     if watch_config and config is None:
         fail("--watch-config needs a file to watch: add --config FILE", 2)
     check_ca_file(ca_file)
+    for option, folder in (("--skills", skills), ("--landing", landing)):
+        if folder is not None and not folder.is_dir():
+            fail(f"{option} {folder}: no such folder", 2)
     check_start_timeout(start_timeout)
     if log_format not in ("human", "json"):
         fail(f"--log-format {log_format}: must be human or json", 2)
@@ -147,6 +176,9 @@ def computer(
         api_key=key_from(api_key),
         api_key_header=api_key_header,
         ca_file=ca_file,
+        skills=skills,
+        landing=landing,
+        dialect=check_dialect(dialect),
         allow_all=allow_all,
         keyring=keyring,
         require_subscribe=require_subscribe,

@@ -12,6 +12,7 @@ from a2c_smcp.cli.console import Terminal, prompt_session
 from a2c_smcp.cli.errors import Interrupted
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config.model import MCPServerConfig
+from a2c_smcp.computer.offer.calls import LONGEST_PRINCIPAL
 from a2c_smcp.computer.offer.confirmation import CallToConfirm, call_to_confirm
 from a2c_smcp.utils.text import one_line, printable
 
@@ -133,7 +134,10 @@ class Confirmations:
 
 def _name_of(call: CallToConfirm) -> str:
     caller = call.caller
-    return f"Agent {caller.agent} in office {caller.office_id}" if caller.agent else "This program"
+    if not caller.agent:
+        return "This program"
+    user = f" for {one_line(caller.principal, LONGEST_PRINCIPAL)}" if caller.principal is not None else ""
+    return f"Agent {caller.agent}{user} in office {caller.office_id}"
 
 
 def _time_left(call: CallToConfirm) -> str:

@@ -17,7 +17,14 @@ from a2c_smcp.computer.config.input_sources import Keyring
 from a2c_smcp.computer.config.inputs import InputResolver
 from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.mcp.oauth.logins import LOGIN_COMMAND
-from a2c_smcp.errors import ForbiddenError, NotAuthenticatedError, OfficeRefusedError, SMCPError
+from a2c_smcp.errors import (
+    ForbiddenError,
+    NotAuthenticatedError,
+    OfficeRefusedError,
+    SMCPError,
+    VersionRefusedError,
+)
+from a2c_smcp.protocol.credentials import auth_with, headers_with
 from a2c_smcp.utils.backoff import Backoff
 from a2c_smcp.utils.logger import RedactingFormatter
 from a2c_smcp.utils.system.terminals import quote
@@ -62,6 +69,8 @@ class Host:
             on_status_changed=on_status_changed,
             require_subscribe=options.require_subscribe,
             login_command=login_command(options.config),
+            skills=options.skills,
+            landing=options.landing,
         )
         self.reloader = (
             Reloader(options.config, loaded, self.computer)
@@ -80,7 +89,12 @@ class Host:
         """The connection, created on first use: its import takes a fifth of a second, and few commands need it."""
         from a2c_smcp.computer.socketio.client import SMCPComputerClient
 
-        return SMCPComputerClient(computer=self.computer, on_refused=self._on_refused, ca_file=self.options.ca_file)
+        return SMCPComputerClient(
+            computer=self.computer,
+            on_refused=self._on_refused,
+            ca_file=self.options.ca_file,
+            dialect=self.options.dialect,
+        )
 
     def _on_refused(self, refusal: SMCPError) -> bool:
         if not self.options.keep_trying:
@@ -122,16 +136,16 @@ class Host:
             NotAllowed: the Server rejects the connection.
             ConnectionError: the Server cannot be reached.
         """
-        key = self.options.api_key
-        header = self.options.api_key_header
-        # In both places: the Server accepts either, and a proxy may drop a header that it does not know.
-        credentials = {"headers": {header: key}, "auth": {header: key}} if key else {}
+        key, header = self.options.api_key, self.options.api_key_header
+        credentials = {"headers": headers_with(key, header), "auth": auth_with(key, header)} if key else {}
         if self.url not in (None, url):
             await self.client.disconnect()
         try:
             await self.client.reach(url, office_id=office, **credentials)
         except (NotAuthenticatedError, ForbiddenError) as error:
             raise NotAllowed(f"{error.message} (check A2C_API_KEY)") from None
+        except VersionRefusedError as error:
+            raise NotAllowed(error.message) from None
         self.url = url
 
     async def join(self, url: str, office: str, stale_seconds: float = STALE_SECONDS) -> None:

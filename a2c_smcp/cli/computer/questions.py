@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from prompt_toolkit.completion import WordCompleter
 
@@ -69,23 +69,27 @@ class Questions:
         label = printable(f"{wanted.description or wanted.id} [{wanted.id}]")
         default = wanted.default or ""
         if isinstance(wanted, MCPServerPickStringInput):
-            return await self._pick(label, wanted.options, default)
+            return await self._pick(label, wanted.labels, default)
         secret = bool(wanted.password)
         hint = f" ({default})" if default and not secret else ""
         answer = await prompt_session().prompt_async(f"{label}{hint}: ", is_password=secret)
         return answer or None
 
-    async def _pick(self, label: str, options: list[str], default: str) -> str | None:
+    async def _pick(self, label: str, options: Mapping[str, str], default: str) -> str | None:
+        """The value of an option, given as its number, its label or itself; `options` has the labels by value."""
+        values = list(options)
         print(f"{label}:")
-        for number, option in enumerate(options, 1):
-            print(f"  {number}. {option}{'  (default)' if option == default else ''}")
-        session = prompt_session(completer=WordCompleter(options, sentence=True))
+        for number, (value, shown) in enumerate(options.items(), 1):
+            print(f"  {number}. {printable(shown)}{'  (default)' if value == default else ''}")
+        session = prompt_session(completer=WordCompleter(list(options.values()), sentence=True))
         while True:
             answer = (await session.prompt_async("number or text: ")).strip()
             if not answer:
                 return default or None
-            if answer in options:
-                return answer
+            named = [value for value, shown in options.items() if shown == answer]
+            # A value counts before a label: it is what the configuration and the environment name.
+            if answer in options or len(named) == 1:
+                return answer if answer in options else named[0]
             if answer.isdecimal() and 1 <= int(answer) <= len(options):
-                return options[int(answer) - 1]
+                return values[int(answer) - 1]
             print(f"{answer}: not one of the options")

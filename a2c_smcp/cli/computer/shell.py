@@ -126,7 +126,7 @@ class Shell(CommandShell):
         client = self._host.client
         where = f"in office {client.office_id}" if client.office_id else "connected" if client.connected else "offline"
         show(f"{self._computer.name}: {where}", views.servers(statuses))
-        show(*views.details(statuses))
+        show(*views.details(statuses), *views.files(self._computer.uploads, self._computer.skills.problems))
 
     async def do_servers(self) -> None:
         """servers
@@ -191,6 +191,12 @@ class Shell(CommandShell):
             del keywords[at : at + 2]
         page, total = await self._computer.get_finder(keywords or None, file_type)
         show(*documents([(entry["server"], entry) for entry in page], total))
+
+    async def do_skills(self) -> None:
+        """skills
+        List the skills that an Agent sees."""
+        found = await self._computer.get_skills()
+        show(views.skills(found), *views.files(None, self._computer.skills.problems))
 
     async def do_read(self, uri: str) -> None:
         """read URI

@@ -15,7 +15,9 @@ from a2c_smcp.cli.computer.progress import SYMBOLS
 from a2c_smcp.cli.views import escape, quote
 from a2c_smcp.computer.config.model import MCPServerInput
 from a2c_smcp.computer.offer.tools import ToolBook
+from a2c_smcp.computer.offer.uploads import Uploads
 from a2c_smcp.computer.types import ServerState, ServerStatus, ToolCallRecord
+from a2c_smcp.smcp import SkillReference
 from a2c_smcp.utils.text import one_line
 
 _SERIOUS = ("error", "critical", "alert", "emergency")
@@ -115,6 +117,23 @@ def listed(entries: Iterable[tuple[str, str, str]]) -> RenderableType:
     for uri, server, name in entries:
         table.add_row(escape(uri), escape(server), escape(name))
     return table if table.row_count else "none"
+
+
+def skills(found: Iterable[SkillReference]) -> RenderableType:
+    """The skills that an Agent sees."""
+    table = Table("skill", Column("description", no_wrap=True, overflow="ellipsis", ratio=1), box=None, expand=True)
+    for entry in found:
+        table.add_row(escape(entry["name"]), escape(one_line(entry["description"])))
+    return table if table.row_count else "no skills"
+
+
+def files(uploads: Uploads | None, problems: Iterable[str]) -> Iterable[RenderableType]:
+    """Where uploads land, and how many have; folders that are no skills, and why."""
+    if uploads is not None and uploads.folder is not None:
+        count = f"{uploads.received} received, {uploads.running} running"
+        yield Text(one_line(f"uploads: into {uploads.folder}, {count}"))
+    for problem in problems:
+        yield Text(one_line(f"skill {problem}"), style="yellow")
 
 
 def logins(stored: Iterable[dict[str, Any]]) -> RenderableType:

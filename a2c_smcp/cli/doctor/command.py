@@ -14,10 +14,12 @@ from a2c_smcp.cli.options import (
     ApiKey,
     ApiKeyHeader,
     CaFile,
+    Dialect,
     Json,
     RequireSubscribe,
     StartTimeout,
     check_ca_file,
+    check_dialect,
     check_start_timeout,
     key_from,
 )
@@ -47,6 +49,7 @@ def doctor(
     api_key: ApiKey = None,
     api_key_header: ApiKeyHeader = "x-api-key",
     ca_file: CaFile = None,
+    dialect: Dialect = "auto",
     office: Annotated[
         str | None,
         typer.Option(envvar="A2C_OFFICE", help="Office to join for a moment.", rich_help_panel=OFFICE),
@@ -88,7 +91,7 @@ def doctor(
 
         a2c doctor --url https://hub.example.com --office acme --config mcp.json
 
-    Checks this machine, the Server at --url, the MCP servers of --config, and
+    Checks this machine, the Server at --url and its gateway for MCP hosts, the MCP servers of --config, and
     the cluster in --redis. Changes nothing and prints no secrets. With --office, it joins the office as
     a Computer without tools, then leaves.
 
@@ -112,6 +115,7 @@ def doctor(
         api_key=key_from(api_key),
         api_key_header=api_key_header,
         ca_file=ca_file,
+        dialect=check_dialect(dialect),
         office=office,
         name=name,
         config=config,

@@ -18,7 +18,9 @@ from a2c_smcp.errors import (
     OfficeFullError,
     RateLimitedError,
     SMCPError,
+    VersionRefusedError,
 )
+from a2c_smcp.protocol.handshake import OFFICIAL, ServerInfo
 from a2c_smcp.smcp import SMCP_NAMESPACE, SMCPTool
 from a2c_smcp.utils.text import printable
 
@@ -26,6 +28,7 @@ SOON = 86_400.0
 """A token that expires within this many seconds is a warning."""
 STAY = 0.5
 """Seconds in an office. An Agent that is present requests the tools of a new Computer, which shows that it is there."""
+WRONG_VERSION = "use a Server of this project, or an official one that this version of a2c can talk to"
 KEYS = "create a key on the Server with `a2c keys add NAME --office OFFICE`, and set A2C_API_KEY to it"
 
 
@@ -118,17 +121,19 @@ class _Visitor(Computer):
         return []
 
 
-async def check_admission(options: Options, report: Report, transports: list[str], *, is_clock_wrong: bool) -> None:
-    """Connect with the key, and join the office if one is given."""
+async def check_admission(options: Options, report: Report, transports: list[str], *, is_clock_wrong: bool) -> bool:
+    """Connect with the key, and join the office if one is given; whether the Server accepts the key."""
     # Real clients, not a copy of their handshake: what works here works for a Computer and an Agent. Without
     # reconnection, so that the first answer of the Server is the finding.
     visitor = _Visitor(options.name or _any_name())
-    client = SMCPComputerClient(computer=visitor, ca_file=options.ca_file, reconnection=False)
+    client = SMCPComputerClient(computer=visitor, ca_file=options.ca_file, dialect=options.dialect, reconnection=False)
     try:
-        if await _enter(client, options, report, transports, is_clock_wrong) and options.office is not None:
+        is_accepted = await _enter(client, options, report, transports, is_clock_wrong)
+        if is_accepted and options.office is not None:
             refusal = await _visit(client, visitor, options.office, report)
             if refusal is not None:
                 await _look_closer(options, report, transports, visitor.name, options.office, refusal)
+        return is_accepted
     finally:
         await client.disconnect()
         await visitor.shutdown()
@@ -150,6 +155,9 @@ async def _enter(
         return False
     except ForbiddenError as error:
         report.fail(f"the Server rejects the connection: {printable(error.message, 300)}", KEYS)
+        return False
+    except VersionRefusedError as error:
+        report.fail(printable(error.message, 300), WRONG_VERSION)
         return False
     except NotConnectedError as error:
         if error.code == RateLimitedError.code:
@@ -181,6 +189,7 @@ async def _visit(
     """Join the office and leave it again; returns the error if the Server refuses."""
     try:
         await client.join_office(office)
+        info = await client.recognized()
         try:
             async with asyncio.timeout(STAY):
                 await visitor.was_seen.wait()
@@ -191,7 +200,22 @@ async def _visit(
         return error
     agent = "an Agent is there and was notified" if visitor.was_seen.is_set() else "no Agent reacted"
     report.ok(f"the office {office} can be joined (joined as {visitor.name} and left; {agent})")
+    _tell_dialect(info, report)
     return None
+
+
+def _tell_dialect(info: ServerInfo, report: Report) -> None:
+    """Report what the Server is."""
+    if not info.is_official:
+        version = f" {printable(info.version, 40)}" if info.version is not None else ""
+        report.ok(f"the Server is one of this project, a2c-stack{version}")
+    elif info.dialect == OFFICIAL:
+        report.note("the Server is an official one; its list of members does not say which version of A2C-SMCP it has")
+    elif info.dialect == "0.2+":
+        # A Server that accepts the newest version at once does not say whether it checks any.
+        report.ok("the Server is an official one with A2C-SMCP 0.4, or with 0.2 or 0.3 and no check of versions")
+    else:
+        report.ok(f"the Server is an official one with A2C-SMCP {info.dialect}")
 
 
 async def _look_closer(
@@ -220,7 +244,7 @@ async def _is_for_agents(options: Options, transports: list[str], office: str) -
     from a2c_smcp.agent import AsyncSMCPAgentClient, DefaultAgentAuthProvider
 
     provider = DefaultAgentAuthProvider(options.name or _any_name(), office)
-    agent = AsyncSMCPAgentClient(provider, ca_file=options.ca_file, reconnection=False)
+    agent = AsyncSMCPAgentClient(provider, ca_file=options.ca_file, dialect=options.dialect, reconnection=False)
     try:
         await options.reach(agent, transports)
         await agent.join_office()
@@ -234,7 +258,7 @@ async def _is_for_agents(options: Options, transports: list[str], office: str) -
 async def _may_join(options: Options, transports: list[str], office: str) -> bool:
     """Whether a Computer with another name may join."""
     visitor = _Visitor(_any_name())
-    client = SMCPComputerClient(computer=visitor, ca_file=options.ca_file, reconnection=False)
+    client = SMCPComputerClient(computer=visitor, ca_file=options.ca_file, dialect=options.dialect, reconnection=False)
     try:
         await options.reach(client, transports)
         await client.join_office(office)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from pathlib import Path
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import aiohttp
 
 from a2c_smcp.cli.doctor.options import Address
+from a2c_smcp.errors import VersionRefusedError
+from a2c_smcp.protocol.terms import Terms
 from a2c_smcp.utils.trust import trusting
+from a2c_smcp.utils.url import with_parameters
 from a2c_smcp.wire.session import CLOSE, read_handshake
 
 PATH = "/socket.io"
@@ -34,6 +39,8 @@ class Answer:
     """The target of a redirect."""
     software: str
     """The `Server` header."""
+    demands: str | None
+    """The version of A2C-SMCP that it demands of every client; None if it accepts this one."""
     clock: float | None
     """Seconds by which its clock is ahead of ours; None without a `Date` header."""
 
@@ -45,12 +52,12 @@ class Line:
     http: aiohttp.ClientSession
     origin: str
     query: str
-    """The query of the Server's URL, which clients send with every request."""
+    """The query of the Server's URL, which clients send with every request, and what they say of themselves."""
 
     @classmethod
-    def to(cls, url: str, http: aiohttp.ClientSession) -> Line:
+    def to(cls, url: str, http: aiohttp.ClientSession, terms: Terms) -> Line:
         """Requests to the Server at a URL."""
-        query = urlsplit(url).query
+        query = urlsplit(with_parameters(url, terms.query)).query
         return cls(http, Address.of(url).origin, f"{query}&" if query else "")
 
     def address(self, transport: str, sid: str | None = None) -> str:
@@ -69,6 +76,7 @@ class Line:
                 status=response.status,
                 sid=handshake.sid if handshake else None,
                 upgrades=handshake.can_upgrade if handshake else False,
+                demands=_demanded(words) if handshake is None else None,
                 location=response.headers.get("Location"),
                 software=response.headers.get("Server", ""),
                 clock=_clock(response.headers.get("Date"), now),
@@ -106,6 +114,17 @@ def session(
     """HTTP requests with a time limit of `seconds` each."""
     connector = aiohttp.TCPConnector(ssl=trusting(ca_file))
     return aiohttp.ClientSession(headers=headers, timeout=aiohttp.ClientTimeout(total=seconds), connector=connector)
+
+
+def _demanded(words: str) -> str | None:
+    """The version in the body with which a Server rejects another one."""
+    try:
+        body: Any = json.loads(words)
+    except (ValueError, RecursionError):
+        return None
+    given = cast("dict[str, Any]", body) if isinstance(body, dict) else {}
+    version = given.get("server_version") if given.get("code") == VersionRefusedError.code else None
+    return version if isinstance(version, str) else None
 
 
 def _clock(date: str | None, now: float) -> float | None:

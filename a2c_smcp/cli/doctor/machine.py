@@ -18,6 +18,8 @@ from a2c_smcp.cli.doctor.options import Options
 from a2c_smcp.utils.extras import how_to_install
 
 DISTRIBUTION = "a2c-stack"
+NAMESAKE = "a2c-smcp"
+"""The distribution of the official SDK."""
 ROOM = 1_000_000_000
 """Free bytes below which a disk is a warning. The document cache uses up to half of this."""
 NO_ROOM = 50_000_000
@@ -28,6 +30,7 @@ _OF_AN_EXTRA = re.compile(r"(?P<package>[\w.-]+).*;.*\bextra\s*==\s*['\"](?P<ext
 
 async def check_software(options: Options, report: Report) -> None:
     """Report the versions, and the extras that are installed, incomplete or missing."""
+    _check_namesake(report)
     report.ok(f"Python {platform.python_version()}, {DISTRIBUTION} {a2c_smcp.__version__}, {platform.platform()}")
     try:
         required = metadata.requires(DISTRIBUTION) or []
@@ -52,6 +55,17 @@ async def check_software(options: Options, report: Report) -> None:
             absent.append(extra)
     if absent:
         report.note(f"optional extras not installed: {', '.join(absent)}; {how_to_install(absent[0])} adds one")
+
+
+def _check_namesake(report: Report) -> None:
+    """Warn if the official SDK is installed in the same environment: both own the package `a2c_smcp`."""
+    if _is_installed(NAMESAKE) and _is_installed(DISTRIBUTION):
+        report.warn(
+            f"{NAMESAKE} {metadata.version(NAMESAKE)} is installed here, too: each of the two overwrites files of the "
+            "other in the package a2c_smcp",
+            f"install them in two environments: `pip uninstall {NAMESAKE}`, then "
+            f"`pip install --force-reinstall --no-deps {DISTRIBUTION}`",
+        )
 
 
 def _is_installed(name: str) -> bool:

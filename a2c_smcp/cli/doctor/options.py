@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from a2c_smcp.computer.config.secrets import Secrets, replace_secrets
+from a2c_smcp.protocol.credentials import auth_with, headers_with
 from a2c_smcp.server.setting_definitions import SettingDefinitions
 from a2c_smcp.utils.url import check_url
 
@@ -32,6 +33,7 @@ class Options:
     require_subscribe: bool
     start: bool
     start_timeout: float
+    dialect: str = "auto"
     redis: str | None = None
     redis_prefix: str = SettingDefinitions.redis_prefix
     secrets: Secrets = field(default_factory=Secrets)
@@ -47,7 +49,7 @@ class Options:
     @property
     def headers(self) -> dict[str, str]:
         """The headers that carry the key."""
-        return {self.api_key_header: self.api_key} if self.api_key is not None else {}
+        return headers_with(self.api_key, self.api_key_header)
 
     async def reach(self, client: AsyncSMCPAgentClient | SMCPComputerClient, transports: list[str]) -> None:
         """Connect a client to the Server, over one of these transports, without joining an office."""
@@ -55,7 +57,7 @@ class Options:
             self.url or "",
             office_id=self.office,
             headers=self.headers,
-            auth=self.headers or None,
+            auth=auth_with(self.api_key, self.api_key_header) or None,
             transports=transports,
         )
 

@@ -7,11 +7,14 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from a2c_smcp.cli.doctor.credentials import check_admission
+from a2c_smcp.cli.doctor.credentials import WRONG_VERSION, check_admission
 from a2c_smcp.cli.doctor.engineio_client import PATH, Answer, Line, session
 from a2c_smcp.cli.doctor.findings import Report
+from a2c_smcp.cli.doctor.gateway import check_gateway
 from a2c_smcp.cli.doctor.options import Address, Options
 from a2c_smcp.cli.doctor.reachability import Trust, dial
+from a2c_smcp.errors import VersionRefusedError
+from a2c_smcp.protocol.terms import Terms, terms_of, version_refusal
 from a2c_smcp.utils.text import printable
 
 SLOW = 1.0
@@ -46,7 +49,7 @@ async def check_server(options: Options, report: Report) -> None:
         return
     try:
         async with session(options.headers, ca_file=options.ca_file) as http:
-            clock, passes = await _speak(Line.to(url, http), report)
+            clock, passes = await _speak(url, http, terms_of(options.dialect), report)
     except (aiohttp.ClientError, TimeoutError, ValueError) as error:
         report.fail(
             f"the program at this address does not answer HTTP requests: {str(error) or type(error).__name__}",
@@ -56,7 +59,10 @@ async def check_server(options: Options, report: Report) -> None:
         return
     if passes is not None:
         report.now("checking the key")
-        await check_admission(options, report, passes, is_clock_wrong=clock is not None and abs(clock) > LEEWAY)
+        is_clock_wrong = clock is not None and abs(clock) > LEEWAY
+        if await check_admission(options, report, passes, is_clock_wrong=is_clock_wrong):
+            report.now("checking the gateway for MCP hosts")
+            await check_gateway(options, report)
 
 
 def _look_at(url: str, place: Address, options: Options, report: Report) -> None:
@@ -70,11 +76,22 @@ def _look_at(url: str, place: Address, options: Options, report: Report) -> None
         report.warn("the key is sent unencrypted", "configure TLS on the Server, and use https://")
 
 
-async def _speak(line: Line, report: Report) -> tuple[float | None, list[str] | None]:
+async def _speak(
+    url: str, http: aiohttp.ClientSession, terms: Terms, report: Report
+) -> tuple[float | None, list[str] | None]:
     """The difference of the clocks, and the transports that work; None if it is not a Server."""
+    line = Line.to(url, http, terms)
     # Long-polling first: a plain HTTP answer has a status and headers that identify a proxy or another program. A
     # WebSocket that fails says little.
     answer = await line.greet()
+    demanded = answer.demands
+    if demanded is not None and (others := terms.demanded(demanded)) is not None:
+        line = Line.to(url, http, others)
+        answer = await line.greet()
+    if answer.demands is not None:
+        named = {"code": VersionRefusedError.code, "server_version": answer.demands}
+        report.fail(printable(version_refusal(named, terms, "").message, 300), WRONG_VERSION)
+        return answer.clock, None
     if answer.sid is None:
         report.fail(*await _why_no_session(line, answer))
         return answer.clock, None
@@ -86,7 +103,11 @@ async def _speak(line: Line, report: Report) -> tuple[float | None, list[str] | 
         report.ok(told)
     passes = await _try_websocket(line, answer, report)
     _compare_clocks(answer.clock, report)
-    return answer.clock, passes
+    if demanded is None:
+        return answer.clock, passes
+    report.ok(f"the Server demands A2C-SMCP {printable(demanded, 40)}")
+    # Only over long-polling does it tell a client which version to use.
+    return answer.clock, ["polling", *(each for each in passes if each != "polling")]
 
 
 async def _try_websocket(line: Line, answer: Answer, report: Report) -> list[str]:

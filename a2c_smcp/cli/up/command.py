@@ -95,6 +95,7 @@ def up(
     from a2c_smcp.utils.logger import configure_logging
 
     office_id, computer = office or new_office(), name or socket.gethostname()
+    key = key_from(api_key)
     _check_names(office_id, computer)
     files = _configs(config, with_my_config)
     configure_logging("warning", "human")
@@ -116,7 +117,7 @@ def up(
             host=host,
             port=listener.getsockname()[1],
             office=office_id,
-            api_key=key_from(api_key) or new_key(),
+            api_key=key or new_key(),
             computer=computer,
             folder=str(folder.resolve() if folder is not None else _copy_sample(here)),
             is_sample=folder is None,
@@ -124,6 +125,7 @@ def up(
             configs=tuple(map(str, files)),
             input_values=values,
             allow_all=allow_all,
+            is_new=office is None or key is None,
         )
         run_until_done(run(plan, listener, tour=tour))
 

@@ -38,6 +38,8 @@ class Plan:
     """What the Server's process needs to take over the listening socket; see `utils.system.sockets`."""
     input_values: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
     allow_all: bool = False
+    is_new: bool = False
+    """Whether the office or the key is made for this run: the next one has others."""
 
     @property
     def url(self) -> str:

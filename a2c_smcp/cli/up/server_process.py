@@ -13,7 +13,7 @@ from a2c_smcp.protocol.answers import read_object
 from a2c_smcp.protocol.office import Move
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.registry import MemoryRegistry
-from a2c_smcp.server.serving import serve
+from a2c_smcp.server.serving import LOOPBACK, serve
 from a2c_smcp.server.settings import ServerSettings
 from a2c_smcp.utils.system.sockets import take_over
 
@@ -102,6 +102,9 @@ def main(plan: Plan, reports: Reports) -> None:
     """Serve until a signal arrives."""
     registry = WatchedRegistry(plan.office, reports)
     settings = ServerSettings.load({"host": plan.host, "port": plan.port, "api_key": plan.api_key, "grace": GRACE})
+    # No proxy is expected here, so no host of MCP has a reason to send another name than that of this machine.
+    if settings.is_local and settings.mcp_allowed_hosts is None:
+        settings = settings.model_copy(update={"mcp_allowed_hosts": ",".join(LOOPBACK)})
     serve(
         settings,
         settings.auth_provider(),

@@ -20,6 +20,7 @@ from a2c_smcp.cli.views import escape
 from a2c_smcp.computer.types import ServerState
 from a2c_smcp.utils.system.terminals import quote_program, set_variables
 from a2c_smcp.utils.text import printable
+from a2c_smcp.utils.url import gateway_url
 
 FEWEST_EVENTS = 3
 FRAME_LINES = 3
@@ -103,6 +104,13 @@ def how_to_attach(plan: Plan) -> list[RenderableType]:
         _command(set_variables({"A2C_API_KEY": plan.api_key})),
         *(_command(f"{program} agent {what}") for what in ("tools", "desktop", "finder")),
     ]
+    lines += [
+        Text("Or use the office from an MCP host, such as Claude, Cursor, VS Code or Codex:", "bold"),
+        _command(f"{program} mcp install cursor"),
+        _command(gateway_url(plan.url, plan.office)),
+    ]
+    if plan.is_new:
+        lines.append(Text("The next start has another office and key, unless --office and --api-key set them.", "dim"))
     if (elsewhere := plan.url_elsewhere) is not None:
         lines.append(Text(f"On another machine, use A2C_URL={elsewhere}", "dim"))
     else:
@@ -116,6 +124,7 @@ def what_next(*, stays: bool) -> Text:
     lines = [
         ("up ~/Documents", "serves your own documents"),
         ("up --with-my-config", "adds the MCP servers of Claude, Cursor or VS Code"),
+        ("mcp install --help", "makes Claude, Cursor, VS Code or Codex use an office"),
     ]
     if not stays:
         lines.insert(0, ("up", "runs until Ctrl-C, and shows how to connect an Agent"))

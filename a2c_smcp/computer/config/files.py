@@ -400,8 +400,11 @@ def _misplaced(where: jsonc.Path, data: Mapping[str, Any]) -> str | None:
 
 
 def _option(option: Any) -> Any:
-    """An option, which may have a label for people."""
-    return cast("dict[str, Any]", option).get("value") if isinstance(option, dict) else option
+    """An option without what other hosts add, such as a description."""
+    if not isinstance(option, dict):
+        return option
+    given = cast("dict[str, Any]", option)
+    return {key: given.get(key) for key in ("label", "value")} if given.get("label") else given.get("value")
 
 
 def _meant(name: str, value: Any, servers: str) -> str:

@@ -41,12 +41,11 @@ def environment_names(prefix: str, input_id: str, server: str | None = None, too
     for count in range(3, 0, -1):
         if not all(parts[:count]):
             continue
-        name = (prefix + "_".join(parts[:count])).upper()
-        yield name
-        # A shell cannot set a variable with other characters, such as the hyphen of an input `api-key`.
-        plain = re.sub(r"[^A-Z0-9_]", "_", name)
-        if plain != name:
-            yield plain
+        name = prefix + "_".join(parts[:count])
+        # A shell cannot set a variable with other characters, such as the hyphen of an input `api-key`. The first
+        # spelling is that of other implementations, which keep the case of the id.
+        kept, upper = re.sub(r"[^A-Za-z0-9_]", "_", name), name.upper()
+        yield from dict.fromkeys((kept, upper, re.sub(r"[^A-Z0-9_]", "_", upper)))
 
 
 def from_environment(prefix: str, input_id: str, server: str | None = None, tool: str | None = None) -> str | None:

@@ -124,8 +124,8 @@ class InputResolver:
             raise InputMissing(f"there is no input {input_id}")
         value = from_environment(self._prefix, input_id, server, tool)
         if value is not None:
-            if isinstance(wanted, MCPServerPickStringInput) and value not in wanted.options:
-                options = ", ".join(wanted.options)
+            if isinstance(wanted, MCPServerPickStringInput) and value not in wanted.labels:
+                options = ", ".join(wanted.labels)
                 raise InputMissing(
                     f"input {input_id}: its value in the environment is not one of its options, {options}"
                 )

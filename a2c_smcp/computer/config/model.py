@@ -30,6 +30,8 @@ from a2c_smcp.computer.config import vrl_syntax
 from a2c_smcp.computer.config.oauth import OAuthParameters, RemoteParameters
 from a2c_smcp.computer.config.secrets import hide, replace_secrets
 from a2c_smcp.computer.config.source import Origin
+from a2c_smcp.utils.bundle_id import bundle_id as derived_id
+from a2c_smcp.utils.bundle_id import is_bundle_id, normalized
 from a2c_smcp.utils.url import OF_MCP_SERVERS, check_url
 
 READ_ONLY = "read-only"
@@ -206,6 +208,8 @@ class BaseServerConfig(_Model):
 
     name: Annotated[str, Field(min_length=1, max_length=256)]
     """Its name; in a file, its key."""
+    bundle_id: str | None = None
+    """Its identity for Agents: ASCII letters, digits, `-` and `_`, without `__`. Derived from its name if not set."""
     disabled: bool = False
     """Do not start it, and do not offer its tools."""
     forbidden_tools: list[str] = []
@@ -245,12 +249,28 @@ class BaseServerConfig(_Model):
             raise ValueError("control characters are not allowed")
         return value
 
+    @field_validator("bundle_id")
+    @classmethod
+    def _valid_id(cls, value: str | None) -> str | None:
+        if value is not None and not is_bundle_id(value):
+            raise ValueError("must be ASCII letters, digits, - and _, without __")
+        return value
+
     @field_validator("vrl")
     @classmethod
     def _valid_script(cls, value: str | None) -> str | None:
         if value is not None:
             vrl_syntax.check(value)
         return value
+
+    @property
+    def identity(self) -> str:
+        """Its `bundle_id`, or the one that every implementation derives for it."""
+        if self.bundle_id is not None:
+            return self.bundle_id
+        server = _server(self)
+        # Most names give an id without the parameters, which take longer to dump.
+        return normalized(self.name) or derived_id(self.name, server.type, server.server_parameters.model_dump())
 
     @property
     def kept_level(self) -> LogLevel | None:
@@ -278,6 +298,7 @@ class BaseServerConfig(_Model):
     def shown(self) -> dict[str, Any]:
         """The configuration without secrets, in the shapes of the protocol."""
         shown = self.model_dump(mode="json", exclude={"log_level"})  # the protocol does not have it
+        shown["bundle_id"] = self.identity
         shown["server_parameters"] = replace_secrets(shown["server_parameters"], hide)
         for meta in (shown["default_tool_meta"], *shown["tool_meta"].values()):
             if meta is not None and meta["auto_apply"] == READ_ONLY:
@@ -380,19 +401,48 @@ class MCPServerPromptStringInput(_Input):
     """It is not shown while it is typed, nor anywhere else; `--keyring` remembers it."""
 
 
+class PickOption(_Model):
+    """An option that a person sees under another name."""
+
+    label: _Text
+    """What a person sees."""
+    value: _Text
+    """The value."""
+
+
+def _to_option(value: Any) -> str | PickOption:
+    # Not left to pydantic, which would report a mistake for each of the two forms.
+    if isinstance(value, str | PickOption):
+        return value
+    if isinstance(value, Mapping):
+        given = cast("Mapping[str, Any]", value)
+        if set(given) == {"label", "value"} and all(isinstance(each, str) and each for each in given.values()):
+            return PickOption(label=given["label"], value=given["value"])
+    raise ValueError("must be text, or an object of a label and a value")
+
+
+_Option = Annotated[str | PickOption, BeforeValidator(_to_option)]
+
+
 class MCPServerPickStringInput(_Input):
     """A value a person picks."""
 
     type: Literal["pickString"] = "pickString"
     """A person picks it."""
-    options: Annotated[list[str], Field(min_length=1)]
-    """The values to choose from."""
+    options: Annotated[list[_Option], Field(min_length=1)]
+    """The values to choose from: texts, or objects `{"label": …, "value": …}` whose label is shown."""
     default: str | None = None
     """The value if no option is picked; one of the options."""
 
+    @property
+    def labels(self) -> dict[str, str]:
+        """What a person sees of each value, by the value."""
+        pairs = [(each, each) if isinstance(each, str) else (each.value, each.label) for each in self.options]
+        return dict(pairs)
+
     @model_validator(mode="after")
     def _default_is_an_option(self) -> MCPServerPickStringInput:
-        if self.default is not None and self.default not in self.options:
+        if self.default is not None and self.default not in self.labels:
             raise ValueError(f"default {self.default!r} is not among the options")
         return self
 

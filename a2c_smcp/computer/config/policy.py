@@ -26,6 +26,8 @@ class Policy:
     """For a server that does not read its standard input; then it counts as ended."""
     noise_bytes: int = 10_000_000
     """Of standard output without an MCP message, after which a server counts as ended."""
+    list_timeout: float = 10.0
+    """For all pages of the prompts, or of the resource templates, of a server."""
     list_pause: float = 0.1
     """Between two readings of a list that keeps changing."""
     restart: bool = True

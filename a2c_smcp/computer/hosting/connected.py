@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import anyio
 import mcp_types as types
+import orjson
 from mcp.client.subscriptions import (
     PromptsListChanged,
     ResourcesListChanged,
@@ -33,7 +34,7 @@ from a2c_smcp.computer.mcp.client import Connection
 from a2c_smcp.computer.mcp.conversation import OnProgress, is_closed
 from a2c_smcp.computer.mcp.failures import in_words
 from a2c_smcp.computer.mcp.questions import Asker
-from a2c_smcp.computer.mcp.transports.watched_http import is_demand
+from a2c_smcp.computer.mcp.transports.watched_http import is_demand, is_without_session
 from a2c_smcp.errors import ToolFailedError
 from a2c_smcp.utils.backoff import Backoff
 from a2c_smcp.utils.results import CallToolResult
@@ -43,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 PROGRESS_PAUSE = 1.0
 """Seconds between two log lines about the progress of a call; the last one is always written."""
-MAX_MESSAGE = 20_000
+MAX_MESSAGE = MAX_DATA = 20_000
 """Characters of an error of a server that are passed on."""
 MAX_PROGRESS = 300
 """Characters that are logged of a server's message about the progress."""
@@ -53,6 +54,10 @@ AudienceT = TypeVar("AudienceT", bound=Audience)
 
 class ServerGone(ToolFailedError):
     """The MCP server ended, or is not ready."""
+
+
+class SessionEnded(ServerGone):
+    """The MCP server does not know the session any more: it rejected the call, and nothing was executed."""
 
 
 class ConnectedServer(Generic[AudienceT]):
@@ -80,9 +85,9 @@ class ConnectedServer(Generic[AudienceT]):
         self.view = show(self._watch)
         capabilities = self.session.server_capabilities
         prompts = capabilities.prompts if capabilities is not None else None
-        self.prompts = KeptList[dict[str, Any]](
+        self.prompts = KeptList(
             "prompts",
-            self.session.all_prompts,
+            lambda: self.session.all_prompts(policy.list_timeout),
             Notes(name, redact),
             is_offered=prompts is not None,
             is_told=prompts is not None and bool(prompts.list_changed),
@@ -93,6 +98,8 @@ class ConnectedServer(Generic[AudienceT]):
 
     async def run(self) -> None:
         """Keep tools and resources current and check that the server lives, until this is cancelled."""
+        if self.prompts.is_offered:
+            self.view.prompts_changed()
         async with anyio.create_task_group() as tasks:
             # Siblings in one group: if one of them breaks, all end, and with them the connection. A server whose tools
             # are not kept current, or whose health is not checked, must not look ready.
@@ -109,7 +116,7 @@ class ConnectedServer(Generic[AudienceT]):
             case ToolsListChanged():
                 self._tools.outdate()
             case PromptsListChanged():
-                self.prompts.outdate()
+                self._outdate_prompts()
             case ResourcesListChanged():
                 self._watch.outdate()
             case ResourceUpdated(uri):
@@ -122,10 +129,17 @@ class ConnectedServer(Generic[AudienceT]):
         self._log_level = level
         self._has_new_level.set()
 
+    async def finish_calls(self, patience: float) -> None:
+        """Wait until no call is running, for so many seconds."""
+        with anyio.move_on_after(patience):
+            await self._health.is_idle.wait()
+
     def close(self) -> None:
         """The connection has ended."""
         self._watch.close()
         self.view.close()
+        if self.prompts.is_offered:
+            self.view.prompts_changed()
 
     async def call_tool(
         self,
@@ -140,6 +154,7 @@ class ConnectedServer(Generic[AudienceT]):
         Its progress goes to the log and to `on_progress`, questions of the server to `asker`.
 
         Raises:
+            SessionEnded: the server needs a new session for the call.
             ServerGone: the server ended during the call.
             LoginNeededError, LoginRefusedError: the call needs a login, or another one.
             ToolFailedError: the server rejected the call, or answered something that is no result; its words are kept.
@@ -154,13 +169,16 @@ class ConnectedServer(Generic[AudienceT]):
             is_lost = self._link.lost.done() and demand is not None and demand.challenge.status == 401
             if demand is not None and (is_lost or is_demand(error)):
                 raise demand.error(self._name) from None
+            if is_without_session(error):
+                raise SessionEnded(f"MCP server {self._name} ended the session before the call") from None
             # Servers use the code of `CONNECTION_CLOSED` for errors of their own, so it may mean nothing. A ping finds
             # out; only if the connection did end, the call fails with that reason.
             if error.code == types.CONNECTION_CLOSED:
                 self._link.doubt()
                 if is_closed(error) and (loss := await self._describe_loss()):
                     raise ServerGone(loss) from None
-            raise ToolFailedError(self._redact(error.message, MAX_MESSAGE), details={"mcp_code": error.code}) from None
+            message = self._redact(error.message, MAX_MESSAGE)
+            raise ToolFailedError(message, details={"mcp_error": self._shown(error, message)}) from None
         # The session writes these messages itself, but with parts of the server's answer, which may contain a secret.
         except ToolFailedError as error:
             raise ToolFailedError(self._redact(error.message, MAX_MESSAGE)) from None
@@ -168,6 +186,21 @@ class ConnectedServer(Generic[AudienceT]):
             self._health.call_ends(call)
 
     # -------------------------------------------------------------------------------------------------------- internals
+
+    def _shown(self, error: MCPError, message: str) -> dict[str, Any]:
+        """An error of the server without secrets. Data that is long, or has a secret, is left out."""
+        shown: dict[str, Any] = {"code": error.code, "message": message}
+        try:
+            data = orjson.dumps(error.error.data).decode()
+        except TypeError:  # nested too deeply, or a number that JSON does not have
+            return shown
+        if error.error.data is not None and self._redact(data, MAX_DATA) == data:
+            shown["data"] = error.error.data
+        return shown
+
+    def _outdate_prompts(self) -> None:
+        if self.prompts.outdate():
+            self.view.prompts_changed()
 
     async def _listen(self) -> None:
         """Listen for changes of the lists, as of 2026-07-28, unless the server does not know that."""
@@ -181,7 +214,7 @@ class ConnectedServer(Generic[AudienceT]):
         # What changed before the subscription was open, or in a gap, was not announced: read the lists again.
         def on_open(_: types.SubscriptionFilter) -> None:
             self._tools.outdate()
-            self.prompts.outdate()
+            self._outdate_prompts()
             self._watch.outdate()
 
         def on_end(problem: Exception | None) -> None:

@@ -24,14 +24,20 @@ class Health:
         self._link = connection.link
         self._policy = policy
         self._calls: dict[object, float] = {}
+        self.is_idle = asyncio.Event()
+        """Set while no call is running."""
+        self.is_idle.set()
 
     def call_begins(self, call: object) -> None:
         """The server works on a call, and may be too busy to answer a ping."""
         self._calls[call] = time.monotonic()
+        self.is_idle.clear()
 
     def call_ends(self, call: object) -> None:
         """The call has ended."""
         del self._calls[call]
+        if not self._calls:
+            self.is_idle.set()
 
     async def watch(self) -> None:
         """Ping the server when it has been silent for long; at once when the transport has a doubt."""

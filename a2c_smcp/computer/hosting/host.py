@@ -92,7 +92,7 @@ class Host(Generic[AudienceT]):
         return {name: owner.connected.session for name, owner in self._owners.items() if owner.connected is not None}
 
     @property
-    def prompts(self) -> dict[str, KeptList[dict[str, Any]]]:
+    def prompts(self) -> dict[str, KeptList]:
         """The prompts of the servers that are ready and have any, in configuration order."""
         return {
             name: owner.connected.prompts

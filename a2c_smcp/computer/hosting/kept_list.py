@@ -5,31 +5,28 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Generic, TypeVar
+from typing import Any
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from a2c_smcp.computer.hosting.notes import Notes
+from a2c_smcp.computer.mcp.listing import WrittenList
 
 logger = logging.getLogger(__name__)
 
-SECONDS = 10.0
-"""Time limit for all pages of the list."""
 STALE_AFTER = 5.0
-"""Seconds after which the list of a server that announces no changes is read again."""
-
-T = TypeVar("T")
+"""Seconds after which a list is read again if the server announces no changes, or could not send all of it in time."""
 
 
-class KeptList(Generic[T]):
-    """`read` gives the list, and what is wrong with it, which becomes `notes`. Requests at the same time share one
-    reading. `is_told`: the server announces changes of the list."""
+class KeptList:
+    """`read` gives the list, and what is wrong with it, which becomes `notes`; it must end by itself. Requests at the
+    same time share one reading. `is_told`: the server announces changes of the list."""
 
     def __init__(
         self,
         what: str,
-        read: Callable[[], Awaitable[tuple[list[T], list[str]]]],
+        read: Callable[[], Awaitable[WrittenList]],
         notes: Notes,
         *,
         is_offered: bool,
@@ -41,13 +38,12 @@ class KeptList(Generic[T]):
         self._what = what
         self._ask = read
         self._is_told = is_told
-        self._reading: asyncio.Task[list[T]] | None = None
-        """The newest list, or the task that reads it. It ends by itself: with an answer, in time, or with the
-        connection."""
-        self._readings: set[asyncio.Task[list[T]]] = set()
+        self._reading: asyncio.Task[WrittenList] | None = None
+        """The newest list, or the task that reads it."""
+        self._readings: set[asyncio.Task[WrittenList]] = set()
         self._read_at = 0.0
 
-    async def listed(self) -> list[T]:
+    async def listed(self) -> list[dict[str, Any]]:
         """The whole list; empty for a server without one.
 
         Raises:
@@ -56,38 +52,45 @@ class KeptList(Generic[T]):
         """
         if not self.is_offered:
             return []
-        now = asyncio.get_running_loop().time()
         reading = self._reading
-        # Without announcements the list may change at any time. A few seconds of reuse are enough for an Agent that
-        # reads page after page, or a person who types.
-        is_old = not self._is_told and now - self._read_at > STALE_AFTER
-        if reading is None or (reading.done() and (is_old or reading.exception() is not None)):
+        if reading is None or (reading.done() and self._is_old(reading)):
             reading = self._reading = asyncio.create_task(self._read(), name=self._what)
             self._readings.add(reading)  # the event loop keeps only weak references to tasks
             reading.add_done_callback(self._end)
-            self._read_at = now
-        return await asyncio.shield(reading)  # a request that is cancelled must not cancel it for the others
+        # A request that is cancelled must not cancel the reading for the others.
+        return (await asyncio.shield(reading)).items
 
-    def outdate(self) -> None:
-        """The list may have changed: the next request reads it again."""
+    def outdate(self) -> bool:
+        """The list may have changed: the next request reads it again. Returns whether it was read since the last
+        change."""
         # A reading that still runs is not cancelled: the requests that wait for it get its list. `_readings` keeps the
         # task alive.
-        self._reading = None
+        was_read, self._reading = self._reading is not None, None
+        return was_read
 
-    def _end(self, reading: asyncio.Task[list[T]]) -> None:
+    def _is_old(self, reading: asyncio.Task[WrittenList]) -> bool:
+        if reading.cancelled() or reading.exception() is not None:
+            return True
+        # Without announcements the list may change at any time. A few seconds of reuse are enough for an Agent that
+        # reads page after page, or a person who types.
+        is_kept = self._is_told and reading.result().is_whole
+        return not is_kept and asyncio.get_running_loop().time() - self._read_at > STALE_AFTER
+
+    def _end(self, reading: asyncio.Task[WrittenList]) -> None:
         self._readings.discard(reading)
         if not reading.cancelled() and reading.exception() is not None:
             logger.debug("no %s: %s", self._what, reading.exception())
 
-    async def _read(self) -> list[T]:
+    async def _read(self) -> WrittenList:
         try:
-            async with asyncio.timeout(SECONDS):
-                found, problems = await self._ask()
+            found = await self._ask()
         except MCPError as error:
             # A capability does not tell everything: `resources` stands for resources and templates, and a server
             # without templates may reject the request.
-            if error.code == types.METHOD_NOT_FOUND:
-                return []
-            raise
-        self.notes.replace(problems)
+            if error.code != types.METHOD_NOT_FOUND:
+                raise
+            found = WrittenList([], [])
+        else:
+            self.notes.replace(found.problems)
+        self._read_at = asyncio.get_running_loop().time()
         return found

@@ -22,7 +22,7 @@ from mcp.client.subscriptions import ServerEvent, ToolsListChanged
 from a2c_smcp.computer.config.model import BaseServerConfig
 from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.config.secrets import Redact
-from a2c_smcp.computer.hosting.connected import AudienceT, ConnectedServer, ServerGone
+from a2c_smcp.computer.hosting.connected import AudienceT, ConnectedServer, ServerGone, SessionEnded
 from a2c_smcp.computer.hosting.restarts import Restarts
 from a2c_smcp.computer.hosting.status import ServerState, ServerStatus
 from a2c_smcp.computer.hosting.tool_list import ToolList
@@ -41,6 +41,9 @@ from a2c_smcp.utils.results import CallToolResult
 from a2c_smcp.utils.system.terminals import quote
 
 logger = logging.getLogger(__name__)
+
+FINISH_SECONDS = 1.0
+"""For a server that has ended a session to answer the requests in it."""
 
 Resolve: TypeAlias = Callable[[BaseServerConfig], Awaitable[dict[str, Any]]]
 """Fills the placeholders in a server's parameters."""
@@ -101,10 +104,14 @@ class Owner(Generic[AudienceT]):
         # Set with the first outcome of a start, ready or not. Restarts happen in the background: booting waits for each
         # server once, not until a broken one has used up its restarts.
         self._settled = asyncio.Event()
+        self._changed = asyncio.Event()
+        """Set with the next change of the state, and then replaced."""
         self._state = ServerState.DISABLED if config.disabled else ServerState.STOPPED
         self._since = datetime.now(UTC)
         self._reason: str | None = None
         self._restarts = 0
+        self._renews_session = False
+        """Whether the server is connected to again only because it wants a new session."""
 
     # ----------------------------------------------------------------------------------------------------------- asking
 
@@ -117,6 +124,14 @@ class Owner(Generic[AudienceT]):
     def state(self) -> ServerState:
         """The state of the server."""
         return self._state
+
+    @property
+    def is_coming(self) -> bool:
+        """Whether the server, which is not ready, may be soon."""
+        # One that waits for a restart does not count: it may fail again, and a call would wait in vain. A server that
+        # wants a new session works.
+        is_renewing = self._state is ServerState.RESTARTING and self._renews_session
+        return self._state is ServerState.STARTING or is_renewing
 
     @property
     def obstacle(self) -> str | None:
@@ -204,13 +219,37 @@ class Owner(Generic[AudienceT]):
             LoginNeededError, LoginRefusedError: the call needs a login, or another one.
             ToolFailedError: the server rejected the call, or answered something that is no result; its words are kept.
         """
-        if self._connected is None:
+        connected, restarts = self._connected, self._restarts
+        if connected is None and self._renews_session:
+            connected = await self._next_connection(None, restarts)
+        if connected is None:
             raise ServerGone(f"MCP server {self.name} {self.obstacle}")
         try:
-            return await self._connected.call_tool(tool, arguments, label, on_progress, asker)
+            try:
+                return await connected.call_tool(tool, arguments, label, on_progress, asker)
+            except SessionEnded:
+                # A server that was restarted, or that got the login of another client, wants a new session. The call
+                # has not begun, so it can go there.
+                connected = await self._next_connection(connected, restarts + 1)
+                return await connected.call_tool(tool, arguments, label, on_progress, asker)
         except (LoginNeededError, LoginRefusedError):
             self._report_demand()
             raise
+
+    async def _next_connection(
+        self, last: ConnectedServer[AudienceT] | None, restarts: int
+    ) -> ConnectedServer[AudienceT]:
+        """The connection after `last`, which is there after so many restarts.
+
+        Raises:
+            ServerGone: it needs more, because an attempt to connect failed, or the server is stopped.
+        """
+        while self._connected is None or self._connected is last:
+            is_coming = self._state in (ServerState.READY, ServerState.RESTARTING) and self._restarts <= restarts
+            if not is_coming:
+                raise ServerGone(f"MCP server {self.name} {self.obstacle}")
+            await self._changed.wait()
+        return self._connected
 
     def _report_demand(self) -> None:
         """Tell the owner once what a call lacks. A server that rejects all requests waits, and reports that itself."""
@@ -363,6 +402,7 @@ class Owner(Generic[AudienceT]):
                     redact=self._redact,
                     log_level=self.config.kept_level,
                 )
+                self._renews_session = False
                 helpers.start_soon(connected.run)
                 self._become(ServerState.READY)
                 if not is_first:  # the log has why it was not
@@ -376,6 +416,10 @@ class Owner(Generic[AudienceT]):
                     self._become(ServerState.WAITING_FOR_LOGIN, ending.reason)
                 elif self._stop.is_set() or ending.pause is None:
                     self._become(ServerState.STOPPING, ending.reason)
+                elif self._renews_session:
+                    # The server rejects the calls that it has not begun, and they can be made again. It would not be
+                    # known which ones these are if the connection were closed first.
+                    await connected.finish_calls(FINISH_SECONDS)
                 helpers.cancel_scope.cancel()
         except CannotStart as error:
             return Ending(self._redact(str(error), MAX_WORDS))
@@ -385,6 +429,7 @@ class Owner(Generic[AudienceT]):
             # Closing a connection may fail, too, when its server is gone. The reason is known by then, and an error of
             # the closing would only hide it.
             if ending is None:
+                self._renews_session = False
                 reason = str(error) if isinstance(error, ConnectionFailed) else explain(error)
                 ending = self._end(reason, restarts.next(lasted=time.monotonic() - started))
         finally:
@@ -397,6 +442,7 @@ class Owner(Generic[AudienceT]):
         if link.demand is not None and link.demand.challenge.status == 401:
             self._forget()
             return Ending(self._asking(link.demand), demand=link.demand)
+        self._renews_session = link.needs_session
         return self._end(reason, restarts.next(lasted))
 
     def _end(self, reason: str, pause: float | None) -> Ending:
@@ -442,4 +488,6 @@ class Owner(Generic[AudienceT]):
             self._since = datetime.now(UTC)
         # Also for the same state with another reason: a server that restarts again and again shows why each time.
         self._state, self._reason = state, reason
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
         self._on_change(self)

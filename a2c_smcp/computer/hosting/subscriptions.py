@@ -43,6 +43,15 @@ class Audience(Protocol):
         """The content of a resource changed."""
         ...
 
+    def templates_changed(self) -> None:
+        """The list of templates may have changed since it was read."""
+        ...
+
+    def prompts_changed(self) -> None:
+        """The list of prompts may have changed since it was read; also called when the server begins or ends to offer
+        prompts."""
+        ...
+
     def watch(self, uris: Iterable[str], state: Watched) -> None:
         """Changes of these resources are announced from now on, will be soon, or are not."""
         ...

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from mcp.shared.exceptions import MCPError
 
@@ -15,11 +14,12 @@ from a2c_smcp.computer.mcp.session import Session
 _HOST = re.compile(r"dpe://([^/?#{}]+)(?=[/?#{]|$)")
 
 
-class Templates(KeptList[dict[str, Any]]):
+class Templates(KeptList):
     """The templates as the server wrote them. `is_told`: the server announces changes of the list."""
 
-    def __init__(self, session: Session, notes: Notes, *, is_offered: bool, is_told: bool) -> None:
-        super().__init__("resource templates", session.all_templates, notes, is_offered=is_offered, is_told=is_told)
+    def __init__(self, session: Session, seconds: float, notes: Notes, *, is_offered: bool, is_told: bool) -> None:
+        what = "resource templates"
+        super().__init__(what, lambda: session.all_templates(seconds), notes, is_offered=is_offered, is_told=is_told)
 
     async def hosts(self) -> frozenset[str]:
         """The hosts of `dpe://` templates, in lower case; none where they cannot be read."""

@@ -49,6 +49,7 @@ class ResourceWatch:
         """Whether the server offers subscriptions."""
         self.templates = Templates(
             session,
+            policy.list_timeout,
             Notes(server, redact),
             is_offered=self.has_resources,
             is_told=resources is not None and bool(resources.list_changed),
@@ -59,17 +60,22 @@ class ResourceWatch:
         """Why the resources cannot be listed."""
         self._stale = asyncio.Event()
         self._listed = asyncio.Event()
+        self._current = asyncio.Event()
+        """Set while the list contains every change that the server announced, or cannot be read."""
         self._running = asyncio.Event()
         self._shown: dict[str, None] = {}
-        """The windows and documents of the newest list."""
+        """The windows, documents and skills of the newest list."""
         self._wanted: frozenset[str] = frozenset()
         """The resources whose changes are wanted beside those."""
         self._audience: Audience | None = None
         self._subscriptions: Subscriptions | None = None
 
     def outdate(self) -> None:
-        """The list of resources may have changed."""
-        self.templates.outdate()
+        """The lists of resources and templates may have changed."""
+        # MCP has one notification for both.
+        if self.templates.outdate() and self._audience is not None:
+            self._audience.templates_changed()
+        self._current.clear()
         self._stale.set()
 
     def want_again(self, uris: Iterable[str]) -> None:
@@ -81,6 +87,7 @@ class ResourceWatch:
         self._audience = audience
         if not self.has_resources:
             self._listed.set()
+            self._current.set()
             return
         backoff = self._backoff()
         if self.session.is_modern:
@@ -97,7 +104,10 @@ class ResourceWatch:
             while True:
                 await self._stale.wait()
                 self._stale.clear()
-                if await self._list(audience):
+                is_listed = await self._list(audience)
+                if not self._stale.is_set():  # no change was announced meanwhile
+                    self._current.set()
+                if is_listed:
                     backoff.reset()
                 else:
                     self._stale.set()
@@ -110,6 +120,10 @@ class ResourceWatch:
         """Wait until the server has listed its resources for the first time, or failed to."""
         await self._listed.wait()
 
+    async def wait_current(self) -> None:
+        """Wait until the list has been read after the last change that the server announced, or could not be read."""
+        await self._current.wait()
+
     async def list_again(self) -> None:
         """Read the list again, unless the server announces its changes."""
         if not self.announces_updates and self.has_resources and self._audience is not None:
@@ -118,6 +132,7 @@ class ResourceWatch:
     def close(self) -> None:
         """The connection has ended: nothing more is listed, and nothing more announced."""
         self._listed.set()
+        self._current.set()
         self._running.set()
         subscriptions, self._subscriptions = self._subscriptions, None
         if subscriptions is not None:
@@ -171,11 +186,11 @@ class ResourceWatch:
         self._aim()
 
     def _watch(self, listing: Listing) -> None:
-        """Have the server announce the changes of the windows and documents in its list."""
+        """Have the server announce the changes of the windows, documents and skills in its list."""
         if self._subscriptions is None:
             return
         if self.announces_updates:
-            shown = dict.fromkeys((*listing.windows, *listing.documents))
+            shown = dict.fromkeys((*listing.windows, *listing.documents, *listing.skills))
             if shown != self._shown:
                 self._shown = shown
             self._aim()

@@ -45,6 +45,8 @@ logger = logging.getLogger(__name__)
 
 SHOWN_WIDTH = 500
 """Characters that are kept of a line that a server wrote."""
+MAX_SESSIONS = 3
+"""Attempts at a handshake whose session the server ends. A login that another process replaces ends one each time."""
 
 ReadTools: TypeAlias = Callable[[Session], Awaitable[frozenset[str]]]
 """Reads the tools of a new connection and returns their names."""
@@ -99,8 +101,8 @@ class MCPClient(ABC):
     async def connect(self, parameters: dict[str, Any], read_tools: ReadTools) -> AsyncGenerator[Connection]:
         """Open a connection for as long as the block runs, with its handshake done and its tools read.
 
-        The handshake may end a connection and ask for another of a different version; that happens here, and the block
-        sees only the last one.
+        The handshake may end a connection and ask for another of a different version, and the server may end the
+        session of a handshake; another one is opened here, and the block sees only the last one.
 
         Raises:
             CannotStart: another attempt would fail too.
@@ -109,8 +111,9 @@ class MCPClient(ABC):
         """
         # The block runs inside this generator, at `yield`, so its exceptions arrive here too. `is_open` tells them from
         # failures to connect: only the latter may lead to another attempt, and the block must never run twice.
-        is_open = False
+        is_open, sessions = False, 0
         while not is_open:
+            sessions += 1
             link = self._link = Link()
             # The lines explain a failure, so those of an earlier attempt must not appear beside its reason.
             self.stderr.clear()
@@ -127,7 +130,8 @@ class MCPClient(ABC):
             except Exception as error:  # of any transport, handshake or server
                 if not is_open and link.demand is not None:
                     raise LoginNeeded(link.demand) from None
-                if is_open or not self._handshake.fail():
+                is_outdated = link.needs_session and sessions < MAX_SESSIONS
+                if is_open or not (is_outdated or self._handshake.fail()):
                     raise ConnectionFailed(explain(error, link)) from error
             finally:
                 # A task that still waits for the end of this connection gets one. If there is a reason already, it
@@ -163,6 +167,8 @@ class MCPClient(ABC):
             with anyio.fail_after(self._policy.start_timeout):
                 await self._handshake.shake(session)
                 tools = await read_tools(session)
+            if link.lost.done():  # a list that cannot be read is no failure, but the reason for it may be one
+                raise ConnectionFailed(link.lost.result())
             return await self._handshake.is_settled(session, link, tools)
         except Exception as error:
             # The reason must be known before the connection is closed: from then on, the transport would report the

@@ -42,6 +42,8 @@ Send: TypeAlias = Callable[[Message, Mapping[str, str] | None], None]
 asks a question waits for the answer anyway. It raises `ConnectionError` once the connection has ended."""
 OnNotice: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 """Called with the method and the parameters of a notification. Must not wait."""
+OnLog: TypeAlias = Callable[[Mapping[str, Any], RequestId | None], None]
+"""Called with the parameters of a log message, and our request in answer to which it arrived. Must not wait."""
 Ready: TypeAlias = Callable[[], Awaitable[None]]
 """Waits until the transport accepts another question."""
 OnProgress: TypeAlias = Callable[[float, float | None, str | None], None]
@@ -94,6 +96,8 @@ class Conversation(Dispatcher[TransportContext]):
         self._send = send
         self._ready = ready
         self._on_notice = on_notice
+        self.on_log: OnLog | None = None
+        """Gets log messages besides `on_notice`."""
         self._questions: dict[RequestId, _Question] = {}
         self._orders: dict[RequestId, _Order] = {}
         self._number = 0
@@ -152,6 +156,7 @@ class Conversation(Dispatcher[TransportContext]):
         """
         # The id of the request is also its progress token, so that one table serves answers and progress.
         number = self._next_number(options.get("request_id"))
+        key = coerce_request_id(number)
         message: Message = {"jsonrpc": "2.0", "id": number, "method": method}
         if on_progress is not None:
             given = dict(params or {})
@@ -161,13 +166,16 @@ class Conversation(Dispatcher[TransportContext]):
             message["params"] = params
         seconds = options.get("timeout")
         if self._ready is not None:
-            seconds = await _wait_for_turn(self._ready, method, seconds)
+            if seconds is None:  # the usual case, without the cost of a timeout: a tool call has its own further up
+                await self._ready()
+            else:
+                seconds = await _wait_for_turn(self._ready, method, seconds)
         # Registered before it is sent: a transport in the same process may deliver the answer during `_send`.
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._questions[coerce_request_id(number)] = _Question(answer, on_progress, owner)
+        self._questions[key] = _Question(answer, on_progress, owner)
         try:
             self._hand_over(message, options.get("headers"))
-            if seconds is None:  # the usual case, without the cost of a timeout: a tool call has its own further up
+            if seconds is None:
                 return await answer
             async with asyncio.timeout(seconds):
                 return await answer
@@ -178,7 +186,7 @@ class Conversation(Dispatcher[TransportContext]):
             self._call_off(number, "caller cancelled", options)
             raise
         finally:
-            self._questions.pop(coerce_request_id(number), None)
+            self._questions.pop(key, None)
             # An error that arrives in the moment in which the caller is cancelled is never awaited. Reading it here
             # keeps asyncio from logging it as an exception that was never retrieved.
             if answer.done() and not answer.cancelled():
@@ -236,7 +244,7 @@ class Conversation(Dispatcher[TransportContext]):
                 if "id" in message:
                     self._take_order(message["id"], method, params, origin)
                 else:
-                    self._take_notice(method, params)
+                    self._take_notice(method, params, origin)
                 return True
             if "result" in message or "error" in message:
                 self._take_answer(message)
@@ -305,13 +313,15 @@ class Conversation(Dispatcher[TransportContext]):
         else:
             question.answer.set_exception(MCPError(code=INTERNAL_ERROR, message="the server's answer is no object"))
 
-    def _take_notice(self, method: str, params: Mapping[str, Any]) -> None:
+    def _take_notice(self, method: str, params: Mapping[str, Any], origin: RequestId | None) -> None:
         if method == "notifications/progress":
             self._report_progress(params)
         elif method == "notifications/cancelled":
             number = params.get("requestId")
             if _is_id(number) and (order := self._orders.get(number)) is not None:
                 order.task.cancel()
+        elif method == "notifications/message" and self.on_log is not None:
+            self.on_log(params, origin)
         # The session of the library takes the events of its subscriptions here (2026-07-28). All other notifications
         # are ours.
         if not run_notify_intercept(self._intercept, method, params):
@@ -394,7 +404,7 @@ class _Context(DispatchContext[TransportContext]):
         """Do nothing: this Computer reports no progress to a server."""
 
 
-async def _wait_for_turn(ready: Ready, method: str, seconds: float | None) -> float | None:
+async def _wait_for_turn(ready: Ready, method: str, seconds: float) -> float:
     """Wait until the transport accepts a question; returns the seconds that remain for its answer.
 
     Raises:
@@ -406,4 +416,4 @@ async def _wait_for_turn(ready: Ready, method: str, seconds: float | None) -> fl
             await ready()
     except TimeoutError:
         raise MCPError(code=REQUEST_TIMEOUT, message=f"Request {method!r} timed out") from None
-    return None if seconds is None else max(seconds - (time.monotonic() - started), 0.0)
+    return max(seconds - (time.monotonic() - started), 0.0)

@@ -1,4 +1,5 @@
-"""Questions of a server before 2026-07-28, which sends them as requests during a call: which call asks them.
+"""Questions of a server before 2026-07-28, which sends them as requests during a call: which call asks them. And which
+call a log message belongs to.
 
 The request does not name the call. Over streamable HTTP, it arrives in the answer to the call's own request. Over the
 other transports, only the calls that are running can be looked at.
@@ -42,14 +43,14 @@ class Elicitation:
     ) -> types.ElicitResult | types.ErrorData:
         """Answer the server's request `number`: let a call ask the question, or report it if it is rejected."""
         while (found := self._find_asker(number)) is not None:
-            asker, is_sure = found
-            if not asker.admit(is_sure):
+            asker, others = found
+            if not asker.admit(is_sure=not others):
                 asker.end()
                 break
             if isinstance(question, Rejected):
                 asker.reject(str(question))
                 return types.ErrorData(code=types.INVALID_PARAMS, message=f"rejected: the server {question}")
-            answers = await asker.ask({"question": question})
+            answers = await asker.ask({"question": question}, others)
             if answers is not None:
                 answer = answers["question"]
                 return types.ElicitResult(action=answer["action"], content=answer.get("content"))
@@ -59,12 +60,23 @@ class Elicitation:
         await asyncio.sleep(DECLINE_PAUSE)
         return types.ElicitResult(action="decline")
 
-    def _find_asker(self, number: types.RequestId) -> tuple[Asker, bool] | None:
-        """The call that is to ask, and whether the question is certainly its own; None if nobody can be asked."""
+    def caller(self, origin: types.RequestId | None) -> Asker | None:
+        """The call that a notification belongs to; None if that is not known, or nobody may hear it.
+
+        `origin` is our request in answer to which it arrived. Without one, it may belong to any running call: if they
+        have the same party, it does not matter to which.
+        """
+        if origin is not None:
+            owner = self._conversation.owner_of(origin)
+            return next((asker for asker in self._askers if asker is owner), None)
+        return self._askers[-1] if len({asker.party for asker in self._askers}) == 1 else None
+
+    def _find_asker(self, number: types.RequestId) -> tuple[Asker, list[Asker]] | None:
+        """The call that is to ask, and the others whose question it may be; None if nobody can be asked."""
         origin = self._conversation.origin_of(number)
         if origin is not None:
             owner = self._conversation.owner_of(origin)
             own = next((asker for asker in self._askers if asker is owner), None)
-            return (own, True) if own is not None and own.readiness else None
+            return (own, []) if own is not None and own.readiness else None
         asker = whom_to_ask(self._askers)
-        return None if asker is None else (asker, len(self._askers) == 1)
+        return None if asker is None else (asker, [other for other in self._askers if other is not asker])

@@ -105,7 +105,7 @@ class Handshake:
             self._way = Way.INITIALIZE_ONLY
             logger.info("MCP server %s does not list its resources in time; it is not asked again", self._server)
         except MCPError as error:
-            has_ended = is_closed(error)
+            has_ended = is_closed(error) or link.lost.done()
             if has_ended and self._way is Way.INITIALIZE:
                 raise  # it ended while it listed its resources: not because of the question
         link.hint = hint  # the transport took the rejected question for a failure: it explains no later one

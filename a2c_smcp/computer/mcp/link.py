@@ -22,6 +22,8 @@ class Link:
         self.demand: Demand | None = None
         """The login that the server demands, if it rejected a request for the lack of one."""
         self.pid: int | None = None
+        self.needs_session = False
+        """Whether the connection ended because the server wants a new session. It does nothing in the old one."""
 
     def lose(self, reason: str) -> None:
         """The connection has ended; the first reason counts."""

@@ -11,10 +11,12 @@ import mcp_types as types
 from pydantic import PrivateAttr
 
 from a2c_smcp.utils.dpe_uri import parse_dpe_uri
-from a2c_smcp.utils.window_uri import WindowURI
+from a2c_smcp.utils.window_uri import MAX_PRIORITY, WindowURI
 
 MAX_PROBLEMS = 20
 """Problems of a list that are told one by one."""
+MAX_SKILLS = 200
+"""Skills of one server."""
 MAX_SHOWN = 40
 """Characters of a name that are shown."""
 
@@ -67,13 +69,29 @@ class ListedTool(types.Tool):
         return self
 
 
+class WrittenList(NamedTuple):
+    """A list of prompts or resource templates, as the server wrote them."""
+
+    items: list[dict[str, Any]]
+    problems: list[str]
+    """What is wrong with those that are left out."""
+    is_whole: bool = True
+    """False when the time was up before the last page."""
+
+
+class Placement(NamedTuple):
+    """Where a window is shown."""
+
+    priority: int
+    fullscreen: bool
+
+
 class ListedWindow(NamedTuple):
     """What the list says about a window."""
 
     name: str
     description: str | None
-    priority: int
-    fullscreen: bool
+    placement: Placement
 
 
 class ListedDocument(NamedTuple):
@@ -98,20 +116,22 @@ class Listing:
     """Windows and documents with an invalid address, and what is wrong with it."""
     hosts: set[str] = field(default_factory=set[str])
     """The hosts of all `dpe://` addresses, in lower case."""
+    skills: dict[str, None] = field(default_factory=dict[str, None])
+    """The addresses of the first skills: each is that of a `SKILL.md`."""
 
     def add(self, resource: types.Resource) -> None:
         """Sort in a resource. If two have the same address, the first one counts."""
         try:
-            self._add(resource.uri, resource.name, resource.description)
+            self._add(resource)
         except ValueError as error:
             self.skipped[resource.uri] = str(error)
             # A window with an invalid address is not shown, and can still be read by exactly this address.
             self.others.add(resource.uri)
 
-    def _add(self, uri: str, name: str, description: str | None) -> None:
+    def _add(self, resource: types.Resource) -> None:
+        uri, name, description = resource.uri, resource.name, resource.description
         if uri.startswith("window://"):
-            window = WindowURI(uri)
-            self.windows.setdefault(uri, ListedWindow(name, description, window.priority or 0, bool(window.fullscreen)))
+            self.windows.setdefault(uri, ListedWindow(name, description, placement_of(resource)))
             return
         if uri.startswith("dpe://"):
             address = parse_dpe_uri(uri)
@@ -121,7 +141,38 @@ class Listing:
             if address.level == 1:
                 self.documents.setdefault(uri, ListedDocument(name, description, host, address.doc_ref or ""))
                 return
+        if uri.startswith("skill://") and uri.endswith("/SKILL.md") and len(self.skills) < MAX_SKILLS:
+            self.skills.setdefault(uri)
         self.others.add(uri)
+
+
+def placement_of(resource: types.Resource) -> Placement:
+    """The place of a window: as its address says, else as its annotations do.
+
+    Raises:
+        ValueError: the address is invalid.
+    """
+    address = WindowURI(resource.uri)
+    priority, fullscreen = address.priority, address.fullscreen
+    if priority is None and resource.annotations is not None:
+        priority = round(MAX_PRIORITY * (resource.annotations.priority or 0))
+    if fullscreen is None:
+        fullscreen = (resource.meta or {}).get("fullscreen") is True
+    return Placement(priority or 0, fullscreen)
+
+
+def with_valid_priority(data: Any) -> Any:
+    """A resource as its server wrote it, without a priority that is no number from 0 to 1: it counts as 0, and does not
+    cost the server its resource."""
+    written = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
+    annotations = written.get("annotations")
+    if not isinstance(annotations, dict) or "priority" not in annotations:
+        return cast("Any", data)
+    given = cast("dict[str, Any]", annotations)
+    priority = given["priority"]
+    if type(priority) in (int, float) and 0 <= priority <= 1:
+        return cast("Any", data)
+    return {**written, "annotations": {key: value for key, value in given.items() if key != "priority"}}
 
 
 def is_on_show(uri: str) -> bool:

@@ -64,13 +64,18 @@ class Asker(Protocol):
         """End the call, because of one question too many."""
         ...
 
-    async def ask(self, questions: Questions) -> Answers | None:
+    async def ask(self, questions: Questions, others: Sequence[Asker] = ()) -> Answers | None:
         """Ask, and wait for the answers, which fit the questions. Without an answer in time, they are declines. None
-        if the call ended before the questions were asked."""
+        if the call ended before the questions were asked. `others` are the calls whose questions they may be instead.
+        """
         ...
 
     def reject(self, reason: str) -> None:
         """Report a question that was rejected."""
+        ...
+
+    def log(self, level: str, data: Any, name: str | None) -> None:
+        """Take a log message that the server wrote during the call; `name` is that of its logger. Must not wait."""
         ...
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping
-from typing import Any, TypeVar, cast
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from typing import Annotated, Any, TypeVar, cast
 
 import anyio
 import mcp_types as types
@@ -22,12 +22,13 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_NAME_HEADER, encode_header_value
 from mcp.shared.transport_context import TransportContext
 from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
 from a2c_smcp.computer.config.model import LogLevel
 from a2c_smcp.computer.mcp.conversation import CLOSED, Conversation, OnProgress, is_closed
 from a2c_smcp.computer.mcp.elicitation import Elicitation
-from a2c_smcp.computer.mcp.listing import ListedTool, Problems
+from a2c_smcp.computer.mcp.listing import ListedTool, Problems, WrittenList, with_valid_priority
+from a2c_smcp.computer.mcp.messages import LEVELS
 from a2c_smcp.computer.mcp.parsing import MAX_LEVELS, flaw, is_too_deep
 from a2c_smcp.computer.mcp.questions import ELICITATION, Answers, Asker, Questions, Rejected, declined, read_question
 from a2c_smcp.computer.mcp.rounds import TASKS, Rounds
@@ -51,7 +52,7 @@ _OF_A_CALL = frozenset(("tools/call", "tasks/get", "tasks/update"))
 """The requests that a tool call consists of."""
 
 _tools = TypeAdapter(ListedTool)
-_resources = TypeAdapter(types.Resource)
+_resources = TypeAdapter[types.Resource](Annotated[types.Resource, BeforeValidator(with_valid_priority)])
 _templates = TypeAdapter(types.ResourceTemplate)
 _prompts = TypeAdapter(types.Prompt)
 
@@ -65,8 +66,9 @@ class Session(ClientSession):
         self._conversation = conversation
         self._elicitation = Elicitation(conversation)
         self._schemas: dict[str, OutputSchema] = {}
-        self._log_level: LogLevel | None = None
-        """The level that each request carries (2026-07-28)."""
+        self._kept_level: LogLevel | None = None
+        """The level from which log messages are kept, and reach the caller of a tool."""
+        conversation.on_log = self._on_log
 
     @property
     def heard_at(self) -> float:
@@ -84,8 +86,8 @@ class Session(ClientSession):
         Raises:
             MCPError: the server answered with an error, or the connection is closed.
         """
-        if self.is_modern:
-            self._log_level = level
+        self._kept_level = level
+        if self.is_modern:  # each request carries it
             return
         # Earlier versions have no way to ask for none. The messages that arrive all the same are not kept.
         capabilities = self.server_capabilities
@@ -192,33 +194,40 @@ class Session(ClientSession):
         found = [data for data in listed if _read(_resources, data, Problems("resource")) is not None]
         return found, after if isinstance(after, str) and after else None
 
-    async def all_templates(self) -> tuple[list[dict[str, Any]], list[str]]:
-        """All pages of the list of resource templates, as the server wrote them, and what is wrong with those that are
-        left out.
+    async def all_templates(self, seconds: float) -> WrittenList:
+        """The pages of the list of resource templates that arrive within `seconds`.
+
+        Raises:
+            MCPError: the server answered with an error, or the connection is closed.
+            TimeoutError: no page arrives in time.
+        """
+        method = "resources/templates/list"
+        return await self._all(method, "resourceTemplates", _templates, "resource template", seconds)
+
+    async def all_prompts(self, seconds: float) -> WrittenList:
+        """The pages of the list of prompts that arrive within `seconds`.
+
+        Raises:
+            MCPError: the server answered with an error, or the connection is closed.
+            TimeoutError: no page arrives in time.
+        """
+        return await self._all("prompts/list", "prompts", _prompts, "prompt", seconds)
+
+    async def fill_prompt(
+        self, name: str, arguments: Mapping[str, str] | None, answers: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """The messages of a prompt, as the server wrote them. With `answers`, which are none at first, it may ask
+        questions instead (`input_required`); they are not checked.
 
         Raises:
             MCPError: the server answered with an error, or the connection is closed.
         """
-        return await self._all("resources/templates/list", "resourceTemplates", _templates, "resource template")
-
-    async def all_prompts(self) -> tuple[list[dict[str, Any]], list[str]]:
-        """All pages of the list of prompts, as the server wrote them, and what is wrong with those that are left out.
-
-        Raises:
-            MCPError: the server answered with an error, or the connection is closed.
-        """
-        return await self._all("prompts/list", "prompts", _prompts, "prompt")
-
-    async def fill_prompt(self, name: str, arguments: Mapping[str, str] | None) -> dict[str, Any]:
-        """The messages of a prompt, as the server wrote them.
-
-        Raises:
-            MCPError: the server answered with an error, or the connection is closed.
-        """
-        params: dict[str, Any] = {"name": name}
+        params: dict[str, Any] = {"name": name, **(answers or {})}
         if arguments:
             params["arguments"] = dict(arguments)
         answer = await self._ask_once("prompts/get", params)
+        if answers is not None and answer.get("resultType") == "input_required":
+            return answer
         # Checked by hand, not parsed into models: the messages go to the Agent as the server wrote them.
         messages = answer.get("messages")
         if not isinstance(messages, list) or not all(isinstance(each, dict) for each in cast("list[Any]", messages)):
@@ -298,19 +307,28 @@ class Session(ClientSession):
                 answers.append(error.code)
         return answers == [types.INVALID_REQUEST, None]
 
-    async def _all(
-        self, method: str, key: str, shape: TypeAdapter[Any], what: str
-    ) -> tuple[list[dict[str, Any]], list[str]]:
-        """The well-formed items of all pages of a list, at most `MAX_LISTED`, and what is wrong with the others."""
+    async def _all(self, method: str, key: str, shape: TypeAdapter[Any], what: str, seconds: float) -> WrittenList:
+        """The well-formed items of the pages that arrive in time, of at most `MAX_LISTED` items."""
         found: list[dict[str, Any]] = []
         problems = Problems(what)
-        async with contextlib.aclosing(self._pages(method, key)) as pages:
-            async for page in pages:
-                found += [data for data in page if _read(shape, data, problems) is not None]
-                if len(found) > MAX_LISTED:
-                    problems.add(f"it lists more than {MAX_LISTED} {what}s; the others are left out")
-                    break
-        return found[:MAX_LISTED], problems.notes
+        try:
+            async with asyncio.timeout(seconds), contextlib.aclosing(self._pages(method, key)) as pages:
+                async for page in pages:
+                    for data in page:
+                        if len(found) + len(problems) == MAX_LISTED:
+                            problems.add(f"it lists more than {MAX_LISTED} {what}s; the others are left out")
+                            return WrittenList(found, problems.notes)
+                        if _read(shape, data, problems) is not None:
+                            found.append(data)
+        except TimeoutError:
+            if not found:
+                raise TimeoutError(f"it did not answer {method} within {seconds:g} s") from None
+            # A server may have thousands of small pages, or pages without end. An error would hide those that arrived.
+            problems.add(
+                f"its list of {what}s took more than {seconds:g} s; those after the first {len(found)} are left out"
+            )
+            return WrittenList(found, problems.notes, is_whole=False)
+        return WrittenList(found, problems.notes)
 
     async def _pages(self, method: str, key: str, seconds: float | None = None) -> AsyncGenerator[list[Any]]:
         """The pages of a list; each may take `seconds`."""
@@ -336,7 +354,8 @@ class Session(ClientSession):
         while True:
             try:
                 # A copy: it is stamped, and may be sent again.
-                raw = await self._ask_once("tools/call", dict(params), on_progress, owner=asker)
+                raw = await self._ask("tools/call", dict(params), on_progress, owner=asker)
+                _check_levels("tools/call", raw)
                 if raw.get("resultType", "complete") == "complete":
                     return raw
                 rounds = rounds or self._rounds(on_progress, asker)
@@ -370,6 +389,15 @@ class Session(ClientSession):
         finally:
             asking.cancel()
             ending.cancel()
+
+    def _on_log(self, params: Mapping[str, Any], origin: types.RequestId | None) -> None:
+        """A log message: the caller of the tool gets it, if the server writes it during a call."""
+        # Servers before 2026-07-28 may ignore the level that they were asked for, or send messages unasked.
+        level, name = params.get("level"), params.get("logger")
+        if self._kept_level is None or level not in LEVELS or LEVELS.index(level) < LEVELS.index(self._kept_level):
+            return
+        if (caller := self._elicitation.caller(origin)) is not None:
+            caller.log(level, params.get("data"), name if isinstance(name, str) else None)
 
     async def _on_elicitation(
         self, context: ClientRequestContext, params: types.ElicitRequestParams
@@ -409,38 +437,37 @@ class Session(ClientSession):
 
     # -------------------------------------------------------------------------------------------------------- internals
 
-    async def _ask(
+    # Not `async`, which would be another coroutine in the stack of every call.
+    def _ask(
         self,
         method: str,
         params: dict[str, Any],
         on_progress: OnProgress | None = None,
         *,
         owner: object = None,
-    ) -> dict[str, Any]:
-        params = _with_meta(params, types.LOG_LEVEL_META_KEY, self._log_level)
+    ) -> Awaitable[dict[str, Any]]:
+        if self._kept_level is not None and self.is_modern:
+            params = _with_meta(params, types.LOG_LEVEL_META_KEY, self._kept_level)
         # Not in other requests: a task that starts during a call inherits the trace, and may outlive the call.
-        if method in _OF_A_CALL:
-            params = _with_meta(params, TRACEPARENT, traceparent_of_call())
+        if method in _OF_A_CALL and (traceparent := traceparent_of_call()) is not None:
+            params = _with_meta(params, TRACEPARENT, traceparent)
         data: dict[str, Any] = {"method": method, "params": params}
         options: CallOptions = {}
         # In 2026-07-28 every request carries the version and the capabilities of the client, and over HTTP also headers
         # with the method and the name of the tool. Earlier versions agree on the capabilities once, in the handshake.
         self._stamp(data, options)
         _name_task(method, params, options)
-        return await self._conversation.ask(method, data["params"], options, on_progress, owner)
+        return self._conversation.ask(method, data["params"], options, on_progress, owner)
 
     async def _ask_once(
         self,
         method: str,
         params: dict[str, Any],
         on_progress: OnProgress | None = None,
-        owner: Asker | None = None,
     ) -> dict[str, Any]:
         """Ask for an answer that is passed on as a whole, unlike a list."""
-        answer = await self._ask(method, params, on_progress, owner=owner)
-        if is_too_deep(answer):
-            problem = f"the MCP server's answer to {method} is nested more than {MAX_LEVELS} levels deep"
-            raise MCPError(code=types.INTERNAL_ERROR, message=problem)
+        answer = await self._ask(method, params, on_progress)
+        _check_levels(method, answer)
         return answer
 
     def _ask_in_vain(self, method: str, params: dict[str, Any]) -> None:
@@ -451,10 +478,14 @@ class Session(ClientSession):
         self._conversation.ask_in_vain(method, data["params"], options)
 
 
-def _with_meta(params: dict[str, Any], key: str, value: str | None) -> dict[str, Any]:
-    """The params of a request with a value in their `_meta`, if there is one."""
-    if value is None:
-        return params
+def _check_levels(method: str, answer: dict[str, Any]) -> None:
+    if is_too_deep(answer):
+        problem = f"the MCP server's answer to {method} is nested more than {MAX_LEVELS} levels deep"
+        raise MCPError(code=types.INTERNAL_ERROR, message=problem)
+
+
+def _with_meta(params: dict[str, Any], key: str, value: str) -> dict[str, Any]:
+    """The params of a request with a value in their `_meta`."""
     meta: dict[str, Any] = params.get("_meta") or {}
     return {**params, "_meta": {**meta, key: value}}
 

@@ -13,7 +13,15 @@ import weakref
 from enum import Enum
 from typing import Protocol
 
-from a2c_smcp.smcp import UPDATE_CONFIG_EVENT, UPDATE_DESKTOP_EVENT, UPDATE_FINDER_EVENT, UPDATE_TOOL_LIST_EVENT
+from a2c_smcp.smcp import (
+    UPDATE_CONFIG_EVENT,
+    UPDATE_DESKTOP_EVENT,
+    UPDATE_FINDER_EVENT,
+    UPDATE_PROMPTS_EVENT,
+    UPDATE_RESOURCES_EVENT,
+    UPDATE_SKILLS_EVENT,
+    UPDATE_TOOL_LIST_EVENT,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -28,13 +36,17 @@ class Change(Enum):
     CONFIG = UPDATE_CONFIG_EVENT
     WINDOWS = UPDATE_DESKTOP_EVENT
     DOCUMENTS = UPDATE_FINDER_EVENT
+    RESOURCES = UPDATE_RESOURCES_EVENT
+    """The list of resources of any scheme, or of templates."""
+    PROMPTS = UPDATE_PROMPTS_EVENT
+    SKILLS = UPDATE_SKILLS_EVENT
 
 
 class Client(Protocol):
     """The connection to a Server."""
 
     async def emit_update(self, event: str) -> bool:
-        """Send an update; False, and nothing is sent, while it is in no office."""
+        """Send an update; False, and nothing is sent, while it is in no office, or its Server does not relay it."""
         ...
 
     async def emit_update_resource(self, uri: str, mcp_server: str) -> bool:

@@ -70,8 +70,9 @@ class Asking:
         try:
             async with asyncio.timeout(SECONDS):
                 return await asked
-        except TimeoutError:
-            raise TimedOutError(f"MCP server {server} did not answer within {SECONDS:g} s") from None
+        except TimeoutError as error:
+            words = str(error) or f"it did not answer within {SECONDS:g} s"  # a list has a limit of its own
+            raise TimedOutError(f"MCP server {server}: {words}", details={"mcp_server": server}) from None
         except MCPError as error:
             words = presentable_text(error.message, self.redact)
             details = {**presentable(error.data, self.redact), "mcp_server": server}

@@ -10,18 +10,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from a2c_smcp.computer.config.secrets import Redact
-from a2c_smcp.computer.mcp.questions import Answers, InvalidAnswer, Questions, cancelled, declined
+from a2c_smcp.computer.mcp.questions import Answers, Asker, InvalidAnswer, Questions, Rejected, cancelled, declined
 from a2c_smcp.computer.offer import outcomes
 from a2c_smcp.computer.offer.confirmation import Caller, CallToConfirm, Confirmation, ConfirmCallback
-from a2c_smcp.computer.offer.history import History, ToolCallRecord
+from a2c_smcp.computer.offer.history import EndedCall, History
 from a2c_smcp.computer.offer.manager import MCPServerManager
 from a2c_smcp.computer.offer.parking import Parked, Parking
-from a2c_smcp.computer.offer.progress import ProgressRate, SendProgress
+from a2c_smcp.computer.offer.progress import SILENT, Listener, ReportRate
 from a2c_smcp.computer.offer.running import Call, CancelReason, Turn
 from a2c_smcp.computer.offer.tools import Entry
 from a2c_smcp.computer.offer.vrl import RUN_SECONDS, Transformer
@@ -32,12 +32,12 @@ from a2c_smcp.errors import (
     ToolDisabledError,
     ToolFailedError,
     ToolNotFoundError,
-    ToolTimedOutError,
 )
 from a2c_smcp.smcp import TOOL_CALL_EVENT
 from a2c_smcp.utils.failures import log_failure
 from a2c_smcp.utils.result_meta import A2C_VRL_TRANSFORMED, REJECTED_QUESTIONS
 from a2c_smcp.utils.results import CallToolResult, to_wire
+from a2c_smcp.utils.text import one_line
 
 logger = logging.getLogger(__name__)
 
@@ -48,8 +48,13 @@ VRL_GRACE = 2.0
 result still arrives."""
 ABANDONED_SECONDS = 10.0
 """Seconds that a tool has to finish after its question expired: nobody waits for its result."""
+LONGEST_PRINCIPAL = 100
+"""Characters of the name of a user in the log."""
 
 OURSELVES = Caller()
+
+_Id: TypeAlias = tuple[str, str, str]
+"""What a request names a call by: its office, its Agent and its `req_id`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +77,12 @@ class ToolCalls:
         self._redact = redact
         self._calls: set[Call] = set()
         """The calls that run or wait for a person."""
-        self._by_id: dict[tuple[Caller, str], Call] = {}
+        self._by_id: dict[_Id, Call] = {}
         """Those that a request can lead to."""
         self._parking = Parking[Call](self._abandon)
-        self._progress = ProgressRate(redact)
+        self._sharing: set[asyncio.Task[None]] = set()
+        """Those that wait for the answer to the question of another call. They end with their call or that question."""
+        self._rate = ReportRate(redact)
         self._transformer = Transformer()
 
     async def execute(
@@ -86,7 +93,7 @@ class ToolCalls:
         timeout: float | None,
         caller: Caller = OURSELVES,
         *,
-        send_progress: SendProgress | None = None,
+        listener: Listener = SILENT,
         continuation: Continuation | None = None,
     ) -> CallToolResult:
         """Run a call to its result, or to a question of its MCP server. A request with the caller, id, tool and
@@ -95,14 +102,14 @@ class ToolCalls:
 
         With a `continuation`, the call that asked the question goes on.
         """
-        held = call = self._by_id.get((caller, req_id))
+        held = call = self._by_id.get(_id_of(caller, req_id))
         if continuation is not None:
             call = self._parking.find(continuation.request_state, caller, tool, parameters)
             if call is None:
                 return _rejected(req_id, "request_state: unknown, used or expired; call the tool again without it")
         if held is not None and (held is not call or (held.tool, held.parameters) != (tool, parameters)):
             return _rejected(req_id, f"req_id: {req_id!r} belongs to another call, which has not ended")
-        turn = Turn(req_id, send_progress, self._progress)
+        turn = Turn(req_id, listener, self._rate)
         if call is None:
             call = self._start(turn, tool, parameters, timeout, caller)
         elif (parked := self._parking.of(call)) is not None and call.turn.result is not None:
@@ -111,20 +118,6 @@ class ToolCalls:
                 given = continuation.input_responses
             if (result := self._continue(parked, turn, timeout, given)) is not None:
                 return result
-        return await self._wait(call)
-
-    def _start(self, turn: Turn, tool: str, parameters: dict[str, Any], timeout: float | None, caller: Caller) -> Call:
-        deadline = None if timeout is None else time.monotonic() + timeout
-        call = Call(self._ask, caller, tool, parameters, timeout, deadline, turn)
-        call.task = asyncio.create_task(self._run(call), name=f"call {turn.req_id}")
-        # A callback of the task, not a `finally` inside of it: a task that is cancelled before its first step never
-        # runs its code, and would stay in the table.
-        call.task.add_done_callback(lambda _: self._give_up(call))
-        self._calls.add(call)
-        self._by_id[caller, turn.req_id] = call
-        return call
-
-    async def _wait(self, call: Call) -> CallToolResult:
         turn = call.turn
         try:
             return await turn.wait()
@@ -132,6 +125,17 @@ class ToolCalls:
             # Several requests may wait for one call. The last one that is cancelled cancels it.
             if not turn.is_wanted:
                 self._stop(call, "agent_cancelled")
+
+    def _start(self, turn: Turn, tool: str, parameters: dict[str, Any], timeout: float | None, caller: Caller) -> Call:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        call = Call(self._ask, self._share, caller, tool, parameters, timeout, deadline, turn)
+        call.task = asyncio.create_task(self._run(call), name=f"call {turn.req_id}")
+        # A callback of the task, not a `finally` inside of it: a task that is cancelled before its first step never
+        # runs its code, and would stay in the table.
+        call.task.add_done_callback(lambda _: self._give_up(call))
+        self._calls.add(call)
+        self._by_id[_id_of(caller, turn.req_id)] = call
+        return call
 
     def cancel(self, req_id: str, caller: Caller | None = None) -> bool:
         """Cancel a call of one caller, or of any, that is running or waits for a person; whether there was one."""
@@ -171,28 +175,33 @@ class ToolCalls:
     def _unlist(self, call: Call) -> None:
         """No request leads to this call any more."""
         self._parking.forget(call)
-        key = call.caller, call.turn.req_id
+        key = _id_of(call.caller, call.turn.req_id)
         if self._by_id.get(key) is call:  # after a question expired, its Agent may have made another call with this id
             del self._by_id[key]
 
     # -------------------------------------------------------------------------------------------------------- questions
 
-    async def _ask(self, call: Call, questions: Questions) -> Answers | None:
+    async def _ask(self, call: Call, questions: Questions, others: Sequence[Asker]) -> Answers | None:
         """Let a call wait until its caller answers; without an answer in time, the questions are declined."""
+        try:
+            return await self._ask_person(call, questions, others)
+        except Rejected as rejection:
+            call.reject(str(rejection))
+            return declined(questions)
+
+    async def _ask_person(self, call: Call, questions: Questions, others: Sequence[Asker] = ()) -> Answers | None:
         async with call.asking:  # a server may ask several questions at once: one is asked after another
             if not call.readiness:
                 return None
             parked = self._parking.of(call)
             is_new = parked is None
-            if parked is not None:
+            if parked is None:
+                parked = self._parking.park(call, questions, others)
+            else:
                 # The server took its question back and asks another, before the Agent answered. No request waits for
                 # the new one: the Agent gets it when it answers the old one.
-                self._parking.ask_again(parked, "the question before was taken back; this is another one", questions)
-            else:
-                parked = self._parking.park(call, questions)
-                if isinstance(parked, str):
-                    call.reject(parked)
-                    return declined(questions)
+                problem = "the question before was taken back; this is another one"
+                self._parking.ask_again(parked, problem, questions, others)
             # The time that a person needs does not count for the tool.
             parked.remaining = call.remaining()
             call.set_timeout(None)
@@ -208,9 +217,45 @@ class ToolCalls:
         """End the turn of a call with its question."""
         logger.info("%s of %s asks a question", call.tool, call.server, extra={"req_id": call.turn.req_id})
         turn = call.turn
-        await turn.finish_progress()
+        if turn.reports is not None:
+            await turn.reports.finish()
         if self._parking.of(call) is parked:  # the call may have ended meanwhile
             turn.settle(parked.result())
+
+    # A server before 2026-07-28 does not say which call asks. The question may be that of a call whose time is up,
+    # while a person reads it under another. The timeout cannot wait for that person: the Agent and the Server
+    # count it, too.
+    # Therefore the call ends its turn with the same question, and the first answer to either is the answer.
+    def _share(self, call: Call) -> bool:
+        """At the deadline of a call: let it wait for the answer to an open question that may be its own."""
+        original = self._parking.overheard_by(call)
+        if original is None or call.readiness < 2 or not call.admit(is_sure=False):
+            return False
+        turn = call.turn
+
+        async def wait() -> None:
+            try:
+                answers = await self._ask_person(call, original.questions)
+            except Rejected:
+                return
+            # Not if it expired, or the call was cancelled: the original may still be answered.
+            is_answered = answers is not None and not call.is_abandoned and call.cancel_reason is None
+            if is_answered and not original.answers.done():
+                original.answers.set_result(answers)
+
+        def end(sharing: asyncio.Task[None]) -> None:
+            self._sharing.discard(sharing)
+            if call.turn is turn and turn.result is None:  # the Agent did not get the question
+                call.set_timeout(0)
+
+        sharing = asyncio.create_task(wait(), name=f"shared question of call {turn.req_id}")
+        self._sharing.add(sharing)
+        sharing.add_done_callback(end)
+        # If it is answered under the other call, or taken back, the Agent has a question that needs no answer. Its next
+        # request continues the call.
+        original.answers.add_done_callback(lambda _: sharing.cancel())
+        call.set_timeout(None)
+        return True
 
     def _take_back(self, call: Call, parked: Parked[Call]) -> None:
         """The MCP server does not wait for the answer any more. The tool goes on, with the time that it had left."""
@@ -243,10 +288,10 @@ class ToolCalls:
         if call.task.done():
             self._forget(call)
             return call.task.result()
-        self._by_id.pop((call.caller, call.turn.req_id), None)
+        self._by_id.pop(_id_of(call.caller, call.turn.req_id), None)
         call.turn, call.timeout = turn, timeout
         call.set_timeout(timeout)
-        self._by_id[call.caller, turn.req_id] = call
+        self._by_id[_id_of(call.caller, turn.req_id)] = call
         return None
 
     def _abandon(self, call: Call) -> None:
@@ -273,7 +318,8 @@ class ToolCalls:
         if call.rejected:
             result.meta = {**(result.meta or {}), REJECTED_QUESTIONS: call.rejected}
         # The turn may have changed since the call began, and has none after a question that nobody answered.
-        await call.turn.finish_progress()
+        if (reports := call.turn.reports) is not None:
+            await reports.finish()
         parked = self._parking.of(call)
         if parked is not None and call.turn.result is None:
             self._parking.end(parked, None)
@@ -309,25 +355,18 @@ class ToolCalls:
         return outcomes.refused(refusal)
 
     async def _perform(self, call: Call) -> CallToolResult:
-        entry = await self._find(call)
+        entry = self._manager.book.entries.get(call.tool) or await self._find(call)
         call.server = entry.server
-        to_confirm = CallToConfirm(call.caller, call.deadline)
-        await self.confirmation.confirm(call.turn.req_id, call.tool, call.parameters, entry, to_confirm)
-        # A confirmation may take minutes. The owner confirmed this tool of this server as it was described then: if the
-        # configuration or the server has changed since, the confirmation does not apply.
-        if self._manager.book.find(call.tool) != entry:
-            raise ToolDisabledError(f"the tool {call.tool} was changed while it waited for confirmation")
+        if not entry.meta.auto_apply:
+            await self._confirm(call, entry)
         label = f"req_id={call.turn.req_id} {entry.server}/{entry.original_name}"
+        call.tool_begins()
         try:
-            async with asyncio.timeout(call.remaining()) as call.clock:
-                result = await self._manager.acall_tool(
-                    entry.server, entry.original_name, call.parameters, None, label, call.report, call
-                )
-        except TimeoutError:
-            limit = f"within {call.timeout:g} s" if call.timeout is not None else "after its question expired"
-            raise ToolTimedOutError(f"the tool {call.tool} did not finish {limit}") from None
+            result = await self._manager.acall_tool(
+                entry.server, entry.original_name, call.parameters, None, label, call.report, call
+            )
         finally:
-            call.is_over = True  # no question can belong to it any more
+            call.tool_ends()
         if result.is_error:
             result = outcomes.failed(result, self._redact)
         script = self._manager.script(entry.server)
@@ -359,6 +398,19 @@ class ToolCalls:
             except TimeoutError:
                 raise ToolFailedError(f"the MCP server of the tool {call.tool} is still starting") from None
 
+    async def _confirm(self, call: Call, entry: Entry) -> None:
+        """Return if the call may run.
+
+        Raises:
+            SMCPError: it may not.
+        """
+        to_confirm = CallToConfirm(call.caller, call.deadline)
+        await self.confirmation.confirm(call.turn.req_id, call.tool, call.parameters, entry, to_confirm)
+        # A confirmation may take minutes. The owner confirmed this tool of this server as it was described then: if the
+        # configuration or the server has changed since, the confirmation does not apply.
+        if await self._find(call) != entry:
+            raise ToolDisabledError(f"the tool {call.tool} was changed while it waited for confirmation")
+
     # A script may run on for `VRL_GRACE` after the call's timeout: the tool has done its work already, and a result
     # that is a little late is better than none.
     async def _transform(self, script: str, call: Call, result: CallToolResult) -> None:
@@ -375,28 +427,27 @@ class ToolCalls:
             return
         reason = call.cancel_reason or "computer_stopped"  # the event loop is being closed
         self._stop(call, reason)
-        call.turn.stop_progress()
+        if (reports := call.turn.reports) is not None:
+            reports.stop()
         self._record(call, "cancelled")
         call.turn.settle(outcomes.cancelled(reason))
 
     def _record(self, call: Call, error: str | None) -> None:
         """Record a call that ended."""
-        record = ToolCallRecord(
-            timestamp=call.started,
-            req_id=call.turn.req_id,
-            server=call.server,
-            tool=call.tool,
-            parameters=call.parameters,
-            timeout=call.timeout,
-            success=error is None,
-            error=error,
-        )
-        self._history.add(record)
+        req_id = call.turn.req_id
+        self._history.add(EndedCall(call.started, req_id, call.server, call.tool, call.parameters, call.timeout, error))
+        principal = call.caller.principal
+        user = f" for {one_line(principal, LONGEST_PRINCIPAL)}" if principal is not None else ""
         if error is None:
-            logger.info("%s of %s: ok", call.tool, call.server, extra={"req_id": call.turn.req_id})
+            logger.info("%s of %s%s: ok", call.tool, call.server, user, extra={"req_id": req_id})
         else:
-            place = f"{call.tool} of {call.server}" if call.server else call.tool
-            log_failure(logger, TOOL_CALL_EVENT, call.turn.req_id, call.code, f"{place}: {error}")
+            place = (f"{call.tool} of {call.server}" if call.server else call.tool) + user
+            log_failure(logger, TOOL_CALL_EVENT, req_id, call.code, f"{place}: {error}")
+
+
+# Texts, and not the caller itself: it would be hashed in Python, four times for each call.
+def _id_of(caller: Caller, req_id: str) -> _Id:
+    return caller.office_id, caller.agent, req_id
 
 
 def _rejected(req_id: str, problem: str) -> CallToolResult:

@@ -1,4 +1,4 @@
-"""Whether a tool call may run: decided by `auto_apply`, else by the confirmation callback of the Computer's owner."""
+"""Whether a call of a tool without `auto_apply` may run: the confirmation callback of the Computer's owner decides."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from a2c_smcp.computer.offer.tools import Entry
@@ -31,6 +31,8 @@ class Caller:
 
     office_id: str = ""
     agent: str = ""
+    principal: str | None = field(default=None, compare=False)
+    """The user that the Agent makes this call for, if it says so. Its calls belong to the Agent all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ def call_to_confirm() -> CallToConfirm:
 
 
 class Confirmation:
-    """Asks the confirmation callback. Without one, every call that needs confirmation is rejected."""
+    """Asks the confirmation callback. Without one, every call that it is asked about is rejected."""
 
     def __init__(self, callback: ConfirmCallback | None) -> None:
         self.callback = callback
@@ -74,8 +76,6 @@ class Confirmation:
         Raises:
             ConfirmationRequiredError: it may not run, or there is no answer in time.
         """
-        if entry.meta.auto_apply:
-            return
         if self.callback is None:
             raise ConfirmationRequiredError(
                 f"the tool {tool} needs confirmation, and this Computer has nobody to ask: "

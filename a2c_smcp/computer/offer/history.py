@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from typing_extensions import TypedDict
 
@@ -24,22 +25,47 @@ class ToolCallRecord(TypedDict):
     error: str | None
 
 
+class EndedCall(NamedTuple):
+    """What is kept of a tool call. Its record is made when it is looked at, which happens to few of them."""
+
+    started: datetime
+    req_id: str
+    server: str
+    tool: str
+    parameters: dict[str, Any]
+    timeout: float | None
+    error: str | None
+
+    def record(self) -> ToolCallRecord:
+        """The record that programs get."""
+        return ToolCallRecord(
+            timestamp=self.started.isoformat(timespec="milliseconds"),
+            req_id=self.req_id,
+            server=self.server,
+            tool=self.tool,
+            parameters=self.parameters,
+            timeout=self.timeout,
+            success=self.error is None,
+            error=self.error,
+        )
+
+
 class History:
     """The last 10 calls, failed ones included, oldest first."""
 
     def __init__(self) -> None:
-        self._records: deque[ToolCallRecord] = deque(maxlen=LENGTH)
+        self._calls: deque[EndedCall] = deque(maxlen=LENGTH)
 
-    def add(self, record: ToolCallRecord) -> None:
+    def add(self, call: EndedCall) -> None:
         """Record a call that has ended."""
-        self._records.append(record)
+        self._calls.append(call)
 
     def __iter__(self) -> Iterator[ToolCallRecord]:
-        return iter(tuple(self._records))
+        return iter([call.record() for call in self._calls])
 
     def __len__(self) -> int:
-        return len(self._records)
+        return len(self._calls)
 
     def servers(self) -> list[str]:
         """MCP servers by last use, the most recent first."""
-        return list(dict.fromkeys(record["server"] for record in reversed(self._records) if record["server"]))
+        return list(dict.fromkeys(call.server for call in reversed(self._calls) if call.server))

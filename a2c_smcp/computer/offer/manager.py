@@ -19,7 +19,7 @@ from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.hosting.host import Host
 from a2c_smcp.computer.hosting.kept_list import KeptList
 from a2c_smcp.computer.hosting.owner import Owner
-from a2c_smcp.computer.hosting.status import ServerState, ServerStatus
+from a2c_smcp.computer.hosting.status import ServerStatus
 from a2c_smcp.computer.hosting.watching import ResourceWatch
 from a2c_smcp.computer.mcp.conversation import OnProgress
 from a2c_smcp.computer.mcp.failures import in_words
@@ -32,6 +32,7 @@ from a2c_smcp.computer.offer.announcer import Change
 from a2c_smcp.computer.offer.budget import ByteBudget
 from a2c_smcp.computer.offer.desktop.aggregator import DesktopAggregator
 from a2c_smcp.computer.offer.desktop.organize import Window
+from a2c_smcp.computer.offer.desktop.windows import WindowItem
 from a2c_smcp.computer.offer.finder.aggregator import FinderAggregator
 from a2c_smcp.computer.offer.finder.documents import INDEX_BYTES, Room
 from a2c_smcp.computer.offer.metadata import theirs
@@ -119,7 +120,7 @@ class MCPServerManager:
         return self._host.session(name)
 
     @property
-    def prompts(self) -> dict[str, KeptList[dict[str, Any]]]:
+    def prompts(self) -> dict[str, KeptList]:
         """The prompts of the servers that are ready and have any, in configuration order."""
         return self._host.prompts
 
@@ -259,7 +260,8 @@ class MCPServerManager:
                     result = await calling
             except TimeoutError:
                 raise ToolTimedOutError("the tool did not finish in time") from None
-        result.meta = theirs(result.meta, result_meta.OURS)
+        if result.meta is not None:
+            result.meta = theirs(result.meta, result_meta.OURS)
         return result
 
     def next_change(self) -> asyncio.Event:
@@ -271,11 +273,10 @@ class MCPServerManager:
 
     def is_coming(self, tool: str) -> bool:
         """Whether a tool that cannot be called now may be available soon."""
-        # The server of a known tool must be starting. An unknown tool may belong to any server that is starting. A
-        # server that waits for a restart does not count: it may fail again, and the call would wait in vain.
+        # An unknown tool may belong to any server.
         owner = self._host.owners.get(self.book.owners.get(tool, ""))
         candidates = self._host.owners.values() if owner is None else (owner,)
-        return any(candidate.state is ServerState.STARTING for candidate in candidates)
+        return any(candidate.is_coming for candidate in candidates)
 
     # ----------------------------------------------------------------------------------------------- windows, documents
 
@@ -313,17 +314,20 @@ class MCPServerManager:
         """Every window with its contents, read now, in listing order; or one window. Unreadable windows are left out.
         The result is an argument for `organize_desktop`."""
 
-        async def read(server: str, uri: str) -> Window | None:
+        async def read(view: ResourceView, item: WindowItem) -> Window | None:
+            server, uri = view.server, item.uri
             try:
                 session = self.session(server)
                 async with asyncio.timeout(LISTING):
-                    return Window(server, uri, await session.read(uri)) if session is not None else None
+                    contents = await session.read(uri) if session is not None else None
+                return Window(server, uri, contents, *item.placement) if contents is not None else None
             except (MCPError, TimeoutError) as error:
                 words = in_words(error, self._redact)
                 logger.warning("the window %s of %s cannot be read: %s", uri, server, words)
                 return None
 
-        found = await asyncio.gather(*(read(*each) for each in await self.list_windows(window_uri)))
+        wanted = [(view, item) for view in self.views for item in view.windows.items.values()]
+        found = await asyncio.gather(*(read(*each) for each in wanted if window_uri in (None, each[1].uri)))
         return [window for window in found if window is not None]
 
     # ----------------------------------------------------------------------------------------------------- what changes

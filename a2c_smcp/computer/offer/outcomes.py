@@ -9,7 +9,7 @@ from mcp_types import TextContent
 
 from a2c_smcp.computer.offer.running import CancelReason
 from a2c_smcp.errors import LoginNeededError, LoginRefusedError, SMCPError, ToolFailedError, ToolTimedOutError
-from a2c_smcp.utils.result_meta import CANCEL_REASON, CANCELLED, TIMED_OUT
+from a2c_smcp.utils.result_meta import CANCEL_REASON, CANCELLED, MCP_ERROR, TIMED_OUT
 from a2c_smcp.utils.results import CallToolResult, from_wire, to_wire
 
 
@@ -20,6 +20,8 @@ def refused(refusal: SMCPError) -> CallToolResult:
         meta |= refusal.details or {}  # `mcp_server` and `auth_hint`
     elif isinstance(refusal, ToolTimedOutError):
         meta[TIMED_OUT] = True
+    elif isinstance(refusal, ToolFailedError) and (error := (refusal.details or {}).get("mcp_error")) is not None:
+        meta[MCP_ERROR] = error
     return failure(refusal.message, type(refusal).__name__, meta)
 
 

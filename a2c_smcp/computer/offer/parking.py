@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from mcp_types import TextContent
 
-from a2c_smcp.computer.mcp.questions import Answers, InvalidAnswer, Questions, declined
+from a2c_smcp.computer.mcp.questions import Answers, Asker, InvalidAnswer, Questions, Rejected, declined
 from a2c_smcp.computer.offer.confirmation import Caller
 from a2c_smcp.smcp import InputRequest, InputRequired
 from a2c_smcp.utils.result_meta import INPUT_REQUIRED
@@ -62,6 +62,8 @@ class Parked(Generic[CallT]):
     state: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     answers: asyncio.Future[Answers | None] = field(default_factory=asyncio.Future["Answers | None"], repr=False)
     """What the MCP server gets; None if the call ended before it asked. The server may stop to wait for it."""
+    others: Sequence[Asker] = ()
+    """The calls whose questions these may be instead."""
     problem: str | None = None
     """Why it is asked again."""
     began_at: float = field(default_factory=time.monotonic)
@@ -76,8 +78,6 @@ class Parked(Generic[CallT]):
             InvalidAnswer: an answer is missing, or does not fit its question.
         """
         named: Mapping[str, Any] = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {}
-        if unknown := named.keys() - self.questions.keys():
-            raise InvalidAnswer(f"{sorted(map(str, unknown))[0][:80]!r}: there is no such question")
         if missing := self.questions.keys() - named.keys():
             raise InvalidAnswer(f"{sorted(missing)[0][:80]!r}: this question has no answer")
         return {key: question.check(named[key]) for key, question in self.questions.items()}
@@ -129,15 +129,23 @@ class Parking(Generic[CallT]):
         """The entry of a call, if it waits."""
         return self._parked.get(call)
 
-    def park(self, call: CallT, questions: Questions) -> Parked[CallT] | str:
-        """Let a call wait for answers; the reason, if it cannot, in words that follow the name of its MCP server."""
+    def overheard_by(self, call: Asker) -> Parked[CallT] | None:
+        """An entry of another call with an open question that may be that of this one."""
+        return next((each for each in self._parked.values() if call in each.others and not each.answers.done()), None)
+
+    def park(self, call: CallT, questions: Questions, others: Sequence[Asker] = ()) -> Parked[CallT]:
+        """Let a call wait for answers.
+
+        Raises:
+            Rejected: too many calls wait, or this one has waited for too long.
+        """
         theirs = sum(other.caller == call.caller for other in self._parked)
         if len(self._parked) >= MAX_PARKED or theirs >= MAX_PARKED_PER_CALLER:
-            return "asks a question, and too many calls wait for answers already"
+            raise Rejected("asks a question, and too many calls wait for answers already")
         seconds = min(QUESTION_SECONDS, TOTAL_SECONDS - call.waited)
         if seconds <= 0:
-            return f"asks a question, and those before have waited for {TOTAL_SECONDS} s in all"
-        parked = self._parked[call] = Parked(call, questions, seconds)
+            raise Rejected(f"asks a question, and those before have waited for {TOTAL_SECONDS} s in all")
+        parked = self._parked[call] = Parked(call, questions, seconds, others=others)
         parked.timer = asyncio.get_running_loop().call_later(seconds, self._expire, parked)
         self._note_state(parked)
         return parked
@@ -147,15 +155,17 @@ class Parking(Generic[CallT]):
         call = self._states.get(state)
         if call is None:
             return None
-        is_theirs = (call.caller, call.tool, call.parameters) == (caller, tool, parameters)
-        return call if is_theirs else None
+        is_theirs = (call.caller, call.caller.principal) == (caller, caller.principal)
+        return call if is_theirs and (call.tool, call.parameters) == (tool, parameters) else None
 
-    def ask_again(self, parked: Parked[CallT], problem: str, questions: Questions | None = None) -> None:
+    def ask_again(
+        self, parked: Parked[CallT], problem: str, questions: Questions | None = None, others: Sequence[Asker] = ()
+    ) -> None:
         """Ask again, or ask other `questions`, with another state: an answer with the one before is not for them."""
         parked.state, parked.problem = secrets.token_urlsafe(32), problem
         self._note_state(parked)
         if questions is not None:
-            parked.questions, parked.answers = questions, asyncio.Future()
+            parked.questions, parked.answers, parked.others = questions, asyncio.Future(), others
 
     def end(self, parked: Parked[CallT], answers: Answers | None) -> None:
         """The call does not wait any more. The MCP server gets the answers, if it still waits for them."""

@@ -252,7 +252,9 @@ class Reader:
         try:
             return self._server_of(uri)
         except (NotFoundError, DocumentNotFoundError):
-            await self._learn(uri)  # a server that has just become ready may not have listed its resources yet
+            # A server that has just become ready may not have listed its resources yet. And a tool may have made this
+            # resource a moment ago: its server has announced it, and the list is being read.
+            await self._learn(uri)
         try:
             return self._server_of(uri)
         except NotFoundError:
@@ -275,7 +277,7 @@ class Reader:
         """Have the servers list their resources, and for a document also the hosts in their templates."""
         views = self._manager.views
         deadline = asyncio.get_running_loop().time() + self._patience
-        asked = [view.be_listed(deadline) for view in views]
+        asked = [view.be_current(deadline) for view in views]
         if uri.startswith("dpe://"):
             asked += [view.learn_hosts(deadline) for view in views]
         await asyncio.gather(*asked)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 
-from a2c_smcp.computer.mcp.questions import Answers, Questions
+from a2c_smcp.computer.mcp.questions import Answers, Asker, Questions
 from a2c_smcp.computer.offer.confirmation import Caller, seconds_until
-from a2c_smcp.computer.offer.progress import CallProgress, ProgressRate, SendProgress
-from a2c_smcp.errors import SMCPError, ToolFailedError
+from a2c_smcp.computer.offer.progress import CallReports, Listener, ReportRate
+from a2c_smcp.errors import SMCPError, ToolFailedError, ToolTimedOutError
 from a2c_smcp.protocol.questions import MAX_ROUNDS
 from a2c_smcp.utils.results import CallToolResult
 from a2c_smcp.utils.text import one_line
@@ -28,17 +27,18 @@ CancelReason: TypeAlias = Literal["agent_cancelled", "agent_left", "computer_lef
 class Turn:
     """The requests that wait for the next outcome of a call, all with the same id."""
 
-    __slots__ = ("_progress", "_rate", "_send", "_waiters", "req_id", "result")
+    __slots__ = ("_listener", "_rate", "_waiters", "reports", "req_id", "result")
 
-    def __init__(self, req_id: str, send_progress: SendProgress | None, rate: ProgressRate) -> None:
+    def __init__(self, req_id: str, listener: Listener, rate: ReportRate) -> None:
         self.req_id = req_id
         self.result: CallToolResult | None = None
         # A future for each request, instead of one that all wait for: a request that is cancelled must not cancel the
         # others, and the shield that prevents it costs more than the list.
         self._waiters: list[asyncio.Future[CallToolResult]] = []
-        self._send = send_progress
+        self._listener = listener
         self._rate = rate
-        self._progress: CallProgress | None = None
+        self.reports: CallReports | None = None
+        """What is sent during the call; None as long as there is nothing."""
 
     @property
     def is_wanted(self) -> bool:
@@ -66,29 +66,28 @@ class Turn:
 
     def report(self, progress: float, total: float | None, message: str | None) -> None:
         """Send how far the call is, if that is wanted."""
-        if self._progress is None:
-            if self._send is None:
-                return
-            self._progress = CallProgress(self._send, self._rate)
-        self._progress.report(progress, total, message)
+        if self._listener.send_progress is not None:
+            self._reporting().report(progress, total, message)
 
-    async def finish_progress(self) -> None:
-        """Send the last report."""
-        if self._progress is not None:
-            await self._progress.finish()
+    def log(self, level: str, data: Any, name: str | None) -> None:
+        """Send a message of the MCP server, if that is wanted."""
+        if self._listener.wants(level):
+            self._reporting().log(level, data, name)
 
-    def stop_progress(self) -> None:
-        """Send no further report."""
-        if self._progress is not None:
-            self._progress.stop()
+    def _reporting(self) -> CallReports:
+        if self.reports is None:
+            self.reports = CallReports(self._listener, self._rate)
+        return self.reports
 
 
 @dataclass(eq=False)
 class Call:
     """One call that is running, or waits for a person. Each time it asks, its turn ends; the answer begins another."""
 
-    asked: Callable[[Call, Questions], Awaitable[Answers | None]]
+    asked: Callable[[Call, Questions, Sequence[Asker]], Awaitable[Answers | None]]
     """Asks the caller."""
+    postpone: Callable[[Call], bool]
+    """Called at the deadline: whether the call waits for a person, instead of ending."""
     caller: Caller
     tool: str
     parameters: dict[str, Any]
@@ -96,29 +95,29 @@ class Call:
     deadline: float | None
     turn: Turn
     task: asyncio.Task[CallToolResult] = field(init=False)
-    clock: asyncio.Timeout | None = None
-    """Interrupts the tool at the deadline."""
-    server: str = ""
-    error: str | None = None
-    code: int | None = None
+    alarm: asyncio.TimerHandle | None = field(default=None, init=False)
+    """Rings at the deadline, while the tool runs."""
+    server: str = field(default="", init=False)
+    error: str | None = field(default=None, init=False)
+    code: int | None = field(default=None, init=False)
     """The protocol's code for `error`."""
-    failure: SMCPError | None = None
+    failure: SMCPError | None = field(default=None, init=False)
     """Why this Computer ends the call, although nobody cancelled it."""
-    cancel_reason: CancelReason | None = None
-    is_over: bool = False
+    cancel_reason: CancelReason | None = field(default=None, init=False)
+    is_over: bool = field(default=False, init=False)
     """Whether the tool has ended, or is cancelled."""
-    is_abandoned: bool = False
+    is_abandoned: bool = field(default=False, init=False)
     """Whether a question expired, so that nobody waits for the result."""
-    rounds: int = 0
+    rounds: int = field(default=0, init=False)
     """How often it asked, valid questions or not, and how often it asked again because the answer did not fit."""
-    has_doubtful: bool = False
+    has_doubtful: bool = field(default=False, init=False)
     """Whether some of its questions may have been those of another call."""
-    waited: float = 0.0
+    waited: float = field(default=0.0, init=False)
     """Seconds that its questions have waited, but for the one that is open."""
-    rejected: list[str] = field(default_factory=list[str])
+    rejected: list[str] = field(default_factory=list[str], init=False)
     """Why questions of the MCP server were rejected."""
-    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
-    started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
+    asking: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def remaining(self) -> float | None:
         """Seconds until the timeout."""
@@ -127,9 +126,33 @@ class Call:
     def set_timeout(self, seconds: float | None) -> None:
         """Let the call end after `seconds` from now."""
         self.deadline = None if seconds is None else time.monotonic() + seconds
-        with contextlib.suppress(RuntimeError):  # the tool has just ended
-            if self.clock is not None:
-                self.clock.reschedule(None if seconds is None else asyncio.get_running_loop().time() + seconds)
+        self._set_alarm()
+
+    def tool_begins(self) -> None:
+        """The tool may run until the deadline."""
+        self._set_alarm()
+
+    def tool_ends(self) -> None:
+        """The tool has ended: no question can belong to it any more."""
+        self.is_over = True
+        self._set_alarm()
+
+    def _set_alarm(self) -> None:
+        if self.alarm is not None:
+            self.alarm.cancel()
+            self.alarm = None
+        if not self.is_over and (seconds := self.remaining()) is not None:
+            self.alarm = asyncio.get_running_loop().call_later(seconds, self._ring)
+
+    # Not `asyncio.timeout`: at the deadline, `postpone` may find that the call has to go on.
+    def _ring(self) -> None:
+        if not self.is_over and not self.postpone(self):
+            limit = f"within {self.timeout:g} s" if self.timeout is not None else "after its question expired"
+            self._fail(ToolTimedOutError(f"the tool {self.tool} did not finish {limit}"))
+
+    def _fail(self, failure: SMCPError) -> None:
+        self.failure, self.is_over = failure, True
+        self.task.cancel()
 
     def cancel(self, reason: CancelReason) -> None:
         """End the call: its result is not needed."""
@@ -141,12 +164,16 @@ class Call:
         """The tool reports its progress."""
         self.turn.report(progress, total, message)
 
+    def log(self, level: str, data: Any, name: str | None) -> None:
+        """The MCP server writes a log message during the call."""
+        self.turn.log(level, data, name)
+
     # An `Asker` of the MCP layer, by these.
 
     @property
-    def party(self) -> Caller:
-        """Who is asked."""
-        return self.caller
+    def party(self) -> tuple[Caller, str | None]:
+        """Who is asked: an Agent may ask several users."""
+        return self.caller, self.caller.principal
 
     @property
     def readiness(self) -> int:
@@ -165,13 +192,11 @@ class Call:
         """End the call, because it asks too often."""
         # If another call may be the one that asks without end, its timeout has to end it: this one may be innocent.
         if not self.has_doubtful and not self.is_over:
-            self.failure = ToolFailedError(f"MCP server {self.server} asks more than {MAX_ROUNDS} times in one call")
-            self.is_over = True
-            self.task.cancel()
+            self._fail(ToolFailedError(f"MCP server {self.server} asks more than {MAX_ROUNDS} times in one call"))
 
-    async def ask(self, questions: Questions) -> Answers | None:
-        """Ask the caller; None if the call ended before."""
-        return await self.asked(self, questions)
+    async def ask(self, questions: Questions, others: Sequence[Asker] = ()) -> Answers | None:
+        """Ask the caller; None if the call ended before. `others` are the calls whose questions they may be."""
+        return await self.asked(self, questions, others)
 
     def reject(self, reason: str) -> None:
         """Report a question that the caller does not get."""

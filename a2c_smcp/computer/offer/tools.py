@@ -18,8 +18,19 @@ from a2c_smcp.computer.mcp.oauth.demand import Demand
 from a2c_smcp.computer.offer.metadata import theirs
 from a2c_smcp.errors import SMCPError, ToolDisabledError, ToolFailedError, ToolNotFoundError
 from a2c_smcp.smcp import SMCPTool
-from a2c_smcp.utils.tool_meta import A2C_DIGEST, A2C_MCP_TOOL, A2C_TOOL_META, MCP_TOOL_ANNOTATION, OURS
+from a2c_smcp.utils.tool_meta import (
+    A2C_DIGEST,
+    A2C_MCP_SERVER,
+    A2C_MCP_TOOL,
+    A2C_TOOL_META,
+    MCP_TOOL_ANNOTATION,
+    OURS,
+)
 
+MAX_TAGS = 50
+"""Tags that a server may declare for a tool."""
+MAX_TAG = 100
+"""Characters of such a tag."""
 _ELSEWHERE = frozenset(("name", "description", "inputSchema", "outputSchema", "annotations", "_meta"))
 """What MCP says about a tool and other fields hold."""
 
@@ -41,9 +52,10 @@ DescribedTools: TypeAlias = Mapping[str, Entry]
 def describe_tools(config: BaseServerConfig, tools: Iterable[Tool]) -> DescribedTools:
     """Describe each tool as an Agent sees it."""
     described: dict[str, Entry] = {}
+    bundle_id = config.identity
     for tool in tools:
-        meta = _decided(merged_meta(config, tool.name), tool)
-        described[tool.name] = Entry(config.name, tool.name, meta, _describe(tool, config, meta))
+        meta = _tagged(_decided(merged_meta(config, tool.name), tool), tool)
+        described[tool.name] = Entry(config.name, tool.name, meta, _describe(tool, config, meta, bundle_id))
     return described
 
 
@@ -133,9 +145,13 @@ def write_book(servers: Iterable[ServerTools]) -> ToolBook:
     owners: dict[str, str] = {}
     refusals: dict[str, SMCPError] = {}
     notes: dict[str, list[str]] = {}
+    identities: dict[str, str] = {}
     for server in servers:
         config = server.config
         noted = notes.setdefault(config.name, [])
+        identity = config.identity
+        if (namesake := identities.setdefault(identity, config.name)) != config.name:
+            noted.append(_same_identity(identity, namesake))
         if config.default_tool_meta is not None and config.default_tool_meta.alias is not None:
             noted.append("the alias in default_tool_meta has no effect: it would name every tool the same")
         # First the tools that it offers, in its order, then those it had: both claim their names.
@@ -185,15 +201,28 @@ def _decided(meta: ToolMeta, tool: Tool) -> ToolMeta:
     return meta.model_copy(update={"auto_apply": is_read_only})
 
 
-def _describe(tool: Tool, config: BaseServerConfig, meta: ToolMeta) -> SMCPTool:
+def _tagged(meta: ToolMeta, tool: Tool) -> ToolMeta:
+    """The same with the tags that the server declares, unless its owner configured any."""
+    # Nothing else is taken from there: a server must not decide that its tools need no confirmation, or how they are
+    # called.
+    declared = (tool.meta or {}).get(A2C_TOOL_META)
+    tags = cast("dict[str, Any]", declared).get("tags") if isinstance(declared, dict) else None
+    if meta.tags is not None or not isinstance(tags, list):
+        return meta
+    found = [tag for tag in cast("list[Any]", tags) if isinstance(tag, str) and 0 < len(tag) <= MAX_TAG]
+    return meta.model_copy(update={"tags": found[:MAX_TAGS]}) if found else meta
+
+
+def _describe(tool: Tool, config: BaseServerConfig, meta: ToolMeta, bundle_id: str) -> SMCPTool:
     described = SMCPTool(
         name=meta.alias or tool.name,
+        bundle_id=bundle_id,
         description=tool.description or tool.title or "",
         params_schema=tool.input_schema,
         return_schema=tool.output_schema,
     )
     attributes: dict[str, Any] = {key: _attribute(value) for key, value in (theirs(tool.meta, OURS) or {}).items()}
-    if config.default_tool_meta is not None or tool.name in config.tool_meta:
+    if config.default_tool_meta is not None or tool.name in config.tool_meta or meta.tags:
         attributes[A2C_TOOL_META] = json.dumps(meta.model_dump(mode="json"), ensure_ascii=False)
     written = _written(tool)
     if (annotations := written.get("annotations")) is not None:
@@ -203,6 +232,7 @@ def _describe(tool: Tool, config: BaseServerConfig, meta: ToolMeta) -> SMCPTool:
     parts = described["name"], described["description"], tool.input_schema, tool.output_schema, annotations
     # With sorted keys: a server may write the same schema in another order after each start.
     attributes[A2C_DIGEST] = _digest_of(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS))
+    attributes[A2C_MCP_SERVER] = config.name
     described["meta"] = attributes
     return described
 
@@ -240,6 +270,11 @@ def _attribute(value: Any) -> Any:
 
 def _is_scalar(value: Any) -> bool:
     return isinstance(value, str | int | float | bool)
+
+
+def _same_identity(identity: str, owner: str) -> str:
+    other = json.dumps(f"{identity}-2")
+    return f'its bundle_id {identity} is that of {owner}, too; "bundle_id": {other} would tell Agents which is which'
 
 
 def _clash(name: str, original: str, server: str, owner: str) -> str:

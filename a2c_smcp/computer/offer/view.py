@@ -1,4 +1,4 @@
-"""The windows and documents of one connected MCP server, and the problems that its owner should know."""
+"""The windows, documents and skills of one connected MCP server, and the problems that its owner should know."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from a2c_smcp.computer.offer.desktop.windows import Windows
 from a2c_smcp.computer.offer.finder.documents import DocumentItem, Documents, Room
 from a2c_smcp.computer.offer.items import RETRY_PAUSE, Reading, now
 from a2c_smcp.computer.offer.paging import ResourcePages
+from a2c_smcp.computer.offer.skills.served import ServedSkills
 from a2c_smcp.computer.offer.watches import Watches
 from a2c_smcp.errors import InvalidDPEUriError
 from a2c_smcp.utils.dpe_uri import ParsedDPEUri, parse_dpe_uri
@@ -66,11 +67,14 @@ class ResourceView:
         self.is_gated = require_subscribe and not watch.announces_updates
         self.windows = Windows(reading, budget, partial(announce, Change.WINDOWS))
         self.documents = Documents(reading, room, partial(announce, Change.DOCUMENTS))
+        self.skills = ServedSkills(watch.server, watch.session, redact)
         self.others: frozenset[str] = frozenset()
         self.hosts: frozenset[str] = frozenset()
         """The hosts in its addresses and templates, in lower case, kept while the server is connected."""
         self._skipped: dict[str, str] = {}
         """Listed windows and documents with invalid addresses, and what is wrong with them."""
+        self._listed: int | None = None
+        """A hash of everything in the newest list, for comparison with the next; None before the first."""
         self.gated_count = 0
         """The number of windows and documents that are not shown, because the server lacks `resources.subscribe`."""
 
@@ -113,7 +117,7 @@ class ResourceView:
                 f"{self.documents.left_out} of its {len(self.documents.items)} documents are not in the Finder, whose "
                 "index is full (index_bytes); they can be read by their addresses"
             )
-        found += [*self._watch.notes, *self.templates.notes]
+        found += [*self._watch.notes, *self.templates.notes, *self.skills.problems[:MAX_NOTES]]
         if self._watch.problem is not None:
             found.append(f"its resources cannot be listed: {self._watch.problem}")
         if self.gated_count:
@@ -136,6 +140,13 @@ class ResourceView:
             if not self.is_gated:
                 await self._watch.list_again()
 
+    async def be_current(self, deadline: float) -> None:
+        """As `be_listed`, and wait for the changes that the server announced."""
+        with anyio.move_on_after(max(deadline - now(), 0)):
+            await self._watch.wait_current()
+            if not self.is_gated:
+                await self._watch.list_again()
+
     async def learn_hosts(self, deadline: float) -> None:
         """Learn the hosts in its templates: a server may have documents there that it does not list."""
         if self.is_gated:
@@ -150,6 +161,9 @@ class ResourceView:
         """The server lists these resources."""
         self.resource_pages.forget()
         self.others = frozenset(listing.others)
+        self._compare(listing)
+        if self.skills.take(listing.skills):
+            self._announce(Change.SKILLS)
         if self.is_gated:
             gated_count, self.gated_count = self.gated_count, len(listing.windows) + len(listing.documents)
             if self.gated_count != gated_count:
@@ -195,6 +209,16 @@ class ResourceView:
         elif uri.startswith("dpe://"):
             self._outdate_documents(uri)
             self._announce(Change.DOCUMENTS)
+        elif self.skills.outdate(uri):
+            self._announce(Change.SKILLS)
+
+    def templates_changed(self) -> None:
+        """The list of templates may have changed since it was read."""
+        self._announce(Change.RESOURCES)
+
+    def prompts_changed(self) -> None:
+        """The list of prompts may have changed."""
+        self._announce(Change.PROMPTS)
 
     def watch(self, uris: Iterable[str], state: Watched) -> None:
         """Changes of these resources are announced from now on, will be soon, or are not. When that begins or ends,
@@ -221,8 +245,21 @@ class ResourceView:
         self.documents.close()
         self.resource_pages.forget()
         self.others, self.hosts = frozenset(), frozenset()
+        if self.skills.take(()):
+            self._announce(Change.SKILLS)
+        if self._listed is not None:
+            self._announce(Change.RESOURCES)
         if any(had.values()):
             self._on_list({change for change, has in had.items() if has})
+
+    def _compare(self, listing: Listing) -> None:
+        """Announce a list that differs from the one before."""
+        # The first one is always announced, also if it is empty: the server has templates, too, which nobody has read.
+        windows, documents = frozenset(listing.windows.items()), frozenset(listing.documents.items())
+        listed = hash((windows, documents, self.others))
+        if listed != self._listed:
+            self._listed = listed
+            self._announce(Change.RESOURCES)
 
     # A server may announce a change of a document, of a page or element of it, or of a whole host. The index has only
     # documents, so a page leads to its document, and a host to all documents there.

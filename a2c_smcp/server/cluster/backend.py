@@ -10,7 +10,7 @@ from a2c_smcp import smcp
 from a2c_smcp.errors import InternalError
 from a2c_smcp.protocol.office import Office
 from a2c_smcp.protocol.server_effects import Call
-from a2c_smcp.server.backend import AsyncBackend, HubBackend, ThreadBackend
+from a2c_smcp.server.backend import AsyncBackend, HubBackend
 from a2c_smcp.server.cluster import messages
 from a2c_smcp.server.cluster.link import Link
 from a2c_smcp.server.cluster.node import Node
@@ -39,7 +39,7 @@ class ClusterBackend(HubBackend):
 
     def is_connected(self, sid: str) -> bool:
         # Another node's connection counts as open: if it is not, the node answers so.
-        return super().is_connected(sid) or (node_of(sid) != self._node.id and SID.fullmatch(sid) is not None)
+        return super().is_connected(sid) or node_of(sid) != self._node.id
 
     def can_be_room(self, sid: str, office_id: str) -> bool:
         return office_id == sid or SID.fullmatch(office_id) is None
@@ -65,16 +65,12 @@ class ClusterBackend(HubBackend):
         if node_of(call.target) == self._node.id:
             return super()._ask(call, reply)
         text = call.text if call.text is not None else rewrite(call)
-        self._node.calls.call(call.caller, call.target, call.timeout, text, reply)
+        self._node.calls.call(call, text, reply)
         return reply
 
 
 class AsyncClusterBackend(AsyncBackend, ClusterBackend):
     """On an `AsyncHub`."""
-
-
-class ThreadClusterBackend(ThreadBackend, ClusterBackend):
-    """On a `ThreadHub`."""
 
 
 class HubHost:
@@ -114,6 +110,9 @@ class HubHost:
         """Disconnect every client of this node."""
         for client in list(self._hub.clients.values()):
             self._hub.close(client)
+        # The members of this process, which have no client.
+        for sid in list(self._hub.members):
+            self._hub.show_out(sid)
 
     def call(self, caller: str, target: str, seconds: float, text: str) -> Reply:
         """Relay a call of another node's member to a member of this node.

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from a2c_smcp.errors import InternalError, SMCPError, from_payload, to_payload
-from a2c_smcp.protocol.server_effects import CallLost, Written
+from a2c_smcp.errors import InternalError, NotFoundError, SMCPError, from_payload, to_payload
+from a2c_smcp.protocol.server_effects import Call, CallLost, Written
 from a2c_smcp.server.cluster import messages
 from a2c_smcp.server.cluster.link import Link
 from a2c_smcp.server.cluster.messages import Message
@@ -46,10 +46,12 @@ class NodeCalls:
 
     # ----------------------------------------------------------------------------------------------------------- asking
 
-    def call(self, caller: str, target: str, seconds: float, text: str, reply: Reply) -> None:
+    def call(self, call: Call, text: str, reply: Reply) -> None:
         """Send an event to a member of another node; its ack settles the reply."""
-        deadline = round((self._node.redis_time + seconds) * 1000)
-        self._send(node_of(target), reply, _written, messages.CALL, (caller, target, deadline), text.encode())
+        deadline = round((self._node.redis_time + call.timeout) * 1000)
+        office = call.office_id.encode()
+        fields = (call.caller, call.target, deadline, len(office))
+        self._send(node_of(call.target), reply, _written, messages.CALL, fields, office + text.encode())
 
     def question(self, node: str, reply: Reply, *fields: str, body: bytes = b"") -> None:
         """Ask another node; its answer, in bytes, settles the reply."""
@@ -89,27 +91,38 @@ class NodeCalls:
 
     def receive(self, message: Message) -> None:
         """Act on a message about a call or a question."""
-        match message.kind, message.fields:
-            case messages.CALL, [number, caller, target, deadline]:
-                seconds = int(deadline) / 1000 - self._node.redis_time
-                # After the deadline the caller has its answer, so the call must not start.
-                if seconds > 0:
-                    call = partial(self._host.call, caller, target, seconds, message.body.decode())
-                    self._answer(node_of(caller), number, call, _text)
-            case messages.QUESTION, [number, node, subject, *fields]:
-                self._answer(node, number, partial(self._host.question, subject, fields, message.body), bytes)
-            case messages.ANSWER, [number]:
-                with self._lock:
-                    waiting = self._waiting.pop(int(number), None)
-                if waiting is not None:
-                    waiting[1].set_result(waiting[2](message.body))
-            case messages.ERROR, [number]:
-                with self._lock:
-                    waiting = self._waiting.pop(int(number), None)
-                if waiting is not None:
-                    waiting[1].set_exception(from_payload(orjson.loads(message.body)) or InternalError())
-            case _:
-                logger.warning("a message of another node cannot be understood: %r", message.kind)
+        kind, fields, body = message
+        # Comparisons and not patterns, which take longer: this runs for each message. The number of fields is compared,
+        # too, because a node of another version may send others.
+        if kind == messages.CALL and len(fields) == 5:
+            number, caller, target, deadline, length = fields
+            seconds = int(deadline) / 1000 - self._node.redis_time
+            # After the deadline the caller has its answer, so the call must not start.
+            if seconds > 0:
+                office_id, text = messages.split(body, int(length))
+                call = partial(self._relay, caller, target, office_id, seconds, text)
+                self._answer(node_of(caller), number, call, _text)
+        elif kind == messages.QUESTION and len(fields) >= 3:
+            number, node, subject, *fields = fields
+            self._answer(node, number, partial(self._host.question, subject, fields, body), bytes)
+        elif kind in (messages.ANSWER, messages.ERROR) and len(fields) == 1:
+            waiting = self._waiting.get(int(fields[0]))  # `_forget` removes it
+            if waiting is None:
+                return
+            _, reply, read = waiting
+            if kind == messages.ANSWER:
+                reply.set_result(read(body))
+            else:
+                reply.set_exception(from_payload(orjson.loads(body)) or InternalError())
+        else:
+            logger.warning("a message of another node cannot be understood: %r", kind)
+
+    def _relay(self, caller: str, target: str, office_id: str, seconds: float, text: str) -> Reply:
+        member = self._node.registry.member(target)
+        # It may have left or moved while the message was on its way.
+        if member is None or member.office_id != office_id:
+            raise NotFoundError("the Computer is not in this office any more")
+        return self._host.call(caller, target, seconds, text)
 
     def _answer(self, node: str, number: str, ask: Callable[[], Reply], write: Callable[[Any], bytes]) -> None:
         def answered(reply: Reply) -> None:

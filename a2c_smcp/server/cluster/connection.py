@@ -27,6 +27,7 @@ MOST_UNSENT = 64_000_000
 """Bytes that wait for Redis to read them, above which the connection is given up."""
 _MISPLACED = ("MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "READONLY", "MASTERDOWN", "LOADING")
 """Errors that say: not this Redis, or not now."""
+_SHARDED_COMMANDS = ("SPUBLISH", "SSUBSCRIBE", "SUNSUBSCRIBE")
 _CONFIRMATIONS = (b"subscribe", b"ssubscribe", b"unsubscribe", b"sunsubscribe")
 
 _pack = cast("Callable[[tuple[str | bytes, ...]], bytes]", cast("Any", hiredis).pack_command)
@@ -47,26 +48,12 @@ class RedisConnection(asyncio.Protocol):
         self.uptime = 0.0
         self.version = (0, 0)
         self.is_in_cluster = False
-
-    @property
-    def is_sharded(self) -> bool:
-        """Whether messages stay on the shard of their channel."""
-        return self.is_in_cluster and self.version >= SHARDED
-
-    @property
-    def publish_command(self) -> str:
+        self.publish_command = "PUBLISH"
         """The command that sends a message."""
-        return "SPUBLISH" if self.is_sharded else "PUBLISH"
-
-    @property
-    def subscribe_command(self) -> str:
+        self.subscribe_command = "SUBSCRIBE"
         """The command that lets messages of a channel come."""
-        return "SSUBSCRIBE" if self.is_sharded else "SUBSCRIBE"
-
-    @property
-    def unsubscribe_command(self) -> str:
+        self.unsubscribe_command = "UNSUBSCRIBE"
         """The command that ends that."""
-        return "SUNSUBSCRIBE" if self.is_sharded else "UNSUBSCRIBE"
 
     async def greet(self, username: str | None, password: str | None, database: int) -> None:
         """Log in, and learn which Redis this is.
@@ -93,6 +80,9 @@ class RedisConnection(asyncio.Protocol):
         self.uptime = float(facts["uptime_in_seconds"])
         # Valkey calls it `server_mode`.
         self.is_in_cluster = facts.get("redis_mode", facts.get("server_mode")) == "cluster"
+        if self.is_in_cluster and self.version >= SHARDED:
+            # Messages stay on the shard of their channel.
+            self.publish_command, self.subscribe_command, self.unsubscribe_command = _SHARDED_COMMANDS
 
     def send(self, *command: str | bytes) -> Reply:
         """Send a command; its answer settles the reply."""
@@ -139,7 +129,7 @@ class RedisConnection(asyncio.Protocol):
             while not self.closed.done() and (answer := self._reader.gets()) is not False:
                 if isinstance(answer, hiredis.PushNotification):
                     # A subscription is answered by a message if it succeeds, and by an error if not.
-                    if answer[0] in _CONFIRMATIONS and self._waiting and self._waiting[0] is None:
+                    if self._waiting and self._waiting[0] is None and answer[0] in _CONFIRMATIONS:
                         self._waiting.popleft()
                     self._on_push(answer)
                     continue

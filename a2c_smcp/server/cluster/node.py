@@ -143,7 +143,6 @@ class Node:
         """When the beat was sent that is not answered yet."""
         self._queue: deque[tuple[Callable[[], Reply], Reply]] = deque()
         self._stop_timers: list[Callable[[], None]] = []
-        self._retiring: Reply | None = None
         self._lock = threading.RLock()
 
     # ------------------------------------------------------------------------------------------------------------ state
@@ -251,10 +250,10 @@ class Node:
                 self._link.run("restate", id, len(batch), *batch)
             for start in range(0, len(members), _BATCH):
                 batch = members[start : start + _BATCH]
-                seats = [field for member in batch for field in (member.office, member.name, member.sid, member.role)]
+                seats = [field for member in batch for field in _stated(member)]
                 self._link.run("restate", id, 0, *seats).then(self._show_out_losers)
             for office_id in self.registry.offices():
-                self._link.read("HGETALL", f"office:{office_id}").then(partial(self._reread, id, office_id))
+                self._link.run("office", id, office_id).then(partial(self._reread, id, office_id))
             self._link.read("ZCARD", "nodes").then(written)  # answered after all of the above
 
         self._link.read("HKEYS", f"seats:{id}").then(listed)
@@ -431,6 +430,9 @@ class Node:
         # other nodes have removed this one, and answered the calls that waited for it.
         if self._has_expired():
             return
+        if message.kind in messages.OF_CALLS:  # nearly every message is one of these
+            self.calls.receive(message)
+            return
         match message.kind:
             case messages.TAKEN | messages.FREED:
                 self._change(message)
@@ -444,7 +446,7 @@ class Node:
             case messages.NOTICE:
                 self._host.tell_text(*messages.split(message.body, int(message.fields[0])))
             case _:
-                self.calls.receive(message)
+                logger.warning("a message of another node cannot be understood: %r", message.kind)
 
     def _tell(self, message: Message) -> None:
         sid, length = message.fields
@@ -459,6 +461,11 @@ class Node:
         is_taken = message.kind == messages.TAKEN
         if self.registry.change(seat, is_taken=is_taken):
             self.announce(seat.member, is_taken=is_taken)
+
+
+def _stated(member: Member) -> tuple[str, ...]:
+    """A member's seat, as the script `restate` reads it."""
+    return member.office, member.name, member.sid, member.role, messages.speech_of(member)
 
 
 def _ms(seconds: float) -> int:

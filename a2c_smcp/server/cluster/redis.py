@@ -17,7 +17,7 @@ from a2c_smcp.utils.backoff import Backoff
 
 logger = logging.getLogger(__name__)
 
-SCRIPTS = ("enlist", "restate", "look", "commit", "beat", "retire")
+SCRIPTS = ("enlist", "restate", "look", "office", "commit", "beat", "retire")
 STABLE_SECONDS = 5.0
 """A connection that lasts this long was a success: the next one is tried at once."""
 
@@ -147,6 +147,14 @@ class RedisLink:
         if connection is None:
             return _lost()
         return connection.send(command, f"{self._prefix}:{table}", *map(str, arguments))
+
+    def evaluate(self, text: str, tables: tuple[str, ...], *arguments: str | int) -> Reply:
+        """Run a short script on some tables."""
+        connection = self._connection
+        if connection is None:
+            return _lost()
+        keys = [f"{self._prefix}:{table}" for table in tables]
+        return connection.send("EVAL", text, str(len(keys)), *keys, *map(str, arguments))
 
     def publish(self, node: str, message: bytes) -> None:
         """Send a message to a node. Without a connection it is lost."""

@@ -17,7 +17,7 @@ from typing import Any, Protocol, cast
 from a2c_smcp.errors import InternalError
 from a2c_smcp.protocol.office import Member, Move, Office
 from a2c_smcp.server.cluster.link import LinkLost
-from a2c_smcp.server.cluster.messages import Seat, read_seat
+from a2c_smcp.server.cluster.messages import Seat, read_seat, speech_of
 from a2c_smcp.server.reply import Reply
 
 SETTLING_PAUSE = 0.2
@@ -119,8 +119,9 @@ class ClusterRegistry:
         """An office as a decision about one name needs it, read from Redis."""
 
         def read(answer: Any) -> Office:
-            agent, agent_seat, seat = answer
-            return Office(office_id, _member(office_id, agent, agent_seat), _member(office_id, name, seat))
+            agent, agent_seat, agent_speech, seat, speech = answer
+            incumbent = _member(office_id, agent, agent_seat, agent_speech)
+            return Office(office_id, incumbent, _member(office_id, name, seat, speech))
 
         # Not from the picture, which may be some milliseconds behind: a client that moves to another node and asks for
         # the name that it just gave up would be told that the name is taken.
@@ -195,7 +196,8 @@ class ClusterRegistry:
         taken = (after.office_id or "", after.name) if after is not None else ("", "")
         agent = seen.agent.sid if seen is not None and seen.agent is not None else ""
         namesake = seen.namesake.sid if seen is not None and seen.namesake is not None else ""
-        reply = self._node.ask("commit", member.sid, member.role, *freed, *taken, agent, namesake)
+        speech = speech_of(after) if after is not None else ""
+        reply = self._node.ask("commit", member.sid, member.role, *freed, *taken, agent, namesake, speech)
         reply.then(partial(self._committed, self._node.id, move, done))
 
     def _committed(self, node: str, move: Move, done: Reply, reply: Reply) -> None:
@@ -219,7 +221,7 @@ class ClusterRegistry:
                 done.set_exception(_unavailable(cause))
         elif isinstance(answer, int) and move.after is not None and move.after.office_id not in self._pictures:
             # Redis counts another member of this node in the office, whose seat is about to be given back (`_apply`).
-            office = self._node.read("HGETALL", f"office:{move.after.office_id}")
+            office = self._node.ask("office", move.after.office)
             office.then(partial(self._committed, node, move, done))
         else:
             done.set_result(answer != "changed" and self._apply(move, answer))
@@ -339,15 +341,16 @@ def node_of(sid: str) -> str:
 
 def _freeing(member: Member) -> tuple[str, ...]:
     """The arguments of a commit that frees a member's seat."""
-    return member.sid, member.role, member.office, member.name, "", "", "", ""
+    return member.sid, member.role, member.office, member.name, "", "", "", "", ""
 
 
 def _seats(office_id: str, answer: Sequence[str]) -> list[Seat]:
-    return [read_seat(office_id, name, seat) for name, seat in zip(answer[::2], answer[1::2], strict=True)]
+    triples = zip(answer[::3], answer[1::3], answer[2::3], strict=True)
+    return [read_seat(office_id, name, seat, speech) for name, seat, speech in triples]
 
 
-def _member(office_id: str, name: str, seat: str) -> Member | None:
-    return read_seat(office_id, name, seat).member if seat else None
+def _member(office_id: str, name: str, seat: str, speech: str) -> Member | None:
+    return read_seat(office_id, name, seat, speech).member if seat else None
 
 
 def _read(asked: Reply, read: Callable[[Any], Any]) -> Reply:

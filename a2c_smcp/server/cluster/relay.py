@@ -20,7 +20,9 @@ from http import HTTPStatus
 
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.protocol.server_effects import CallLost
-from a2c_smcp.server.asgi import AsgiClient, AsyncHub, Receive, hung_up, read_body
+from a2c_smcp.server.asgi import AsyncHub
+from a2c_smcp.server.asgi_client import AsgiClient
+from a2c_smcp.server.asgi_requests import Receive, hung_up, read_body
 from a2c_smcp.server.cluster import messages
 from a2c_smcp.server.cluster.messages import Message
 from a2c_smcp.server.cluster.node import Node

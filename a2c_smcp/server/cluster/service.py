@@ -8,6 +8,7 @@ import contextlib
 from a2c_smcp.server.asgi import AsyncHub
 from a2c_smcp.server.cluster.address import RedisAddress
 from a2c_smcp.server.cluster.backend import AsyncClusterBackend, HubHost
+from a2c_smcp.server.cluster.forwarding import App, Forwarding
 from a2c_smcp.server.cluster.node import LEASE, ClusterSize, Node
 from a2c_smcp.server.cluster.overview import SUBJECT, Overview
 from a2c_smcp.server.cluster.redis import RedisLink
@@ -28,13 +29,15 @@ class ClusterService:
     """The metrics of all nodes."""
 
     def __init__(self, edge: Edge, hub: AsyncHub, url: str, prefix: str = "a2c", lease: float = LEASE) -> None:
-        self._link = RedisLink(RedisAddress.parse(url), prefix)
+        self.link = RedisLink(RedisAddress.parse(url), prefix)
         self._host = HubHost(edge, hub)
-        self._node = Node(self._link, self._host, lease)
+        self._node = Node(self.link, self._host, lease)
         self._relay = Relay(self._node, hub)
         self._host.answers |= self._relay.answers
+        self.forwarding: Forwarding | None = None
+        """Passes HTTP requests on to other nodes, once there is an application that answers theirs."""
         hub.elsewhere = self._relay.serve
-        edge.join_cluster(self._node, AsyncClusterBackend(edge, hub, self._node, self._link))
+        edge.join_cluster(self._node, AsyncClusterBackend(edge, hub, self._node, self.link))
 
     @property
     def is_ready(self) -> bool:
@@ -52,7 +55,7 @@ class ClusterService:
         Raises:
             UnusableRedis: this Redis cannot be used.
         """
-        await self._link.start(self._node)
+        await self.link.start(self._node)
         # Clients that come before would be rejected. Without Redis the Server starts as well, and is ready later.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_READY_SECONDS):
@@ -64,6 +67,11 @@ class ClusterService:
         self.overview = Overview(self._node, metrics)
         self._host.answers[SUBJECT] = self.overview.answer
 
+    def forward_to(self, app: App) -> None:
+        """Answer the HTTP requests that other nodes forward."""
+        self.forwarding = Forwarding(self._node, app)
+        self._host.answers |= self.forwarding.answers
+
     def release(self) -> None:
         """Answer the polls of other nodes' clients that wait here."""
         self._relay.release()
@@ -71,7 +79,9 @@ class ClusterService:
     async def stop(self) -> None:
         """Leave the cluster, and disconnect from Redis."""
         self.release()
+        if self.forwarding is not None:
+            await self.forwarding.aclose()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_RETIRE_SECONDS):
                 await self._node.retire()
-        await self._link.stop()
+        await self.link.stop()

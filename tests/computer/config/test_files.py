@@ -41,6 +41,7 @@ def test_every_field_has_the_default_of_the_protocol() -> None:
     stdio = StdioServerConfig(name="s", server_parameters={"command": "x"})  # type: ignore[arg-type]
     assert stdio.model_dump(mode="json") == {
         "name": "s",
+        "bundle_id": None,
         "disabled": False,
         "forbidden_tools": [],
         "tool_meta": {},
@@ -155,6 +156,18 @@ def test_what_other_hosts_add_is_left_out_and_said() -> None:
 def test_a_reference_to_an_undefined_input_is_said() -> None:
     loaded = parse_config('{"mcpServers": {"s": {"command": "${input:a}"}}}')
     assert "input a" in loaded.warnings[0].message
+
+
+def test_the_options_of_an_input_keep_the_form_of_the_file() -> None:
+    text = """{"servers": {}, "inputs": [{"id": "a", "type": "pickString", "default": "v", "options":
+        ["x", {"label": "The v", "value": "v"}, {"value": "y"}, {"label": "Z", "value": "z", "description": "?"}]}]}"""
+    (wanted,) = parse_config(text).inputs
+    assert wanted.shown()["options"] == ["x", {"label": "The v", "value": "v"}, "y", {"label": "Z", "value": "z"}]
+    for option in ('{"label": "L", "value": ""}', '{"label": 1, "value": "v"}', "7"):
+        (problem,) = problems(
+            f'{{"servers": {{}}, "inputs": [{{"id": "a", "type": "pickString", "options": [{option}]}}]}}'
+        )
+        assert "inputs.0.options.0: must be text, or an object of a label and a value" in problem
 
 
 # ------------------------------------------------------------------------------------------------------------- mistakes

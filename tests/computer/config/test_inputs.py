@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import logging
+import os
 import sys
 import time
 from typing import Any
@@ -23,6 +24,7 @@ from a2c_smcp.computer.config.model import (
     MCPServerInput,
     MCPServerPickStringInput,
     MCPServerPromptStringInput,
+    PickOption,
 )
 from a2c_smcp.computer.config.placeholders import fill, input_ids
 from a2c_smcp.computer.config.secrets import HIDDEN, Secrets, replace_secrets
@@ -74,13 +76,28 @@ async def test_the_environment_comes_first_then_a_person_then_the_default(monkey
 
 def test_names_in_the_environment() -> None:
     assert list(environment_names("A2C_SMCP_", "api-key", "my.server", "run")) == [
+        "A2C_SMCP_api_key_my_server_run",
         "A2C_SMCP_API-KEY_MY.SERVER_RUN",
         "A2C_SMCP_API_KEY_MY_SERVER_RUN",
+        "A2C_SMCP_api_key_my_server",
         "A2C_SMCP_API-KEY_MY.SERVER",
         "A2C_SMCP_API_KEY_MY_SERVER",
+        "A2C_SMCP_api_key",
         "A2C_SMCP_API-KEY",
         "A2C_SMCP_API_KEY",
     ]
+    assert list(environment_names("A2C_SMCP_", "KEY")) == ["A2C_SMCP_KEY"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows ignores the case of names")
+async def test_the_exact_spelling_of_an_id_in_the_environment_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolver = InputResolver([TOKEN])
+    monkeypatch.setenv("A2C_SMCP_API_TOKEN", "ours")
+    assert await resolver.resolve("api-token") == "ours"
+    monkeypatch.setenv("A2C_SMCP_api_token", "exact")
+    assert await resolver.resolve("api-token") == "exact"
+    monkeypatch.setenv("A2C_SMCP_API_TOKEN_GITHUB", "for one server")
+    assert await resolver.resolve("api-token", server="github") == "for one server"
 
 
 async def test_a_value_is_asked_for_once_and_kept_until_cleared() -> None:
@@ -149,6 +166,14 @@ async def test_a_value_in_the_environment_is_one_of_the_options(monkeypatch: pyt
     with pytest.raises(InputMissing, match="red, blue") as caught:
         await InputResolver([PICK]).resolve("color")
     assert "mauve" not in str(caught.value)
+
+
+async def test_options_with_labels_are_chosen_by_their_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    pick = MCPServerPickStringInput(id="color", options=["blue", PickOption(label="Rosso", value="red")], default="red")
+    assert await InputResolver([pick]).resolve("color") == "red"
+    monkeypatch.setenv("A2C_SMCP_COLOR", "Rosso")
+    with pytest.raises(InputMissing, match="blue, red"):
+        await InputResolver([pick]).resolve("color")
 
 
 async def test_a_command_has_no_shell_unless_the_config_says_so() -> None:

@@ -162,6 +162,12 @@ class Audience:
     async def look_again(self) -> None:
         pass
 
+    def templates_changed(self) -> None:
+        pass
+
+    def prompts_changed(self) -> None:
+        pass
+
     def close(self) -> None:
         pass
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,26 +11,22 @@ import pytest
 
 from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.computer.config.inputs import InputResolver
-from a2c_smcp.computer.config.model import MCPServerConfig, MCPServerPromptStringInput
+from a2c_smcp.computer.config.model import MCPServerPromptStringInput
 from a2c_smcp.computer.mcp import messages
+from a2c_smcp.computer.mcp.session import MAX_LISTED
 from a2c_smcp.computer.offer import watches
 from a2c_smcp.computer.types import ServerState
 from a2c_smcp.utils.tool_meta import mcp_tool
 from tests.servers.offering import ICON, UI
-from tests.support.hosting import hosting
-from tests.support.mcp_servers import AUTO, SERVERS, modern, read_log, received
+from tests.support.hosting import QUICK, hosting, offering
+from tests.support.mcp_servers import AUTO, modern, read_log, received
 from tests.support.offices import Office, office
 from tests.support.peer import request
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.anyio
 
 NOTES = "memo://notes"
-
-
-def offering(name: str = "a", *flags: str, **fields: Any) -> MCPServerConfig:
-    fields.setdefault("default_tool_meta", AUTO)
-    return server_from({"command": sys.executable, "args": [str(SERVERS / "offering.py"), *flags], **fields}, name)
 
 
 async def every(here: Office, event: str, key: str, **fields: Any) -> list[Any]:
@@ -157,6 +153,7 @@ async def test_any_resource_is_read_by_its_list_a_template_or_a_tool_that_names_
 
 async def test_an_address_that_two_servers_have_needs_the_name_of_one() -> None:
     async with office(offering("a"), offering("b")) as here:
+        await here.computer.mcp_manager.be_listed(PATIENCE)
         for event in ("client:read_resource", "client:watch_resource"):
             for uri in (NOTES, "db://rows/7"):
                 answer = await here.agent.ask(event, request(uri=uri))
@@ -277,9 +274,21 @@ async def test_a_server_with_endless_or_huge_lists_is_bounded() -> None:
             assert (len(page[key]), "next_cursor" in page) == (500, True)
             page = await here.agent.ask(event, request(mcp_server="good"))
             assert len(page[key]) in (2, 3)
+        assert len(await every(here, "client:list_prompts", "prompts", mcp_server="endless")) == MAX_LISTED
         page = await here.agent.ask("client:get_resources", request(mcp_server="endless"))
-        assert len(page["resources"]) == 2
+        assert len(page["resources"]) == 100
         assert here.computer.status_of("good").state is ServerState.READY
+
+
+async def test_of_a_list_that_takes_too_long_the_pages_that_arrived_are_offered() -> None:
+    policy = replace(QUICK, list_timeout=1.0)
+    stuck, silent = offering("stuck", "--mode", "stuck"), offering("silent", "--hold", "prompts/list")
+    async with office(stuck, silent, policy=policy) as here:
+        asked = request(mcp_server="stuck")
+        for page in [await here.agent.ask("client:list_prompts", asked) for _ in range(2)]:
+            assert [prompt["name"] for prompt in page["prompts"]] == ["greet", "plain"]
+        assert any("1 s" in note for note in here.computer.status_of("stuck").notes)
+        assert code(await here.agent.ask("client:list_prompts", request(mcp_server="silent"))) == 408
 
 
 # ------------------------------------------------------------------------------------------------ pass-through, digests

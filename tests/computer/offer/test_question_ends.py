@@ -212,6 +212,29 @@ async def test_a_question_that_another_call_asks_is_answered_and_both_calls_get_
         }
 
 
+@pytest.mark.parametrize("answered", ["one", "two"])
+async def test_a_call_whose_time_is_up_waits_for_the_answer_to_a_question_that_may_be_its_own(
+    answered: str, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    async with hosting(asking(OLD, log)) as computer:
+        one = asyncio.ensure_future(computer.call("ask_when_joined", limit=1.0, req_id="one"))
+        await eventually(lambda: received(log, "tools/call"))
+        two = await computer.call("join", req_id="two", until="answered")
+        tools: dict[str, dict[str, Any]] = {
+            "one": {"result": await one, "tool": "ask_when_joined"},
+            "two": {"result": two, "tool": "join", "arguments": {"until": "answered"}},
+        }
+        texts: dict[str, str] = {}
+        for name in sorted(tools, key=lambda name: name != answered):
+            # The second answer is not needed: it only continues the call.
+            given = accept(**ADA) if name == answered else {"action": "decline"}
+            texts[name] = text_of(await answer(computer, tools[name].pop("result"), given, req_id=name, **tools[name]))
+        assert json.loads(texts["one"]) == accept(**ADA, age=30)
+        assert texts["two"] == "joined"
+        assert len(answers_in(log)) == 1
+
+
 async def test_a_call_is_not_ended_by_the_endless_questions_of_another(tmp_path: Path) -> None:
     log = tmp_path / "log"
     form = {"type": "object", "properties": {"x": {"type": "object"}}}

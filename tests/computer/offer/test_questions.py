@@ -242,12 +242,22 @@ async def test_capabilities_are_those_that_are_supported(tmp_path: Path) -> None
     }
 
 
-async def test_a_question_during_calls_of_different_callers_is_declined() -> None:
+@pytest.mark.parametrize("other", [Caller("o", "you"), Caller("o", "me", "bob"), Caller("o", "me")])
+async def test_a_question_during_calls_of_different_callers_is_declined(other: Caller) -> None:
     async with hosting(asking(OLD)) as computer:
-        mine = await computer.aexecute_tool("r1", "ask", {}, PATIENCE, caller=Caller("o", "me"))
-        theirs = await computer.aexecute_tool("r1", "ask", {}, PATIENCE, caller=Caller("o", "you"))
+        mine = await computer.aexecute_tool("r1", "ask", {}, PATIENCE, caller=Caller("o", "me", "ada"))
+        theirs = await computer.aexecute_tool("r2", "ask", {}, PATIENCE, caller=other)
         assert required(mine)
         assert json.loads(text_of(theirs)) == {"action": "decline"}
+
+
+async def test_a_call_goes_on_only_for_the_user_that_was_asked() -> None:
+    async with hosting(asking(OLD)) as computer:
+        result = await computer.aexecute_tool("r1", "ask", {}, PATIENCE, caller=Caller("o", "me", "ada"))
+        refused = await answer(computer, result, accept(**ADA), caller=Caller("o", "me", "bob"))
+        assert code_of(refused) == 400
+        final = await answer(computer, result, accept(**ADA), caller=Caller("o", "me", "ada"))
+        assert json.loads(text_of(final))["action"] == "accept"
 
 
 async def test_the_time_of_the_person_does_not_count_and_the_timeout_of_the_answer_does() -> None:

@@ -482,3 +482,13 @@ async def test_documents_beyond_the_index_are_left_out_and_counted() -> None:
         await eventually(lambda: len(view.documents.items) == 10)
         assert len(await finder.collect_documents(PATIENCE)) == 10
         assert (finder.left_out, view.problems()) == (0, [])
+
+
+@pytest.mark.anyio
+async def test_a_resource_can_be_read_as_soon_as_the_tool_that_made_it_has_ended() -> None:
+    async with hosting(shelves()) as computer:
+        for number in range(5):
+            uri = f"window://shelf/new{number}"
+            made = await computer.aexecute_tool(f"call {number}", "set_window", {"uri": uri, "text": "new"}, PATIENCE)
+            assert not made.is_error
+            assert [part.get("text") for part in await computer.read_resource(uri)] == ["new"]

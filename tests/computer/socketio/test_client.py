@@ -108,7 +108,8 @@ async def test_servers_and_inputs_of_a_computer_are_tuples() -> None:
 
 # --------------------------------------------------------------------------------------------------- older Servers
 
-NEW = {"a2c_stack": "9", "features": ["server:tool_call_progress", "server:update_resource"]}
+ADDED = ["server:tool_call_progress", "server:update_resource", "server:update_resources", "server:update_prompts"]
+NEW = {"a2c_stack": "9", "features": ADDED}
 
 
 @pytest.mark.parametrize(("ack", "is_told"), [((True, None), False), ((True, None, NEW), True)])
@@ -135,6 +136,8 @@ async def test_progress_and_updates_of_resources_are_sent_only_to_a_server_that_
             answer = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(calling, server.loop))
             assert answer["content"][0]["text"] == "done"
             assert await client.emit_update_resource("memo://x", "asking") is is_told
+            for event in ("server:update_resources", "server:update_prompts"):
+                assert await client.emit_update(event) is is_told
             told = [(event, data) for event, data in await told_so_far(namespace, client) if event not in MOVES]
         sent = [("server:tool_call_progress", 3), ("server:update_resource", "memo://x")]
         assert told[-2:] == (sent if is_told else [])

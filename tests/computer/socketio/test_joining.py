@@ -72,6 +72,28 @@ async def test_calls_end_with_the_connection(tmp_path: Path) -> None:
             await eventually(lambda: received(log, "notifications/cancelled"))
 
 
+async def test_a_call_that_arrives_during_a_move_belongs_to_the_old_office(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with running("async") as server:
+        async with (
+            crowd(server) as people,
+            network(server.url) as wires,
+            hosting(raw_server("raw", "--log", str(log))) as computer,
+            SMCPComputerClient.in_office(computer, wires.url, "office") as client,
+        ):
+            agent = await people.member("agent", "agent", "office")
+            wires.listens.clear()
+            move = asyncio.create_task(client.join_office("elsewhere"))
+            await eventually(lambda: wires.is_holding)
+            wanted = tool_call(tool_name="sleep", params={"seconds": 600}, timeout=600)
+            call = asyncio.create_task(agent.ask("client:tool_call", wanted))
+            await eventually(lambda: received(log, "tools/call"))
+            wires.listens.set()
+            await move
+            await eventually(lambda: received(log, "notifications/cancelled"))
+            assert (await call)["isError"]
+
+
 async def test_why_it_cannot_join_is_an_error_of_the_protocol() -> None:
     with running("async", DefaultAuthenticationProvider("key")) as server:
         async with crowd(server) as people:

@@ -18,8 +18,11 @@ from a2c_smcp.computer.mcp.oauth.demand import Demand
 from a2c_smcp.computer.mcp.parsing import flattened
 
 SESSION_HEADER = "mcp-session-id"
-_OURS = secrets.token_hex(16)
-"""Marks errors of this module: an MCP server cannot imitate it."""
+MOST_TOKENS = 3
+"""Tokens that a request is sent with: the one that is known, one that another process may have stored meanwhile, which
+the server may reject as well, and one that was renewed after that."""
+_DEMAND, _NO_SESSION = secrets.token_hex(16), secrets.token_hex(16)
+"""Mark errors of this module: an MCP server cannot imitate them."""
 _ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 """What ends an event of a stream."""
 _SEPARATED = re.compile(r"(\n\n|\r\n\r\n|\r\r)")
@@ -63,27 +66,37 @@ class WatchedClient(httpx2.AsyncClient):
             self._link.hint = f"HTTP {response.status_code} {response.reason_phrase}"
             # MCP: 404 for a request with a session id means that the session has expired, and a new one is needed.
             if response.status_code == 404 and SESSION_HEADER in request.headers:
+                self._link.needs_session = True
                 self._link.lose("ended the session")
+                if request.method == "POST":
+                    await response.aclose()
+                    return _failed(request, 404, "the session has ended", _NO_SESSION)
         return await _readable(response)
 
     async def _send_with_login(self, request: httpx2.Request, options: dict[str, Any]) -> httpx2.Response:
-        """Send a request with the token of the login, and again with another one if the server rejects it."""
+        """Send a request with the token of the login, and again with other ones if the server rejects it."""
         # Not as an `httpx2.Auth`: the library would read the whole rejection before the second attempt.
         token = await self._access.token() if self._access is not None else None
-        response = await self._send_with(token, request, options)
-        if self._access is None or response.status_code not in (401, 403):
-            return response
-        try:
-            other = await self._access.after(token, response)
-        except BaseException:
+        for _ in range(MOST_TOKENS - 1):
+            response = await self._send_with(token, request, options)
+            if self._access is None or response.status_code not in (401, 403):
+                return response
+            try:
+                other = await self._access.after(token, response)
+            except BaseException:
+                await response.aclose()
+                raise
+            if other is None:
+                return response
             await response.aclose()
-            raise
-        if other is None:
-            return response
-        await response.aclose()
-        return await self._send_with(other, request, options)
+            token = other
+        return await self._send_with(token, request, options)
 
     async def _send_with(self, token: str | None, request: httpx2.Request, options: dict[str, Any]) -> httpx2.Response:
+        if self._link.needs_session and request.method == "POST" and SESSION_HEADER in request.headers:
+            # The session ended while the request waited for a token. The server would say so again, perhaps too late:
+            # the connection is being closed, and then it would not be known whether the request was executed.
+            return httpx2.Response(404, request=request)
         if token is not None:
             request.headers["Authorization"] = f"Bearer {token}"
         return await super().send(request, stream=True, **options)
@@ -102,8 +115,13 @@ class WatchedClient(httpx2.AsyncClient):
         self._link.demand = demand
         if status == 401:  # a 403 concerns this request, and others may work
             self._link.lose(demand.reason)
-        error = {"code": INTERNAL_ERROR, "message": demand.reason, "data": _OURS}
-        return httpx2.Response(status, json={"jsonrpc": "2.0", "id": None, "error": error}, request=request)
+        return _failed(request, status, demand.reason, _DEMAND)
+
+
+def _failed(request: httpx2.Request, status: int, message: str, mark: str) -> httpx2.Response:
+    """The answer to a request as an error of MCP, which reaches what waits for it."""
+    error = {"code": INTERNAL_ERROR, "message": message, "data": mark}
+    return httpx2.Response(status, json={"jsonrpc": "2.0", "id": None, "error": error}, request=request)
 
 
 async def _readable(response: httpx2.Response) -> httpx2.Response:
@@ -163,11 +181,16 @@ def demand_in(response: httpx2.Response) -> dict[str, Any] | None:
     """The error for a request that was answered by `WatchedClient` itself."""
     try:
         error = json.loads(response.content)["error"]
-        return error if error["data"] == _OURS else None
+        return error if error["data"] == _DEMAND else None
     except (httpx2.ResponseNotRead, ValueError, KeyError, TypeError):
         return None
 
 
 def is_demand(error: MCPError) -> bool:
     """Whether a request failed because its server needs a login."""
-    return error.data == _OURS
+    return error.data == _DEMAND
+
+
+def is_without_session(error: MCPError) -> bool:
+    """Whether the server rejected a request because it does not know the session: it did nothing of what was asked."""
+    return error.data == _NO_SESSION

@@ -46,20 +46,22 @@ class DesktopAggregator(Aggregator):
         # So this repeats until every window in the line-up has been read; each round reads only what is missing.
         while True:
             lined_up = line_up(screens, look.is_out, size, history)
-            room = max_bytes - look.held(lined_up)
+            panes, unread = look.sort(lined_up)
+            room = max_bytes - sum([len(pane.rendered) for pane in panes])
             if room < 0:
                 raise TooLargeError(
                     f"the windows hold more than {max_bytes} bytes; ask for fewer",
                     details={"max_bytes": max_bytes, "windows": len(lined_up)},
                 )
-            if not (unread := [item for item in lined_up if look.wants(item)]):
+            if not unread:
                 break
             if not await look.read(unread, room, deadline):
                 lined_up = line_up(screens, lambda item: look.pane(item) is None, size, history)
+                panes, _ = look.sort(lined_up)
                 break
         for item in lined_up:
             item.source.use(item)
-        return [pane.rendered for item in lined_up if (pane := look.pane(item)) is not None]
+        return [pane.rendered for pane in panes]
 
 
 class _Look:
@@ -68,21 +70,28 @@ class _Look:
     def __init__(self) -> None:
         self._seen: dict[WindowItem, Pane | None] = {}
 
-    def wants(self, item: WindowItem) -> bool:
-        """Whether the window must be read for this request."""
-        return item not in self._seen and item.needs_reading
-
     def pane(self, item: WindowItem) -> Pane | None:
         """The window as it was read now, else as it was read before."""
         return self._seen.get(item) or item.pane
 
     def is_out(self, item: WindowItem) -> bool:
         """Whether the window is known to have nothing to show."""
-        return self.pane(item) is None and not self.wants(item)
+        # Called for every window of every request. Most have been read and are shown, which the first test answers.
+        return item.pane is None and self.pane(item) is None and not self._wants(item)
 
-    def held(self, items: Sequence[WindowItem]) -> int:
-        """The size of the answer so far."""
-        return sum(len(pane.rendered) for item in items if (pane := self.pane(item)) is not None)
+    def sort(self, items: Sequence[WindowItem]) -> tuple[list[Pane], list[WindowItem]]:
+        """What is known of these windows, in their order, and which of them must be read for this request."""
+        panes: list[Pane] = []
+        unread: list[WindowItem] = []
+        for item in items:
+            if (pane := self._seen.get(item) or item.pane) is not None:
+                panes.append(pane)
+            if self._wants(item):
+                unread.append(item)
+        return panes, unread
+
+    def _wants(self, item: WindowItem) -> bool:
+        return item.needs_reading and item not in self._seen
 
     async def read(self, items: Sequence[WindowItem], room: int, deadline: float) -> bool:
         """Read windows side by side until there is no room for more; whether that was done before the deadline."""

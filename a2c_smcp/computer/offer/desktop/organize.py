@@ -39,6 +39,10 @@ class Window:
     server: str
     uri: str
     contents: Sequence[ResourceContents]
+    priority: int = 0
+    """As its annotations say, for an address that does not."""
+    fullscreen: bool = False
+    """As its metadata says, for an address that does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,9 @@ def render(window: Window) -> Pane | None:
         return None
     body = "\n\n".join(texts)
     rendered = f"{window.uri}\n\n{body}" if body else window.uri
-    return Pane(window.server, window.uri, address.priority or 0, bool(address.fullscreen), rendered)
+    priority = window.priority if address.priority is None else address.priority
+    fullscreen = window.fullscreen if address.fullscreen is None else address.fullscreen
+    return Pane(window.server, window.uri, priority, fullscreen, rendered)
 
 
 def organize_desktop(

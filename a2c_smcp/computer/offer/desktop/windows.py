@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from a2c_smcp.computer.mcp.listing import ListedWindow
+from a2c_smcp.computer.mcp.listing import ListedWindow, Placement
 from a2c_smcp.computer.offer.budget import ByteBudget
 from a2c_smcp.computer.offer.desktop.organize import Pane, Screen, Window, render
 from a2c_smcp.computer.offer.items import Item, Reading, Turn
@@ -16,20 +16,29 @@ from a2c_smcp.smcp import ResourceContents
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class WindowItem(Item):
-    """A listed window. Its address gives its place on the Desktop before the content is read."""
+    """A listed window. The list gives its place on the Desktop before the content is read."""
 
     source: Windows
-    priority: int
-    fullscreen: bool
+    placement: Placement
     pane: Pane | None = None
     """The last good content, ready to be shown."""
     reading: asyncio.Task[Pane | None] | None = None
     was_missed: bool = False
     """Whether a request was answered without its content: then the content is announced when it has been read."""
 
+    @property
+    def priority(self) -> int:
+        """Windows with a higher priority come first."""
+        return self.placement.priority
+
+    @property
+    def fullscreen(self) -> bool:
+        """Whether it is shown alone."""
+        return self.placement.fullscreen
+
 
 class Windows:
-    """`on_change` is called when a window that a request missed has been read."""
+    """`on_change` is called when a window that a request missed has been read, or when windows change their places."""
 
     def __init__(self, reading: Reading, budget: ByteBudget, on_change: Callable[[], None]) -> None:
         self._reading = reading
@@ -41,17 +50,22 @@ class Windows:
     def take(self, listed: Mapping[str, ListedWindow]) -> bool:
         """Take a new list; whether it has other windows than the last one."""
         before, self.items = self.items, {}
-        for uri, (name, description, priority, fullscreen) in listed.items():
+        has_moved = False
+        for uri, (name, description, placement) in listed.items():
             item = before.get(uri)
             if item is None:
-                item = WindowItem(uri, name, description, source=self, priority=priority, fullscreen=fullscreen)
+                item = WindowItem(uri, name, description, source=self, placement=placement)
             else:
                 item.rename(name, description)
+                has_moved |= item.placement != placement
+                item.placement = placement
             self.items[uri] = item
         for uri, item in before.items():
             if uri not in self.items:
                 self._drop(item)
         self.screen = Screen(self.items.values())
+        if has_moved:
+            self._on_change()
         return before.keys() != self.items.keys()
 
     def outdate(self, uri: str) -> None:

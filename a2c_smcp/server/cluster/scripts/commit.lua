@@ -1,5 +1,6 @@
 -- Move one member. Arguments: its sid and role; the office and name that it gives up ('' for none); the office and name
--- that it takes ('' for none), and the sids of the Agent and of the namesake there when the move was decided.
+-- that it takes ('' for none), the sids of the Agent and of the namesake there when the move was decided, and its dialect
+-- and version.
 --
 -- Compares and sets: answers 'changed', and changes nothing, if the office is no longer as it was read. Answers 'fenced'
 -- to a node that the others have removed, and 'settling' while Redis may lack seats. Else the answer is the number of the
@@ -25,5 +26,5 @@ end
 if to == '' then
   return 'done'
 end
-local arrival, is_first = take(to, new, sid, role)
-return is_first and redis.call('HGETALL', key('office', to)) or arrival
+local arrival, is_first = take(to, new, sid, role, ARGV[13])
+return is_first and seats_of(to) or arrival

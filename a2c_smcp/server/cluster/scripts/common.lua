@@ -9,6 +9,8 @@
 --   connections        hash         node -> the number of its latest connection
 --   office:OFFICE      hash         name -> "ARRIVAL SID ROLE", a seat
 --   spread:OFFICE      hash         node -> its number of members in the office
+--   dialects:OFFICE    hash         name -> "SID DIALECT VERSION", of members that named one when they connected
+--   formats            hash         node -> '2' if it reads the dialect in a message about a seat
 --   seats:NODE         hash         sid -> "LENGTH OFFICE NAME", where LENGTH is that of OFFICE
 --   agents             hash         office -> the name of its Agent
 --   computer:NAME      set          offices that have a Computer of that name
@@ -52,19 +54,43 @@ local function send(node, message)
   redis.call(publish, key('inbox', node), message)
 end
 
+-- The dialect and version of a member; '' if there are none. A node of an older version frees seats without this table,
+-- so what it says of another connection does not count.
+local function speech_in(entry, seat)
+  local sid, speech = string.match(entry or '', '^(%S+) (.*)$')
+  return sid == sid_of(seat) and speech or ''
+end
+
 -- Tell the nodes with members in an office about a seat: '+' that it is taken, '-' that it is free. The node of the
--- member itself knows.
-local function announce(sign, office, name, seat)
+-- member itself knows. A node of an older version reads no dialect: to it, the member is one without.
+local function announce(sign, office, name, seat, speech)
   local own = node_of(sid_of(seat))
   for _, node in ipairs(redis.call('HKEYS', key('spread', office))) do
     if node ~= own then
-      send(node, sign .. ' ' .. #office .. ' ' .. seat .. '\n' .. office .. name)
+      local is_told = speech ~= '' and redis.call('HGET', key('formats'), node) == '2'
+      local facts = is_told and seat .. ' ' .. speech or seat
+      send(node, sign .. ' ' .. #office .. ' ' .. facts .. '\n' .. office .. name)
     end
   end
 end
 
+-- The seats of an office: name, seat, and dialect and version of each.
+local function seats_of(office)
+  local seats, found = redis.call('HGETALL', key('office', office)), {}
+  local entries, spoken = redis.call('HGETALL', key('dialects', office)), {}
+  for i = 1, #entries, 2 do
+    spoken[entries[i]] = entries[i + 1]
+  end
+  for i = 1, #seats, 2 do
+    found[#found + 1] = seats[i]
+    found[#found + 1] = seats[i + 1]
+    found[#found + 1] = speech_in(spoken[seats[i]], seats[i + 1])
+  end
+  return found
+end
+
 -- Give a member a seat that is free; its number of arrival, and whether it is the first of its node in the office.
-local function take(office, name, sid, role)
+local function take(office, name, sid, role, speech)
   local arrival = redis.call('INCR', key('arrivals'))
   local seat = string.format('%.0f', arrival) .. ' ' .. sid .. ' ' .. role
   local node = node_of(sid)
@@ -72,6 +98,9 @@ local function take(office, name, sid, role)
     redis.call('INCR', key('offices'))
   end
   redis.call('HSET', key('office', office), name, seat)
+  if speech ~= '' then
+    redis.call('HSET', key('dialects', office), name, sid .. ' ' .. speech)
+  end
   redis.call('HSET', key('seats', node), sid, #office .. ' ' .. office .. name)
   local is_first = redis.call('HINCRBY', key('spread', office), node, 1) == 1
   if role == 'agent' then
@@ -80,7 +109,7 @@ local function take(office, name, sid, role)
     redis.call('SADD', key('computer', name), office)
     redis.call('INCR', key('computers'))
   end
-  announce('+', office, name, seat)
+  announce('+', office, name, seat, speech)
   return arrival, is_first
 end
 
@@ -92,6 +121,7 @@ local function free(office, name, sid)
   end
   redis.call('HDEL', key('seats', node_of(sid)), sid)
   redis.call('HDEL', key('office', office), name)
+  redis.call('HDEL', key('dialects', office), name)
   if redis.call('HINCRBY', key('spread', office), node_of(sid), -1) <= 0 then
     redis.call('HDEL', key('spread', office), node_of(sid))
   end
@@ -103,8 +133,9 @@ local function free(office, name, sid)
   end
   if redis.call('EXISTS', key('office', office)) == 0 then
     redis.call('DECR', key('offices'))
+    redis.call('DEL', key('dialects', office))
   end
-  announce('-', office, name, seat)
+  announce('-', office, name, seat, '')
 end
 
 -- Free the seat that a connection of a node has, if it has one.
@@ -130,6 +161,7 @@ local function strike(node)
   redis.call('ZREM', key('nodes'), node)
   redis.call('HDEL', key('leases'), node)
   redis.call('HDEL', key('connections'), node)
+  redis.call('HDEL', key('formats'), node)
   for _, other in ipairs(redis.call('ZRANGE', key('nodes'), 0, -1)) do
     send(other, '! ' .. node .. '\n')
   end

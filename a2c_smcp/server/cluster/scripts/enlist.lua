@@ -27,6 +27,7 @@ end
 redis.call('ZADD', key('nodes'), string.format('%.0f', now() + lease), me)
 redis.call('HSET', key('leases'), me, ARGV[5])
 redis.call('HSET', key('connections'), me, connection)
+redis.call('HSET', key('formats'), me, '2')
 -- Messages to and from this node may be lost since it was connected last.
 if again then
   for _, node in ipairs(redis.call('ZRANGE', key('nodes'), 0, -1)) do

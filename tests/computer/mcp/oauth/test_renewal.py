@@ -52,6 +52,47 @@ async def test_token_is_renewed_while_many_calls_wait(server: Guarded, computer:
     assert server.count("refresh_token") == 1
 
 
+async def test_calls_that_a_server_rejects_with_their_session_are_made_in_the_next_one(
+    server: Guarded, computer: Watched
+) -> None:
+    await computer.alogin("guarded", visit)
+    server.control(forget=["sessions"])
+    calls = [computer.call("echo", req_id=str(number), text="hi") for number in range(5)]
+    assert {code_of(result) for result in await asyncio.gather(*calls)} == {None}
+    assert server.count("unknown_sessions") > 0
+    assert computer.status_of("guarded").restarts == 1
+
+
+async def test_a_call_that_begins_while_a_server_wants_a_new_session_waits_for_it(
+    server: Guarded, computer: Watched
+) -> None:
+    await computer.alogin("guarded", visit)
+    server.control(forget=["sessions"])
+    first = asyncio.create_task(computer.call("echo", text="hi"))
+    await computer.until_state("guarded", ServerState.RESTARTING)
+    assert code_of(await computer.call("echo", req_id="r2", text="hi")) is None
+    assert code_of(await first) is None
+
+
+async def test_a_session_that_a_server_ends_during_the_handshake_is_opened_again_at_once(
+    server: Guarded, computer: Watched
+) -> None:
+    server.behave(broken_handshakes=2)  # as often as another login replaces the one that the session began with
+    await computer.alogin("guarded", visit)
+    assert code_of(await computer.call("echo", text="hi")) is None
+    assert server.count("unknown_sessions") > 1
+    assert computer.status_of("guarded").restarts == 0
+
+
+async def test_a_server_that_ends_every_session_during_the_handshake_is_connected_to_only_so_often(
+    server: Guarded, computer: Watched
+) -> None:
+    server.behave(broken_handshakes=1_000)
+    await computer.alogin("guarded", visit)
+    status = await computer.until_state("guarded", ServerState.FAILED)
+    assert status.reason == "ended the session"
+
+
 async def test_two_computers_renew_once(server: Guarded, computer: Watched, store: LoginStore) -> None:
     await computer.alogin("guarded", visit)
     async with hosting(server.config(), login_store=LoginStore(store.folder)) as other:
