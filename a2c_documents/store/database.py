@@ -11,6 +11,7 @@ import contextlib
 import logging
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +20,8 @@ logger = logging.getLogger(__name__)
 
 PATIENCE = 10.0
 """Seconds to wait for a lock that another process holds."""
+_RETRY_SECONDS = 0.01
+"""Between two attempts to open a database that another connection is creating."""
 _TEMPORARY = ""
 """SQLite's name for a temporary file, which takes little memory and is deleted when it is closed."""
 _MEMORY = ":memory:"
@@ -119,6 +122,20 @@ class Database:
             logger.warning("what is read is kept in memory: there is no place for temporary files: %s", error)
 
     def _open(self, place: str) -> sqlite3.Connection:
+        """Open the database at a place, and wait for other processes that open it at the same moment."""
+        # SQLite itself waits for most locks. While another connection changes the journal mode of a new file or
+        # recovers one, it reports the lock at once instead.
+        deadline = time.monotonic() + self._patience
+        while True:
+            try:
+                return self._try_open(place)
+            except sqlite3.OperationalError as error:
+                is_busy = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+                if not is_busy or time.monotonic() >= deadline:
+                    raise
+                time.sleep(_RETRY_SECONDS)
+
+    def _try_open(self, place: str) -> sqlite3.Connection:
         if place not in (_TEMPORARY, _MEMORY):
             Path(place).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         # Any thread may use the connection, because `_lock` admits one at a time.
