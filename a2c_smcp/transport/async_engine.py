@@ -99,3 +99,14 @@ class AsyncEngine(engineio.AsyncClient):
     async def _send_packet(self, pkt: Any) -> None:
         if self.state != "connected" or not self.queue.post(pkt.encode()):
             await super()._send_packet(pkt)
+
+    # The library ends its writer when no packet enters the queue for five seconds longer than a heartbeat. That happens
+    # when the Server's ping is late, which the reader tolerates for `ping_timeout`, and also when every packet takes
+    # the fast path. Nothing would send the next pong, and the Server would disconnect the client.
+    async def _write_loop(self) -> None:
+        writer = asyncio.current_task()
+        while self.state == "connected":
+            await super()._write_loop()
+            if not self.queue.is_awaited or writer is None or writer.cancelling():
+                return
+            self.write_loop_task = writer  # the library has set it to None, which ends its reader

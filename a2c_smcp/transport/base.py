@@ -44,6 +44,8 @@ FIRST_ACK_ID = 1 << 32
 # The library warns of every lost connection. `_on_disconnected` does so once, and says whether the client reconnects.
 _library_log = logging.getLogger("a2c_smcp.transport.socketio")
 _library_log.setLevel(logging.ERROR)
+# It also reports as an error that its writer had nothing to send for a while. `AsyncEngine` starts the writer again.
+_library_log.addFilter(lambda record: record.msg != "packet queue is empty, aborting")
 
 
 class OfficeClientBase:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeAlias
 
@@ -26,13 +25,6 @@ EVENT_FRAME = "42"
 """The prefix of a frame that carries an event: an Engine.IO message (4) with a Socket.IO event (2)."""
 ACK_FRAME = "43"
 """The prefix of a frame that carries an ack."""
-QUEUE_EVERY = 1.0
-"""Seconds after which a packet takes the slow path.
-
-The library's writer task ends the connection when its queue stays empty for longer than a heartbeat, because every pong
-normally passes through it. Here pongs take the fast path as well, so one packet per second has to go through the queue.
-"""
-
 SendFrame: TypeAlias = Callable[[Any], Coroutine[Any, Any, None]]
 Trigger: TypeAlias = Callable[..., Coroutine[Any, Any, Any]]
 
@@ -47,18 +39,25 @@ class Outbox(asyncio.Queue[Any]):
     """The open WebSocket; None over long-polling, where a task fetches the packets from the queue."""
     unsent = 0
     """The packets that entered the queue and have not been sent. A packet must not overtake them."""
-    _queued_at = 0.0
+    is_awaited = False
+    """Whether the writer task waits for a packet, or gave up waiting for one."""
 
     def post(self, frame: str | bytes) -> bool:
         """Send a frame at once, without waiting; False if it has to go through the queue."""
-        if self.unsent or self.outlet is None or time.monotonic() - self._queued_at > QUEUE_EVERY:
+        if self.unsent or self.outlet is None:
             return False
         return self.outlet.post(frame)
 
     def _put(self, item: Any) -> None:
         super()._put(item)
         self.unsent += 1
-        self._queued_at = time.monotonic()
+
+    async def get(self) -> Any:
+        """Wait for the next packet."""
+        self.is_awaited = True
+        packet = await super().get()
+        self.is_awaited = False
+        return packet
 
 
 class Outlet:

@@ -15,18 +15,20 @@ logger = logging.getLogger(__name__)
 
 
 class _PacketQueue(queue.Queue[Any]):
-    """The engine's queue of packets. It never hands out the None that ends the writer together with a packet.
+    """The engine's queue of packets, which ends the writer with a None and in no other way.
 
-    The writer takes all packets that are waiting, and overlooks a None among them. It would then notice the end of the
-    connection half a minute later, when its wait for the next packet times out.
+    It never hands out the None together with a packet: the writer takes all packets that are waiting, and overlooks a
+    None among them. It also ignores the timeout with which the writer waits for a packet, because the writer ends when
+    it expires; see `AsyncEngine._write_loop`.
     """
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        if not block:
-            with self.mutex:
-                if self.queue and self.queue[0] is None:
-                    raise queue.Empty
-        return super().get(block, timeout)
+        if block:
+            return super().get()
+        with self.mutex:
+            if self.queue and self.queue[0] is None:
+                raise queue.Empty
+        return super().get(block=False)
 
     def get_nowait(self) -> Any:
         return super().get(block=False)

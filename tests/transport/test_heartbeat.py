@@ -29,7 +29,7 @@ async def next_loss(changes: AsyncIterator[Change]) -> Change:
 
 
 @pytest.mark.parametrize("is_busy", [True, False])
-async def test_a_connection_outlives_what_would_be_silence(is_busy: bool) -> None:
+async def test_a_connection_outlives_what_would_be_silence(is_busy: bool, caplog: pytest.LogCaptureFixture) -> None:
     limits = Limits(requests_per_second=0)
     with running("async", limits=limits, ping_interval=BEAT, ping_timeout=BEAT) as server:
         async with hosting(raw()) as computer:
@@ -49,6 +49,7 @@ async def test_a_connection_outlives_what_would_be_silence(is_busy: bool) -> Non
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(next_loss(changes), LONG)
             assert talking.done() is not is_busy
+            assert [record for record in caplog.records if record.levelname == "ERROR"] == []
             talking.cancel()
             await asyncio.gather(talking, return_exceptions=True)
             assert not (await agent.emit_tool_call("pc", "echo", {"text": "hi"}, 5)).is_error
