@@ -790,7 +790,7 @@ def test_commands_at_the_prompt(place: Place, tmp_path: Path) -> None:
         shell.run("nonsense", "no such command; type help")
         shell.run("tree", "usage: tree ADDRESS")
         shell.type("quit" + ENTER)
-        assert shell.process.wait(PATIENCE) == 0
+        assert shell.end() == 0
     assert "Traceback" not in shell.raw
     history = (tmp_path / "state" / "a2c" / "agent-history").read_text("utf-8")
     assert "tools laptop" in history

@@ -17,7 +17,6 @@ from tests.e2e.test_agent_command import Place, hosting, office_of
 from tests.support.mcp_servers import SERVERS, stdio, write_config
 from tests.support.process import a2c, server_process
 from tests.support.terminal import CTRL_U, ENTER, TAB, terminal
-from tests.support.waiting import PATIENCE
 
 OFFERING = [sys.executable, str(SERVERS / "offering.py")]
 
@@ -116,7 +115,7 @@ def test_hostile_prompts_and_log_messages_have_a_bar_before_every_line(tmp_path:
             shell.see("in office office")
             with terminal(tmp_path, "agent", "--url", server.url, "--office", "office", "prompts", prompt="") as other:
                 other.see("it on laptop  ")
-                other.process.wait(PATIENCE)
+                other.end()
                 evil = [line for line in other.screen.lines if "EVIL" in line]
                 assert len(evil) > 7
                 assert [line for line in evil if not line.startswith(("it on laptop  | EVIL", "  | "))] == []

@@ -36,7 +36,6 @@ from tests.support.programs import Redis, cluster_prefix, redis_command, redis_s
 from tests.support.stand_ins import dated, meddler, web_server, without_upgrade
 from tests.support.systems import posix_only
 from tests.support.terminal import terminal
-from tests.support.waiting import PATIENCE
 
 KEY = "open-sesame-4711"
 SECRET = "a secret of at least thirty-two bytes"
@@ -192,7 +191,7 @@ def test_on_a_terminal_it_shows_what_takes_a_while_and_lines_fit(tmp_path: Path)
         screen.see("Configuration starting raw")
         screen.see("raw is ready")
         screen.see(r"0 problems, \d+ warnings?, \d+ fine")
-        assert screen.process.wait(PATIENCE) == 0
+        assert screen.end() == 0
         assert "starting" not in screen.screen.text
 
 

@@ -274,7 +274,7 @@ def test_a_person_who_starts_it_at_a_terminal_reads_what_it_waits_for(gateway: S
     with terminal(tmp_path, "mcp", *flags(gateway.url), prompt="none", env=ENV) as shell:
         shell.see("waiting for an MCP host on standard input; `a2c mcp install`")
         shell.type(CTRL_C)
-        assert shell.process.wait(PATIENCE) == 0
+        assert shell.end() == 0
 
 
 def test_a_key_for_another_office_is_refused(tmp_path: Path) -> None:

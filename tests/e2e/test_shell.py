@@ -91,7 +91,7 @@ def test_ctrl_c_at_a_question_at_the_start_ends_it(command: list[str], tmp_path:
     with terminal(tmp_path, "--config", str(config), *command) as shell:
         shell.see(r"number or text: *\Z")
         shell.type(CTRL_C)
-        assert shell.process.wait(PATIENCE) == 130
+        assert shell.end() == 130
     assert "[token]" not in shell.screen.text
 
 
@@ -162,7 +162,7 @@ def test_commands_at_the_prompt(config: Path, tmp_path: Path) -> None:
         shell.run("history", r"echo +raw +ok +\{\"text\": \"hello\"\}")
         shell.run("", "")
         shell.type("quit" + ENTER)
-        assert shell.process.wait(PATIENCE) == 0
+        assert shell.end() == 0
     assert "Traceback" not in shell.raw
     assert "CPR" not in shell.raw
 

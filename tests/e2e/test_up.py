@@ -115,14 +115,14 @@ def test_at_a_terminal_the_tour_waits_for_enter_after_each_step_and_leaves_the_f
         screen.see("✓ +documents +ready")
         assert screen.screen.text.count("Enter: next step") == 2
         screen.type(CTRL_C)
-        assert screen.process.wait(PATIENCE) == 0
+        assert screen.end() == 0
 
 
 def test_ctrl_c_ends_a_tour_that_waits(files: Path, tmp_path: Path, place: dict[str, str]) -> None:
     with terminal(tmp_path, place, str(files), "--tour") as screen:
         screen.see(r"^Enter: next step")
         screen.type(CTRL_C)
-        assert screen.process.wait(PATIENCE) == 130
+        assert screen.end() == 130
     assert "Traceback" not in screen.raw
     assert not left_in(place)
 
@@ -156,7 +156,7 @@ def test_a_terminal_shows_who_is_there_and_what_happens(files: Path, tmp_path: P
         assert "memory:" in desktop.stdout
         with watching(descendants() - {screen.process.pid}) as watch:
             screen.type(CTRL_C)
-            assert screen.process.wait(PATIENCE) == 0
+            assert screen.end() == 0
             assert not watch.still_alive()
     assert not left_in(place)
     with socket.create_server(("127.0.0.1", int(url.rpartition(":")[2]))):
@@ -255,8 +255,8 @@ def test_inputs_are_asked_for_before_it_starts(files: Path, tmp_path: Path, plac
         screen.type("open sesame\r")
         screen.see(r"✓ +raw +ready")
         screen.type(CTRL_C)
-        assert screen.process.wait(PATIENCE) == 0
+        assert screen.end() == 0
     with terminal(tmp_path, place, str(files), "--config", str(config)) as screen:
         screen.see(r"A word \[word\]:")
         screen.type(CTRL_C)
-        assert screen.process.wait(PATIENCE) == 130
+        assert screen.end() == 130

@@ -202,7 +202,14 @@ class TerminalProcess:
     def leave(self) -> int:
         """Press Ctrl-D and wait for the exit code."""
         self.type(CTRL_D)
-        return self.process.wait(PATIENCE)
+        return self.end()
+
+    def end(self) -> int:
+        """Wait for the exit code, and until everything that the program wrote is on the screen."""
+        code = self.process.wait(PATIENCE)
+        with self._changed:
+            assert self._changed.wait_for(lambda: self._ended, PATIENCE), "a process that it started has the terminal"
+        return code
 
     def hang_up(self) -> None:
         """Close the terminal, as its window's cross does."""
