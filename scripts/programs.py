@@ -1,6 +1,6 @@
-"""Bring nginx, Caddy, Redis and Chromium for the tests with them, from Debian's packages.
+"""Bring nginx, Caddy, HAProxy, Redis and Chromium for the tests with them, from Debian's packages.
 
-The first three are unpacked into .venv/programs, without installing them. Chromium needs many other packages, so it is
+The first four are unpacked into .venv/programs, without installing them. Chromium needs many other packages, so it is
 installed, which only root may do. Where that does not work, those tests are skipped; not in CI, where it has to.
 """
 
@@ -17,6 +17,7 @@ from pathlib import Path
 PACKAGES = {
     "nginx": ["nginx"],
     "caddy": ["caddy"],
+    "haproxy": ["haproxy", "liblua5.3-0", "libopentracing-c-wrapper0", "libopentracing1"],
     "redis-server": ["redis-server", "redis-tools", "libjemalloc2", "liblzf1", "libatomic1"],
 }
 """The programs that are unpacked, and the packages that each of them needs."""
