@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -96,7 +97,7 @@ def envoy(folder: Path, port: int, upstreams: Sequence[str]) -> tuple[list[str],
     listener["address"]["socket_address"] = {"address": "127.0.0.1", "port_value": port}
     del listener["filter_chains"][0]["transport_socket"]
     config = folder / "envoy.yaml"
-    config.write_text(yaml.safe_dump(settings), "utf-8")
+    config.write_text(json.dumps(settings), "utf-8")
     return [found, "--config-path", str(config), "--log-level", "error", "--base-id", str(port)], {}
 
 
