@@ -83,6 +83,7 @@ class HubHost:
         """What answers the questions of other nodes, by subject."""
 
     now = staticmethod(elapsed)
+    """The time in seconds, on a clock that also counts while the machine is suspended."""
 
     def set_timer(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
         """Call a function later; the returned function cancels that."""
