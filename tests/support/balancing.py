@@ -16,7 +16,7 @@ NGINX = """
 daemon off; master_process off; pid {folder}/pid; error_log stderr crit;
 events {{}}
 http {{
-  access_log off;
+  access_log off; client_max_body_size 100m;
   client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
   uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
   map $http_upgrade $connection_upgrade {{ default upgrade; '' close; }}
