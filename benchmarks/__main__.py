@@ -12,6 +12,7 @@ from benchmarks import (
     asking,
     calls,
     cluster,
+    comparison,
     desktop,
     documents,
     finder,
@@ -44,10 +45,16 @@ def main() -> int:
     parser.add_argument("--only", choices=PARTS, help="measure only this")
     parser.add_argument("--no-fail", action="store_true", help="exit with 0 even if a target is missed")
     parser.add_argument("--lean", action="store_true", help="a floor that does not search payloads for bytes")
+    parser.add_argument(
+        "--against", metavar="COMMIT", help="measure only the CPU time of a relayed call, beside an earlier version"
+    )
     options = parser.parse_args()
 
     started = time.perf_counter()
     rows: list[Row] = []
+    if options.against is not None:
+        options.only = "against"
+        rows += uvloop.run(comparison.measure(options.against, relay.QUICK if options.quick else comparison.FULL))
     if options.only in (None, "joining"):
         rows += joining.measure(batches=20 if options.quick else 150)
     if options.only in (None, "members"):

@@ -50,6 +50,8 @@ class Sample:
 
     cpu: float
     wall: float
+    p50: float = 0.0
+    """Seconds until a call is answered, if calls were made one at a time."""
 
 
 Pair: TypeAlias = tuple[Sample, Sample]
@@ -101,14 +103,16 @@ class Caller:
         answer = orjson.dumps([{"content": [], "structuredContent": params, "isError": False}])
         done = asyncio.get_running_loop().create_future()
         sent = received = 0
+        times = list[float]()
+        begun = 0.0
 
         def work(packet: bytes) -> None:
             bracket = packet.index(b"[")
             self._computer.send(ACK, packet[len(EVENT) : bracket], answer)
 
         def call() -> None:
-            nonlocal sent
-            sent += 1
+            nonlocal sent, begun
+            sent, begun = sent + 1, time.perf_counter()
             self._agent.send(EVENT, b"%d" % sent, request)
 
         def take(packet: bytes) -> None:
@@ -116,6 +120,7 @@ class Caller:
             if packet.startswith(EVENT):
                 return  # the Computer entered: between nodes, the Agent may hear of it after the Computer has its ack
             received += 1
+            times.append(time.perf_counter() - begun)
             if not packet.endswith(answer):
                 done.set_exception(RuntimeError(f"not the Computer's answer: {packet[:300]!r}"))
             elif sent < calls:
@@ -129,7 +134,8 @@ class Caller:
             call()
         async with asyncio.timeout(_PATIENCE):
             await done
-        return Sample((self._cpu_seconds() - cpu) / calls, (time.perf_counter() - started) / calls)
+        cpu, wall = self._cpu_seconds() - cpu, time.perf_counter() - started
+        return Sample(cpu / calls, wall / calls, median(times) if concurrency == 1 else 0.0)
 
     def _cpu_seconds(self) -> float:
         return sum(server.cpu_seconds() for server in self._servers)

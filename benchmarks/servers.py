@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Generator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 import orjson
@@ -30,6 +31,7 @@ from a2c_smcp.server.serving import uvicorn_config
 from a2c_smcp.server.settings import ServerSettings
 
 HOST = "127.0.0.1"
+ROOT = Path(__file__).parent.parent
 _LIMITS = Limits(requests_per_second=0)
 _UNLIMITED = {"requests_per_second": 0}
 
@@ -138,10 +140,13 @@ class ServerProcess:
 
 
 @contextlib.contextmanager
-def running(kind: str, *options: str) -> Generator[ServerProcess]:
-    """Start a server in a process of its own, and end it."""
+def running(kind: str, *options: str, root: Path = ROOT) -> Generator[ServerProcess]:
+    """Start a server in a process of its own, from the source in a folder, and end it."""
     command = [sys.executable, "-m", "benchmarks.servers", kind, *options]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    env = {**os.environ, "PYTHONPATH": str(root)}
+    with subprocess.Popen(
+        command, cwd=root, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             port = process.stdout.readline().strip()

@@ -1,12 +1,13 @@
-"""Bring nginx, Caddy, Redis and Chromium for the tests with them, from Debian's packages.
+"""Bring nginx, Caddy, HAProxy, Redis and Chromium for the tests with them, from Debian's packages.
 
-The first three are unpacked into .venv/programs, without installing them. Chromium needs many other packages, so it is
+The first four are unpacked into .venv/programs, without installing them. Chromium needs many other packages, so it is
 installed, which only root may do. Where that does not work, those tests are skipped; not in CI, where it has to.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,9 +18,10 @@ from pathlib import Path
 PACKAGES = {
     "nginx": ["nginx"],
     "caddy": ["caddy"],
-    "redis-server": ["redis-server", "redis-tools", "libjemalloc2", "liblzf1", "libatomic1"],
+    "haproxy": ["haproxy"],
+    "redis-server": ["redis-server", "redis-tools"],
 }
-"""The programs that are unpacked, and the packages that each of them needs."""
+"""The programs that are unpacked, and the packages that each of them needs beside libraries."""
 INSTALLED = {"chromium": ["chromium"], "chromedriver": ["chromium-driver"]}
 """The programs that are installed, and the packages that each of them needs."""
 TARGET = Path(__file__).parent.parent / ".venv" / "programs"
@@ -61,8 +63,11 @@ def bring(packages: list[str]) -> None:
     Raises:
         OSError, CalledProcessError: that is not possible here.
     """
+    planned = _apt(["install", "--simulate", "--no-install-recommends", *packages])
+    # Releases have other names for the same library.
+    libraries = re.findall(r"^Inst (lib\S+)", planned, re.MULTILINE)
     with tempfile.TemporaryDirectory() as folder:
-        _apt(["download", *packages], folder)
+        _apt(["download", *packages, *libraries], folder)
         for package in Path(folder).glob("*.deb"):
             subprocess.run(["dpkg", "-x", str(package), str(TARGET)], check=True)
 
@@ -78,13 +83,15 @@ def install(packages: list[str]) -> None:
     _apt(["install", "--yes", "--no-install-recommends", *packages])
 
 
-def _apt(words: list[str], folder: str | None = None) -> None:
-    """Run apt-get; with new lists of packages, if it does not work with the old ones."""
+def _apt(words: list[str], folder: str | None = None) -> str:
+    """What apt-get says; with new lists of packages, if it does not work with the old ones."""
     command = ["apt-get", "--quiet", *words]
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    if subprocess.run(command, cwd=folder, env=env, capture_output=True, check=False).returncode:
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    if done.returncode:
         subprocess.run(["apt-get", "--quiet", "update"], capture_output=True, check=True)
-        subprocess.run(command, cwd=folder, env=env, capture_output=True, check=True)
+        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=True)
+    return done.stdout
 
 
 if __name__ == "__main__":

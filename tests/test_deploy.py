@@ -259,7 +259,7 @@ def test_proxies_let_pass_what_the_server_would_read() -> None:
 
 
 def test_mcp_hosts_can_log_in_through_every_proxy() -> None:
-    envoy = re.compile(envoy_routes()[1]["match"]["safe_regex"]["regex"])
+    envoy = re.compile("|".join(route["match"]["safe_regex"]["regex"] for route in envoy_routes()[2:]))
     nginx = re.search(r"location ~ (\S+) \{", (DEPLOY / "nginx.conf").read_text("utf-8"))
     assert nginx is not None
     haproxy = [*re.findall(r"\{ path(?:_beg)? (/[^}]+) \}", CLUSTER["haproxy.cfg"])]
@@ -286,13 +286,13 @@ def test_the_upstream_of_a_cluster_takes_the_place_of_the_one_server() -> None:
     assert re.findall(upstream, CLUSTER["nginx.conf"], re.MULTILINE) == [one]
 
 
-def test_proxies_that_are_not_run_in_tests_choose_by_office_and_otherwise_by_address() -> None:
+def test_haproxy_and_envoy_choose_by_office_and_otherwise_by_address() -> None:
     rules = re.findall(
         r"http-request set-var\((\S+)\) (src|url_param\(office\)|path,field\(3,/\))", CLUSTER["haproxy.cfg"]
     )
     assert rules == [("txn.member_of", chosen) for chosen in ("src", "url_param(office)", "path,field(3,/)")]
     assert "balance hash var(txn.member_of)\n    hash-type consistent\n" in CLUSTER["haproxy.cfg"]
-    of_hosts, of_others = envoy_routes()
+    of_hosts, of_others, *_ = envoy_routes()
     (policy,) = of_hosts["route"]["hash_policy"]
     rewrite = policy["header"]["regex_rewrite"]
     assert re.sub(rewrite["pattern"]["regex"], rewrite["substitution"], "/mcp/acme/lab?mode=direct") == "acme"
@@ -308,17 +308,17 @@ def test_proxies_of_a_cluster_keep_metrics_and_ask_whether_a_server_is_ready() -
     assert "health_uri /readyz" in CLUSTER["Caddyfile"]
     assert "404 unless { path_beg /socket.io/ /mcp/ } || { path /healthz /readyz }" in CLUSTER["haproxy.cfg"]
     assert "option httpchk GET /readyz" in CLUSTER["haproxy.cfg"]
-    of_hosts, of_others = envoy_routes()
-    assert of_hosts["match"] == {"prefix": "/mcp/"}
-    public = re.compile(of_others["match"]["safe_regex"]["regex"])
-    assert all(public.fullmatch(path) for path in ("/socket.io/", "/healthz", "/readyz"))
-    assert not public.fullmatch("/metrics")
+    *of_members, of_pages, of_logins = (route["match"] for route in envoy_routes())
+    assert of_members == [{"prefix": "/mcp/"}, {"prefix": "/socket.io/"}]
+    public = [re.compile(match["safe_regex"]["regex"]) for match in (of_pages, of_logins)]
+    assert all(public[0].fullmatch(path) for path in ("/healthz", "/readyz"))
+    assert not any(each.fullmatch("/metrics") for each in public)
     (servers,) = yaml.safe_load(CLUSTER["envoy.yaml"])["static_resources"]["clusters"]
     assert servers["health_checks"][0]["http_health_check"] == {"path": "/readyz"}
 
 
 def envoy_routes() -> list[dict[str, Any]]:
-    """The routes of Envoy's configuration: of MCP hosts, and of everything else that is public."""
+    """The routes of Envoy's configuration: of MCP hosts, of clients, and of the pages."""
     (listener,) = yaml.safe_load(CLUSTER["envoy.yaml"])["static_resources"]["listeners"]
     manager = listener["filter_chains"][0]["filters"][0]["typed_config"]
     return manager["route_config"]["virtual_hosts"][0]["routes"]

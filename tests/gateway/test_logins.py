@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import AsyncGenerator, Generator
+from contextlib import AsyncExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from a2c_smcp.server import CredentialAuthenticationProvider, KeyFile, SharedSec
 from a2c_smcp.server.authorization.logins import Logins, Request
 from a2c_smcp.server.authorization.store import LOGINS_OF_A_KEY, MemoryStore
 from a2c_smcp.server.key_file import hash_key, write_keys
-from tests.support.gateway import OLD, Answers, Hall, hall
+from tests.support.gateway import OLD, Answers, Hall, RawHost, hall
 from tests.support.logins import CALLBACK, CHALLENGE, Tokens, Visitor, challenge, returned, visiting
 from tests.support.process import server_process
 from tests.support.running import RunningCluster, running, serving_asgi
@@ -486,6 +487,33 @@ async def test_nodes_of_a_cluster_share_logins(tmp_path: Path) -> None:
             third = (await visitor.redeem(code)).json()
             await visitor.revoke(third["access_token"])
             assert (await visitor.use(third["access_token"])).status_code == 401
+
+
+async def test_streams_at_every_node_end_when_one_node_ends_their_login(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("a2c_smcp.gateway.visits.CHECK_SECONDS", 0.05)
+    write_keys(tmp_path / "keys.toml", [key("alice", "*")])
+    provider = CredentialAuthenticationProvider(KeyFile(tmp_path / "keys.toml"))
+    with running("cluster", provider, public_url=PUBLIC) as cluster:
+        assert isinstance(cluster, RunningCluster)
+        async with visiting(cluster.nodes[0].url, PUBLIC) as visitor, AsyncExitStack() as stack:
+            tokens = await visitor.login("alice")
+            headers = {"authorization": f"Bearer {tokens['access_token']}"}
+            http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=PATIENCE))
+            streams = list[httpx2.Response]()
+            for node in cluster.nodes:
+                host = RawHost(http, f"{node.url}/mcp/office", OLD)
+                await host.initialize()
+                stream = http.stream("GET", host.url, headers=host.headers("listen"))
+                streams.append(await stack.enter_async_context(stream))
+            assert [stream.status_code for stream in streams] == [200] * 3
+            visitor.url = cluster.nodes[2].url  # the first node serves the office
+            await visitor.revoke(tokens["refresh_token"])
+            async with asyncio.timeout(PATIENCE):
+                for stream in streams:
+                    async for _ in stream.aiter_bytes():
+                        pass
 
 
 async def test_logins_survive_a_restart_of_the_server(tmp_path: Path) -> None:

@@ -539,18 +539,18 @@ async def test_servers_on_a_redis_cluster_follow_a_failover_and_a_slot_that_move
         url = "redis://" + ",".join(f"127.0.0.1:{node.port}" for node in (third, replica, first))
         slot = redis_command(first.port, "CLUSTER", "KEYSLOT", "{a2c}")
         with ExitStack() as stack:
-            apps = [create_app(redis=url, lease=2) for _ in range(2)]
+            apps = [create_app(redis=url, lease=2) for _ in range(3)]
             places = [stack.enter_context(serving_asgi(app, app))[0] for app in apps]
             await exchange(apps, places)
-            assert inboxes(first) == 2
+            assert inboxes(first) == 3
 
             assert await asyncio.to_thread(redis_command, replica.port, "CLUSTER", "FAILOVER", "TAKEOVER") == "OK"
             await until(lambda: redis_command(replica.port, "ROLE").startswith("master"))
-            await until(lambda: inboxes(replica) == 2)
+            await until(lambda: inboxes(replica) == 3)
             await exchange(apps, places)
 
             await asyncio.to_thread(move_slot, slot, replica, third, nodes)
-            await until(lambda: inboxes(third) == 2)
+            await until(lambda: inboxes(third) == 3)
             await exchange(apps, places)
 
 
@@ -566,19 +566,20 @@ def move_slot(slot: str, source: Redis, target: Redis, nodes: list[Redis]) -> No
 
 
 async def exchange(apps: list[SMCPApp], places: list[str]) -> None:
-    """Assert that a call gets from a client of one Server to one of the other."""
-    agent, computer = Peer(), Peer()
+    """Assert that calls get from a client of one Server to those of the others."""
+    agent, *computers = members = [Peer() for _ in places]
     try:
         await until(lambda: all(app.cluster.is_ready for app in apps if app.cluster))
-        assert await computer.connect(places[1])
-        assert await agent.connect(places[0])
-        assert await joined(computer, "computer", "pc")
+        for peer, place in zip(members, places, strict=True):
+            assert await peer.connect(place)
         assert await joined(agent, "agent", "agent")
-        answer = await agent.ask("client:tool_call", tool_call())
-        assert answer["echo"] == "client:tool_call"
+        for number, computer in enumerate(computers):
+            assert await joined(computer, "computer", f"pc{number}")
+            answer = await agent.ask("client:tool_call", tool_call(f"pc{number}"))
+            assert answer["echo"] == "client:tool_call"
     finally:
-        await agent.disconnect()
-        await computer.disconnect()
+        for peer in members:
+            await peer.disconnect()
 
 
 async def joined(peer: Peer, role: str, name: str) -> bool:

@@ -209,6 +209,25 @@ async def test_a_key_that_expires_ends_its_connections(
     assert [vars(record).get("code") for record in rejections] == [None, 401]
 
 
+@pytest.mark.anyio
+async def test_a_key_that_is_removed_ends_its_connections_at_every_node(tmp_path: Path) -> None:
+    path = tmp_path / "keys.toml"
+    entries: list[dict[str, Any]] = [{"id": each, "hash": hash_key(each), "offices": ["o"]} for each in ("a", "b")]
+    write_keys(path, entries)
+    provider = CredentialAuthenticationProvider(KeyFile(path, look_seconds=0))
+    with running("cluster", provider, limits=Limits(grant_interval=0.05)) as cluster:
+        async with crowd(cluster) as people:  # each of them connects to the next node
+            gone = [await people.member("computer", f"gone{number}", "o", auth={"token": "a"}) for number in range(3)]
+            agent = await people.member("agent", "agent", "o", auth={"token": "b"})
+            write_keys(path, entries[1:])
+            async with asyncio.timeout(PATIENCE):
+                for peer in gone:
+                    await peer.is_gone.wait()
+            for _ in gone:
+                assert (await people.refused(auth={"token": "a"}))["data"] == {"code": 401}
+            assert not agent.is_gone.is_set()
+
+
 def test_the_last_use_of_a_key_is_kept_beside_the_key_file(tmp_path: Path) -> None:
     path, beside = tmp_path / "keys.toml", tmp_path / "keys.toml.used"
     write_keys(path, [{"id": each, "hash": hash_key(each), "offices": ["o"]} for each in ("used", "unused")])

@@ -9,7 +9,11 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 
-from tests.simulation.history import random_history, run, shortest
+from tests.simulation.history import random_history, report, run
+
+BATCH = 50
+REPORT_SECONDS = 10.0
+"""Between two reports of the progress to a file."""
 
 
 def broken(seeds: range) -> tuple[int, list[str]] | None:
@@ -21,10 +25,25 @@ def broken(seeds: range) -> tuple[int, list[str]] | None:
     return None
 
 
-def report(seed: int) -> str:
-    """The shortest history of a seed that breaks a rule."""
-    history = shortest(seed, random_history(seed))
-    return "\n".join([f"seed {seed}:", *map(str, history), *run(seed, history)])
+class Progress:
+    """Tells on standard error how many histories have run: in one line of a terminal, and else now and then."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._started = self._told = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._started
+
+    def show(self, done: int) -> None:
+        is_terminal, now = sys.stderr.isatty(), time.monotonic()
+        if not is_terminal and now - self._told < REPORT_SECONDS:
+            return
+        self._told = now
+        rest = self.seconds / done * (self._count - done)
+        text = f"{done:,} of {self._count:,} seeds, {rest / 60:.0f} min left"
+        print(f"\r{text} " if is_terminal else text, end="" if is_terminal else "\n", file=sys.stderr, flush=True)
 
 
 def main() -> int:
@@ -32,19 +51,18 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=1_000, help="how many histories")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     options = parser.parse_args()
-    started, batch = time.monotonic(), 50
     last = options.first + options.seeds
     logging.disable()  # the Servers of a history log every failure that the history causes
+    progress = Progress(options.seeds)
     with ProcessPoolExecutor(os.cpu_count(), initializer=logging.disable) as pool:
-        batches = [range(first, min(first + batch, last)) for first in range(options.first, last, batch)]
+        batches = [range(first, min(first + BATCH, last)) for first in range(options.first, last, BATCH)]
         for done, found in enumerate(pool.map(broken, batches), 1):
-            if sys.stderr.isatty():
-                print(f"\r{min(done * batch, options.seeds):,} of {options.seeds:,} seeds", end="", file=sys.stderr)
+            progress.show(min(done * BATCH, options.seeds))
             if found is not None:
-                pool.shutdown(cancel_futures=True)
+                pool.shutdown(wait=False, cancel_futures=True)
                 print(f"\n{report(found[0])}")
                 return 1
-    print(f"\n{options.seeds:,} histories, no rule broken, {time.monotonic() - started:.0f} s")
+    print(f"\n{options.seeds:,} histories, no rule broken, {progress.seconds:.0f} s")
     return 0
 
 

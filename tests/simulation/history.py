@@ -75,20 +75,31 @@ def run(
     return cluster.failures
 
 
-def shortest(seed: int, history: Sequence[Step], make_node: Callable[[SimNode], Node] | None = None) -> list[Step]:
-    """The history without every step that it does not need to break a rule."""
-    steps = list(history)
+def shortest(
+    seed: int, make_node: Callable[[SimNode], Node] | None = None, scripts: Callable[[str], str] = script
+) -> list[Step]:
+    """The history of a seed that breaks a rule, without every step that it does not need for that."""
+    steps = random_history(seed)
     size = max(1, len(steps) // 2)
-    while size:
-        position = 0
+    while True:
+        before, position = len(steps), 0
         while position < len(steps):
             fewer = steps[:position] + steps[position + size :]
-            if run(seed, fewer, make_node):
+            if run(seed, fewer, make_node, scripts):
                 steps = fewer
             else:
                 position += size
-        size //= 2
-    return steps
+        if size == 1 and len(steps) == before:
+            return steps
+        size = max(1, size // 2)
+
+
+def report(
+    seed: int, make_node: Callable[[SimNode], Node] | None = None, scripts: Callable[[str], str] = script
+) -> str:
+    """The shortest history of a seed that breaks a rule, a line for each step, and the rule."""
+    history = shortest(seed, make_node, scripts)
+    return "\n".join([f"seed {seed}:", *map(str, history), *run(seed, history, make_node, scripts)])
 
 
 # -------------------------------------------------------------------------------------------------------------- actions

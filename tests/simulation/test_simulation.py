@@ -12,7 +12,7 @@ from a2c_smcp.server.cluster.redis import script
 from a2c_smcp.server.cluster.registry import ClusterRegistry
 from a2c_smcp.server.reply import Reply
 from tests.simulation.cluster import LEASE, SimNode
-from tests.simulation.history import random_history, run, shortest
+from tests.simulation.history import random_history, report, run, shortest
 
 ENOUGH = 200
 """Histories within which a planted mistake has to be found."""
@@ -22,8 +22,7 @@ ENOUGH = 200
 def test_no_history_breaks_a_rule(first: int) -> None:
     for seed in range(first, first + 50):
         if run(seed, random_history(seed)):
-            history = shortest(seed, random_history(seed))
-            pytest.fail("\n".join([f"seed {seed}:", *map(str, history), *run(seed, history)]))
+            pytest.fail(report(seed))
 
 
 def test_a_history_is_the_same_every_time() -> None:
@@ -34,10 +33,29 @@ def is_found(make_node: Callable[[SimNode], Node] | None = None, scripts: Callab
     return any(run(seed, random_history(seed), make_node, scripts) for seed in range(ENOUGH))
 
 
+COMPARE = "if sid_in(to, agent) ~= ARGV[11] or sid_in(to, new) ~= ARGV[12] then"
+
+
+def careless(name: str) -> str:
+    """A commit that does not compare."""
+    return script(name).replace(COMPARE, "if false then")
+
+
 def test_a_commit_that_does_not_compare_is_found() -> None:
-    compare = "if sid_in(to, agent) ~= ARGV[11] or sid_in(to, new) ~= ARGV[12] then"
-    assert compare in script("commit")
-    assert is_found(scripts=lambda name: script(name).replace(compare, "if false then"))
+    assert COMPARE in script("commit")
+    assert is_found(scripts=careless)
+
+
+def test_a_seed_that_breaks_a_rule_is_told_with_its_shortest_history() -> None:
+    seed = next(seed for seed in range(ENOUGH) if run(seed, random_history(seed), scripts=careless))
+    history = shortest(seed, scripts=careless)
+    assert 2 <= len(history) < len(random_history(seed))
+    for number in range(len(history)):
+        assert not run(seed, history[:number] + history[number + 1 :], scripts=careless), "every step is needed"
+    first, *steps = report(seed, scripts=careless).splitlines()
+    assert first == f"seed {seed}:"
+    assert steps == [*map(str, history), *run(seed, history, scripts=careless)]
+    assert len(steps) > len(history), "the rule that it breaks"
 
 
 class HastyRegistry(ClusterRegistry):

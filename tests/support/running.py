@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
+import tempfile
 import threading
 from collections.abc import Generator
 from dataclasses import dataclass
 from itertools import cycle
+from pathlib import Path
 from typing import Any, Literal
 
 import uvicorn
@@ -18,6 +21,7 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 from a2c_smcp.server.app import SMCPApp, SyncSMCPApp, create_app, create_wsgi_app
 from a2c_smcp.server.serving import uvicorn_config
 from a2c_smcp.server.settings import ServerSettings
+from tests.support.balancing import balanced
 from tests.support.programs import cluster_prefix, shared_redis
 from tests.support.waiting import PATIENCE
 
@@ -44,14 +48,15 @@ class Running:
 
 
 class RunningCluster(Running):
-    """Three nodes. Every use of `url` leads to the next one, so that the members of an office are scattered."""
+    """Three nodes. Every use of `url` leads to the next one, so that the members of an office are scattered; with
+    A2C_TEST_NGINX=1, nginx decides that for each connection."""
 
     nodes: list[Running]
 
-    def __init__(self, nodes: list[Running]) -> None:
+    def __init__(self, nodes: list[Running], proxy: str | None = None) -> None:
         super().__init__("cluster", "", nodes[0].app, nodes[0].loop)
         object.__setattr__(self, "nodes", nodes)
-        object.__setattr__(self, "urls", cycle([node.url for node in nodes]))
+        object.__setattr__(self, "urls", cycle([proxy] if proxy else [node.url for node in nodes]))
 
     def __getattribute__(self, name: str) -> Any:
         return next(super().__getattribute__("urls")) if name == "url" else super().__getattribute__(name)
@@ -77,7 +82,13 @@ def running(kind: Kind, auth_provider: Any = None, **options: Any) -> Generator[
             options |= {"redis": shared_redis().url, "redis_prefix": cluster_prefix()}
             apps = [create_app(auth_provider, **options) for _ in range(3)]
             places = [stack.enter_context(serving_asgi(app, app)) for app in apps]
-            yield RunningCluster([Running(kind, url, app, loop) for app, (url, loop) in zip(apps, places, strict=True)])
+            nodes = [Running(kind, url, app, loop) for app, (url, loop) in zip(apps, places, strict=True)]
+            proxy = None
+            if os.environ.get("A2C_TEST_NGINX"):  # adds a process to each of many tests
+                folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+                ports = [int(node.url.rpartition(":")[2]) for node in nodes]
+                proxy = stack.enter_context(balanced(folder, ports))
+            yield RunningCluster(nodes, proxy)
     elif kind == "async":
         app = create_app(auth_provider, **options)
         with serving_asgi(app, app) as (url, loop):

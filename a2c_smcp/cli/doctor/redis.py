@@ -102,13 +102,17 @@ async def _measure(connection: RedisConnection, report: Report) -> None:
 async def _check_memory(connection: RedisConnection, report: Report) -> None:
     facts = read_info(str(await _ask(connection, "INFO", "memory")))
     policy, limit = facts.get("maxmemory_policy", "noeviction"), int(facts.get("maxmemory", "0"))
-    # `volatile-…` evicts only keys that expire, and the cluster has none.
-    if policy == "noeviction" or policy.startswith("volatile-"):
-        report.ok(f"it evicts no keys of the cluster when its memory is full (maxmemory-policy {policy})")
+    # `volatile-…` evicts only keys that expire: logins of MCP hosts do, members do not.
+    loses_members = not policy.startswith("volatile-")
+    what = "members" if loses_members else "logins of MCP hosts"
+    if policy == "noeviction":
+        report.ok("it evicts no keys when its memory is full (maxmemory-policy noeviction)")
+    elif limit and loses_members:
+        report.fail(f"it may evict {what} when its memory is full: maxmemory-policy is {policy}", _POLICY_ADVICE)
     elif limit:
-        report.fail(f"it may evict members when its memory is full: maxmemory-policy is {policy}", _POLICY_ADVICE)
+        report.warn(f"it may evict {what} when its memory is full: maxmemory-policy is {policy}", _POLICY_ADVICE)
     else:
-        report.warn(f"maxmemory-policy is {policy}: with a maxmemory, Redis may evict members", _POLICY_ADVICE)
+        report.warn(f"maxmemory-policy is {policy}: with a maxmemory, Redis may evict {what}", _POLICY_ADVICE)
 
 
 async def _check_messages(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hmac
 import logging
 import re
@@ -10,7 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from a2c_smcp.errors import NotAuthenticatedError
+from a2c_smcp.errors import NotAuthenticatedError, NotConnectedError
 from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.server.authorization.login import (
     ACCESS_PREFIX,
@@ -34,7 +36,7 @@ REFRESH_SECONDS = 30 * 24 * 3600.0
 MOST_ACCESS = 4
 """Access tokens of one login that are valid at the same time."""
 MOST_ENDED = 10_000
-"""Logins that were ended here, and whose streams may still be open."""
+"""Logins that are known to have ended, and whose streams may still be open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class Logins:
         self.store = store
         self._verifiers = verifiers
         self._ended: dict[str, None] = {}
+        self._looking: dict[str, asyncio.Task[None]] = {}
 
     async def begin(self, request: Request, key: str) -> str:
         """A person entered a key: a code for the client.
@@ -207,7 +210,7 @@ class Logins:
             roles=frozenset(("agent",)),
             name=grant.name,
             subject=grant.subject,
-            holds=lambda: time.time() < ends and login_id not in self._ended and (holds is None or holds()),
+            holds=lambda: time.time() < ends and self._is_valid(login_id) and (holds is None or holds()),
         )
 
     async def revoke(self, client: str, token: str) -> None:
@@ -219,11 +222,28 @@ class Logins:
 
     async def _end(self, login: Login, reason: str, level: int = logging.INFO) -> None:
         logger.log(level, "the login of %s in the office %r ends: %s", login.client_name, login.office, reason)
-        # For the streams of this process. Those at other nodes of a cluster end with their access token.
-        self._ended[login.id] = None
+        self._note_end(login.id)
+        await self.store.remove(login.id)
+
+    def _note_end(self, login_id: str) -> None:
+        self._ended[login_id] = None
         if len(self._ended) > MOST_ENDED:
             del self._ended[next(iter(self._ended))]
-        await self.store.remove(login.id)
+
+    def _is_valid(self, login_id: str) -> bool:
+        """Whether a login has not ended, as far as this process knows. For the next time, it looks into the store: in a
+        cluster, another node may end a login whose streams are here."""
+        if login_id not in self._ended and login_id not in self._looking:
+            self._looking[login_id] = asyncio.create_task(self._look(login_id), name="login: look into the store")
+        return login_id not in self._ended
+
+    async def _look(self, login_id: str) -> None:
+        try:
+            with contextlib.suppress(NotConnectedError):  # without Redis, nothing new is known
+                if await self.store.get(login_id) is None:
+                    self._note_end(login_id)
+        finally:
+            del self._looking[login_id]
 
     async def _find(self, prefix: str, token: str, client: str | None = None) -> Login | None:
         login_id = login_of(prefix, token)

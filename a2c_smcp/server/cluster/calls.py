@@ -7,7 +7,6 @@ Redis: its messages may be lost, and whether the call ran is not known. It is ne
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
 from functools import partial
 from itertools import count
@@ -41,8 +40,8 @@ class NodeCalls:
         self._host = host
         self._link = link
         self._numbers = count(1)
+        # Each method of it that is called here is one step for all threads: `list` of its values, too.
         self._waiting: dict[int, tuple[str, Reply, Callable[[bytes], Any]]] = {}
-        self._lock = threading.Lock()
 
     # ----------------------------------------------------------------------------------------------------------- asking
 
@@ -50,41 +49,32 @@ class NodeCalls:
         """Send an event to a member of another node; its ack settles the reply."""
         deadline = round((self._node.redis_time + call.timeout) * 1000)
         office = call.office_id.encode()
-        fields = (call.caller, call.target, deadline, len(office))
+        fields = f"{call.caller} {call.target} {deadline} {len(office)}"
         self._send(node_of(call.target), reply, _written, messages.CALL, fields, office + text.encode())
 
     def question(self, node: str, reply: Reply, *fields: str, body: bytes = b"") -> None:
         """Ask another node; its answer, in bytes, settles the reply."""
-        self._send(node, reply, bytes, messages.QUESTION, (self._node.id, *fields), body)
+        self._send(node, reply, bytes, messages.QUESTION, " ".join((self._node.id, *fields)), body)
 
-    def _send(
-        self, node: str, reply: Reply, read: Callable[[bytes], Any], kind: str, fields: tuple[Any, ...], body: bytes
-    ) -> None:
+    def _send(self, node: str, reply: Reply, read: Callable[[bytes], Any], kind: str, fields: str, body: bytes) -> None:
         if not self._node.is_ready:
             reply.set_exception(InternalError("this Server has no connection to the Server of the Computer"))
             return
         number = next(self._numbers)
-        with self._lock:
-            self._waiting[number] = node, reply, read
-        reply.then(lambda _: self._forget(number))
-        self._link.publish(node, messages.write(kind, number, *fields, body=body))
-
-    def _forget(self, number: int) -> None:
-        with self._lock:
-            self._waiting.pop(number, None)
+        self._waiting[number] = node, reply, read
+        # The reply becomes the default of `pop`.
+        reply.then(partial(self._waiting.pop, number))
+        self._link.publish(node, b"%b %d %b\n%b" % (kind.encode(), number, fields.encode(), body))
 
     def drop(self, node: str) -> None:
         """End what waits for an answer of a node."""
-        with self._lock:
-            lost = [reply for other, reply, _ in self._waiting.values() if other == node]
+        lost = [reply for other, reply, _ in list(self._waiting.values()) if other == node]
         for reply in lost:
             reply.set_exception(CallLost("the Server of the Computer was lost: the call may have run"))
 
     def interrupt(self) -> None:
         """End everything that waits for another node: messages may be lost."""
-        with self._lock:
-            lost = [reply for _, reply, _ in self._waiting.values()]
-        for reply in lost:
+        for _, reply, _ in list(self._waiting.values()):
             reply.set_exception(CallLost("the connection between two Servers was lost: the call may have run"))
 
     # -------------------------------------------------------------------------------------------------------- answering
@@ -106,7 +96,7 @@ class NodeCalls:
             number, node, subject, *fields = fields
             self._answer(node, number, partial(self._host.question, subject, fields, body), bytes)
         elif kind in (messages.ANSWER, messages.ERROR) and len(fields) == 1:
-            waiting = self._waiting.get(int(fields[0]))  # `_forget` removes it
+            waiting = self._waiting.get(int(fields[0]))  # a callback of the reply removes it
             if waiting is None:
                 return
             _, reply, read = waiting

@@ -43,7 +43,10 @@ class RedisConnection(asyncio.Protocol):
         self._waiting: deque[Reply | None] = deque()
         """For each command that was sent, in order: its reply, or None if only an error matters."""
         self._transport: asyncio.Transport | None = None
-        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self._unsent: list[bytes] = []
+        """What was packed in this turn of the loop."""
+        self.closed: asyncio.Future[None] = self._loop.create_future()
         self.run_id = ""
         self.uptime = 0.0
         self.version = (0, 0)
@@ -111,9 +114,16 @@ class RedisConnection(asyncio.Protocol):
         self._send(packed)
 
     def _send(self, packed: bytes) -> None:
-        # Not collected here: uvloop joins what is written in one turn of the loop to one system call.
-        if self._transport is not None:
-            self._transport.write(packed)
+        # Collected: one system call for everything that is sent in a turn of the loop. Under load, with one for each
+        # message, a call between nodes takes a seventh more CPU time.
+        if not self._unsent:
+            self._loop.call_soon(self._flush)
+        self._unsent.append(packed)
+
+    def _flush(self) -> None:
+        unsent, self._unsent = self._unsent, []
+        if self._transport is not None and not self.closed.done():
+            self._transport.writelines(unsent)
             if self._transport.get_write_buffer_size() > MOST_UNSENT:
                 logger.warning("Redis does not read what is sent to it: connecting again")
                 self.close()

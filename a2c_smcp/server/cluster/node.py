@@ -428,7 +428,7 @@ class Node:
         message = messages.read(data)
         # A node that was suspended reads messages that came meanwhile. What they ask for must not happen any more: the
         # other nodes have removed this one, and answered the calls that waited for it.
-        if self._has_expired():
+        if not self.is_serving and self._has_expired():
             return
         if message.kind in messages.OF_CALLS:  # nearly every message is one of these
             self.calls.receive(message)

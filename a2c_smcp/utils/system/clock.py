@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
+
+elapsed: Callable[[], float] = time.monotonic
+"""Seconds since some moment in the past. On Linux, they go on during a suspension, unlike `time.monotonic`."""
 
 if sys.platform == "linux":
-
-    def elapsed() -> float:
-        """Seconds since some moment in the past. Unlike `time.monotonic`, they go on during a suspension."""
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-else:
-
-    def elapsed() -> float:
-        """Seconds since some moment in the past."""
-        return time.monotonic()
+    # Without a function around it, which takes longer: a node of a cluster asks for the time with each message.
+    elapsed = partial(time.clock_gettime, time.CLOCK_BOOTTIME)
