@@ -63,7 +63,7 @@ def translated(call: Call, theirs: Dialect, ours: Dialect, message_bytes: int) -
     if restores and _may_have_handles(ack):
         most = min(message_bytes, ours.largest_message or message_bytes)
         ack = yield from with_binaries(call, (yield from ReadAck(ack)), most, deadline)
-    if ours.is_official and ours.largest_message is not None and _may_exceed(ours.largest_message, ack):
+    if ours.largest_message is not None and _may_exceed(ours.largest_message, ack):
         size = yield from SizeOf(ack)
         if size > ours.largest_message:
             raise TooLargeError(f"the answer has {size} bytes; this client reads at most {ours.largest_message}")

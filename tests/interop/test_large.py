@@ -25,11 +25,11 @@ def wanted() -> str:
     return hashlib.sha256(picture(HUGE)).hexdigest()
 
 
-def get(table: Table, **options: Any) -> dict[str, Any]:
+def get(table: Table, size: int = HUGE, **options: Any) -> dict[str, Any]:
     """What the Agent makes of the picture. Only its hash is written to the test."""
     assert not play(table, only=("connect", "join", "get_tools"))
     asked = table.agents.ask(
-        "get_picture", table.agent, table.form, table.computer, table.tool("picture"), HUGE, SECONDS, **options
+        "get_picture", table.agent, table.form, table.computer, table.tool("picture"), size, SECONDS, **options
     )
     return asked.result(SECONDS)
 
@@ -61,3 +61,12 @@ def test_an_agent_that_can_only_get_it_in_one_message_gets_a_text_that_names_the
         assert made["sha256"] == []
         assert f"{HUGE} bytes" in made["text"]
         assert not play(table, only=("get_a_large_picture", "call_a_tool"))
+
+
+@pytest.mark.parametrize("computer", [OURS, "0.1.6"])
+def test_an_agent_whose_websocket_has_a_limit_keeps_its_connection(places: Places, computer: str) -> None:
+    with places.table(places.server(OURS, "async"), "0.1.6", computer, "async") as table:
+        made = get(table, 4_000_000)
+        assert made["sha256"] == []
+        assert "4000000" in made["text"]
+        assert not play(table, only=("call_a_tool",))

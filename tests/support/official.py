@@ -68,6 +68,8 @@ class OfficialNamespace(_Namespace):
         self.sessions: dict[str, Session] = {}
         self.has_plain_options = False
         """Whether options are texts, as up to release 0.3.2."""
+        self.only_agents_ask = line == "0.5"
+        """Whether a Computer may send no request at all."""
         self._versions: dict[str, str | None] = {}
 
     def since(self, line: str) -> bool:
@@ -171,7 +173,7 @@ class OfficialNamespace(_Namespace):
         target = next((other for other, each in self.sessions.items() if each.name == data["computer"]), None)
         if agent is None:
             return self.server.not_handled
-        if agent.role != "agent" and self.roles_matter(what):
+        if agent.role != "agent" and (what == "tool_call" or self.only_agents_ask):
             return {"code": 403, "message": "Agents only"} if self.since("0.5") else self.server.not_handled
         if target is None:
             return {"code": 404, "message": "Computer not found"} if self.since("0.2") else self.server.not_handled
@@ -183,10 +185,6 @@ class OfficialNamespace(_Namespace):
         except socketio.exceptions.TimeoutError:
             return self.server.not_handled
         return self._passed(what, answer)
-
-    def roles_matter(self, what: str) -> bool:
-        """Whether only an Agent may send a request."""
-        return what == "tool_call" or self.since("0.5")
 
     def _passed(self, what: str, answer: Any) -> Any:
         """A Computer's answer as the Agent gets it; no ack if this Server does not understand it."""

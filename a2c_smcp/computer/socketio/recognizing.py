@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from a2c_smcp.computer.offer.confirmation import Caller
 from a2c_smcp.errors import NotConnectedError, SMCPError
 from a2c_smcp.protocol.dialects.dialect import Dialect
-from a2c_smcp.protocol.dialects.known import DIALECTS, PLAIN, V0_3, V0_4
+from a2c_smcp.protocol.dialects.known import DIALECTS, V0_3, V0_4
 from a2c_smcp.protocol.handshake import OFFICIAL, ServerInfo
 from a2c_smcp.protocol.requests import list_members
 from a2c_smcp.protocol.terms import SINCE_0_2, dialect_in
@@ -103,7 +103,7 @@ class RecognizingClient(AsyncOfficeClient):
         """How answers are spelled at an official Server."""
         name = self.server_info.dialect or ""
         # Where only the Server's age is uncertain, the newest form: older ones leave out what they do not know.
-        return PLAIN if name == "0.1" else DIALECTS.get(name, V0_4)
+        return DIALECTS.get(name, V0_4)
 
     def _relays(self, event: str) -> bool:
         """Whether the Server knows an event that the protocol does not have. Another one would log each as unknown."""

@@ -126,7 +126,7 @@ async def test_a_server_from_before_options_had_labels_gets_texts(demands: str |
 
 async def test_a_server_that_lets_no_computer_ask_gets_the_newest_form() -> None:
     async with official() as place, crowd(place) as people, hosting() as computer:
-        place.namespace.roles_matter = lambda what: True
+        place.namespace.only_agents_ask = True
         computer.update_inputs([PICK])
         async with SMCPComputerClient.in_office(computer, place.url, "office") as client:
             assert (await client.recognized()).dialect == "0.2+"
