@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.interop.places import Places
-from tests.interop.seat import OURS
+from tests.interop.seat import OURS, SeatError
 from tests.interop.seats.things import picture
 from tests.interop.steps import play
 from tests.interop.table import Form, Table
@@ -69,4 +69,14 @@ def test_an_agent_whose_websocket_has_a_limit_keeps_its_connection(places: Place
         made = get(table, 4_000_000)
         assert made["sha256"] == []
         assert "4000000" in made["text"]
+        assert not play(table, only=("call_a_tool",))
+
+
+@pytest.mark.parametrize("computer", ["0.1.6", "0.4.2"])
+def test_a_computer_whose_websocket_has_a_limit_keeps_its_connection(places: Places, computer: str) -> None:
+    with places.table(places.server(OURS, "async"), OURS, computer) as table:
+        assert not play(table, only=("connect", "join", "get_tools"))
+        with pytest.raises(SeatError) as refused:
+            table.call("measure", {"text": "x" * 5_000_000})
+        assert refused.value.code == 413
         assert not play(table, only=("call_a_tool",))

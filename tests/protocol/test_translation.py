@@ -198,6 +198,19 @@ def test_what_an_official_agent_cannot_read_is_an_error_that_names_the_sizes(age
         assert world.ask("A", "client:tool_call", CALL) is result
 
 
+@pytest.mark.parametrize("agent", ["s", "plain", "0.4"])
+@pytest.mark.parametrize("computer", ["0.1", "0.2", "0.3", "0.4", "0.5"])
+def test_what_an_official_computer_cannot_read_is_not_sent(agent: str, computer: str) -> None:
+    world = office(agent, computer)
+    ack = world.ask("A", "client:tool_call", {**CALL, "params": {"text": "x" * 4_000_000}})
+    assert ack["meta"]["error_code"] == 413
+    assert world.asked == []
+    for reader in ("s", "plain"):
+        world = office(agent, reader)
+        world.ask("A", "client:tool_call", {**CALL, "params": {"text": "x" * 4_000_000}})
+        assert len(world.asked) == 1
+
+
 # --------------------------------------------------------------------------------------------------------------- cancel
 
 
