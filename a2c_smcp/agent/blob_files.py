@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import itertools
 import os
+import shutil
 import threading
 from functools import partial
 from io import BufferedWriter
@@ -17,6 +19,8 @@ from a2c_smcp.protocol.client_effects import ClientBackend, Work
 from a2c_smcp.protocol.flow import Flow
 from a2c_smcp.utils.file_names import media_name, new_file, resource_name
 
+SPARE_BYTES = 50_000_000
+"""Bytes that stay free on the disk."""
 SaveTo: TypeAlias = str | os.PathLike[str]
 """A folder that exists, or whose path ends with `/`; or the path of a new file."""
 
@@ -45,7 +49,14 @@ class Destination:
 
     def __call__(self, facts: Facts, uri: str | None, kind: str, /) -> FileSink:
         """Open a new file for a binary. In a folder it is named after the binary. Of several binaries, the first gets
-        the name of the given file, and the others similar ones."""
+        the name of the given file, and the others similar ones.
+
+        Raises:
+            OSError: it cannot be made, or the disk has no room for the binary.
+        """
+        # The size is what a Computer says: it must not be able to fill the disk, which would hurt other programs.
+        if shutil.disk_usage(self._folder).free < facts.total_size + SPARE_BYTES:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fspath(self._folder))
         name = resource_name(uri, facts.mime_type, ".bin") if uri is not None else media_name(kind, facts.mime_type)
         if self._file is None:
             return FileSink(new_file(self._folder, name))

@@ -30,6 +30,7 @@ from a2c_smcp.protocol.blob_items import (
     INLINE_BYTES,
     BlobItem,
     as_text,
+    decoded_size,
     filled,
     find_handles,
     items_of,
@@ -147,8 +148,18 @@ class _Restoring:
             path = yield from download(blob, lambda facts: open_file(facts, item.uri, item.kind), pace)
             self._made[item.index] = saved(original, path)
             return
-        pace = Pace(plan.most_bytes if item.total_size is not None else self._room, self._seconds, plan.on_part)
-        payload = yield from download(blob, AsBase64, pace)
+        is_known = item.total_size is not None
+        pace = Pace(plan.most_bytes if is_known else self._room, self._seconds, plan.on_part)
+        try:
+            payload = yield from download(blob, AsBase64, pace)
+        except TooLargeError as error:
+            # Only the first part tells the size of a binary that the answer does not name.
+            if is_known or "contents" in self._answer:
+                raise
+            self._notes[item.index] = f"[{error.message}]"
+            return
+        if not is_known:
+            self._room -= decoded_size(payload)
         self._made[item.index] = filled(original, payload)
 
 

@@ -61,7 +61,7 @@ class ServerInfo:
     """The longest tool call that it accepts, in seconds."""
     dialect: str | None = None
     """How it spells the protocol: `s` for a Server of this project; for an official one its version, such as `0.4`, or
-    `0.2+` where nobody names it, or `official` until its list of members tells; None before the first join."""
+    `0.2+` where only that is known, or `official` until its list of members tells; None before the first join."""
 
     @property
     def is_official(self) -> bool:

@@ -310,7 +310,7 @@ def forward(request: Request) -> ServerFlow:
         not theirs.ends_cancelled_calls and request.event == smcp.TOOL_CALL_EVENT,
     )  # fmt: skip
     try:
-        if theirs is ours and ours.errors is None:
+        if theirs is ours and ours.largest_message is None:
             return (yield from call)
         return (yield from translation.translated(call, theirs, ours, request.limits.message_bytes))
     except CallEnded:

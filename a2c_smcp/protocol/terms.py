@@ -26,10 +26,10 @@ _NAMED: Mapping[str, str] = {"0.2": "0.2.0", "0.3.0": "0.3.0", "0.3": "0.3.1", "
 _NEWEST = _NAMED["0.4"]
 _SPOKEN = frozenset(("0.2", "0.3", "0.4", "0.5"))
 """The lines that a client may name when a Server demands them. 0.5 is not released, and is never offered first."""
-_OLDER = frozenset(("0.2", "0.3"))
-"""The lines whose Agents are older than ours: only official Servers of the same line have them."""
 _RELEASES = frozenset(("0.3.0",))
 """The versions that spell something differently than the others of their line."""
+SINCE_0_2 = "0.2+"
+"""The dialect of an official Server that is not one of 0.1, as far as its list of members tells."""
 _EMPTY_IS_YES = "0.5"
 """The line whose Servers accept a join with an empty ack."""
 
@@ -98,16 +98,11 @@ def version_refusal(refusal: Mapping[str, Any], terms: Terms, place: str) -> Ver
 
 def dialect_in(sessions: Iterable[Mapping[str, Any]], role: str, name: str) -> str | None:
     """The dialect of an official Server by its list of members: from 0.2 on it repeats the version that each client
-    named. An Agent of an older version counts as one of the Server's version. None if this client is not in the list.
-    """
-    listed = list(sessions)
-    own = next((each for each in listed if each.get("role") == role and each.get("name") == name), None)
+    named. None if this client is not in the list."""
+    own = next((each for each in sessions if each.get("role") == role and each.get("name") == name), None)
     if own is None:
         return None
-    if not isinstance(own.get(VERSION), str):
-        return "0.1"
-    agents = [each.get(VERSION) for each in listed if each.get("role") == "agent"]
-    return next((_dialect_of(version) for version in agents if _line_of(version) in _OLDER), "0.2+")
+    return SINCE_0_2 if isinstance(own.get(VERSION), str) else "0.1"
 
 
 def _dialect_of(version: Any) -> str | None:

@@ -42,8 +42,10 @@ def translated(call: Call, theirs: Dialect, ours: Dialect, message_bytes: int) -
     """Ask the Computer; its answer as the Agent reads it. An answer in which nothing changes is passed on as it came.
 
     Raises:
-        TooLargeError: the Agent cannot read an answer of this size.
+        TooLargeError: the Computer cannot read a request of this size, or the Agent an answer.
     """
+    sent = Written(None, call.original) if call.original is not None else call.data
+    yield from _check_size(theirs, sent, "the request", "this Computer")
     # Handles are for an Agent that knows them by its dialect, or says so in the request.
     restores = (
         call.event == smcp.TOOL_CALL_EVENT
@@ -63,10 +65,7 @@ def translated(call: Call, theirs: Dialect, ours: Dialect, message_bytes: int) -
     if restores and _may_have_handles(ack):
         most = min(message_bytes, ours.largest_message or message_bytes)
         ack = yield from with_binaries(call, (yield from ReadAck(ack)), most, deadline)
-    if ours.is_official and ours.largest_message is not None and _may_exceed(ours.largest_message, ack):
-        size = yield from SizeOf(ack)
-        if size > ours.largest_message:
-            raise TooLargeError(f"the answer has {size} bytes; this client reads at most {ours.largest_message}")
+    yield from _check_size(ours, ack, "the answer", "this client")
     return ack
 
 
@@ -80,9 +79,19 @@ def cancelled() -> dict[str, Any]:
     }
 
 
-def _may_exceed(most: int, ack: Any) -> bool:
-    # A character has at most four bytes. Nearly every answer is so small that its bytes need not be counted.
-    return not isinstance(ack, Written) or 4 * len(ack.text) > most
+def _check_size(reader: Dialect, message: Any, what: str, who: str) -> ServerFlow:
+    """Reject a message for which the reader would lose its connection.
+
+    Raises:
+        TooLargeError: it is too large.
+    """
+    most = reader.largest_message
+    # A character has at most four bytes. Nearly every message is so small that its bytes need not be counted.
+    if most is None or (isinstance(message, Written) and 4 * len(message.text) <= most):
+        return
+    size = yield from SizeOf(message)
+    if size > most:
+        raise TooLargeError(f"{what} has {size} bytes; {who} reads at most {most}")
 
 
 def _may_have_handles(ack: Any) -> bool:

@@ -30,7 +30,7 @@ from a2c_smcp.errors import (
 from a2c_smcp.protocol.answers import failure_in, was_cancelled
 from a2c_smcp.protocol.dialects.dialect import Dialect
 from a2c_smcp.protocol.dialects.known import HOME, PLAIN
-from a2c_smcp.protocol.dialects.recognition import Greeting, recognise
+from a2c_smcp.protocol.dialects.recognition import Greeting, greeting_in
 from a2c_smcp.protocol.dialects.versions import AllowedVersions, refusal_body
 from a2c_smcp.protocol.flow import Flow
 from a2c_smcp.protocol.grants import EVERYTHING, Grant
@@ -188,7 +188,7 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
         # A subclass may also decide on its own, without `super()`. Then no provider gave a grant, and its decision is
         # the only one.
         if accepted is not False and sid not in self.connections:
-            self._add(sid, None, EVERYTHING, environ, recognise(environ.get("QUERY_STRING") or ""))
+            self._add(sid, None, EVERYTHING, environ, greeting_in(environ))
         return accepted is not False
 
     def dispatch(
@@ -298,7 +298,7 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
             ConnectionRefusedError: with a message and a code.
         """
         address, headers = client_of(environ)
-        greeting = recognise(environ.get("QUERY_STRING") or "")
+        greeting = greeting_in(environ)
         try:
             self.check_version(greeting)
             if self.draining:

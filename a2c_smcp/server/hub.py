@@ -28,7 +28,7 @@ from a2c_smcp.errors import (
     SMCPError,
     TooLargeError,
 )
-from a2c_smcp.protocol.dialects.recognition import recognise
+from a2c_smcp.protocol.dialects.recognition import greeting_in
 from a2c_smcp.protocol.flow import Flow
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.server_effects import Written
@@ -182,7 +182,7 @@ class Hub(Sender[ClientT]):
         """Open a session; for long-polling, the response carries the handshake."""
         address, _ = client_of(environ)
         try:
-            self.namespace.check_version(recognise(environ.get("QUERY_STRING") or ""))
+            self.namespace.check_version(greeting_in(environ))
         except SMCPError as error:
             self.namespace.reject_connection(error, address)
             return refuse_version(error)

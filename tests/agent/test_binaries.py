@@ -280,6 +280,21 @@ async def test_a_binary_above_the_limit_stays_a_handle_and_a_text_says_so(scene:
         await agent.fetch_blob("pc", "nothing")
 
 
+async def test_binaries_whose_size_only_their_parts_tell_have_the_same_limit_together(scene: Stage) -> None:
+    holder = Holder(payload(SOME), handle={"a2c_total_size": None, "a2c_sha256": None})
+
+    def answer(event: str, data: Any) -> Any:
+        made = holder(event, data)
+        return {"content": made["content"][1:] * 3} if event == "client:tool_call" else made
+
+    await scene.fake(answer=answer)
+    agent = await scene.agent(max_restored_bytes=2 * SOME)
+    result = await agent.call_tool("pc", "make")
+    assert result.images == [payload(SOME)] * 2
+    assert f"{SOME:,} bytes" in result.text
+    assert result.content[2].meta["a2c_blob_handle"] == "h"
+
+
 # -------------------------------------------------------------------------------------------------------------- save_to
 
 
@@ -307,6 +322,16 @@ async def test_a_file_that_exists_is_not_replaced(scene: Stage, tmp_path: Path) 
     assert (tmp_path / "image.png").read_text() == "mine"
     [path] = (await agent.call_tool("pc", "make", {"kind": "image", "size": 9}, save_to=tmp_path / "x.png")).saved_files
     assert (path, sha_of(path)) == (tmp_path / "x.png", sha(payload(9)))
+
+
+async def test_a_binary_for_which_the_disk_has_no_room_is_not_fetched(scene: Stage, tmp_path: Path) -> None:
+    holder = Holder(b"", handle={"a2c_total_size": 1 << 50}, part={"total_size": 1 << 50, "blob": "AAAA"})
+    await scene.fake(answer=holder)
+    agent = await scene.agent()
+    with pytest.raises(OSError, match="space"):
+        await agent.call_tool("pc", "make", save_to=tmp_path)
+    assert len(holder.requests) == 1
+    assert files(tmp_path) == []
 
 
 @pytest.mark.parametrize(

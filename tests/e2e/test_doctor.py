@@ -237,8 +237,10 @@ async def test_the_official_sdk_in_the_same_environment_is_a_warning(
     ("line", "demands", "said"),
     [
         ("0.1", None, "an official one with A2C-SMCP 0.1"),
-        ("0.4", None, "an official one with A2C-SMCP 0.4, or with 0.2 or 0.3 and no check of versions"),
-        ("0.4", "0.4.0", "an official one with A2C-SMCP 0.4, or with 0.2 or 0.3 and no check of versions"),
+        ("0.2", None, "an official one with A2C-SMCP 0.2"),
+        ("0.3", None, "an official one with A2C-SMCP 0.3"),
+        ("0.4", None, "an official one with A2C-SMCP 0.4"),
+        ("0.4", "0.4.0", "an official one with A2C-SMCP 0.4"),
         ("0.3", "0.3.1", "an official one with A2C-SMCP 0.3"),
     ],
 )

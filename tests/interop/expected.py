@@ -52,31 +52,6 @@ FAULTS = (
 )
 
 
-@dataclass(frozen=True)
-class Awaited:
-    """Steps that a part of our side cannot do yet."""
-
-    steps: tuple[str, ...]
-    reason: str
-    server: tuple[str, ...] = (OURS, *EVERY)
-    computer: tuple[str, ...] = (OURS, *EVERY)
-    agent: tuple[str, ...] = (OURS, *EVERY)
-
-    def concerns(self, meeting: Meeting) -> bool:
-        return meeting.server in self.server and meeting.computer in self.computer and meeting.agent in self.agent
-
-
-AWAITED = (
-    Awaited(
-        ("get_the_configuration", "read_the_configuration"),
-        "nobody there names 0.2, so our Computer cannot know that its Server wants the options of an input as texts",
-        server=("0.2.2",),
-        computer=(OURS,),
-        agent=(OURS,),
-    ),
-)
-
-
 def faults(meeting: Meeting) -> Iterator[Fault]:
     """Those that nobody mends."""
     versions = {"server": meeting.server, "computer": meeting.computer, "agent": meeting.agent}

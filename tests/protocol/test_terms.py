@@ -85,28 +85,6 @@ def test_the_own_session_tells_the_oldest_servers_apart() -> None:
     assert dialect_in([others, {"role": "agent", "name": "me", "a2c_version": "0.4.0"}], "agent", "me") == "0.2+"
 
 
-@pytest.mark.parametrize(
-    ("named", "found"),
-    [
-        ("0.2.0", "0.2"),
-        ("0.3.0", "0.3.0"),
-        ("0.3.1", "0.3"),
-        ("0.4.0", "0.2+"),
-        ("0.5.0", "0.2+"),
-        ("0.1.6", "0.2+"),
-        ("nonsense", "0.2+"),
-        (None, "0.2+"),
-        (["0.2.0"], "0.2+"),
-    ],
-)
-def test_an_agent_that_is_older_than_ours_tells_the_version_of_its_server(named: Any, found: str) -> None:
-    own = {"role": "computer", "name": "pc", "a2c_version": "0.4.0"}
-    other = {"role": "computer", "name": "other", "a2c_version": "0.2.0"}
-    agent = {"role": "agent", "name": "agent", "a2c_version": named}
-    assert dialect_in([agent, other, own], "computer", "pc") == found
-    assert dialect_in([other, own], "computer", "pc") == "0.2+", "only an Agent tells"
-
-
 def test_a_server_of_the_release_that_differs_from_its_line_is_known_by_the_version_that_it_demands() -> None:
     terms = terms_of("auto").demanded("0.3.0")
     assert terms is not None

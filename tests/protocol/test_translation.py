@@ -19,8 +19,8 @@ REQUEST: dict[str, Any] = {"agent": "a", "computer": "c", "req_id": "r"}
 CALL: dict[str, Any] = {**REQUEST, "tool_name": "t", "params": {}, "timeout": 7}
 STACK = f"a2c_stack={__version__}"
 QUERIES = {
-    "s": STACK, "plain": "", "0.2": "a2c_version=0.2.0", "0.3": "a2c_version=0.3.1", "0.4": "a2c_version=0.4.0",
-    "0.5": "a2c_version=0.5.0",
+    "s": STACK, "plain": "", "0.1": "EIO=4&transport=polling", "0.2": "a2c_version=0.2.0", "0.3": "a2c_version=0.3.1",
+    "0.4": "a2c_version=0.4.0", "0.5": "a2c_version=0.5.0",
 }  # fmt: skip
 BINARY = bytes(range(256)) * 400
 
@@ -30,7 +30,7 @@ def office(agent: str, computer: str, **limits: int) -> MemoryWorld:
     world = MemoryWorld()
     world.limits = Limits(**limits)
     for sid, role, dialect in (("A", "agent", agent), ("C", "computer", computer)):
-        world.connect(sid, greeting=recognise(QUERIES[dialect]))
+        world.connect(sid, greeting=recognise(QUERIES[dialect], "Python/3.11 aiohttp/3.9"))
         world.join(sid, role, sid.lower(), "o")
     world.heard.clear()
     return world
@@ -48,7 +48,9 @@ def test_a_member_has_its_dialect_and_its_version_in_the_roster(dialect: str) ->
     listed = {**REQUEST, "office_id": "o"}
     agent, computer = world.ask("A", "server:list_room", listed)["sessions"]
     assert agent == {"sid": "A", "name": "a", "role": "agent", "office_id": "o"}
-    expected = {"s": {"a2c_stack": __version__}, "plain": {}}.get(dialect, {"a2c_version": QUERIES[dialect][12:]})
+    expected = {"s": {"a2c_stack": __version__}, "plain": {}, "0.1": {}}.get(
+        dialect, {"a2c_version": QUERIES[dialect][12:]}
+    )
     assert computer == {"sid": "C", "name": "c", "role": "computer", "office_id": "o", **expected}
 
 
@@ -96,7 +98,7 @@ def test_a_call_is_passed_on_as_it_is_in_both_directions(agent: str, computer: s
     assert world.ask("A", "client:tool_call", CALL) is result
     [(_, event, data)] = world.asked
     assert event == "client:tool_call"
-    if computer == "s" and agent not in ("s", "plain"):
+    if computer == "s" and agent not in ("s", "plain", "0.1"):
         assert data == {**CALL, "max_inline_bytes": 32 * 1024}
     else:
         assert data is CALL
@@ -152,7 +154,7 @@ def test_an_empty_ack_becomes_an_answer_that_official_agents_read(agent: str, co
     world = office(agent, computer)
     world.reply = lambda call: None
     ack = world.ask("A", "client:get_desktop", REQUEST)
-    if agent in ("s", "plain"):
+    if agent in ("s", "plain", "0.1"):
         assert ack is None
     else:
         assert (ack["code"], ack["details"]) == (404, {"event": "client:get_desktop"})
@@ -181,18 +183,32 @@ def test_errors_and_lists_are_translated_on_the_way() -> None:
 
 
 @pytest.mark.parametrize("computer", ["s", "0.4"])
-@pytest.mark.parametrize("agent", ["0.2", "0.3", "0.4", "0.5"])
+@pytest.mark.parametrize("agent", ["0.1", "0.2", "0.3", "0.4", "0.5"])
 def test_what_an_official_agent_cannot_read_is_an_error_that_names_the_sizes(agent: str, computer: str) -> None:
     world = office(agent, computer)
     result = {"content": [{"type": "text", "text": "x" * 4_000_000}]}
     world.reply = lambda call: result
     ack = world.ask("A", "client:tool_call", CALL)
-    assert ack["meta"]["error_code"] == ack["code"] == 413
-    assert "4000000" in ack["message"]
+    assert ack["meta"]["error_code"] == ack["error"]["code"] == 413
+    assert ("code" in ack) is (agent != "0.1")
+    assert "4000000" in ack["error"]["message"]
     for reader in ("s", "plain"):
         world = office(reader, "s")
         world.reply = lambda call: result
         assert world.ask("A", "client:tool_call", CALL) is result
+
+
+@pytest.mark.parametrize("agent", ["s", "plain", "0.4"])
+@pytest.mark.parametrize("computer", ["0.1", "0.2", "0.3", "0.4", "0.5"])
+def test_what_an_official_computer_cannot_read_is_not_sent(agent: str, computer: str) -> None:
+    world = office(agent, computer)
+    ack = world.ask("A", "client:tool_call", {**CALL, "params": {"text": "x" * 4_000_000}})
+    assert ack["meta"]["error_code"] == 413
+    assert world.asked == []
+    for reader in ("s", "plain"):
+        world = office(agent, reader)
+        world.ask("A", "client:tool_call", {**CALL, "params": {"text": "x" * 4_000_000}})
+        assert len(world.asked) == 1
 
 
 # --------------------------------------------------------------------------------------------------------------- cancel
@@ -332,7 +348,7 @@ def test_a_binary_that_does_not_fit_becomes_a_text_that_names_size_and_limit() -
 
 
 def test_what_official_clients_cannot_read_is_not_put_back() -> None:
-    world = office("plain", "0.4")
+    world = office("0.1", "0.4")
     Blobs(world, bytes(3_100_000), chunk=1_000_000)
     assert "4000000" in left_out(world)
 

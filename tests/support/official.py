@@ -66,6 +66,10 @@ class OfficialNamespace(_Namespace):
         self.dropped: list[tuple[str, Any]] = []
         """The answers of Computers that were not passed on."""
         self.sessions: dict[str, Session] = {}
+        self.has_plain_options = False
+        """Whether options are texts, as up to release 0.3.2."""
+        self.only_agents_ask = line == "0.5"
+        """Whether a Computer may send no request at all."""
         self._versions: dict[str, str | None] = {}
 
     def since(self, line: str) -> bool:
@@ -167,8 +171,10 @@ class OfficialNamespace(_Namespace):
             return None  # an empty ack: there is no handler
         agent = self.sessions.get(sid)
         target = next((other for other, each in self.sessions.items() if each.name == data["computer"]), None)
-        if agent is None or agent.role != "agent":
+        if agent is None:
             return self.server.not_handled
+        if agent.role != "agent" and (what == "tool_call" or self.only_agents_ask):
+            return {"code": 403, "message": "Agents only"} if self.since("0.5") else self.server.not_handled
         if target is None:
             return {"code": 404, "message": "Computer not found"} if self.since("0.2") else self.server.not_handled
         crosses = self.sessions[target].office_id != agent.office_id
@@ -191,7 +197,16 @@ class OfficialNamespace(_Namespace):
         if what == "tool_call" or self._is_error(answer):
             return answer
         known = {*_FIELDS[what], "inputs", "next_cursor", "body", "blob_handle", "mime_type", "landing_path"}
-        return {key: value for key, value in answer.items() if key in known}
+        return {key: self._without_ids(value) for key, value in answer.items() if key in known}
+
+    def _without_ids(self, value: Any) -> Any:
+        """A field of an answer without what came with 0.3."""
+        if self.since("0.3") or not isinstance(value, dict | list):
+            return value
+        if isinstance(value, list):
+            return [self._without_ids(each) for each in cast("list[Any]", value)]
+        fields = cast("dict[str, Any]", value).items()
+        return {key: self._without_ids(each) for key, each in fields if key != "bundle_id"}
 
     def _is_error(self, answer: Any) -> bool:
         known = answer.get("code") in _CODES or (answer.get("code") == 4019 and self.since("0.4"))
@@ -230,7 +245,7 @@ class OfficialNamespace(_Namespace):
         return None
 
     def _is_option(self, option: Any) -> bool:
-        if not self.since("0.3"):
+        if not self.since("0.3") or self.has_plain_options:
             return isinstance(option, str)
         given = cast("dict[str, Any]", option) if isinstance(option, dict) else {}
         return bool(given.get("label") and given.get("value"))

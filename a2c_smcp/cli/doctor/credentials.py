@@ -20,7 +20,9 @@ from a2c_smcp.errors import (
     SMCPError,
     VersionRefusedError,
 )
+from a2c_smcp.protocol.dialects.known import V0_3_0
 from a2c_smcp.protocol.handshake import OFFICIAL, ServerInfo
+from a2c_smcp.protocol.terms import SINCE_0_2
 from a2c_smcp.smcp import SMCP_NAMESPACE, SMCPTool
 from a2c_smcp.utils.text import printable
 
@@ -211,9 +213,10 @@ def _tell_dialect(info: ServerInfo, report: Report) -> None:
         report.ok(f"the Server is one of this project, a2c-stack{version}")
     elif info.dialect == OFFICIAL:
         report.note("the Server is an official one; its list of members does not say which version of A2C-SMCP it has")
-    elif info.dialect == "0.2+":
-        # A Server that accepts the newest version at once does not say whether it checks any.
-        report.ok("the Server is an official one with A2C-SMCP 0.4, or with 0.2 or 0.3 and no check of versions")
+    elif info.dialect == SINCE_0_2:
+        report.ok("the Server is an official one with A2C-SMCP 0.2 or later")
+    elif info.dialect == V0_3_0.name:
+        report.ok("the Server is an official one with A2C-SMCP 0.3, of a release before 0.3.3")
     else:
         report.ok(f"the Server is an official one with A2C-SMCP {info.dialect}")
 

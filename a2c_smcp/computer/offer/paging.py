@@ -13,8 +13,8 @@ from a2c_smcp.errors import MalformedRequestError
 
 AT_ONCE = 500
 """Items in one answer."""
-BYTES_AT_ONCE = 1_000_000
-"""Bytes of the items in one answer, the size of a message that every Server accepts. One item may be larger."""
+BYTES_AT_ONCE = 900_000
+"""Bytes of the items in one answer: every Server accepts a message of 1,000,000 bytes. One item may be larger."""
 KEPT_SECONDS = 30.0
 """Seconds for which a page of an MCP server is kept that is too large for one answer."""
 

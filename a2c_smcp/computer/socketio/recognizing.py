@@ -6,15 +6,16 @@ import asyncio
 import contextlib
 from collections.abc import Generator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from a2c_smcp.computer.offer.confirmation import Caller
-from a2c_smcp.errors import SMCPError
+from a2c_smcp.errors import NotConnectedError, SMCPError
 from a2c_smcp.protocol.dialects.dialect import Dialect
-from a2c_smcp.protocol.dialects.known import DIALECTS, PLAIN, V0_4
+from a2c_smcp.protocol.dialects.known import DIALECTS, V0_3, V0_4
 from a2c_smcp.protocol.handshake import OFFICIAL, ServerInfo
 from a2c_smcp.protocol.requests import list_members
-from a2c_smcp.protocol.terms import dialect_in
+from a2c_smcp.protocol.terms import SINCE_0_2, dialect_in
+from a2c_smcp.protocol.trial import Trial
 from a2c_smcp.smcp import (
     UPDATE_CONFIG_EVENT,
     UPDATE_DESKTOP_EVENT,
@@ -34,6 +35,8 @@ _OFFICIAL_UPDATES = frozenset((UPDATE_CONFIG_EVENT, UPDATE_TOOL_LIST_EVENT, UPDA
 """The updates that every official Server relays."""
 _ROSTER_SECONDS = 5.0
 """How long an official Server has to list the members."""
+_RECOGNIZED_SECONDS = 5.0
+"""How long an answer waits until it is known how to write it."""
 
 
 class RecognizingClient(AsyncOfficeClient):
@@ -47,27 +50,41 @@ class RecognizingClient(AsyncOfficeClient):
         self._learned = asyncio.Event()
         """Set when a Server has accepted this Computer, which then knows how to spell its answers."""
         self._recognizing: asyncio.Task[None] | None = None
+        self._trial: Trial | None = None
 
     # ------------------------------------------------------------------------------------------------------- the Server
 
     def _learn(self, info: ServerInfo) -> None:
         super()._learn(info)
         self._learned.set()
-        if info.dialect == OFFICIAL:
-            self._begin_recognizing()
-
-    def _begin_recognizing(self) -> None:
         self._stop_recognizing()
-        self._recognizing = asyncio.create_task(self._recognize_server(), name="recognize the Server")
+        # Releases of 0.3 differ, and the version that they demand does not tell which it is.
+        if info.dialect in (OFFICIAL, V0_3.name) and not self._terms.is_pinned:
+            self._recognizing = asyncio.create_task(self._recognize_server(), name="recognize the Server")
 
     async def _recognize_server(self) -> None:
-        """Find out how to spell answers, and whether the Server relays binaries in parts; only its list of members says
-        so."""
+        """Find out how an official Server wants answers to be written, and whether it relays binaries in parts."""
+        # First its list of members, which is a matter of one answer: it tells 0.1 from all later versions.
         try:
             members = await self._run(list_members(self.computer.name, self.office_id or "", _ROSTER_SECONDS))
         except SMCPError:  # logged; a Server that does not say is treated as one that relays none
             return
-        if (found := dialect_in(members, self.role, self.computer.name)) is not None:
+        listed = dialect_in(members, self.role, self.computer.name)
+        if self.server_info.dialect == OFFICIAL and listed is not None:
+            self.server_info = replace(self.server_info, dialect=listed)
+        if listed == SINCE_0_2:
+            await self._try_server()
+
+    async def _try_server(self) -> None:
+        """Find out the version of an official Server that checks none."""
+        self._trial = Trial(self.computer.name)
+        try:
+            found = await self._run(self._trial.run())
+        except NotConnectedError:  # the next connection starts this again
+            return
+        finally:
+            self._trial = None
+        if found is not None:
             self.server_info = replace(self.server_info, dialect=found)
 
     def _stop_recognizing(self) -> None:
@@ -76,26 +93,17 @@ class RecognizingClient(AsyncOfficeClient):
             self._recognizing = None
 
     async def recognized(self) -> ServerInfo:
-        """What is known of the Server, as soon as the list of members of an official one has been read."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_ROSTER_SECONDS):
-                # Another reading replaces the one that is waited for when an Agent enters.
-                while (reading := self._recognizing) is not None and not reading.done():
-                    await asyncio.wait([reading])
+        """What is known of the Server, as soon as an official one has been recognized."""
+        if (reading := self._recognizing) is not None and not reading.done():
+            await asyncio.wait([reading], timeout=_RECOGNIZED_SECONDS)
         return self.server_info
-
-    async def _on_entered(self, data: Any = None, *_: Any) -> None:
-        """Find out again what an official Server is: the version of an Agent that entered tells more."""
-        notice = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
-        if self._recognizing is not None and notice.get("agent") and notice.get("office_id") == self.office_id:
-            self._begin_recognizing()
 
     @property
     def _dialect(self) -> Dialect:
         """How answers are spelled at an official Server."""
         name = self.server_info.dialect or ""
         # Where only the Server's age is uncertain, the newest form: older ones leave out what they do not know.
-        return PLAIN if name == "0.1" else DIALECTS.get(name, V0_4)
+        return DIALECTS.get(name, V0_4)
 
     def _relays(self, event: str) -> bool:
         """Whether the Server knows an event that the protocol does not have. Another one would log each as unknown."""

@@ -18,7 +18,6 @@ from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
     CLIENT_PREFIX,
     COMPLETE_EVENT,
-    ENTER_OFFICE_NOTIFICATION,
     GET_BLOB_EVENT,
     GET_CONFIG_EVENT,
     GET_DESKTOP_EVENT,
@@ -90,7 +89,6 @@ class RequestHandlers(AnsweringClient):
         }.items():
             self.on(event, functools.partial(self._answer, event, handler), namespace=SMCP_NAMESPACE)
         self.on(CANCEL_TOOL_CALL_NOTIFICATION, self.on_tool_call_cancel, namespace=SMCP_NAMESPACE)
-        self.on(ENTER_OFFICE_NOTIFICATION, self._on_entered, namespace=SMCP_NAMESPACE)
         self.on(LEAVE_OFFICE_NOTIFICATION, self._on_left, namespace=SMCP_NAMESPACE)
         # Without a handler, python-socketio answers a request with an empty ack, and the Agent learns no reason.
         self.on("*", self._on_unknown, namespace=SMCP_NAMESPACE)
@@ -98,6 +96,8 @@ class RequestHandlers(AnsweringClient):
     async def _answer(self, event: str, handler: Callable[[Any], Awaitable[Any]], *data: Any) -> orjson.Fragment:
         """The answer to a request that arrived, as it leaves."""
         request = data[0] if data else None
+        if self._trial is not None and (sample := self._trial.answer_to(request)) is not None:
+            return orjson.Fragment(orjson.dumps(sample))
         await self._know_server(event)
         return await self._written(event, await handler(request), request)
 

@@ -80,9 +80,10 @@ PLAIN: Final = Dialect(
     lacks=_SINCE_0_2 | _SINCE_0_4,
     options="texts",
     ends_cancelled_calls=False,
-    largest_message=_OFFICIAL_MESSAGE,
 )
 """That of clients that name no version: official ones of 0.1, and older ones of this project."""
+V0_1: Final = replace(PLAIN, name="0.1", largest_message=_OFFICIAL_MESSAGE)
+"""That of those among them that would lose their connection by a large message."""
 
 V0_2: Final = Dialect(
     "0.2",
@@ -124,7 +125,7 @@ V0_5: Final = Dialect(
 )
 """That of the drafts: only what is known of it by now."""
 
-DIALECTS: Final = MappingProxyType({each.name: each for each in (HOME, PLAIN, V0_2, V0_3_0, V0_3, V0_4, V0_5)})
+DIALECTS: Final = MappingProxyType({each.name: each for each in (HOME, PLAIN, V0_1, V0_2, V0_3_0, V0_3, V0_4, V0_5)})
 """By name."""
 
 

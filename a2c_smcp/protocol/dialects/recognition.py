@@ -1,13 +1,15 @@
-"""Which dialect a client speaks, by the query of its handshake. Nothing else tells it, and nothing it does later."""
+"""Which dialect a client speaks, by its handshake. Nothing that it does later tells it."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 from urllib.parse import parse_qs
 
 from a2c_smcp.protocol.dialects.dialect import Dialect
-from a2c_smcp.protocol.dialects.known import HOME, PLAIN, V0_2, V0_3, V0_3_0, V0_4, V0_5
+from a2c_smcp.protocol.dialects.known import HOME, PLAIN, V0_1, V0_2, V0_3, V0_3_0, V0_4, V0_5
 from a2c_smcp.protocol.dialects.versions import VERSION, Line, Version
 from a2c_smcp.protocol.handshake import STACK, read_stack
 
@@ -34,22 +36,38 @@ class Greeting:
 
 
 SILENT = Greeting()
+"""What a client says that names no version."""
+SILENT_ON_AIOHTTP = Greeting(V0_1)
+"""The same of one whose WebSocket has the limit of aiohttp."""
 
 
-def recognise(query: str) -> Greeting:
-    """What the query of a handshake says."""
+def greeting_in(environ: Mapping[str, Any]) -> Greeting:
+    """What the first request of a client says."""
+    return recognise(environ.get("QUERY_STRING") or "", environ.get("HTTP_USER_AGENT") or "")
+
+
+def recognise(query: str, user_agent: str = "") -> Greeting:
+    """What the query of a handshake says, and the name of the library that sent it."""
     # Most queries have neither, and the search is cheaper than to read the query.
     if STACK not in query and VERSION not in query:
-        return SILENT
+        return _without_version(query, user_agent)
     stack, named = read_stack(query), _read_version(query)
     if stack is not None:
         # A record of the cluster has the version as one word.
         return Greeting(HOME, stack if _WORD.fullmatch(stack) else None, stack, named)
     version = Version.parse(named) if named is not None else None
     if version is None or version.line < min(_LINES):
-        return Greeting(PLAIN, str(version) if version is not None else None, named=named)
+        silent = _without_version(query, user_agent)
+        return replace(silent, version=str(version) if version is not None else None, named=named)
     dialect = _RELEASES.get(version) or _LINES.get(version.line, V0_5)
     return Greeting(dialect, str(version), named=named, is_newer=version.line > _NEWEST)
+
+
+def _without_version(query: str, user_agent: str) -> Greeting:
+    # Asynchronous clients of python-socketio begin with long-polling, and go on over a WebSocket of aiohttp, which
+    # closes at a message of more than 4 MiB. Clients of this project have lifted that limit. The older ones begin with
+    # a WebSocket; the few that long-polling is left to get an error instead of an answer that they could read.
+    return SILENT_ON_AIOHTTP if "aiohttp/" in user_agent and "transport=polling" in query else SILENT
 
 
 def _read_version(query: str) -> str | None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from a2c_smcp.computer.config.files import server_from
@@ -15,6 +16,7 @@ from a2c_smcp.computer.config.model import MCPServerPromptStringInput
 from a2c_smcp.computer.mcp import messages
 from a2c_smcp.computer.mcp.session import MAX_LISTED
 from a2c_smcp.computer.offer import watches
+from a2c_smcp.computer.offer.paging import page_of
 from a2c_smcp.computer.types import ServerState
 from a2c_smcp.utils.tool_meta import mcp_tool
 from tests.servers.offering import ICON, UI
@@ -278,6 +280,14 @@ async def test_a_server_with_endless_or_huge_lists_is_bounded() -> None:
         page = await here.agent.ask("client:get_resources", request(mcp_server="endless"))
         assert len(page["resources"]) == 100
         assert here.computer.status_of("good").state is ServerState.READY
+
+
+def test_a_page_fits_into_a_message_of_every_server() -> None:
+    items = [{"uri": f"memo://{number}", "description": "x" * 3_000} for number in range(1_000)]
+    page, after = page_of(items, None)
+    answer = {"resources": page, "next_cursor": after, "req_id": "r" * 64}
+    # An official Server disconnects the sender of more than 1,000,000 bytes, and the frame takes some of them.
+    assert 800_000 < len(orjson.dumps(answer)) < 990_000
 
 
 async def test_of_a_list_that_takes_too_long_the_pages_that_arrived_are_offered() -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import functools
+import hashlib
 from typing import Any
 
 from driver import Driver, say, start
@@ -57,6 +61,23 @@ class Agents(Driver):
             self.objects[name] = AsyncSMCPAgentClient(provider, AsyncDiary(name), **options)
         else:
             self.objects[name] = SMCPAgentClient(provider, Diary(name), **options)
+
+    async def get_picture(
+        self, name: str, form: str, computer: str, tool: str, size: int, seconds: int, save_to: str | None = None
+    ) -> dict[str, Any]:
+        """Call a tool that gives a picture: the hashes of what is in the result, and the texts and files instead."""
+        agent = self.objects[name]
+        method = agent.emit_tool_call if save_to is None else functools.partial(agent.emit_tool_call, save_to=save_to)
+        if form == "async":
+            result = await method(computer, tool, {"bytes": size}, seconds)
+        else:
+            result = await asyncio.to_thread(method, computer, tool, {"bytes": size}, seconds)
+        data = [item.data for item in result.content if item.type == "image" and item.data]
+        return {
+            "sha256": [hashlib.sha256(base64.b64decode(each)).hexdigest() for each in data],
+            "text": "".join(item.text for item in result.content if item.type == "text"),
+            "saved": [str(path) for path in getattr(result, "saved_files", ())],
+        }
 
 
 if __name__ == "__main__":

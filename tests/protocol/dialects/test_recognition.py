@@ -52,6 +52,24 @@ def test_a_client_that_says_nothing_costs_nothing() -> None:
 
 
 @pytest.mark.parametrize(
+    ("query", "user_agent", "dialect"),
+    [
+        ("transport=polling&EIO=4", "Python/3.11 aiohttp/3.9.1", "0.1"),
+        ("transport=polling&EIO=4&a2c_version=0.1.6", "Python/3.11 aiohttp/3.9.1", "0.1"),
+        ("transport=websocket&EIO=4", "Python/3.11 aiohttp/3.9.1", "plain"),
+        ("transport=polling&EIO=4", "python-requests/2.31.0", "plain"),
+        ("transport=polling&EIO=4", "node-XMLHttpRequest", "plain"),
+        ("transport=polling&EIO=4&a2c_stack=0.7.1", "Python/3.11 aiohttp/3.9.1", "s"),
+        ("transport=polling&EIO=4&a2c_version=0.4.0", "Python/3.11 aiohttp/3.9.1", "0.4"),
+    ],
+)
+def test_a_client_without_a_version_whose_websocket_has_a_limit_is_recognised(
+    query: str, user_agent: str, dialect: str
+) -> None:
+    assert recognise(query, user_agent).dialect.name == dialect
+
+
+@pytest.mark.parametrize(
     ("version", "is_newer"), [("0.4.9", False), ("0.5.0", False), ("0.6.0", True), ("1.0.0", True)]
 )
 def test_a_version_that_this_project_does_not_know_is_seen(version: str, is_newer: bool) -> None:
