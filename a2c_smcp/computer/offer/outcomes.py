@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from mcp_types import TextContent
@@ -11,6 +11,10 @@ from a2c_smcp.computer.offer.running import CancelReason
 from a2c_smcp.errors import LoginNeededError, LoginRefusedError, SMCPError, ToolFailedError, ToolTimedOutError
 from a2c_smcp.utils.result_meta import CANCEL_REASON, CANCELLED, MCP_ERROR, TIMED_OUT
 from a2c_smcp.utils.results import CallToolResult, from_wire, to_wire
+
+_FORM = frozenset(("type", "mimeType", "annotations"))
+"""What says how to read an item of a result."""
+_BINARY = frozenset(("data", "blob"))
 
 
 def refused(refusal: SMCPError) -> CallToolResult:
@@ -34,7 +38,10 @@ def failed(result: CallToolResult, redact: Callable[[str], str]) -> CallToolResu
     """The failure that a tool reports, with the protocol's code, and without secrets in its text."""
     # Only failures are redacted. Their texts are often exceptions with the whole command or address in them; a
     # successful result is the tool's data, which must arrive as it is.
-    result = from_wire(_redacted(to_wire(result), redact))
+    written = to_wire(result)
+    content = [_redacted_item(item, redact) for item in written["content"]]
+    data = {key: _redacted(written[key], redact) for key in ("structuredContent", "meta") if key in written}
+    result = from_wire({**written, **data, "content": content})
     result.meta = {**(result.meta or {}), "error_code": ToolFailedError.code}
     if result.structured_content is None:
         result.structured_content = {"error": text_of(result), "error_type": ToolFailedError.__name__}
@@ -57,6 +64,19 @@ def text_of(result: CallToolResult) -> str:
     """What a tool says about its failure."""
     texts = [part.text for part in result.content if isinstance(part, TextContent)]
     return " ".join(texts) or "the tool failed"
+
+
+# The names and words of MCP in an item stay as they are: a secret such as `text` would otherwise make it invalid.
+def _redacted_item(item: Mapping[str, Any], redact: Callable[[str], str]) -> dict[str, Any]:
+    redacted: dict[str, Any] = {}
+    for key, value in item.items():
+        if key in _FORM:
+            redacted[key] = value
+        elif key in _BINARY:  # Base64 with a mark inside would be invalid
+            redacted[key] = value if redact(value) == value else ""
+        else:
+            redacted[key] = _redacted_item(value, redact) if key == "resource" else _redacted(value, redact)
+    return redacted
 
 
 def _redacted(data: Any, redact: Callable[[str], str]) -> Any:

@@ -54,6 +54,17 @@ async def test_a_secret_is_taken_out_of_every_part_of_a_failure() -> None:
         assert written.count("••• is no good") == 5
 
 
+@pytest.mark.parametrize("secret", ["text", "type", "resource", "content", "user", "aGk="])
+async def test_a_failure_keeps_its_form_and_its_data_whatever_is_secret(secret: str) -> None:
+    async with hosting(raw(env={"API_TOKEN": secret})) as computer:
+        result = await computer.call("fail", message="out of paper", everywhere=True)
+        assert (code_of(result), result.meta) == (4003, {"why": "out of paper", "error_code": 4003})
+        assert result.structured_content == {"out of paper": [{"why": "out of paper"}]}
+        assert [part.type for part in result.content] == ["text", "resource", "image"]
+        assert result.text == "out of paper"
+        assert result.images == [b"" if secret == "aGk=" else b"hi"]
+
+
 async def test_structured_content_that_breaks_its_schema_is_a_failure() -> None:
     async with hosting(raw()) as computer:
         assert code_of(await computer.call("broken_schema")) == 4003
