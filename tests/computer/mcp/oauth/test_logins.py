@@ -34,6 +34,18 @@ async def test_server_waits_for_a_login_and_others_go_on(server: Guarded, store:
         assert result.meta["auth_hint"]["action"] == "login"
 
 
+async def test_tool_that_nobody_has_listed_may_be_one_of_a_server_that_waits(computer: Watched) -> None:
+    result = await computer.call("echo", text="hi")
+    assert code_of(result) == 4006
+    assert result.meta is not None
+    assert result.meta["mcp_server"] == "guarded"
+    await computer.alogin("guarded", visit)
+    assert code_of(await computer.call("unknown")) == 4001
+    await computer.alogout("guarded")
+    assert code_of(await computer.call("unknown")) == 4001, "its tools are known"
+    assert code_of(await computer.call("echo", text="hi")) == 4006
+
+
 @pytest.mark.parametrize("transport", ["streamable", "sse"])
 async def test_login_makes_the_server_ready(transport: str, store: LoginStore) -> None:
     with guarded(transport) as server:
