@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, cast
 
 from mcp_types import TextContent
@@ -12,9 +12,10 @@ from a2c_smcp.errors import LoginNeededError, LoginRefusedError, SMCPError, Tool
 from a2c_smcp.utils.result_meta import CANCEL_REASON, CANCELLED, MCP_ERROR, TIMED_OUT
 from a2c_smcp.utils.results import CallToolResult, from_wire, to_wire
 
-_FORM = frozenset(("type", "mimeType", "annotations"))
+_FORM = frozenset(("type", "mimeType", "audience", "theme"))
 """What says how to read an item of a result."""
 _BINARY = frozenset(("data", "blob"))
+_NESTED = frozenset(("resource", "annotations", "icons"))
 
 
 def refused(refusal: SMCPError) -> CallToolResult:
@@ -39,9 +40,8 @@ def failed(result: CallToolResult, redact: Callable[[str], str]) -> CallToolResu
     # Only failures are redacted. Their texts are often exceptions with the whole command or address in them; a
     # successful result is the tool's data, which must arrive as it is.
     written = to_wire(result)
-    content = [_redacted_item(item, redact) for item in written["content"]]
     data = {key: _redacted(written[key], redact) for key in ("structuredContent", "meta") if key in written}
-    result = from_wire({**written, **data, "content": content})
+    result = from_wire({**written, **data, "content": _redacted_item(written["content"], redact)})
     result.meta = {**(result.meta or {}), "error_code": ToolFailedError.code}
     if result.structured_content is None:
         result.structured_content = {"error": text_of(result), "error_type": ToolFailedError.__name__}
@@ -67,15 +67,19 @@ def text_of(result: CallToolResult) -> str:
 
 
 # The names and words of MCP in an item stay as they are: a secret such as `text` would otherwise make it invalid.
-def _redacted_item(item: Mapping[str, Any], redact: Callable[[str], str]) -> dict[str, Any]:
+def _redacted_item(item: Any, redact: Callable[[str], str]) -> Any:
+    if isinstance(item, list):
+        return [_redacted_item(each, redact) for each in cast("list[Any]", item)]
+    if not isinstance(item, dict):
+        return _redacted(item, redact)
     redacted: dict[str, Any] = {}
-    for key, value in item.items():
+    for key, value in cast("dict[str, Any]", item).items():
         if key in _FORM:
             redacted[key] = value
         elif key in _BINARY:  # Base64 with a mark inside would be invalid
             redacted[key] = value if redact(value) == value else ""
         else:
-            redacted[key] = _redacted_item(value, redact) if key == "resource" else _redacted(value, redact)
+            redacted[key] = (_redacted_item if key in _NESTED else _redacted)(value, redact)
     return redacted
 
 

@@ -130,7 +130,7 @@ class ToolBook:
         Raises:
             ToolNotFoundError: no server has it.
             ToolDisabledError: its owner forbids it, or disabled its server.
-            LoginNeededError, LoginRefusedError: its server waits for a login, or one that may have it.
+            LoginNeededError, LoginRefusedError: its server waits for a login.
             ToolFailedError: its server is not ready.
         """
         entry = self.entries.get(name)
@@ -140,10 +140,15 @@ class ToolBook:
         refusal = self.refusals.get(name)
         if refusal is not None:
             raise type(refusal)(refusal.message, details=refusal.details)
-        if self.login is not None:
-            words = f"The tool {name} is unknown before a login. {self.login.message}"
-            raise type(self.login)(words, details=self.login.details)
         raise ToolNotFoundError(f"there is no tool {name}")
+
+    def explain(self, name: str, absence: SMCPError) -> SMCPError:
+        """The error for a tool that cannot be found: that of a server which waits for a login and may have it, or the
+        error itself."""
+        if self.login is None or not isinstance(absence, ToolNotFoundError):
+            return absence
+        words = f"The tool {name} is unknown before a login. {self.login.message}"
+        return type(self.login)(words, details=self.login.details)
 
 
 def write_book(servers: Iterable[ServerTools]) -> ToolBook:
