@@ -122,7 +122,8 @@ def call(params: dict[str, Any]) -> dict[str, Any]:
         case "measure":
             return text(str(len(arguments["text"])))
         case "report":
-            report((params.get("_meta") or {}).get("progressToken"))
+            meta: dict[str, Any] = params.get("_meta") or {}
+            report(meta.get("progressToken"))
             return text("reported")
         case "fail":
             return {**text(arguments["text"]), "isError": True}
