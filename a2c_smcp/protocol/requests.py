@@ -130,8 +130,8 @@ def call_tool(
         if asked is None:
             return result
         if asked.request_state == answered:
-            # A Computer asks again with another state. This one got the request without the answers: an old official
-            # Server passes on only the fields that it knows. The text of this result explains the question.
+            # A Computer asks again with another state. This one got the request without the answers: official Servers
+            # pass on only the fields that they know. The text of this result explains the question.
             logger.warning("the Server does not pass on answers to questions", extra={"req_id": request["req_id"]})
             yield from cancel_call(agent, request["req_id"])
             return result

@@ -303,7 +303,7 @@ async def test_a_computer_that_asks_for_ever_is_left_and_its_call_is_cancelled(s
 
 
 async def test_a_server_that_drops_the_answers_ends_the_call_with_its_explanation(scene: Stage) -> None:
-    # An old official Server passes on the fields that it knows: the Computer gets a repeated request.
+    # An official Server passes on the fields that it knows: the Computer gets a repeated request.
     computer = await scene.fake(answer=asks({"message": "?", "requestedSchema": {}}, state="same"))
     agent = await scene.agent()
     asked: list[Question] = []
