@@ -93,27 +93,32 @@ class CallingAgent(OfficeClientBase):
         save_to: SaveTo | None,
     ) -> Flow[ClientBackend, CallToolResult]:
         """Call a tool, with its progress and its questions."""
-        files = yield from destination(save_to)
-        handler = on_question or self._question_handler
-        method = getattr(self.event_handler, "on_question", None)
-
-        def answer(question: Question, seconds: float) -> Any:
-            if handler is not None:
-                return self._background.consult(seconds, handler, question)
-            return self._background.consult(seconds, method, question, self)
-
+        files = None if save_to is None else (yield from destination(save_to))
         calling = requests.call_tool(
             self.name,
             computer,
             tool,
             params,
             timeout,
-            answer=answer if handler is not None or method is not None else None,
+            answer=self._answering(on_question or self._question_handler),
             listen=self._listening_to(computer, tool, on_progress),
             traceparent=traceparent if traceparent is not None else active_traceparent(),
             binaries=self._binaries(files),
         )
         return (yield from calling)
+
+    def _answering(self, handler: OnQuestion | None) -> requests.AnswerQuestion | None:
+        """What answers the questions of a call: a function, or the event handler; None if nobody does."""
+        more: tuple[Any, ...] = ()
+        if handler is None:
+            handler, more = getattr(self.event_handler, "on_question", None), (self,)
+            if handler is None:
+                return None
+
+        def answer(question: Question, seconds: float) -> Any:
+            return self._background.consult(seconds, handler, question, *more)
+
+        return answer
 
     def _calling_once(
         self,

@@ -122,11 +122,18 @@ def call_tool(
         request["traceparent"] = traceparent
     _want_handles(request, binaries)
     rounds = 0
+    answered: str | None = None
     while True:
         began = time.monotonic()
         with listen(request["req_id"]) if listen is not None else _NOTHING:
             result, asked = yield from _call_once(request, seconds, binaries)
         if asked is None:
+            return result
+        if asked.request_state == answered:
+            # A Computer asks again with another state. This one got the request without the answers: official Servers
+            # pass on only the fields that they know. The text of this result explains the question.
+            logger.warning("the Server does not pass on answers to questions", extra={"req_id": request["req_id"]})
+            yield from cancel_call(agent, request["req_id"])
             return result
         rounds += 1
         if rounds > MAX_ROUNDS:
@@ -137,6 +144,7 @@ def call_tool(
         request = request.copy()
         request["timeout"] = math.ceil(seconds)  # the `req_id` stays: it is the same call
         request["input_responses"], request["request_state"] = replies, asked.request_state
+        answered = asked.request_state
 
 
 def call_tool_once(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import re
 import threading
@@ -106,14 +107,15 @@ def action_in(result: Any) -> str:
     return re.findall('"action": "([a-z]+)"', text_of(result))[0]
 
 
-def asks(params: dict[str, Any], expires_in: float = 5) -> Callable[[str, Any], Any]:
-    """The answers of a Computer that asks a question in every result."""
+def asks(params: dict[str, Any], expires_in: float = 5, state: str | None = None) -> Callable[[str, Any], Any]:
+    """The answers of a Computer that asks a question in every result, with another state each time or the same one."""
     request = {"method": "elicitation/create", "params": params, "mcp_server": "x"}
-    required = {"requests": {"q": request}, "request_state": "s", "expires_in": expires_in}
+    states = itertools.count()
 
     def answer(event: str, data: Any) -> dict[str, Any]:
         if event != "client:tool_call":
             return {"tools": []}
+        required = {"requests": {"q": request}, "request_state": state or f"s{next(states)}", "expires_in": expires_in}
         return {"content": [], "isError": True, "meta": {"a2c_input_required": required}}
 
     return answer
@@ -297,6 +299,22 @@ async def test_a_computer_that_asks_for_ever_is_left_and_its_call_is_cancelled(s
     with pytest.raises(InvalidAnswerError, match="asks more than"):
         await agent.call_tool("pc", "t", on_question=answer)
     assert len(asked) == MAX_ROUNDS
+    assert (await computer.hear("notify:tool_call_cancel"))["agent"] == agent.name
+
+
+async def test_a_server_that_drops_the_answers_ends_the_call_with_its_explanation(scene: Stage) -> None:
+    # An official Server passes on the fields that it knows: the Computer gets a repeated request.
+    computer = await scene.fake(answer=asks({"message": "?", "requestedSchema": {}}, state="same"))
+    agent = await scene.agent()
+    asked: list[Question] = []
+
+    def answer(question: Question) -> Reply:
+        asked.append(question)
+        return question.decline()
+
+    result = await agent.call_tool("pc", "t", on_question=answer)
+    assert result.is_error
+    assert len(asked) == 1
     assert (await computer.hear("notify:tool_call_cancel"))["agent"] == agent.name
 
 

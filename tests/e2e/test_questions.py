@@ -44,6 +44,7 @@ def test_a_person_answers_a_form_at_the_prompt(server: ServerProcess, tmp_path: 
         shell.type("call pc ask" + ENTER)
         shell.see("MCP server it of pc asks, for the tool ask:")
         shell.see(r"^  \| Who are you\?")
+        shell.see(r"^You have 5 minutes to answer\.")
         shell.see(r"^  \| Name")
         shell.see(r"^Value 1 of 6 \(required\): *\Z")
         shell.type(ENTER)

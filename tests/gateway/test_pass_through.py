@@ -10,7 +10,7 @@ import pytest
 
 from a2c_smcp.computer.config.files import server_from
 from tests.support.direct_mcp import Direct, direct
-from tests.support.everything import CALLS, PROMPTS, timeless
+from tests.support.everything import CALLS, LONG, PROMPTS, QUESTIONS, TOOLS, filled, timeless
 from tests.support.gateway import OLD, RawHost, hall
 from tests.support.mcp_servers import AUTO, npm
 
@@ -18,18 +18,6 @@ pytestmark = pytest.mark.anyio
 
 PAIR = tuple[RawHost, Direct]
 DYNAMIC = [f"demo://resource/dynamic/{kind}/7" for kind in ("text", "blob")]
-ELICITATION = "trigger-elicitation-request"
-FILE: dict[str, Any] = {"name": "a.gz", "data": "data:text/plain;base64,aGVsbG8="}
-FURTHER: list[tuple[str, dict[str, Any]]] = [
-    ("gzip-file-as-resource", {**FILE, "outputType": "resource"}),
-    ("gzip-file-as-resource", {**FILE, "outputType": "resourceLink"}),
-    *[("toggle-simulated-logging", {})] * 2,
-    *[("toggle-subscriber-updates", {})] * 2,
-    ("simulate-research-query", {"topic": "MCP"}),
-    ("get-sum", {"a": "x"}),
-]
-"""Calls that the Agent's test does not make. `get-env` is in none: its result is that of each process."""
-LONG = {"name": "trigger-long-running-operation", "arguments": {"duration": 0.3, "steps": 3}}
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +27,7 @@ async def both() -> AsyncGenerator[PAIR]:
     fields = {"command": command, "args": args, "default_tool_meta": AUTO, "log_level": "debug"}
     async with hall() as place, direct([command, *args], OLD) as client:
         computer = await place.computer(server_from(fields, "it"))
-        await computer.until(lambda: ELICITATION in computer.tool_names())
+        await computer.until(lambda: set(computer.tool_names()) >= TOOLS)
         async with place.raw(OLD, place.url(mode="direct")) as host:
             host.capabilities = {"elicitation": {"form": {}, "url": {}}}
             host.session = None
@@ -58,6 +46,7 @@ async def test_lists_are_those_of_a_direct_client(both: PAIR) -> None:
         expected = await client.all(method, key)
         assert expected
         assert by_name((await host.ask(method))[key]) == by_name(expected)
+    assert {tool["name"] for tool in await client.all("tools/list", "tools")} == TOOLS
 
 
 async def test_results_are_those_of_a_direct_client(both: PAIR) -> None:
@@ -66,7 +55,7 @@ async def test_results_are_those_of_a_direct_client(both: PAIR) -> None:
     ref = {"type": "ref/prompt", "name": "completable-prompt"}
     argument = {"name": "department", "value": "E"}
     asked: list[tuple[str, dict[str, Any]]] = [
-        *(("tools/call", {"name": tool, "arguments": arguments}) for tool, arguments in (*CALLS.items(), *FURTHER)),
+        *(("tools/call", {"name": tool, "arguments": arguments}) for tool, arguments in CALLS),
         *(("prompts/get", {"name": name, "arguments": arguments}) for name, arguments in PROMPTS.items()),
         *(("resources/read", {"uri": uri}) for uri in (*read, *DYNAMIC)),
         ("completion/complete", {"ref": ref, "argument": argument}),
@@ -81,7 +70,8 @@ async def test_results_are_those_of_a_direct_client(both: PAIR) -> None:
 
 async def test_progress_is_that_of_a_direct_client(both: PAIR) -> None:
     host, client = both
-    params: dict[str, Any] = {**LONG, "_meta": {"progressToken": "p"}}
+    tool, arguments = LONG
+    params: dict[str, Any] = {"name": tool, "arguments": arguments, "_meta": {"progressToken": "p"}}
     client.notices.clear()
     expected = await client.ask("tools/call", **params)
     *messages, answer = [message async for message in host.messages("tools/call", params)]
@@ -92,13 +82,7 @@ async def test_progress_is_that_of_a_direct_client(both: PAIR) -> None:
     assert len(messages) == 3
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [
-        (ELICITATION, {}),
-        ("trigger-url-elicitation", {"url": "https://example.com/x", "message": "Log in", "elicitationId": "e1"}),
-    ],
-)
+@pytest.mark.parametrize(("tool", "arguments"), QUESTIONS)
 async def test_a_question_and_its_answer_are_those_of_a_direct_client(
     both: PAIR, tool: str, arguments: dict[str, Any]
 ) -> None:
@@ -117,16 +101,6 @@ async def test_a_question_and_its_answer_are_those_of_a_direct_client(
             result = message["result"]
     assert timeless(result) == timeless({"isError": False, **expected})
     assert asked == [{"mode": "form", **params} for params in client.asked]
-
-
-def filled(question: dict[str, Any]) -> dict[str, Any]:
-    """The answer to a question: its form with a name and the defaults, in the order of the fields."""
-    if "url" in question:
-        return {"action": "accept"}
-    fields = question["requestedSchema"]["properties"]
-    given = {"name": "Ada"}
-    content = {name: given.get(name, field.get("default")) for name, field in fields.items()}
-    return {"action": "accept", "content": {name: value for name, value in content.items() if value is not None}}
 
 
 def by_name(items: list[dict[str, Any]]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.interop.seat import OURS, SeatError
-from tests.interop.seats.things import WINDOW, picture
+from tests.interop.seats.things import QUESTION, WINDOW, picture
 from tests.interop.table import NAMESPACE, Table
 
 Step = Callable[[Table], None]
@@ -117,6 +117,25 @@ def call_a_tool_that_does_not_exist(table: Table) -> None:
     except SeatError:
         return
     assert result["isError"]
+
+
+@step
+def call_a_tool_that_reports_its_progress(table: Table) -> None:
+    result = table.call("report", {})
+    assert not result["isError"]
+    assert result["content"][0]["text"] == "reported"
+
+
+@step
+def call_a_tool_that_asks_a_question(table: Table) -> None:
+    result = table.call("ask", {})
+    words = result["content"][0]["text"]
+    if result["isError"]:  # the Agent, or the Server between it and ours, does not know the fields of a question
+        assert table.computers.version == OURS
+        assert QUESTION in words
+    else:  # our Agent declines it; at the others, nobody can be asked
+        assert words in ("the answer is decline", "the answer is error", "nobody can be asked")
+    assert table.call("echo", {"text": "still here"})["content"][0]["text"] == "still here"
 
 
 @step

@@ -417,7 +417,11 @@ def failure(message: str, everywhere: bool = False) -> dict[str, Any]:
         return {**text(message), "isError": True}
     resource = {"uri": "raw://log", "mimeType": "text/plain", "text": message}
     return {
-        "content": [{"type": "text", "text": message}, {"type": "resource", "resource": resource}],
+        "content": [
+            {"type": "text", "text": message, "annotations": {"audience": ["user"]}},
+            {"type": "resource", "resource": resource},
+            {"type": "image", "data": "aGk=", "mimeType": "image/png"},
+        ],
         "structuredContent": {message: [{"why": message}]},
         "_meta": {"why": message},
         "isError": True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -64,11 +64,13 @@ class Direct:
 
 
 @asynccontextmanager
-async def direct(command: Command, version: str = "2025-11-25") -> AsyncGenerator[Direct]:
-    """A server, after its handshake."""
+async def direct(
+    command: Command, version: str = "2025-11-25", env: Mapping[str, str] | None = None
+) -> AsyncGenerator[Direct]:
+    """A server, after its handshake. `env`: all that its environment has; without it, that of the tests."""
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
-        *map(str, command), stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.DEVNULL, limit=100_000_000
+        *map(str, command), stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.DEVNULL, limit=100_000_000, env=env
     )
     try:
         client = Direct(process)

@@ -35,6 +35,12 @@ def asking(era: str = "2025-11-25", log: Path | None = None, name: str = "asking
     return server_from({**command, "default_tool_meta": AUTO, **fields}, name)
 
 
+def gated(gate: Path, name: str = "raw") -> MCPServerConfig:
+    """A server that starts once there is such a file."""
+    script = f"while [ ! -e '{gate}' ]; do sleep 0.02; done; exec '{sys.executable}' '{SERVERS / 'raw.py'}'"
+    return server_from({"command": "sh", "args": ["-c", script], "default_tool_meta": AUTO}, name)
+
+
 class Watched(Computer):
     """A Computer whose changes of state can be waited for."""
 

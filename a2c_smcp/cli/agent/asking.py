@@ -61,6 +61,7 @@ async def _ask(question: Question, whose: str, prompt: Prompt) -> Reply:
     if question.problem is not None:
         _say("The answer before did not fit:")
         _quote(question.problem)
+    _say(f"You have {_duration(question.expires_in)} to answer.")
     if question.url is not None:
         _say("It asks to visit this address, which is not opened for you:")
         _show_address(question.url)
@@ -75,6 +76,10 @@ async def _ask(question: Question, whose: str, prompt: Prompt) -> Reply:
         if value is not None:
             content[field.name] = value
     return question.accept(content) if await _is_yes("Send this answer? [y/N] ", prompt) else question.decline()
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} seconds"
 
 
 async def _value(field: FormField, words: str, prompt: Prompt) -> Any:

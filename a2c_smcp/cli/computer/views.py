@@ -20,6 +20,8 @@ from a2c_smcp.computer.types import ServerState, ServerStatus, ToolCallRecord
 from a2c_smcp.smcp import SkillReference
 from a2c_smcp.utils.text import one_line
 
+_SOFTWARE = 40
+"""Columns of the name and version of a server."""
 _SERIOUS = ("error", "critical", "alert", "emergency")
 
 
@@ -27,20 +29,18 @@ def servers(statuses: list[ServerStatus]) -> RenderableType:
     """The servers and their states."""
     if not statuses:
         return "no MCP servers are configured"
-    table = Table(
-        "",
-        "server",
-        "type",
-        "state",
-        "since",
-        "tools",
-        "windows",
-        "documents",
-        "restarts",
-        Column("software", no_wrap=True),
-        box=None,
-    )
-    for status in statuses:
+    # A narrow terminal cuts off the software first.
+    table = Table(*(Column(name, no_wrap=True) for name in ("", "server", "type", "state", "since", "tools")), box=None)
+    counts = {
+        "windows": [status.windows for status in statuses],
+        "documents": [status.documents for status in statuses],
+        "restarts": [status.restarts for status in statuses],
+    }
+    shown = {name: numbers for name, numbers in counts.items() if any(numbers)}
+    for name in shown:
+        table.add_column(name, no_wrap=True)
+    table.add_column("software", overflow="ellipsis", max_width=_SOFTWARE)
+    for number, status in enumerate(statuses):
         table.add_row(
             SYMBOLS.get(status.state, "…"),
             escape(status.name),
@@ -48,9 +48,7 @@ def servers(statuses: list[ServerStatus]) -> RenderableType:
             status.state.value,
             status.since.astimezone().strftime("%H:%M:%S"),
             str(status.tools),
-            str(status.windows),
-            str(status.documents),
-            str(status.restarts),
+            *(str(numbers[number]) for numbers in shown.values()),
             escape(status.server_info or ""),
         )
     return table

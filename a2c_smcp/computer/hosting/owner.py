@@ -161,6 +161,11 @@ class Owner(Generic[AudienceT]):
         """The names of the tools that it last listed; before its first list, of those that are configured."""
         return self._tools.known
 
+    @property
+    def has_listed_tools(self) -> bool:
+        """Whether the newest connection listed the tools."""
+        return self._tools.is_read
+
     def configure(self, config: BaseServerConfig) -> None:
         """Take another configuration that needs no restart."""
         self.config = config

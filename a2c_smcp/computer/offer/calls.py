@@ -389,9 +389,9 @@ class ToolCalls:
             change = self._manager.next_change()
             try:
                 return self._manager.book.find(call.tool)
-            except (ToolNotFoundError, ToolFailedError):
+            except (ToolNotFoundError, ToolFailedError) as absence:
                 if not self._manager.is_coming(call.tool):
-                    raise
+                    raise self._manager.book.explain(call.tool, absence) from None
             try:
                 async with asyncio.timeout(deadline - time.monotonic()):
                     await change.wait()

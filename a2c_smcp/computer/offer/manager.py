@@ -409,7 +409,9 @@ class MCPServerManager:
         # The book is replaced, never changed: a call that is under way compares its entry with the current one.
         before = self._book
         self._book = write_book(
-            ServerTools(owner.config, self._describe(owner), owner.known, owner.obstacle, owner.demand)
+            ServerTools(
+                owner.config, self._describe(owner), owner.known, owner.obstacle, owner.demand, owner.has_listed_tools
+            )
             for owner in self._host.owners.values()
         )
         for name, notes in self._book.notes.items():

@@ -12,6 +12,11 @@ from a2c_smcp.errors import LoginNeededError, LoginRefusedError, SMCPError, Tool
 from a2c_smcp.utils.result_meta import CANCEL_REASON, CANCELLED, MCP_ERROR, TIMED_OUT
 from a2c_smcp.utils.results import CallToolResult, from_wire, to_wire
 
+_FORM = frozenset(("type", "mimeType", "audience", "theme"))
+"""What says how to read an item of a result."""
+_BINARY = frozenset(("data", "blob"))
+_NESTED = frozenset(("resource", "annotations", "icons"))
+
 
 def refused(refusal: SMCPError) -> CallToolResult:
     """The result of a call that ends with an error of the protocol."""
@@ -34,7 +39,9 @@ def failed(result: CallToolResult, redact: Callable[[str], str]) -> CallToolResu
     """The failure that a tool reports, with the protocol's code, and without secrets in its text."""
     # Only failures are redacted. Their texts are often exceptions with the whole command or address in them; a
     # successful result is the tool's data, which must arrive as it is.
-    result = from_wire(_redacted(to_wire(result), redact))
+    written = to_wire(result)
+    data = {key: _redacted(written[key], redact) for key in ("structuredContent", "meta") if key in written}
+    result = from_wire({**written, **data, "content": _redacted_item(written["content"], redact)})
     result.meta = {**(result.meta or {}), "error_code": ToolFailedError.code}
     if result.structured_content is None:
         result.structured_content = {"error": text_of(result), "error_type": ToolFailedError.__name__}
@@ -57,6 +64,23 @@ def text_of(result: CallToolResult) -> str:
     """What a tool says about its failure."""
     texts = [part.text for part in result.content if isinstance(part, TextContent)]
     return " ".join(texts) or "the tool failed"
+
+
+# The names and words of MCP in an item stay as they are: a secret such as `text` would otherwise make it invalid.
+def _redacted_item(item: Any, redact: Callable[[str], str]) -> Any:
+    if isinstance(item, list):
+        return [_redacted_item(each, redact) for each in cast("list[Any]", item)]
+    if not isinstance(item, dict):
+        return _redacted(item, redact)
+    redacted: dict[str, Any] = {}
+    for key, value in cast("dict[str, Any]", item).items():
+        if key in _FORM:
+            redacted[key] = value
+        elif key in _BINARY:  # Base64 with a mark inside would be invalid
+            redacted[key] = value if redact(value) == value else ""
+        else:
+            redacted[key] = (_redacted_item if key in _NESTED else _redacted)(value, redact)
+    return redacted
 
 
 def _redacted(data: Any, redact: Callable[[str], str]) -> Any:

@@ -48,9 +48,8 @@ class Prompts:
             found = {mcp_server: await self._asking.answer(mcp_server, kept.listed())}
         else:
             found = await self._of_all()
-        described = [{**prompt, "mcp_server": server} for server, prompts in found.items() for prompt in prompts]
-        page, after = page_of(described, cursor)
-        return cast("list[Prompt]", page), after
+        page, after = page_of([(server, prompt) for server, prompts in found.items() for prompt in prompts], cursor)
+        return [cast("Prompt", {**prompt, "mcp_server": server}) for server, prompt in page], after
 
     async def get(
         self,

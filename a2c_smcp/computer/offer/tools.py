@@ -74,6 +74,8 @@ class ServerTools:
     """Why its tools cannot be called now."""
     demand: Demand | None = None
     """The login that it waits for."""
+    is_listed: bool = True
+    """Whether it has listed its tools. Before, `known` has only those that are configured."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,8 @@ class ToolBook:
     """Messages for the owner, by server."""
     owners: Mapping[str, str] = field(default_factory=dict[str, str])
     """The server of each tool, including tools that cannot be called now."""
+    login: SMCPError | None = None
+    """The error of a server that waits for a login and has not listed its tools yet: it may have any name."""
 
     # A book is never changed, so everything below is made once for each list, when it is first needed.
 
@@ -138,6 +142,14 @@ class ToolBook:
             raise type(refusal)(refusal.message, details=refusal.details)
         raise ToolNotFoundError(f"there is no tool {name}")
 
+    def explain(self, name: str, absence: SMCPError) -> SMCPError:
+        """The error for a tool that cannot be found: that of a server which waits for a login and may have it, or the
+        error itself."""
+        if self.login is None or not isinstance(absence, ToolNotFoundError):
+            return absence
+        words = f"The tool {name} is unknown before a login. {self.login.message}"
+        return type(self.login)(words, details=self.login.details)
+
 
 def write_book(servers: Iterable[ServerTools]) -> ToolBook:
     """Combine the tools of all servers. The first server, in configuration order, keeps a name that several have."""
@@ -146,8 +158,11 @@ def write_book(servers: Iterable[ServerTools]) -> ToolBook:
     refusals: dict[str, SMCPError] = {}
     notes: dict[str, list[str]] = {}
     identities: dict[str, str] = {}
+    login: SMCPError | None = None
     for server in servers:
         config = server.config
+        if login is None and server.demand is not None and not server.is_listed:
+            login = server.demand.error(config.name)
         noted = notes.setdefault(config.name, [])
         identity = config.identity
         if (namesake := identities.setdefault(identity, config.name)) != config.name:
@@ -169,7 +184,7 @@ def write_book(servers: Iterable[ServerTools]) -> ToolBook:
             else:
                 owners[name] = config.name
                 refusals[name] = _absence(name, server)
-    return ToolBook(entries, refusals, {name: tuple(found) for name, found in notes.items() if found}, owners)
+    return ToolBook(entries, refusals, {name: tuple(found) for name, found in notes.items() if found}, owners, login)
 
 
 def _absence(name: str, server: ServerTools) -> SMCPError:

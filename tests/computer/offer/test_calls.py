@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +13,10 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.computer.config.files import server_from
-from a2c_smcp.computer.config.model import MCPServerConfig
 from a2c_smcp.computer.offer.confirmation import Caller, CallToConfirm, call_to_confirm
 from a2c_smcp.computer.types import ServerState
-from tests.support.hosting import AUTO, QUICK, Watched, code_of, hosting, raw, text_of
-from tests.support.mcp_servers import SERVERS, received
+from tests.support.hosting import QUICK, Watched, code_of, gated, hosting, raw, text_of
+from tests.support.mcp_servers import AUTO, received
 from tests.support.systems import posix_only
 from tests.support.waiting import PATIENCE, eventually
 
@@ -52,6 +49,17 @@ async def test_a_secret_is_taken_out_of_every_part_of_a_failure() -> None:
         written = json.dumps(failed.to_json(), ensure_ascii=False)
         assert "hunter2" not in written
         assert written.count("••• is no good") == 5
+
+
+@pytest.mark.parametrize("secret", ["text", "type", "resource", "content", "user", "aGk="])
+async def test_a_failure_keeps_its_form_and_its_data_whatever_is_secret(secret: str) -> None:
+    async with hosting(raw(env={"API_TOKEN": secret})) as computer:
+        result = await computer.call("fail", message="out of paper", everywhere=True)
+        assert (code_of(result), result.meta) == (4003, {"why": "out of paper", "error_code": 4003})
+        assert result.structured_content == {"out of paper": [{"why": "out of paper"}]}
+        assert [part.type for part in result.content] == ["text", "resource", "image"]
+        assert result.text == "out of paper"
+        assert result.images == [b"" if secret == "aGk=" else b"hi"]
 
 
 async def test_structured_content_that_breaks_its_schema_is_a_failure() -> None:
@@ -405,12 +413,6 @@ async def test_a_server_sees_no_secret_of_another_and_no_key_of_the_computer(mon
 
 
 # ------------------------------------------------------------------------------------------------------------- starting
-
-
-def gated(gate: Path, name: str = "raw") -> MCPServerConfig:
-    """A server that starts once there is such a file."""
-    script = f"while [ ! -e '{gate}' ]; do sleep 0.02; done; exec '{sys.executable}' '{SERVERS / 'raw.py'}'"
-    return server_from({"command": "sh", "args": ["-c", script], "default_tool_meta": AUTO}, name)
 
 
 async def test_a_call_waits_for_a_server_that_is_starting(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""An MCP server over stdio without an SDK: tools to call, wait for and add, a large picture, and a window."""
+"""An MCP server over stdio without an SDK: tools to call, wait for and add, one that reports its progress and one that
+asks a question, a large picture, and a window."""
 
 from __future__ import annotations
 
@@ -12,17 +13,25 @@ from typing import Any
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 WINDOW = "window://things/board"
+QUESTION = "Which colour?"
+REPORTS = 300
 TOOLS: dict[str, dict[str, str]] = {
+    "ask": {},
     "echo": {"text": "string"},
     "fail": {"text": "string"},
     "grow": {"name": "string"},
     "measure": {"text": "string"},
     "picture": {"bytes": "integer"},
+    "report": {},
     "sleep": {"seconds": "number"},
 }
 
 _writing = threading.Lock()
 _cancelled: dict[Any, threading.Event] = {}
+_client: dict[str, Any] = {}
+"""What the client offers."""
+_waiting: dict[str, Any] = {}
+"""The calls that wait for an answer, by the id of their question."""
 
 
 def picture(size: int) -> bytes:
@@ -38,10 +47,15 @@ def main() -> None:
         params: dict[str, Any] = message.get("params") or {}
         if method == "notifications/cancelled":
             _cancelled.setdefault(params["requestId"], threading.Event()).set()
+        elif method is None and number in _waiting:
+            outcome = message.get("result", {}).get("action", "error")
+            send(id=_waiting.pop(number), result=text(f"the answer is {outcome}"))
         elif method is not None and number is not None:
             if method == "tools/call" and params["name"] == "sleep":
                 _cancelled.setdefault(number, threading.Event())
                 threading.Thread(target=sleep, args=[number, params["arguments"]], daemon=True).start()
+            elif method == "tools/call" and params["name"] == "ask":
+                ask(number)
             else:
                 answer(number, method, params)
 
@@ -80,6 +94,7 @@ def answered(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
 def initialize(params: dict[str, Any]) -> dict[str, Any]:
     """Agree on a version and say what there is."""
     wanted = params.get("protocolVersion")
+    _client.update(params.get("capabilities") or {})
     return {
         "protocolVersion": wanted if wanted in VERSIONS else VERSIONS[-1],
         "capabilities": {"tools": {"listChanged": True}, "resources": {"subscribe": True, "listChanged": True}},
@@ -106,6 +121,10 @@ def call(params: dict[str, Any]) -> dict[str, Any]:
             return {"content": [{"type": "image", "data": data, "mimeType": "image/png"}]}
         case "measure":
             return text(str(len(arguments["text"])))
+        case "report":
+            meta: dict[str, Any] = params.get("_meta") or {}
+            report(meta.get("progressToken"))
+            return text("reported")
         case "fail":
             return {**text(arguments["text"]), "isError": True}
         case "grow":
@@ -114,6 +133,24 @@ def call(params: dict[str, Any]) -> dict[str, Any]:
             return text(arguments["name"])
         case _:
             return text(str(arguments.get("text")))
+
+
+def ask(number: Any) -> None:
+    """Ask a question, whose answer ends the call; without a client that can ask, end it at once."""
+    if "elicitation" not in _client:
+        send(id=number, result=text("nobody can be asked"))
+        return
+    question = f"question-{number}"
+    _waiting[question] = number
+    schema = {"type": "object", "properties": {"colour": {"type": "string"}}}
+    send(id=question, method="elicitation/create", params={"message": QUESTION, "requestedSchema": schema})
+
+
+def report(token: Any) -> None:
+    """Report progress many times, if the client wants that."""
+    for step in range(1, REPORTS + 1) if token is not None else ():
+        progress = {"progressToken": token, "progress": step, "total": REPORTS, "message": f"step {step}"}
+        send(method="notifications/progress", params=progress)
 
 
 def sleep(number: Any, arguments: dict[str, Any]) -> None:

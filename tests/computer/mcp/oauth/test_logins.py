@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -15,7 +16,7 @@ from a2c_smcp.computer.mcp.oauth.store import LoginStore
 from a2c_smcp.computer.types import ServerState
 from a2c_smcp.errors import LoginRefusedError, NotFoundError
 from tests.support.guarded import WAITING, Guarded, guarded, visit
-from tests.support.hosting import Watched, code_of, hosting, raw, text_of
+from tests.support.hosting import Watched, code_of, gated, hosting, raw, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -32,6 +33,34 @@ async def test_server_waits_for_a_login_and_others_go_on(server: Guarded, store:
         assert result.meta is not None
         assert result.meta["mcp_server"] == "g"
         assert result.meta["auth_hint"]["action"] == "login"
+
+
+async def test_tool_that_nobody_has_listed_may_be_one_of_a_server_that_waits(computer: Watched) -> None:
+    result = await computer.call("echo", text="hi")
+    assert code_of(result) == 4006
+    assert result.meta is not None
+    assert result.meta["mcp_server"] == "guarded"
+    await computer.alogin("guarded", visit)
+    assert code_of(await computer.call("unknown")) == 4001
+    await computer.alogout("guarded")
+    assert code_of(await computer.call("unknown")) == 4001, "its tools are known"
+    assert code_of(await computer.call("echo", text="hi")) == 4006
+
+
+async def test_call_waits_for_a_server_that_starts_beside_one_that_waits(
+    server: Guarded, store: LoginStore, tmp_path: Path
+) -> None:
+    computer = Watched(server.config(), gated(tmp_path / "gate"), login_store=store)
+    try:
+        await computer.boot_up(patience=0)
+        await computer.until_state("guarded", WAITING)
+        call = asyncio.create_task(computer.call("media"))
+        await asyncio.sleep(0)
+        assert not call.done()
+        (tmp_path / "gate").touch()
+        assert code_of(await call) is None
+    finally:
+        await computer.shutdown()
 
 
 @pytest.mark.parametrize("transport", ["streamable", "sse"])
