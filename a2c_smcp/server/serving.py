@@ -81,6 +81,8 @@ def serve(
         mcp_login=settings.mcp_login,
         public_url=settings.public_url,
         versions=settings.versions,
+        console=settings.console,
+        console_options=_console_options(settings),
     )
     config = uvicorn_config(app, settings)
     config.lifespan = "off"  # `GracefulServer` shuts the application down itself
@@ -155,6 +157,13 @@ def _gateway_options(settings: ServerSettings, *, is_open: bool) -> dict[str, An
     }
 
 
+def _console_options(settings: ServerSettings) -> dict[str, Any]:
+    """The options of the operator's pages."""
+    kept = settings.keys_file.with_name(settings.keys_file.name + ".sessions") if settings.keys_file else None
+    token = settings.console_token.get_secret_value() if settings.console_token is not None else None
+    return {"sessions_file": settings.console_sessions or kept, "token": token}
+
+
 def _listed(text: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
@@ -202,6 +211,10 @@ class GracefulServer(uvicorn.Server):
         self._reload = reload
         self._loop: asyncio.AbstractEventLoop | None = None
         self._draining: asyncio.Future[None] | None = None
+        app.administration.stop = self._stop
+
+    def _stop(self) -> None:
+        self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, then call `on_ready`."""

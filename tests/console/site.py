@@ -35,6 +35,9 @@ class KeyDoor:
     def __init__(self) -> None:
         self.is_revoked = False
 
+    def has_credential(self, request: Request) -> bool:
+        return "authorization" in request.headers
+
     async def recognise(self, request: Request) -> User | None:
         header = request.headers.get("authorization")
         return await self.admit(request, header.removeprefix("Bearer ")) if header is not None else None

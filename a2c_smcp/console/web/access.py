@@ -25,7 +25,6 @@ logger = logging.getLogger(__name__)
 
 GUESS_SECONDS = 0.3
 """How long a wrong key waits for its answer."""
-_CREDENTIALS = ("authorization", "x-api-key")
 
 
 class Login(TypedDict):
@@ -38,7 +37,8 @@ class Login(TypedDict):
 class Who(TypedDict):
     """Who is logged in."""
 
-    user: str
+    user: str | None
+    """None if nobody is."""
     csrf: str
     """The value for `X-CSRF-Token`; empty for a request with its own key, which needs none."""
     idle_seconds: float
@@ -64,7 +64,9 @@ class Access:
         self.origin = f"{parts.scheme}://{parts.netloc}".lower() if parts is not None else None
         """The origin that is configured, if any."""
         self.operations = (
-            Operation("GET", "/session", self._show, "Show who is logged in.", Who, is_activity=False),
+            Operation(
+                "GET", "/session", self._show, "Show who is logged in.", Who, needs_login=False, is_activity=False
+            ),
             Operation("POST", "/session", self._log_in, "Log in.", Who, body=Login, needs_login=False),
             Operation("DELETE", "/session", self._log_out, "Log out."),
         )
@@ -72,10 +74,6 @@ class Access:
     def is_secure(self, request: Request) -> bool:
         """Whether the browser uses TLS."""
         return request.scope.get("scheme") == "https" or (self.origin or "").startswith("https:")
-
-    def has_credential(self, request: Request) -> bool:
-        """Whether a request has a key of its own."""
-        return any(name in request.headers for name in _CREDENTIALS)
 
     def cookie_name(self, request: Request) -> str:
         """The name of the cookie. It contains the port: browsers share the cookies of all ports of a host."""
@@ -102,7 +100,8 @@ class Access:
     # ------------------------------------------------------------------------------------------------------ operations
 
     async def _show(self, asked: Asked) -> Who:
-        return self._who(asked.sender, asked.session)
+        user = asked.user if asked.session is not None else await self.door.recognise(asked.request)
+        return self._who(user, asked.session)
 
     async def _log_in(self, asked: Asked) -> JSON:
         request, login = asked.request, asked.body
@@ -143,6 +142,10 @@ class Access:
         )
         return response
 
-    def _who(self, user: User, session: Session | None) -> Who:
+    def _who(self, user: User | None, session: Session | None) -> Who:
         csrf = session.csrf if session is not None else ""
-        return {"user": user.name, "csrf": csrf, "idle_seconds": self.sessions.idle_seconds}
+        return {
+            "user": user.name if user is not None else None,
+            "csrf": csrf,
+            "idle_seconds": self.sessions.idle_seconds,
+        }

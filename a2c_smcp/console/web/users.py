@@ -30,6 +30,10 @@ class User:
 class Door(Protocol):
     """Decides who may use a console."""
 
+    def has_credential(self, request: Request, /) -> bool:
+        """Whether a request has a credential of its own, valid or not. Then its cookie does not count."""
+        ...
+
     async def recognise(self, request: Request, /) -> User | None:
         """The user of a request without a session, by its credential or its connection; None if it has neither.
 
