@@ -12,8 +12,11 @@ from a2c_smcp.console.hub.calls import CallBook
 from a2c_smcp.console.hub.door import Keys, ServerDoor, one_time_user
 from a2c_smcp.console.hub.members import MemberSource
 from a2c_smcp.console.hub.offers import OfficeRooms, Siblings
+from a2c_smcp.console.hub.office_api import office_operations
+from a2c_smcp.console.hub.office_views import OfficeViews
 from a2c_smcp.console.hub.pages import ServerPages
 from a2c_smcp.console.hub.rates import Numbers, RateSource
+from a2c_smcp.console.hub.trials import Trials
 from a2c_smcp.console.web.access import Access
 from a2c_smcp.console.web.kept_sessions import SessionFile
 from a2c_smcp.console.web.login_tokens import LoginTokens
@@ -66,10 +69,13 @@ class Console:
         self._feed = Feed({"rates": rates, "members": members, "calls": self._calls})
         for source in (members, rates, self._calls):
             source.feed = self._feed
-        api = ServerAPI(administration, self._feed, numbers, self._calls, OfficeRooms(host.siblings))
+        rooms = OfficeRooms(host.siblings)
+        api = ServerAPI(administration, self._feed, numbers, self._calls, rooms)
+        self._views = OfficeViews(rooms)
+        operations = (*api.operations, *office_operations(self._views, Trials(rooms)))
         pages = ServerPages(administration, api.members, public_url, has_gateway=has_gateway)
         access = Access("console", door, self._sessions, tokens, public_url)
-        self._site = Site(Kind("console", TITLE, api.operations, pages.pages), access)
+        self._site = Site(Kind("console", TITLE, operations, pages.pages), access)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request. Its path starts at the root of the Server."""
@@ -79,5 +85,6 @@ class Console:
     async def aclose(self) -> None:
         """End the streams, and keep the sessions."""
         self._feed.aclose()
+        self._views.close()
         self._calls.close()
         self._sessions.aclose()

@@ -11,6 +11,9 @@ from a2c_smcp.console.web.operations import Page
 from a2c_smcp.console.web.requests import Asked
 from a2c_smcp.server.administration import Administration
 
+OFFICE_PAGES = (("tools", "Tools"), ("try", "Try it"), ("desktop", "Desktop"), ("documents", "Documents"))
+"""The pages that look into an office through the gateway."""
+
 
 class ServerPages:
     """What a person sees. The modules of the pages fetch the data from the API."""
@@ -32,6 +35,10 @@ class ServerPages:
             Page("/keys", "hub/keys.html", "Keys", "hub/keys", self._keys),
             Page("/connect", "hub/connect.html", "Connect", "hub/connect", self._connect),
             Page("/offices/{office}", "hub/office.html", "Office", "hub/office", self._office, menu_title="Members"),
+            *(
+                Page(f"/offices/{{office}}/{name}", f"hub/{name}.html", title, f"hub/{name}", self._office)
+                for name, title in OFFICE_PAGES
+            ),
         )
 
     async def _frame(self, asked: Asked) -> Mapping[str, Any]:

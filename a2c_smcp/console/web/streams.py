@@ -226,7 +226,7 @@ class EventStream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send events until the stream ends."""
         reader = self._feed.open(self._topics, self._last_id)
-        leaving = asyncio.ensure_future(_hung_up(receive))
+        leaving = asyncio.ensure_future(hung_up(receive))
         writing = asyncio.ensure_future(self._write(reader, send))
         try:
             await asyncio.wait((leaving, writing), return_when=asyncio.FIRST_COMPLETED)
@@ -270,9 +270,15 @@ class EventStream(Response):
 
     def _event(self, kind: str, data: str, number: int | None) -> str:
         place = f"id: {self._feed.id_of(number)}\n" if number is not None else ""
-        return f"{place}event: {kind}\ndata: {data}\n\n"
+        return event_text(kind, data, place)
 
 
-async def _hung_up(receive: Receive) -> None:
+def event_text(kind: str, data: str, place: str = "") -> str:
+    """An event as a stream has it."""
+    return f"{place}event: {kind}\ndata: {data}\n\n"
+
+
+async def hung_up(receive: Receive) -> None:
+    """Wait until the browser closes the connection."""
     while (await receive())["type"] != "http.disconnect":
         pass
