@@ -63,8 +63,6 @@ class SettingDefinitions:
     console: Annotated[bool, Flag("Serve the operator's pages at /console, and their API at /api/v1.", _CONSOLE)] = True
     """They need a credential whose grant says `admin`: a key of `a2c keys add --admin`, `admin_key`, or a token with
     the claim `a2c_admin`. On loopback without authentication, every user of this machine may open them."""
-    console_token: Any
-    """A token that is valid for one login to the console; `a2c up` sets it."""
     console_sessions: Path | None = None
     """File in which the sessions of the console are kept over a restart. By default, it is beside `keys_file`; without
     one, a restart ends them."""

@@ -33,7 +33,6 @@ class ServerSettings(SettingDefinitions, BaseSettings):
 
     api_key: SecretStr | None = None
     admin_key: SecretStr | None = None
-    console_token: SecretStr | None = None
     jwt_key: SecretStr | None = None
     redis: SecretStr | None = None
 

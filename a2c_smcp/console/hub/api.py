@@ -10,7 +10,7 @@ from a2c_smcp.console.hub.calls import CallBook
 from a2c_smcp.console.hub.keys import KeyRing
 from a2c_smcp.console.hub.members import MemberList
 from a2c_smcp.console.hub.offers import OfficeRooms
-from a2c_smcp.console.hub.rates import Numbers
+from a2c_smcp.console.hub.rates import Numbers, RateSource
 from a2c_smcp.console.web.operations import Operation
 from a2c_smcp.console.web.problems import JSON
 from a2c_smcp.console.web.requests import Asked
@@ -26,12 +26,14 @@ class ServerAPI:
         administration: Administration,
         feed: Feed,
         numbers: Numbers,
+        rates: RateSource,
         calls: CallBook,
         rooms: OfficeRooms,
     ) -> None:
         self._administration = administration
         self._feed = feed
         self._numbers = numbers
+        self._rates = rates
         self._calls = calls
         self._rooms = rooms
         self._members = MemberList(administration)
@@ -47,6 +49,13 @@ class ServerAPI:
         """All of them."""
         return (
             Operation("GET", "/status", self._numbers.status, "Show the Server.", shapes.Status),
+            Operation(
+                "GET",
+                "/rates",
+                self._rates.show,
+                "Show each of the last 120 seconds. They are recorded while somebody follows the events `rates`.",
+                list[shapes.Rates],
+            ),
             Operation(
                 "GET", "/offices", self._members.offices, "List offices.", shapes.Offices, query=shapes.OfficeQuery
             ),

@@ -41,13 +41,15 @@ def server_url(request: Request, public_url: str | None) -> str:
 def snippets(url: str, office: str, *, has_keys: bool, has_gateway: bool) -> dict[str, list[Snippet]]:
     """What to copy, by whom it is for."""
     key = f"export A2C_API_KEY={KEY}\n" if has_keys else ""
+    status = f"{key}a2c server status --url {shlex.quote(url)}"
     where = f"--url {shlex.quote(url)} --office {shlex.quote(office)}"
-    where_url = shlex.quote(url)
     return {
         "MCP hosts": list(_hosts(url, office, where, key, has_keys=has_keys, has_gateway=has_gateway)),
         "Agent": [
             Snippet("agent-cli", "Command", "Lists the tools of the office.", f"{key}a2c agent tools {where}"),
-            Snippet("agent-python", "Python", "Calls a tool.", _python(url, office, has_keys=has_keys)),
+            Snippet(
+                "agent-python", "Python", "Lists the tools of the office.", _python(url, office, has_keys=has_keys)
+            ),
         ],
         "Computer": [
             Snippet(
@@ -64,7 +66,7 @@ def snippets(url: str, office: str, *, has_keys: bool, has_gateway: bool) -> dic
             ),
         ],
         "Operator": [
-            Snippet("status", "Command", "Shows the Server.", f"{key}a2c server status --url {where_url}"),
+            Snippet("status", "Command", "Shows the Server.", status),
             Snippet(
                 "curl",
                 "curl",
@@ -74,7 +76,7 @@ def snippets(url: str, office: str, *, has_keys: bool, has_gateway: bool) -> dic
                 else f"curl {shlex.quote(url + '/api/v1/status')}",
             ),
         ],
-    }  # fmt: skip
+    }
 
 
 def _hosts(url: str, office: str, where: str, key: str, *, has_keys: bool, has_gateway: bool) -> list[Snippet]:

@@ -13,6 +13,7 @@ from a2c_smcp.console.web.users import User
 from a2c_smcp.errors import ForbiddenError, NotAuthenticatedError
 from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.server.administration import Administration
+from a2c_smcp.server.one_time import OneTimeToken
 from a2c_smcp.server.public_url import is_loopback
 
 ONE_TIME = "one-time"
@@ -82,8 +83,19 @@ class ServerDoor:
         return self._keys.administration.is_open
 
 
+class PrintedTokens:
+    """The token that the process printed, as the login knows it."""
+
+    def __init__(self, one_time: OneTimeToken) -> None:
+        self._one_time = one_time
+
+    def take(self, token: str) -> User | None:
+        """See `Tokens`."""
+        return one_time_user() if self._one_time.take(token) else None
+
+
 def one_time_user() -> User:
-    """Somebody with the token that the process printed: its owner."""
+    """Somebody with that token: the owner of the process."""
     return User("owner", Grant(admin=True), ONE_TIME)
 
 

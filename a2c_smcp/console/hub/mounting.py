@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from a2c_smcp.console.hub.api import ServerAPI
 from a2c_smcp.console.hub.calls import CallBook
-from a2c_smcp.console.hub.door import Keys, ServerDoor, one_time_user
+from a2c_smcp.console.hub.door import Keys, PrintedTokens, ServerDoor
 from a2c_smcp.console.hub.members import MemberSource
 from a2c_smcp.console.hub.offers import OfficeRooms, Siblings
 from a2c_smcp.console.hub.office_api import office_operations
@@ -19,12 +19,12 @@ from a2c_smcp.console.hub.rates import Numbers, RateSource
 from a2c_smcp.console.hub.trials import Trials
 from a2c_smcp.console.web.access import Access
 from a2c_smcp.console.web.kept_sessions import SessionFile
-from a2c_smcp.console.web.login_tokens import LoginTokens
 from a2c_smcp.console.web.sessions import Sessions
 from a2c_smcp.console.web.site import Kind, Site
 from a2c_smcp.console.web.streams import Feed
 from a2c_smcp.server.app import GATEWAY
 from a2c_smcp.server.mounting import OtherNodes
+from a2c_smcp.server.one_time import OneTimeToken
 
 TITLE = "Server"
 
@@ -41,22 +41,25 @@ class ServerHost(Keys, Protocol):
 
 
 def mount(
-    host: ServerHost, public_url: str | None = None, sessions_file: Path | None = None, token: str | None = None
+    host: ServerHost,
+    public_url: str | None = None,
+    sessions_file: Path | None = None,
+    one_time: OneTimeToken | None = None,
 ) -> Console:
-    """The console of a Server. `token` is valid for one login."""
-    return Console(host, public_url, sessions_file, token)
+    """The console of a Server. Whoever has the `one_time` token may log in once."""
+    return Console(host, public_url, sessions_file, one_time)
 
 
 class Console:
     """The pages and the API of a Server."""
 
-    def __init__(self, host: ServerHost, public_url: str | None, sessions_file: Path | None, token: str | None) -> None:
+    def __init__(
+        self, host: ServerHost, public_url: str | None, sessions_file: Path | None, one_time: OneTimeToken | None
+    ) -> None:
         administration = host.administration
         has_gateway = host.has_sibling(GATEWAY)
-        door = ServerDoor(host, has_token=token is not None)
-        tokens = LoginTokens()
-        if token is not None:
-            tokens.add(token, one_time_user())
+        door = ServerDoor(host, has_token=one_time is not None)
+        tokens = PrintedTokens(one_time) if one_time is not None else None
         # The nodes of a cluster would overwrite each other's sessions.
         is_alone = host.other_nodes is None
         keeper = SessionFile(sessions_file) if sessions_file is not None and is_alone else None
@@ -70,7 +73,7 @@ class Console:
         for source in (members, rates, self._calls):
             source.feed = self._feed
         rooms = OfficeRooms(host.siblings)
-        api = ServerAPI(administration, self._feed, numbers, self._calls, rooms)
+        api = ServerAPI(administration, self._feed, numbers, rates, self._calls, rooms)
         self._views = OfficeViews(rooms)
         operations = (*api.operations, *office_operations(self._views, Trials(rooms)))
         pages = ServerPages(administration, api.members, public_url, has_gateway=has_gateway)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 
 from a2c_smcp import __version__
 from a2c_smcp.console.hub.shapes import Rates, Status
@@ -14,6 +15,7 @@ from a2c_smcp.server.metrics import Totals
 
 TOPIC = "rates"
 SECONDS = 1.0
+HISTORY = 120
 _TYPICAL = 0.95
 
 
@@ -67,11 +69,13 @@ class RateSource:
         self.feed: Feed | None = None
         self._before = Totals()
         self._at = 0.0
+        self._history: deque[Rates] = deque(maxlen=HISTORY)
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
         """See `Source`."""
         self._administration.count()
+        self._history.clear()
         self._before, self._at = self._administration.totals(), time.monotonic()
         self._timer = asyncio.get_running_loop().call_later(SECONDS, self._tell)
 
@@ -101,8 +105,13 @@ class RateSource:
             "computers": computers,
             "connections": self._administration.connections,
         }
+        self._history.append(rates)
         if self.feed is not None:
             self.feed.publish(TOPIC, "rates", rates)
+
+    async def show(self, asked: Asked) -> list[Rates]:
+        """The last two minutes, as far as somebody looked."""
+        return list(self._history)
 
 
 def _typical(before: Totals, after: Totals) -> float | None:

@@ -13,12 +13,11 @@ from starlette.responses import Response
 from typing_extensions import TypedDict
 
 from a2c_smcp.console.web.attempts import Attempts
-from a2c_smcp.console.web.login_tokens import LoginTokens
 from a2c_smcp.console.web.operations import Operation
 from a2c_smcp.console.web.problems import JSON
 from a2c_smcp.console.web.requests import Asked
 from a2c_smcp.console.web.sessions import Session, Sessions
-from a2c_smcp.console.web.users import Door, User
+from a2c_smcp.console.web.users import Door, Tokens, User
 from a2c_smcp.errors import ForbiddenError, MalformedRequestError, NotAuthenticatedError
 
 logger = logging.getLogger(__name__)
@@ -52,12 +51,12 @@ class Access:
         name: str,
         door: Door,
         sessions: Sessions | None = None,
-        tokens: LoginTokens | None = None,
+        tokens: Tokens | None = None,
         public_url: str | None = None,
     ) -> None:
         self.door = door
         self.sessions = sessions if sessions is not None else Sessions()
-        self.tokens = tokens if tokens is not None else LoginTokens()
+        self._tokens = tokens
         self._name = name
         self._attempts = Attempts()
         parts = urlsplit(public_url) if public_url is not None else None
@@ -123,7 +122,7 @@ class Access:
 
     async def _find(self, request: Request, login: Any) -> User:
         if "token" in login:
-            user = self.tokens.take(login["token"])
+            user = self._tokens.take(login["token"]) if self._tokens is not None else None
             if user is None or not user.is_valid:
                 raise NotAuthenticatedError("this login link was used already, or has expired")
             return user

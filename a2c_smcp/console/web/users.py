@@ -27,6 +27,14 @@ class User:
         return self.grant.holds is None or self.grant.holds()
 
 
+class Tokens(Protocol):
+    """Tokens that are valid for one login."""
+
+    def take(self, token: str, /) -> User | None:
+        """The user of a token, which is not valid any more; None if it was used or has expired."""
+        ...
+
+
 class Door(Protocol):
     """Decides who may use a console."""
 

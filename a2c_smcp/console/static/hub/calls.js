@@ -118,8 +118,13 @@ function row(call) {
     ),
     el("td", { "data-label": t("Office") }, call.office === null ? "–" : peer(call.office, 100)),
     el("td", { "data-label": t("Outcome") }, badge(call)),
-    el("td", { "data-label": t("Duration"), class: "number" }, duration(call.ended)),
+    el("td", { "data-label": t("Duration"), class: "number" }, call.outcome === null ? elapsed(call) : duration(call.ended)),
   );
+}
+
+/** @param {any} call */
+function elapsed(call) {
+  return call.arrived === null ? "…" : `${duration(Math.max(1, Math.round(Date.now() / 1000 - call.arrived)))} …`;
 }
 
 /** @param {any} call */
@@ -228,6 +233,11 @@ byId("close").addEventListener("click", () => details.close());
 details.addEventListener("close", () => {
   open = null;
 });
+
+// The time of calls that run goes on.
+setInterval(() => {
+  if (!document.hidden && [...calls.values()].some((call) => call.outcome === null)) drawSoon();
+}, 1_000);
 
 listen(
   "/events?topics=calls",

@@ -153,6 +153,7 @@ function tool(found) {
     {},
     el("code", {}, peer(found.name)),
     found.mcp_server !== null && el("span", { class: "soft" }, " · ", peer(found.mcp_server)),
+    " ",
     found.is_read_only && el("span", { class: "badge" }, t("read only")),
     el("div", { class: "note" }, peer(found.description, 300)),
   );

@@ -25,6 +25,11 @@ function showRates(rates) {
   const p95 = rates.p95_seconds === null ? "" : ` · p95 ≤ ${duration(rates.p95_seconds)}`;
   fill(byId("latency"), duration(rates.mean_seconds), el("small", { class: "soft" }, p95));
   byId("running").textContent = number(rates.running_calls);
+  addRates(rates);
+}
+
+/** @param {any} rates */
+function addRates(rates) {
   calls.add(rates.calls_per_second);
   failures.add(rates.failures_per_second);
   latency.add(rates.mean_seconds ?? 0);
@@ -94,6 +99,15 @@ async function loadServer() {
   }
 }
 
+async function loadRates() {
+  try {
+    for (const spark of [calls, failures, latency, running]) spark.set([]);
+    for (const rates of await get("/rates")) addRates(rates);
+  } catch (error) {
+    complain(error);
+  }
+}
+
 // Members come in bursts: one request for all of them.
 let timer = 0;
 function loadSoon() {
@@ -117,5 +131,5 @@ document.getElementById("drain")?.addEventListener("click", async () => {
 listen(
   "/events?topics=rates&topics=members",
   { rates: showRates, member_joined: loadSoon, member_left: loadSoon, members_changed: loadSoon },
-  () => Promise.all([loadOffices(), loadServer()]),
+  () => Promise.all([loadRates(), loadOffices(), loadServer()]),
 );
