@@ -83,8 +83,8 @@ function row(found) {
     ),
     el("td", { "data-label": t("Type") }, peer(found.file_type, 60)),
     el("td", { "data-label": t("Pages"), class: "number" }, number(found.page_count)),
-    el("td", { "data-label": t("Changed") }, Number.isNaN(changed) ? "–" : moment(changed / 1000)),
-    el("td", { "data-label": t("MCP server") }, peer(found.server)),
+    el("td", { "data-label": t("Changed"), class: "named" }, Number.isNaN(changed) ? "–" : moment(changed / 1000)),
+    el("td", { "data-label": t("MCP server"), class: "named" }, peer(found.server)),
   );
 }
 

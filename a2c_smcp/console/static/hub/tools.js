@@ -121,8 +121,8 @@ function row(tool) {
         el("div", { class: "note" }, peer(tool.title ? `${tool.title}: ${tool.description}` : tool.description)),
       ),
     ),
-    el("td", { "data-label": "Computer" }, peer(tool.computer)),
-    el("td", { "data-label": t("MCP server") }, tool.mcp_server === null ? "–" : peer(tool.mcp_server)),
+    el("td", { "data-label": "Computer", class: "named" }, peer(tool.computer)),
+    el("td", { "data-label": t("MCP server"), class: "named" }, tool.mcp_server === null ? "–" : peer(tool.mcp_server)),
     el("td", { "data-label": t("Tags") }, ...tool.tags.slice(0, 10).map((tag) => el("span", { class: "badge" }, peer(tag, 60)))),
   );
 }
