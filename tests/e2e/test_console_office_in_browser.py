@@ -110,7 +110,7 @@ async def test_tool_is_called_with_a_form(site: Site, browser: WebDriver) -> Non
         assert evaluate(browser, "window.pwned") is None
         assert evaluate(browser, "document.querySelector('main img')") is None
         browser.find_element("xpath", "//*[@id = 'history']//button").click()
-        assert SCRIPT in browser.find_element("id", "json").get_property("value")
+        assert SCRIPT in evaluate(browser, "document.getElementById('json').value")
 
     await asyncio.to_thread(use, browser)
 
