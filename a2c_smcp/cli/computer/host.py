@@ -63,7 +63,6 @@ class Host:
             options.name,
             inputs=loaded.inputs if loaded is not None else (),
             mcp_servers=loaded.servers if loaded is not None else (),
-            confirm_callback=allow_everything if options.allow_all else None,
             input_resolver=self.resolver,
             policy=Policy(start_timeout=options.start_timeout),
             on_status_changed=on_status_changed,
@@ -72,6 +71,7 @@ class Host:
             skills=options.skills,
             landing=options.landing,
         )
+        self.computer.approvals.allow_all = options.allow_all
         self.reloader = (
             Reloader(options.config, loaded, self.computer)
             if options.config is not None and loaded is not None
@@ -185,11 +185,6 @@ class Host:
 def login_command(config: Path | None) -> str:
     """What the owner types to log in to an MCP server of a configuration, before its name."""
     return LOGIN_COMMAND if config is None else f"a2c computer --config {quote(str(config))} login"
-
-
-def allow_everything(req_id: str, server: str, tool: str, parameters: dict[str, Any]) -> bool:
-    """A confirmation callback that allows every call."""
-    return True
 
 
 class NotAllowed(ConnectionError):
