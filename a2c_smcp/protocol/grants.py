@@ -25,6 +25,8 @@ class Grant:
     """The only name that a client with it may take; None allows any."""
     subject: str | None = None
     """The id of the holder, for logs."""
+    admin: bool = False
+    """Whether it allows to administer the Server: its console and its API. The default does not."""
     holds: Callable[[], bool] | None = field(default=None, compare=False, repr=False)
     """Returns whether it is still valid; None if it never expires."""
 
