@@ -334,6 +334,11 @@ class Computer:
         return self._calls.approvals
 
     @property
+    def changes(self) -> Listeners[Change]:
+        """Functions that hear of each change of the tools, windows, documents or configuration."""
+        return self._announcer.changes
+
+    @property
     def ended_calls(self) -> Listeners[Call]:
         """Functions that hear of each call that has ended."""
         return self._calls.ended

@@ -40,6 +40,13 @@ logger = logging.getLogger("a2c.computer")
 
 async def converse(host: Host) -> int:
     """Ask for inputs, start the servers, and run commands until `quit` or the end of input."""
+    async with host.open_to_owner() as owner:
+        if owner.url is not None:
+            print(f"the owner's API: {owner.url}")
+        return await _converse(host)
+
+
+async def _converse(host: Host) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return await Shell(host, Pipe()).run()
     await ask_inputs(host.resolver, host.computer.mcp_servers)

@@ -211,6 +211,15 @@ class MCPServerManager:
         """
         return await self._host.log_out(name)
 
+    async def arestart_client(self, name: str) -> None:
+        """Stop a server, start it again, and wait for the outcome.
+
+        Raises:
+            NotFoundError: there is no such server.
+        """
+        await self._host.stop(name)
+        await self._host.start(name)
+
     async def astop_all(self) -> None:
         """Stop all servers, side by side."""
         await self._host.stop_all()

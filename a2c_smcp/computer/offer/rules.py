@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from a2c_smcp.computer.config.model import READ_ONLY, MCPServerConfig
 from a2c_smcp.computer.offer.grants import Grants
@@ -33,14 +33,17 @@ class Rule(StrEnum):
     FORBID = "forbid"
 
 
+Source: TypeAlias = Literal["forbidden_tools", "tool_meta", "default_tool_meta", "grant", "default"]
+
+
 @dataclass(frozen=True, slots=True)
 class ToolRule:
     """A tool, and the rule that decides about it."""
 
     entry: Entry
     rule: Rule
-    source: str
-    """What says so: `forbidden_tools`, `tool_meta`, `default_tool_meta`, `grant`, or `default`."""
+    source: Source
+    """What says so: a field of the configuration, a grant of the owner, or nothing."""
     detail: str | None = None
     """More about the source, such as who gave a grant."""
 
@@ -116,11 +119,12 @@ class Rules:
         if {entry.original_name, entry.tool["name"]} & set(config.forbidden_tools):
             return ToolRule(entry, Rule.FORBID, "forbidden_tools")
         own, default = config.tool_meta.get(entry.original_name), config.default_tool_meta
-        source, value = "default", None
-        for name, meta in (("tool_meta", own), ("default_tool_meta", default)):
-            if meta is not None and meta.auto_apply is not None:
-                source, value = name, meta.auto_apply
-                break
+        source: Source = "default"
+        value = None
+        if own is not None and own.auto_apply is not None:
+            source, value = "tool_meta", own.auto_apply
+        elif default is not None and default.auto_apply is not None:
+            source, value = "default_tool_meta", default.auto_apply
         detail = READ_ONLY if value == READ_ONLY else None
         if entry.meta.auto_apply:
             return ToolRule(entry, Rule.RUN, source, detail)
