@@ -235,7 +235,7 @@ class Owner:
 
     async def _events(self, asked: Asked) -> EventStream:
         topics: list[str] = asked.query.get("topic") or list(TOPICS)
-        last_id = asked.request.headers.get("last-event-id") or asked.query.get("after")
+        last_id = asked.request.headers.get("last-event-id") or asked.query.get("last_event_id")
         stream = EventStream if not asked.query.get("attend") else partial(_Attending, self._computer)
         return stream(self.feed, topics, last_id, asked.holds)
 

@@ -129,6 +129,7 @@ class OwnerServer:
         import uvicorn
 
         from a2c_smcp.console.owner.doors import SocketDoor, TokenDoor
+        from a2c_smcp.console.owner.pages import PAGES
         from a2c_smcp.console.web.access import Access
 
         if self._owner is None:
@@ -137,7 +138,7 @@ class OwnerServer:
         if with_token:
             self.access = access
         config = uvicorn.Config(
-            self._owner.site(access),
+            self._owner.site(access, PAGES if with_token else ()),
             lifespan="off",
             log_config=None,
             log_level="warning",

@@ -256,5 +256,5 @@ class EventFilter(TypedDict):
     """All, if there is none."""
     attend: NotRequired[bool]
     """Let calls that need approval wait while this stream is open: its reader decides about them."""
-    after: NotRequired[Annotated[str, Field(max_length=60)]]
+    last_event_id: NotRequired[Annotated[str, Field(max_length=60)]]
     """The id of the last event that was read, for a reader that cannot send the header `Last-Event-ID`."""

@@ -4,7 +4,7 @@ import { get, path } from "../web/api.js";
 import { byId, el, fill, peer, peerText } from "../web/dom.js";
 import { complain } from "../web/notices.js";
 import { moment, number, t } from "../web/texts.js";
-import { json } from "./result.js";
+import { json } from "../web/result.js";
 import { explain, fine } from "./office_problem.js";
 
 const office = byId("page").dataset.office ?? "";

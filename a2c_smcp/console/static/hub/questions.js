@@ -2,7 +2,7 @@
 
 import { el, fill, peer, peerText } from "../web/dom.js";
 import { number, t } from "../web/texts.js";
-import { InvalidField, schemaForm } from "./schema_form.js";
+import { InvalidField, schemaForm } from "../web/schema_form.js";
 
 /**
  * Show questions that were asked together; their answers are sent together.

@@ -9,8 +9,8 @@ import { asCLI, asCurl, asPython } from "./copy_call.js";
 import { events } from "./event_reader.js";
 import { explain, fine } from "./office_problem.js";
 import { showQuestions } from "./questions.js";
-import { showResult } from "./result.js";
-import { InvalidField, schemaForm } from "./schema_form.js";
+import { showResult } from "../web/result.js";
+import { InvalidField, schemaForm } from "../web/schema_form.js";
 
 const office = byId("page").dataset.office ?? "";
 const HISTORY = `a2c-calls-${office}`;

@@ -31,7 +31,7 @@ export function complain(error) {
   if (!(error instanceof APIError)) {
     console.error(error);
     notify(t("This failed"), "bad");
-  } else if (error.code === 0) notify(t("There is no connection to the Server."), "bad");
+  } else if (error.code === 0) notify(t("There is no connection."), "bad");
   else if (error.code !== 401) notify(el("span", {}, peer(error.message, 500), ` (${error.code})`), "bad");
 }
 

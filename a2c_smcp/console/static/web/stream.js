@@ -62,7 +62,7 @@ export function listen(below, handlers, load) {
   function again(id) {
     close();
     lastId = id;
-    show(t("No connection to the Server. Trying again…"));
+    show(t("No connection. Trying again…"));
     clearTimeout(timer);
     timer = setTimeout(check, wait * 1000 * (0.7 + 0.6 * Math.random()));
     wait = Math.min(wait * 2, LONGEST_WAIT_SECONDS);

@@ -1,7 +1,7 @@
 // The result of a tool, as a person reads it. All of it is data of the tool, and none of it becomes markup.
 
-import { el, peer, peerText } from "../web/dom.js";
-import { t } from "../web/texts.js";
+import { el, peer, peerText } from "./dom.js";
+import { t } from "./texts.js";
 
 const LONGEST = 50_000;
 

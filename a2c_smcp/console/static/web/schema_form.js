@@ -1,7 +1,7 @@
 // A form for a JSON schema. What it cannot show as a field, a person writes as JSON.
 
-import { el, peer } from "../web/dom.js";
-import { t } from "../web/texts.js";
+import { el, peer } from "./dom.js";
+import { t } from "./texts.js";
 
 let forms = 0;
 const MOST_OPTIONS = 200;
