@@ -19,6 +19,7 @@ from a2c_smcp.computer.offer.approval_request import ApprovalRequest, Decision, 
 from a2c_smcp.computer.offer.approval_view import ApprovalView, approval_view
 from a2c_smcp.computer.offer.rules import Rule
 from a2c_smcp.console.owner import shapes, views
+from a2c_smcp.console.owner.additions import Additions
 from a2c_smcp.console.owner.call_log import CallLog
 from a2c_smcp.console.owner.events import TOPICS, Publisher
 from a2c_smcp.console.web.access import Access
@@ -40,11 +41,14 @@ class Owner:
         self.feed = Feed(dict.fromkeys(TOPICS))
         self._computer = computer
         self._log = log
+        self._additions = Additions(computer)
         self._publisher = Publisher(computer, log, self.feed)
         server, tool = "/servers/{server}", "/tools/{server}/{tool}"
         self.operations: Sequence[Operation] = (
             Operation("GET", "/computer", self._show, "Show the Computer.", shapes.ComputerView),
             Operation("GET", "/servers", self._servers, "List the MCP servers.", shapes.Servers),
+            Operation("POST", "/servers", self._add, "Add MCP servers.", shapes.Added, body=shapes.NewServers),
+            Operation("GET", "/hosts", self._hosts, "List the other MCP hosts of this machine.", shapes.Hosts),
             Operation("GET", server, self._server, "Show an MCP server and what it wrote.", shapes.ServerDetails),
             Operation("POST", f"{server}/restart", self._restart, "Restart an MCP server.", shapes.ServerView),
             Operation(
@@ -137,6 +141,12 @@ class Owner:
 
     async def _servers(self, asked: Asked) -> shapes.Servers:
         return {"servers": [views.server(self._computer, status) for status in self._computer.status]}
+
+    async def _hosts(self, asked: Asked) -> shapes.Hosts:
+        return await self._additions.hosts()
+
+    async def _add(self, asked: Asked) -> shapes.Added:
+        return await self._additions.add(asked.body)
 
     async def _server(self, asked: Asked) -> shapes.ServerDetails:
         return views.server_details(self._computer, views.status_of(self._computer, asked.path["server"]))

@@ -11,5 +11,6 @@ PAGES = (
     Page("/history", "owner/history.html", "History", "owner/history"),
     Page("/windows", "owner/windows.html", "Windows", "owner/windows"),
     Page("/documents", "owner/documents.html", "Documents", "owner/documents"),
+    Page("/add", "owner/add.html", "Add a server", "owner/add"),
 )
 """All of them, in the order of the menu. Their modules fetch the data from the API."""

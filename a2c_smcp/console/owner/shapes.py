@@ -258,3 +258,41 @@ class EventFilter(TypedDict):
     """Let calls that need approval wait while this stream is open: its reader decides about them."""
     last_event_id: NotRequired[Annotated[str, Field(max_length=60)]]
     """The id of the last event that was read, for a reader that cannot send the header `Last-Event-ID`."""
+
+
+class HostView(TypedDict):
+    """Another MCP host of this machine."""
+
+    host: str
+    file: str
+    servers: list[str]
+    """MCP servers that this Computer has not."""
+    problem: str | None
+    """Why its file cannot be read."""
+
+
+class Hosts(TypedDict):
+    """The other MCP hosts of this machine."""
+
+    hosts: list[HostView]
+
+
+class NewServers(TypedDict):
+    """MCP servers to add: `text`, or those of another host."""
+
+    text: NotRequired[Annotated[str, Field(max_length=500_000)]]
+    """The configuration of any MCP host as JSON, or that of one MCP server."""
+    name: NotRequired[Name]
+    """The name, if `text` is that of one MCP server."""
+    host: NotRequired[Literal["claude", "cursor", "vscode", "windsurf", "zed", "cline"]]
+
+
+class Added(Change):
+    """MCP servers that were added."""
+
+    added: list[str]
+    kept: list[str]
+    """Those with the name of an MCP server that is there; they were not added."""
+    inputs: list[str]
+    """Inputs that replace secrets. The Computer asks for them, or reads them from the environment."""
+    warnings: list[str]

@@ -29,6 +29,7 @@ function show() {
 
 // A browser plays nothing before somebody has used the page: then there is only the title.
 function beep() {
+  if (!navigator.userActivation?.hasBeenActive) return;
   const context = new AudioContext();
   const tone = new OscillatorNode(context, { frequency: 740 });
   const volume = new GainNode(context, { gain: 0.15 });

@@ -47,10 +47,10 @@ function row(call) {
   return el(
     "tr",
     {},
-    el("td", { "data-label": t("Time"), class: "named" }, moment(Date.parse(call.started) / 1000)),
+    el("td", { "data-label": t("Time"), class: "time" }, moment(Date.parse(call.started) / 1000)),
     el(
       "td",
-      { "data-label": t("Tool") },
+      { "data-label": t("Tool"), class: "named" },
       el(
         "details",
         {},
