@@ -144,9 +144,7 @@ async def test_servers_are_shown_with_what_failed_and_can_be_disabled(place: Pla
 
 
 async def test_server_is_added_from_what_another_host_has(place: Place, browser: WebDriver) -> None:
-    pasted = (
-        f'{{"mcpServers": {{"second": {{"command": {_json(_python())}, "args": [{_json(str(SERVERS / "raw.py"))}]}}}}}}'
-    )
+    pasted = json.dumps({"mcpServers": {"second": RAW}})
 
     def use(browser: WebDriver) -> None:
         open_page(browser, place, "/add")
